@@ -1,0 +1,178 @@
+# dayfly: `make` builds, `make demo` shows, `make check` tests, `make help` lists the rest.
+#
+# One build directory a variant: `make VARIANT=asan` builds into build/asan with AddressSanitizer and
+# UndefinedBehaviorSanitizer, VARIANT=tsan with ThreadSanitizer, VARIANT=clang with clang.
+
+VARIANT ?= release
+VERSION := $(shell cat VERSION)
+ifeq ($(VARIANT),release)
+B := build
+else
+B := build/$(VARIANT)
+endif
+
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
+        -Wvla -Wundef -Wwrite-strings -Wcast-qual \
+        -Wno-missing-field-initializers -Werror
+CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -ffunction-sections -fdata-sections
+CFLAGS_clang   := -O1 -g
+# Sanitizers hide from gcc what bounds a value: its guesses about truncation are left to the other builds.
+CFLAGS_asan    := -O1 -g -Wno-format-truncation -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_tsan    := -O1 -g -Wno-format-truncation -fsanitize=thread
+CFLAGS_fuzz    := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+LDFLAGS_release := -Wl,--gc-sections -Wl,-z,relro,-z,now
+LDFLAGS_asan    := -fsanitize=address,undefined
+LDFLAGS_tsan    := -fsanitize=thread
+LDFLAGS_fuzz    := -fsanitize=address,undefined,fuzzer
+CC := $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
+
+CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include
+CFLAGS := -std=gnu17 -fstack-protector-strong -fPIE $(WARN) $(CFLAGS_$(VARIANT)) $(EXTRA_CFLAGS)
+LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
+# libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB.
+ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
+COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
+SPAWNER_LIBS := -lmicrohttpd -lsqlite3
+
+COMMON_SRC := $(sort $(wildcard common/*/*.c))
+SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c)))
+RUNNER_SRC := $(filter-out runner/main.c,$(sort $(wildcard runner/*.c runner/*/*.c)))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
+TOOL_SRC := $(sort $(wildcard tests/tools/*.c))
+ALL_SRC := $(COMMON_SRC) $(SPAWNER_SRC) $(RUNNER_SRC) spawner/main.c runner/main.c
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
+BENCH_BIN := $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCH_SRC))
+TOOL_BIN := $(patsubst tests/tools/%.c,$(B)/tools/%,$(TOOL_SRC))
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+
+.PHONY: all
+all: setup-build programs
+
+.PHONY: programs
+programs: $(B)/dayfly $(B)/dayfly-runner
+
+.PHONY: setup-build setup-check
+setup-build setup-check: setup-%:
+	@tools/setup $*
+
+$(B)/libcommon.a: $(call obj,$(COMMON_SRC))
+$(B)/libspawner.a: $(call obj,$(SPAWNER_SRC))
+$(B)/librunner.a: $(call obj,$(RUNNER_SRC))
+$(B)/lib%.a:
+	@mkdir -p $(@D) && rm -f $@ && $(AR) crs $@ $^
+
+$(B)/dayfly: $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
+
+$(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
+
+$(B)/obj/%.o: %.c VERSION
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The assembler reads it (.incbin); the compiler's dependencies do not know.
+$(B)/obj/spawner/api/openapi.o: spawner/api/openapi.yaml
+
+# Tests, benchmarks and test tools may use every library.
+TEST_LIBS = $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+$(B)/tests/%: $(B)/obj/tests/unit/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+$(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+
+.PHONY: unit-programs bench-programs tool-programs
+unit-programs: $(UNIT_BIN)
+bench-programs: $(BENCH_BIN)
+tool-programs: $(TOOL_BIN)
+
+# `make unit T=buf` builds and runs tests/unit/test_buf.c alone.
+.PHONY: unit
+unit: $(if $(T),$(B)/tests/test_$(T),$(UNIT_BIN))
+	@for t in $^; do $$t || exit 1; done
+
+# tests/torture fails every allocation of common/ in turn, under AddressSanitizer.
+WRAPPED := malloc calloc realloc reallocarray strdup strndup vasprintf
+.PHONY: torture
+torture:
+	@$(MAKE) --no-print-directory VARIANT=asan build/asan/torture
+	build/asan/torture
+build/asan/torture: build/asan/obj/tests/torture/torture.o build/asan/libcommon.a
+	$(CC) $(LDFLAGS) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(COMMON_LIBS)
+
+# Fuzzers are built by clang with the sanitizers; `make fuzz F=json SECONDS=60` runs one for a while.
+.PHONY: fuzz-programs
+fuzz-programs:
+	@$(MAKE) --no-print-directory VARIANT=fuzz build-fuzz
+ifeq ($(VARIANT),fuzz)
+.PHONY: build-fuzz
+build-fuzz: $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+endif
+.PHONY: fuzz
+SECONDS ?= 60
+fuzz: fuzz-programs
+	@mkdir -p build/fuzz/work/$(F)
+	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) build/fuzz/work/$(F) tests/fuzz/corpus/$(F)
+
+.PHONY: format format-check tidy
+FORMAT_SRC = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+format:
+	clang-format -i $(FORMAT_SRC)
+format-check:
+	@clang-format --dry-run -Werror $(FORMAT_SRC)
+
+# clang-tidy looks at each file once; a stamp remembers the clean ones.
+TIDY_STAMPS := $(patsubst %.c,build/tidy/%.stamp,$(ALL_SRC))
+tidy: $(TIDY_STAMPS)
+build/tidy/%.stamp: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $< -- $(CPPFLAGS) -std=gnu17 2>build/tidy/$(subst /,-,$<).log \
+	  || { cat build/tidy/$(subst /,-,$<).log; exit 1; }
+	@touch $@
+
+# The main job in front of your eyes.
+.PHONY: demo
+demo: all
+	@tests/demo
+
+PREFIX ?= /usr/local
+.PHONY: install
+install: all
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(B)/dayfly $(B)/dayfly-runner
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/dayfly completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dayfly
+	$(B)/dayfly completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dayfly
+	$(B)/dayfly completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dayfly.fish
+
+# Every suite; the last line counts them all.
+.PHONY: check
+check: setup-check
+	@tests/run
+
+# Kills the spawner at every one of its system calls during a provision (make check: at 100 of them).
+.PHONY: crash-sweep
+crash-sweep: setup-check programs tool-programs
+	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
+	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
+
+# Measures; docs/benchmarks.md keeps the table.
+.PHONY: bench
+bench: setup-check programs bench-programs
+	@tests/bench/run --write
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
