@@ -1,0 +1,49 @@
+/*
+ * fs.h - files, done safely: capped reads, durable writes, trees removed without following links.
+ *
+ * "Durable" means: after the call returned 0, the content survives a power cut (fsync of the file
+ * and of its directory). Thread rule: any thread.
+ */
+#ifndef DF_BASE_FS_H
+#define DF_BASE_FS_H
+
+#include <sys/types.h>
+
+#include "common/base/buf.h"
+
+/* Reads a whole file, at most b->max bytes (class LIMIT beyond). Appends to b. */
+int df_fs_read(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+
+/* Writes all n bytes, through EINTR and short writes. */
+int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
+
+/* Replaces path by a file with this content: temporary file beside it, fsync, rename, fsync of the
+ * directory. Readers see the old content or the new, never a part. */
+int df_fs_replace(const char *path, const void *bytes, size_t n, mode_t mode,
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* The same, but fails with class CONFLICT and leaves things alone if path exists. */
+int df_fs_create(const char *path, const void *bytes, size_t n, mode_t mode,
+                 struct df_err *err) DF_MUST_CHECK;
+
+/* df_fs_replace() without the syncs: for what need not outlive the machine's next crash. */
+int df_fs_write(const char *path, const void *bytes, size_t n, mode_t mode,
+                struct df_err *err) DF_MUST_CHECK;
+
+/* fsync of a directory, so that names made or removed in it are durable. */
+int df_fs_sync_dir(const char *path, struct df_err *err) DF_MUST_CHECK;
+
+/* Creates path and its parents; an existing directory is success. */
+int df_fs_mkdirs(const char *path, mode_t mode, struct df_err *err) DF_MUST_CHECK;
+
+/* Removes a file or a whole tree; never follows a symbolic link; absent is success. Directories
+ * that their owner may not write (module caches) are made writable first. */
+int df_fs_remove_tree(const char *path, struct df_err *err) DF_MUST_CHECK;
+
+/* a/b; the caller frees; NULL on no memory. */
+char *df_fs_join(const char *dir, const char *name);
+
+bool df_fs_exists(const char *path);
+
+#endif

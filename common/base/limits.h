@@ -1,0 +1,101 @@
+/*
+ * limits.h - every size, count and time that an outsider can grow, in one list.
+ *
+ * Each cap has its reason and, in tests/unit/test_limits.c or the suite of its module, a test that
+ * reaches it. A cap that an operator may change is the default of a configuration key.
+ */
+#ifndef DF_BASE_LIMITS_H
+#define DF_BASE_LIMITS_H
+
+#define DF_KIB ((size_t)1024)
+#define DF_MIB (1024 * DF_KIB)
+#define DF_GIB (1024 * DF_MIB)
+
+/* Documents */
+#define DF_LIMIT_DOCUMENT (1 * DF_MIB) /* one Executor, Run, TaskAction: etcd takes 1.5 MiB */
+#define DF_LIMIT_PAGE (4 * DF_MIB)     /* documents of one page of a list, as text */
+#define DF_LIMIT_JSON_DEPTH 64         /* no document of ours nests deeper than 12 */
+#define DF_LIMIT_YAML_NODES 100000     /* an alias bomb is refused, not expanded */
+#define DF_LIMIT_YAML_ANCHORS 256      /* names are looked up one by one */
+#define DF_LIMIT_NAME 63               /* a DNS label */
+#define DF_LIMIT_STEP_DOCUMENT                                                                     \
+    (64 * DF_MIB) /* claim answer: variables and mounted files included */
+
+#define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
+
+/* Metrics */
+#define DF_LIMIT_METRIC_SERIES 1000         /* sets of label values of one metric */
+#define DF_LIMIT_METRIC_LABELS (1 * DF_KIB) /* one set, as text */
+
+/* The program's own log */
+#define DF_LIMIT_LOG_RECORD (16 * DF_KIB) /* a line of the program's own log */
+
+/* HTTP */
+#define DF_LIMIT_HTTP_BODY (1 * DF_MIB)      /* request bodies of ordinary routes */
+#define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client reads into memory */
+#define DF_LIMIT_HTTP_CONNECTIONS 1024       /* one thread each, 256 KiB of stack */
+#define DF_LIMIT_HTTP_IDLE_SECONDS 120       /* a silent peer is cut off */
+#define DF_LIMIT_HTTP_HEAD (32 * DF_KIB)     /* request line and headers */
+#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes a second that a body must arrive with */
+#define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
+#define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
+#define DF_LIMIT_TOKENS 1000                 /* bearer tokens; all are compared at each request */
+#define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
+#define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
+#define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
+#define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its frame */
+
+/* State, plan, log */
+#define DF_LIMIT_LOCK_INFO (64 * DF_KIB)     /* tofu's lock document: some hundred bytes */
+#define DF_LIMIT_STATE (512 * DF_MIB)        /* a state that large is pathological but real */
+#define DF_LIMIT_STATE_DEPTH 10000           /* what Go's own reader takes, and so tofu's */
+#define DF_LIMIT_OUTPUTS (16 * DF_MIB)       /* all outputs of a state: an answer, not a store */
+#define DF_LIMIT_BUNDLE (1 * DF_GIB)         /* plan file + its JSON + lock file */
+#define DF_LIMIT_BUNDLE_HEADER (64 * DF_KIB) /* a few names and digests: 1 KiB in truth */
+#define DF_LIMIT_STREAM                                                                            \
+    (1 * DF_GIB) /* log or event stream of one step; more is dropped and counted */
+#define DF_LIMIT_STREAM_FRAME (1 * DF_MIB) /* one frame of a stream */
+#define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
+
+#define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
+
+#define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
+
+/* Source */
+#define DF_LIMIT_ARCHIVE_DOWNLOAD (512 * DF_MIB)
+#define DF_LIMIT_ARCHIVE_BYTES (2 * DF_GIB) /* unpacked */
+#define DF_LIMIT_ARCHIVE_ENTRIES 100000
+#define DF_LIMIT_ARCHIVE_RATIO 200 /* unpacked to packed, once past 16 MiB: a bomb */
+#define DF_LIMIT_ARCHIVE_PATH 1024
+#define DF_LIMIT_ARCHIVE_DEPTH 64
+#define DF_LIMIT_TREE_ENTRIES 1000000 /* files of one source, archive or not */
+#define DF_LIMIT_SUBMODULES 256
+#define DF_LIMIT_TREE_LISTING (64 * DF_MIB) /* names, modes and sizes of a commit's files */
+#define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
+#define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
+
+/* Times, in milliseconds unless named otherwise */
+#define DF_TIMEOUT_CONNECT_MS 10000
+#define DF_TIMEOUT_REQUEST_MS 60000
+#define DF_TIMEOUT_STEP_SECONDS 3600         /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900         /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_PENDING_SECONDS 120       /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30         /* what is late by more is taken for lost */
+#define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
+
+/* Counts */
+#define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
+#define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
+#define DF_LIMIT_SECRET_KEY 253 /* length of a key's name, as in Kubernetes */
+#define DF_LIMIT_SECRET_KEYS                                                                       \
+    256 /* in one secret: with their values they fit into a step document */
+#define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* those values in every form in which they travel */
+#define DF_LIMIT_VARIABLES 1000
+#define DF_LIMIT_ARGUMENTS 100
+#define DF_LIMIT_ENVIRONMENT 500                    /* entries; compared with each other */
+#define DF_LIMIT_ENVIRONMENT_VALUE ((int64_t)65536) /* half of what Linux takes in one string */
+#define DF_LIMIT_REFERENCES 100                     /* secrets or integrations of one executor */
+#define DF_LIMIT_LABELS 100
+#define DF_LIMIT_ANNOTATION ((int64_t)65536)
+
+#endif

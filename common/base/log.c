@@ -1,0 +1,102 @@
+#include "common/base/log.h"
+
+#include <stdarg.h>
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+
+static struct {
+    enum df_log_level level;
+    bool json;
+    const char *component;
+} setup = {DF_LOG_INFO, false, "dayfly"};
+
+static _Thread_local struct {
+    char run[128];
+    char step[128];
+} context;
+
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+
+void df_log_setup(enum df_log_level level, bool json, const char *component)
+{
+    setup.level = level;
+    setup.json = json;
+    setup.component = component;
+}
+
+int df_log_level_parse(const char *word, enum df_log_level *ret, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(level_names); i++) {
+        if (df_streq(word, level_names[i])) {
+            *ret = (enum df_log_level)i;
+            return 0;
+        }
+    }
+    return df_fail(err, DF_ERR_USER, "log level \"%s\" is none of debug, info, warn, error", word);
+}
+
+void df_log_context(const char *run, const char *step)
+{
+    (void)snprintf(context.run, sizeof(context.run), "%s", run ? run : "");
+    (void)snprintf(context.step, sizeof(context.step), "%s", step ? step : "");
+}
+
+static void add_escaped(struct df_buf *b, const char *s)
+{
+    bool utf8 = df_is_utf8(s, strlen(s));
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        bool c1 = c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0;
+        if (c == '"' || c == '\\')
+            (void)df_buf_addf(b, "\\%c", c);
+        else if (utf8 && c1) /* a control of eight bits, which some terminals obey */
+            (void)df_buf_addf(b, "\\u%04x", (unsigned char)*++s);
+        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
+            (void)df_buf_addf(b, "\\u%04x", c);
+        else
+            (void)df_buf_addc(b, *s);
+    }
+}
+
+static void add_field(struct df_buf *b, const char *name, const char *value)
+{
+    if (df_str_empty(value))
+        return;
+    (void)df_buf_addf(b, setup.json ? ",\"%s\":\"" : " %s=\"", name);
+    add_escaped(b, value);
+    (void)df_buf_addc(b, '"');
+}
+
+static void build_line(struct df_buf *b, const char *ts, const char *level, const char *msg)
+{
+    if (setup.json) {
+        (void)df_buf_addf(b, "{\"ts\":\"%s\",\"level\":\"%s\"", ts, level);
+        add_field(b, "component", setup.component);
+        add_field(b, "msg", msg);
+    } else {
+        (void)df_buf_addf(b, "%s %-5s ", ts, level);
+        add_escaped(b, msg);
+    }
+    add_field(b, "run", context.run);
+    add_field(b, "step", context.step);
+    (void)df_buf_adds(b, setup.json ? "}\n" : "\n");
+}
+
+void df_log(enum df_log_level level, const char *fmt, ...)
+{
+    if (level < setup.level)
+        return;
+    char msg[2048], ts[DF_TIME_LEN];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(msg, sizeof(msg), fmt, ap);
+    va_end(ap);
+    DF_BUF struct df_buf line = DF_BUF_INIT(DF_LIMIT_LOG_RECORD);
+    build_line(&line, df_time_format(df_real_us(), ts), level_names[level], msg);
+    /* Nothing sensible can be done when stderr itself fails. */
+    if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
+        return;
+}

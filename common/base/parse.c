@@ -1,0 +1,90 @@
+#include "common/base/parse.h"
+
+#include <errno.h>
+
+int df_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret, struct df_err *err)
+{
+    char *end = NULL;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    bool starts = (*text >= '0' && *text <= '9') || *text == '-';
+    if (!starts || *end || errno == ERANGE || v < min || v > max)
+        return df_fail(err, DF_ERR_USER, "\"%.64s\" is no whole number from %lld to %lld", text,
+                       (long long)min, (long long)max);
+    *ret = v;
+    return 0;
+}
+
+static bool is_lower_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+bool df_is_dns_label(const char *s)
+{
+    size_t n = strlen(s);
+    if (n < 1 || n > 63 || !is_lower_alnum(s[0]) || !is_lower_alnum(s[n - 1]))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!is_lower_alnum(s[i]) && s[i] != '-')
+            return false;
+    return true;
+}
+
+bool df_is_env_name(const char *s)
+{
+    if (!*s || (*s >= '0' && *s <= '9'))
+        return false;
+    for (; *s; s++) {
+        bool ok = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+                  (*s >= '0' && *s <= '9') || *s == '_';
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+void df_hex(const void *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *b = bytes;
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[b[i] >> 4];
+        out[2 * i + 1] = digits[b[i] & 15];
+    }
+    out[2 * n] = '\0';
+}
+
+/* The length of the sequence that starts with c and the bounds of its second byte (RFC 3629 table).
+ */
+static size_t utf8_length(unsigned char c, unsigned char *low, unsigned char *high)
+{
+    *low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    *high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    if (c < 0x80)
+        return 1;
+    if (c >= 0xc2 && c <= 0xdf)
+        return 2;
+    if (c >= 0xe0 && c <= 0xef)
+        return 3;
+    return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+}
+
+bool df_is_utf8(const char *s, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    for (size_t i = 0; i < n;) {
+        unsigned char low, high;
+        size_t len = utf8_length(p[i], &low, &high);
+        if (!len || len > n - i)
+            return false;
+        for (size_t k = 1; k < len; k++) {
+            if (p[i + k] < low || p[i + k] > high)
+                return false;
+            low = 0x80;
+            high = 0xbf;
+        }
+        i += len;
+    }
+    return true;
+}

@@ -1,0 +1,25 @@
+/*
+ * parse.h - numbers and names out of text, strictly: the whole text or nothing.
+ */
+#ifndef DF_BASE_PARSE_H
+#define DF_BASE_PARSE_H
+
+#include "common/base/err.h"
+
+/* A decimal integer within [min, max]; class USER otherwise. */
+int df_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret,
+                 struct df_err *err) DF_MUST_CHECK;
+
+/* A DNS-1123 label: 1..63 of [a-z0-9-], alphanumeric at both ends. */
+bool df_is_dns_label(const char *s);
+
+/* A name for an environment variable: [A-Za-z_][A-Za-z0-9_]*. */
+bool df_is_env_name(const char *s);
+
+/* 2 * n lower-case hex digits of bytes into out (2 * n + 1 bytes). */
+void df_hex(const void *bytes, size_t n, char *out);
+
+/* Are the n bytes well-formed UTF-8 (RFC 3629, no surrogates, no overlong forms)? */
+bool df_is_utf8(const char *s, size_t n);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * util.h - ownership and compiler helpers that every file may use.
+ *
+ * Ownership is visible in the code: a local that owns something is declared with a DF_CLEANUP_*
+ * attribute, and DF_TAKE() moves the value out when ownership goes to somebody else.
+ */
+#ifndef DF_BASE_UTIL_H
+#define DF_BASE_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/banned.h"
+
+#define DF_PRINTF(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
+#define DF_MUST_CHECK __attribute__((warn_unused_result))
+#define DF_CLEANUP(fn) __attribute__((cleanup(fn)))
+
+#define DF_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Moves a pointer out of its owner: yields the value and leaves NULL behind. */
+#define DF_TAKE(p)                                                                                 \
+    __extension__({                                                                                \
+        __typeof__(p) taken_ = (p);                                                                \
+        (p) = NULL;                                                                                \
+        taken_;                                                                                    \
+    })
+
+/* The same for a file descriptor, whose "nothing" is -1. */
+#define DF_TAKE_FD(fd)                                                                             \
+    __extension__({                                                                                \
+        int taken_ = (fd);                                                                         \
+        (fd) = -1;                                                                                 \
+        taken_;                                                                                    \
+    })
+
+static inline void df_cleanup_free(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void df_cleanup_fd(const int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+}
+
+static inline void df_cleanup_file(FILE **f)
+{
+    if (*f)
+        (void)fclose(*f);
+}
+
+#define DF_FREE DF_CLEANUP(df_cleanup_free)
+#define DF_CLOSE DF_CLEANUP(df_cleanup_fd)
+#define DF_FCLOSE DF_CLEANUP(df_cleanup_file)
+
+static inline bool df_streq(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+static inline bool df_starts_with(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static inline bool df_ends_with(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+static inline bool df_str_empty(const char *s)
+{
+    return !s || !*s;
+}
+
+/* Reads a stop flag that a signal handler or another thread sets; NULL: never stopped. */
+static inline bool df_stopped(const volatile bool *flag)
+{
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+/* Compares two secrets of equal length in constant time; unequal lengths are unequal at once. */
+bool df_secret_equal(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,439 @@
+/*
+ * Blobs in a directory: <directory>/data/<key>, built in <directory>/tmp and moved into place.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/blob/blob.h"
+
+struct df_blob {
+    char *data;
+    char *tmp;
+    pthread_mutex_t making; /* directories: none is used before it is durable */
+};
+
+void df_blob_close(struct df_blob *b)
+{
+    if (!b)
+        return;
+    (void)pthread_mutex_destroy(&b->making);
+    free(b->data);
+    free(b->tmp);
+    free(b);
+}
+
+static void cleanup_blob(struct df_blob **b)
+{
+    df_blob_close(*b);
+}
+
+int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_blob) struct df_blob *b = calloc(1, sizeof(*b));
+    if (!b)
+        return df_fail_oom(err);
+    (void)pthread_mutex_init(&b->making, NULL);
+    b->data = df_fs_join(directory, "data");
+    b->tmp = df_fs_join(directory, "tmp");
+    if (!b->data || !b->tmp)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0 ||
+        df_fs_mkdirs(b->data, 0700, err) < 0 || df_fs_sync_dir(directory, err) < 0)
+        return df_err_wrap(err, "blob directory %s", directory);
+    *ret = DF_TAKE(b);
+    return 0;
+}
+
+const char *df_blob_tmp_dir(const struct df_blob *b)
+{
+    return b->tmp;
+}
+
+/* ---- keys and paths ------------------------------------------------------------------------- */
+
+static bool segment_is_good(const char *s, size_t n)
+{
+    static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    bool dots = (n == 1 || n == 2) && s[0] == '.' && s[n - 1] == '.';
+    return n > 0 && !dots && strspn(s, good) >= n;
+}
+
+static bool key_is_good(const char *key)
+{
+    if (strlen(key) > DF_LIMIT_BLOB_KEY)
+        return false;
+    for (const char *s = key;; s++) {
+        size_t n = strcspn(s, "/");
+        if (!segment_is_good(s, n))
+            return false;
+        s += n;
+        if (!*s)
+            return true;
+    }
+}
+
+/* The file behind a key; the caller frees. NULL with err when it is no key, or on no memory. */
+static char *path_of(const struct df_blob *b, const char *key, struct df_err *err)
+{
+    char *path = key_is_good(key) ? df_fs_join(b->data, key) : NULL;
+    if (!path && key_is_good(key))
+        (void)df_fail_oom(err);
+    else if (!path)
+        (void)df_fail(err, DF_ERR_USER, "\"%s\" is no blob key", key);
+    return path;
+}
+
+static int sync_parent(char *path, struct df_err *err)
+{
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int result = df_fs_sync_dir(path, err);
+    *slash = '/';
+    return result;
+}
+
+/* Makes the directories above path durably. Those down to data exist. */
+static int make_parents(struct df_blob *b, char *path, struct df_err *err)
+{
+    int result = 0;
+    (void)pthread_mutex_lock(&b->making);
+    for (char *slash = path + strlen(b->data); result == 0;) {
+        slash = strchr(slash + 1, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+        if (mkdir(path, 0700) == 0)
+            result = sync_parent(path, err);
+        else if (errno != EEXIST)
+            result = df_fail_errno(err, errno, "create directory %s", path);
+        *slash = '/';
+    }
+    (void)pthread_mutex_unlock(&b->making);
+    return result;
+}
+
+/* ---- whole blobs ---------------------------------------------------------------------------- */
+
+static int link_new(const char *from, const char *to)
+{
+    return link(from, to);
+}
+
+static int move_over(const char *from, const char *to)
+{
+    return rename(from, to);
+}
+
+typedef int (*placing)(const char *from, const char *to);
+
+/* Gives the finished file at from its name. Directories are made when their absence shows. */
+static int place(struct df_blob *b, placing how, const char *from, char *path, struct df_err *err)
+{
+    if (how(from, path) == 0)
+        return 0;
+    if (errno == ENOENT) {
+        if (make_parents(b, path, err) < 0)
+            return -1;
+        if (how(from, path) == 0)
+            return 0;
+    }
+    return df_fail_errno(err, errno, "create %s", path);
+}
+
+static int write_temporary(char *tmp, const void *bytes, size_t n, struct df_err *err)
+{
+    DF_CLOSE int fd = mkostemp(tmp, O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", tmp);
+    if (df_fs_write_all(fd, bytes, n, err) < 0)
+        return -1;
+    return fsync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
+}
+
+static int put(struct df_blob *b, placing how, const char *key, const void *bytes, size_t n,
+               struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path)
+        return -1;
+    DF_FREE char *tmp = df_fs_join(b->tmp, "put-XXXXXX");
+    if (!tmp)
+        return df_fail_oom(err);
+    int result = write_temporary(tmp, bytes, n, err);
+    if (result == 0)
+        result = place(b, how, tmp, path, err);
+    /* A rename has taken the temporary name away; a link and a failure have not. */
+    if (result < 0 || how == link_new)
+        (void)unlink(tmp);
+    if (result == 0)
+        result = sync_parent(path, err);
+    return result < 0 ? df_err_wrap(err, "store blob %s", key) : 0;
+}
+
+int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
+{
+    return put(b, move_over, key, bytes, n, err);
+}
+
+int df_blob_create(struct df_blob *b, const char *key, const void *bytes, size_t n,
+                   struct df_err *err)
+{
+    return put(b, link_new, key, bytes, n, err);
+}
+
+static int seal_content(const char *path, struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fchmod(fd, 0600) < 0 || fsync(fd) < 0)
+        return df_fail_errno(err, errno, "sync %s", path);
+    return 0;
+}
+
+/* Where it went; the caller frees. NULL with err on failure. */
+static char *move_in(struct df_blob *b, const char *key, const char *from, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path)
+        return NULL;
+    if (seal_content(from, err) < 0 || place(b, move_over, from, path, err) < 0) {
+        (void)df_err_wrap(err, "store blob %s", key);
+        return NULL;
+    }
+    return DF_TAKE(path);
+}
+
+int df_blob_stage_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
+{
+    DF_FREE char *placed = move_in(b, key, path, err);
+    return placed ? 0 : -1;
+}
+
+int df_blob_put_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
+{
+    DF_FREE char *placed = move_in(b, key, path, err);
+    return placed ? sync_parent(placed, err) : -1;
+}
+
+int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path || seal_content(path, err) < 0)
+        return -1;
+    return sync_parent(path, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
+                      struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path)
+        return -1;
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
+    if (ret_size)
+        *ret_size = st.st_size;
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (df_blob_open_read(b, key, &fd, NULL, err) < 0)
+        return -1;
+    return df_fs_read_fd(fd, out, err) < 0 ? df_err_wrap(err, "blob %s", key) : 0;
+}
+
+int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path)
+        return -1;
+    struct stat st;
+    if (stat(path, &st) == 0)
+        *ret_size = S_ISREG(st.st_mode) ? st.st_size : 0;
+    else if (errno == ENOENT || errno == ENOTDIR)
+        *ret_size = 0;
+    else
+        return df_fail_errno(err, errno, "blob %s", key);
+    return 0;
+}
+
+/* ---- removing ------------------------------------------------------------------------------- */
+
+int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    if (!path)
+        return -1;
+    if (unlink(path) == 0)
+        return sync_parent(path, err);
+    return errno == ENOENT || errno == ENOTDIR ? 0 : df_fail_errno(err, errno, "remove %s", path);
+}
+
+int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, prefix, err);
+    if (!path)
+        return -1;
+    if (!df_fs_exists(path))
+        return 0;
+    if (df_fs_remove_tree(path, err) < 0)
+        return df_err_wrap(err, "remove blobs %s", prefix);
+    return sync_parent(path, err);
+}
+
+/* ---- listing -------------------------------------------------------------------------------- */
+
+static void cleanup_dir(DIR **d)
+{
+    if (*d)
+        (void)closedir(*d);
+}
+
+static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err);
+
+/* What the entry is; most file systems say it while listing. DT_UNKNOWN: just removed. */
+static int type_of(const char *path, unsigned char listed, unsigned char *ret, struct df_err *err)
+{
+    struct stat st = {0};
+    if (listed == DT_UNKNOWN && lstat(path, &st) < 0 && errno != ENOENT)
+        return df_fail_errno(err, errno, "list %s", path);
+    *ret = listed == DT_UNKNOWN ? (unsigned char)IFTODT(st.st_mode) : listed;
+    return 0;
+}
+
+static int list_entry(const char *dir, const char *key, const struct dirent *e, struct df_strs *out,
+                      struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(dir, e->d_name);
+    DF_FREE char *below = df_strf("%s%s%s", key, *key ? "/" : "", e->d_name);
+    unsigned char type = DT_UNKNOWN;
+    if (!path || !below)
+        return df_fail_oom(err);
+    if (!key_is_good(below))
+        return 0; /* not ours */
+    if (type_of(path, e->d_type, &type, err) < 0)
+        return -1;
+    if (type == DT_DIR)
+        return list_below(path, below, out, err);
+    if (type == DT_REG)
+        (void)df_strs_take(out, DF_TAKE(below)); /* df_blob_list() checks */
+    return 0;
+}
+
+/* Deep at most DF_LIMIT_BLOB_KEY / 2: key_is_good() ends the descent. */
+static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_dir) DIR *d = opendir(path);
+    if (!d && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (!d)
+        return df_fail_errno(err, errno, "list %s", path);
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(d);
+        if (!e)
+            return errno ? df_fail_errno(err, errno, "list %s", path) : 0;
+        if (!df_streq(e->d_name, ".") && !df_streq(e->d_name, "..") &&
+            list_entry(path, key, e, out, err) < 0)
+            return -1;
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
+{
+    DF_FREE char *path = *prefix ? path_of(b, prefix, err) : NULL;
+    if (*prefix && !path)
+        return -1;
+    if (list_below(path ? path : b->data, prefix, out, err) < 0 || df_strs_check(out, err) < 0)
+        return -1;
+    if (out->len)
+        qsort(out->items, out->len, sizeof(*out->items), by_bytes);
+    return 0;
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/* Opens the blob to append at offset. Only the first append makes it: *ret_fd stays -1 when a later
+ * one finds nothing. */
+static int open_stream(struct df_blob *b, char *path, int64_t offset, int *ret_fd,
+                       struct df_err *err)
+{
+    int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (offset == 0 ? O_CREAT : 0);
+    int fd = open(path, flags, 0600);
+    if (fd < 0 && errno == ENOENT && offset == 0) {
+        if (make_parents(b, path, err) < 0)
+            return -1;
+        fd = open(path, flags, 0600);
+    }
+    if (fd < 0 && (errno != ENOENT || offset == 0))
+        return df_fail_errno(err, errno, "open %s", path);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int write_at(int fd, int64_t offset, const char *bytes, size_t n, struct df_err *err)
+{
+    while (n) {
+        ssize_t done = pwrite(fd, bytes, n, offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return df_fail_errno(err, errno, "write");
+        bytes += done;
+        offset += done;
+        n -= (size_t)done;
+    }
+    return fdatasync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
+}
+
+static int append_at(int fd, char *path, int64_t offset, const void *bytes, size_t n,
+                     struct df_err *err)
+{
+    if (write_at(fd, offset, bytes, n, err) < 0) {
+        /* What was not acknowledged must not be there: the writer comes again with this offset. */
+        (void)!ftruncate(fd, offset);
+        return df_err_wrap(err, "append to %s", path);
+    }
+    return offset == 0 ? sync_parent(path, err) : 0;
+}
+
+int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
+                   int64_t *ret_size, struct df_err *err)
+{
+    DF_FREE char *path = path_of(b, key, err);
+    DF_CLOSE int fd = -1;
+    if (!path || open_stream(b, path, offset, &fd, err) < 0)
+        return -1;
+    struct stat st = {0};
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "append to %s", path);
+    if (st.st_size != offset) {
+        *ret_size = st.st_size;
+        return df_fail_reason(err, DF_ERR_CONFLICT, "Gap", "%s has %lld bytes, not %lld", key,
+                              (long long)st.st_size, (long long)offset);
+    }
+    if (append_at(fd, path, offset, bytes, n, err) < 0)
+        return -1;
+    *ret_size = offset + (int64_t)n;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/*
+ * bundle.h - the plan hand-over file: format in docs/step-protocol.md, "The bundle".
+ * Thread rule: one bundle, one thread.
+ */
+#ifndef DF_BUNDLE_H
+#define DF_BUNDLE_H
+
+#include "common/json/json.h"
+
+struct df_bundle_part {
+    const char *name; /* "plan", "plan.json", "lock" */
+    const char *path; /* file with the content; an absent file leaves the part out */
+};
+
+/* Writes a bundle to out_fd (from its offset). header: the members of the header but "parts",
+ * borrowed. */
+int df_bundle_write(int out_fd, const cJSON *header, const struct df_bundle_part *parts, size_t n,
+                    struct df_err *err) DF_MUST_CHECK;
+
+/* Reads and checks the header alone (format, sizes that add up to the file's). The caller deletes
+ * *ret. */
+int df_bundle_header(int fd, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Extracts one part to path (mode 0600), verifying its digest; NOT_FOUND when the bundle has no
+ * such part; any mismatch: class DENIED, reason PlanCorrupt. */
+int df_bundle_extract(int fd, const char *name, const char *path, struct df_err *err) DF_MUST_CHECK;
+
+/* Verifies every part's digest. */
+int df_bundle_verify(int fd, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,104 @@
+#include "common/http/http.h"
+
+#include "common/json/json.h"
+
+static enum df_err_class class_of_status(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+    case 407:
+        return DF_ERR_DENIED;
+    case 404:
+    case 410:
+        return DF_ERR_NOT_FOUND;
+    case 409:
+    case 412:
+    case 423:
+    case 428:
+        return DF_ERR_CONFLICT;
+    case 413:
+    case 507:
+        return DF_ERR_LIMIT;
+    case 408:
+    case 425:
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+        return DF_ERR_RETRY;
+    default:
+        return status < 500 ? DF_ERR_USER : DF_ERR_SYSTEM;
+    }
+}
+
+/* The last segment of a problem's type ("https://dayfly.dev/problems/AlreadyClaimed"), if it is a
+ * word. */
+static const char *type_word(const char *type)
+{
+    if (!type || df_streq(type, "about:blank"))
+        return "";
+    const char *word = type;
+    for (const char *p = type; *p; p++)
+        if (*p == '/' || *p == ':' || *p == '#')
+            word = p + 1;
+    size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    return word[n] ? "" : word;
+}
+
+static int fail_problem(const struct df_http_response *r, const char *what, const cJSON *problem,
+                        struct df_err *err)
+{
+    const char *title = df_json_str(problem, "title"), *detail = df_json_str(problem, "detail");
+    const char *both = title && detail ? ": " : "";
+    if (!title && !detail)
+        title = "failed";
+    return df_fail_reason(err, class_of_status(r->status), type_word(df_json_str(problem, "type")),
+                          "%s: %s%s%s (HTTP %d)", what, title ? title : "", both,
+                          detail ? detail : "", r->status);
+}
+
+enum { FIRST_LINE = 200 };
+
+/* The start of a text body, made harmless for a message. */
+static void first_line(const struct df_http_response *r, char to[FIRST_LINE + 1])
+{
+    size_t n = 0;
+    bool text = df_starts_with(r->content_type, "text/plain");
+    for (const char *p = df_buf_str(&r->body); text && *p && *p != '\n' && n < FIRST_LINE; p++)
+        to[n++] = (unsigned char)*p < 0x20 || *p == 0x7f ? ' ' : *p;
+    to[n] = '\0';
+}
+
+int df_http_check(const struct df_http_response *r, const char *what, struct df_err *err)
+{
+    if (r->status < 400)
+        return 0;
+    DF_JSON cJSON *problem = NULL;
+    if (df_starts_with(r->content_type, "application/problem+json") &&
+        df_json_parse(df_buf_str(&r->body), r->body.len, &problem, NULL) == 0)
+        return fail_problem(r, what, problem, err);
+    char line[FIRST_LINE + 1];
+    first_line(r, line);
+    return df_fail(err, class_of_status(r->status), "%s: HTTP %d%s%s", what, r->status,
+                   line[0] ? ": " : "", line);
+}
+
+static bool is_unreserved(unsigned char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           (c && strchr("-._~", c));
+}
+
+char *df_url_escape(const char *s)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(3 * strlen(s));
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (is_unreserved(c))
+            (void)df_buf_addc(&b, *s);
+        else
+            (void)df_buf_addf(&b, "%%%02X", c);
+    }
+    return df_buf_take(&b);
+}

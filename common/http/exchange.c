@@ -1,0 +1,371 @@
+#include "common/http/exchange.h"
+
+#include <errno.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+
+enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 1000 };
+
+/* Why we ended an exchange ourselves. */
+enum end { END_NOT, END_RECEIVER, END_STOP, END_IDLE, END_TOO_LARGE, END_MEMORY, END_BODY };
+
+/* One request to one URL and its answer, as the callbacks see it. */
+struct exchange {
+    CURL *easy;
+    const struct df_http_request *req;
+    struct df_http_response *res;
+    size_t max_response; /* 0: none */
+    size_t received, sent;
+    int64_t last_byte_ms;
+    bool in_header; /* the empty line has not come yet */
+    enum end end;
+    char error[CURL_ERROR_SIZE];
+};
+
+/* 0 for file://. */
+static int http_status(CURL *easy)
+{
+    long code = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+    return (int)code;
+}
+
+static int status_of(CURL *easy)
+{
+    int code = http_status(easy);
+    return code ? code : 200;
+}
+
+static size_t end_writing(struct exchange *x, enum end why)
+{
+    x->end = why;
+    return CURL_WRITEFUNC_ERROR;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    n *= size;
+    x->last_byte_ms = df_mono_ms();
+    x->received += n;
+    if (x->max_response && x->received > x->max_response)
+        return end_writing(x, END_TOO_LARGE);
+    if (x->req->on_data && status_of(x->easy) / 100 == 2)
+        return x->req->on_data(x->req->arg, bytes, n) < 0 ? end_writing(x, END_RECEIVER) : n;
+    if (df_buf_add(&x->res->body, bytes, n) < 0)
+        return end_writing(x, x->res->body.failed == E2BIG ? END_TOO_LARGE : END_MEMORY);
+    return n;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    x->last_byte_ms = df_mono_ms();
+    x->in_header = !(bytes[0] == '\r' || bytes[0] == '\n');
+    return size * n;
+}
+
+/* The next piece of a body that comes from a descriptor. */
+static size_t on_read(char *to, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    size_t left = x->req->body_len - x->sent, want = size * n < left ? size * n : left;
+    x->last_byte_ms = df_mono_ms();
+    if (!want)
+        return 0;
+    ssize_t got;
+    do
+        got = pread(x->req->body_fd, to, want, (off_t)x->sent);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0) {
+        x->end = END_BODY;
+        return CURL_READFUNC_ABORT;
+    }
+    x->sent += (size_t)got;
+    return (size_t)got;
+}
+
+/* Called when the body must be sent again, on a fresh connection. */
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+    struct exchange *x = arg;
+    if (origin != SEEK_SET || offset < 0 || (size_t)offset > x->req->body_len)
+        return CURL_SEEKFUNC_FAIL;
+    x->sent = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* Sets one option unless an earlier one failed; the first failure stays in rc. */
+#define SET(option, value)                                                                         \
+    do {                                                                                           \
+        if (rc == CURLE_OK)                                                                        \
+            rc = curl_easy_setopt(easy, option, value);                                            \
+    } while (0)
+
+static CURLcode set_connection(CURL *easy, const struct df_http *h, const struct df_http_target *to)
+{
+    CURLcode rc = CURLE_OK;
+    SET(CURLOPT_CURLU, to->url);
+    SET(CURLOPT_PROTOCOLS_STR, h->allow_file ? "http,https,file" : "http,https");
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_USERAGENT, h->user_agent);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)DF_TIMEOUT_CONNECT_MS);
+    if (h->ca_file)
+        SET(CURLOPT_CAINFO, h->ca_file);
+    if (to->loopback)
+        SET(CURLOPT_PROXY, "");
+    return rc;
+}
+
+static CURLcode set_credentials(CURL *easy, const struct df_http *h)
+{
+    CURLcode rc = CURLE_OK;
+    if (h->bearer) {
+        SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        SET(CURLOPT_XOAUTH2_BEARER, h->bearer);
+    } else if (h->user) {
+        SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        SET(CURLOPT_USERNAME, h->user);
+        SET(CURLOPT_PASSWORD, h->password ? h->password : "");
+    }
+    return rc;
+}
+
+static bool has_body(const struct df_http_request *req)
+{
+    return req->body || req->body_fd >= 0;
+}
+
+static CURLcode set_method(CURL *easy, const struct df_http_request *req)
+{
+    CURLcode rc = CURLE_OK;
+    if (df_streq(req->method, "HEAD")) {
+        SET(CURLOPT_NOBODY, 1L);
+    } else if (!req->body && req->body_fd >= 0) {
+        SET(CURLOPT_UPLOAD, 1L);
+        SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)req->body_len);
+        SET(CURLOPT_CUSTOMREQUEST, req->method);
+    } else if (has_body(req) ||
+               !(df_streq(req->method, "GET") || df_streq(req->method, "DELETE"))) {
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(req->body ? req->body_len : 0));
+        SET(CURLOPT_POSTFIELDS, req->body ? req->body : "");
+        SET(CURLOPT_CUSTOMREQUEST, req->method);
+    } else {
+        SET(CURLOPT_CUSTOMREQUEST, req->method);
+    }
+    return rc;
+}
+
+/* 0: none. An answer that announces too much is refused before its first byte is read. */
+static CURLcode set_limits(CURL *easy, size_t max_response, int64_t timeout_ms)
+{
+    CURLcode rc = CURLE_OK;
+    SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)max_response);
+    return rc;
+}
+
+static CURLcode set_callbacks(CURL *easy, struct exchange *x)
+{
+    CURLcode rc = CURLE_OK;
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, (void *)x);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, (void *)x);
+    SET(CURLOPT_READFUNCTION, on_read);
+    SET(CURLOPT_READDATA, (void *)x);
+    SET(CURLOPT_SEEKFUNCTION, on_seek);
+    SET(CURLOPT_SEEKDATA, (void *)x);
+    SET(CURLOPT_ERRORBUFFER, x->error);
+    return rc;
+}
+#undef SET
+
+static int add_header(struct curl_slist **list, const char *line, struct df_err *err)
+{
+    if (df_http_has_control(line))
+        return df_fail(err, DF_ERR_USER, "a request header holds a control character");
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    if (!longer)
+        return df_fail_oom(err);
+    *list = longer;
+    return 0;
+}
+
+static void cleanup_slist(struct curl_slist **list)
+{
+    curl_slist_free_all(*list);
+}
+#define SLIST DF_CLEANUP(cleanup_slist)
+
+static int make_headers(const struct df_http_request *req, struct curl_slist **list,
+                        struct df_err *err)
+{
+    /* "Expect:" takes the header away that would make large bodies wait a second for "100". */
+    if (add_header(list, "Expect:", err) < 0)
+        return -1;
+    const char *type = req->content_type ? req->content_type : "application/json";
+    DF_FREE char *content_type =
+        has_body(req) ? df_strf("Content-Type: %s", type) : strdup("Content-Type:");
+    if (!content_type)
+        return df_fail_oom(err);
+    if (add_header(list, content_type, err) < 0)
+        return -1;
+    for (size_t i = 0; req->headers && i < req->headers->len; i++)
+        if (add_header(list, req->headers->items[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Is it time to give up? Sets x->end, and how long to wait for the next byte otherwise. */
+static bool must_end(struct exchange *x, int *wait_ms)
+{
+    *wait_ms = x->req->stop ? STOP_POLL_MS : IDLE_POLL_MS;
+    if (df_stopped(x->req->stop)) {
+        x->end = END_STOP;
+        return true;
+    }
+    if (!x->req->idle_timeout_ms)
+        return false;
+    int64_t left = x->last_byte_ms + x->req->idle_timeout_ms - df_mono_ms();
+    if (left <= 0) {
+        x->end = END_IDLE;
+        return true;
+    }
+    *wait_ms = left < *wait_ms ? (int)left : *wait_ms;
+    return false;
+}
+
+static CURLcode result_of(CURLM *multi)
+{
+    int left = 0;
+    const CURLMsg *m = curl_multi_info_read(multi, &left);
+    return m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
+}
+
+/* The multi interface, because the easy one looks at its callbacks only once a second. */
+static CURLcode perform(CURLM *multi, struct exchange *x)
+{
+    if (curl_multi_add_handle(multi, x->easy) != CURLM_OK)
+        return CURLE_OUT_OF_MEMORY;
+    int running = 1, wait_ms = 0;
+    CURLMcode rc = CURLM_OK;
+    while (rc == CURLM_OK) {
+        rc = curl_multi_perform(multi, &running);
+        if (rc != CURLM_OK || !running || must_end(x, &wait_ms))
+            break;
+        rc = curl_multi_poll(multi, NULL, 0, wait_ms, NULL);
+    }
+    CURLcode result = rc == CURLM_OK ? result_of(multi) : CURLE_OUT_OF_MEMORY;
+    (void)curl_multi_remove_handle(multi, x->easy);
+    /* The handle lives on, the buffer does not. */
+    (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
+    return result;
+}
+
+static enum df_err_class class_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_BAD_FUNCTION_ARGUMENT:
+        return DF_ERR_USER;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+        return DF_ERR_DENIED;
+    case CURLE_FILE_COULDNT_READ_FILE:
+        return DF_ERR_NOT_FOUND;
+    case CURLE_OUT_OF_MEMORY:
+        return DF_ERR_LIMIT;
+    default:
+        return DF_ERR_RETRY;
+    }
+}
+
+static int too_large(const struct exchange *x, const char *what, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_LIMIT, "%s: the answer is larger than %zu bytes", what,
+                   x->max_response ? x->max_response : x->res->body.max);
+}
+
+static int explain(const struct exchange *x, CURLcode code, const char *what, struct df_err *err)
+{
+    switch (x->end) {
+    case END_STOP:
+        return df_fail(err, DF_ERR_RETRY, "%s: stopped", what);
+    case END_IDLE:
+        return df_fail(err, DF_ERR_RETRY, "%s: nothing moved for %lld ms", what,
+                       (long long)x->req->idle_timeout_ms);
+    case END_TOO_LARGE:
+        return too_large(x, what, err);
+    case END_MEMORY:
+        return df_fail_oom(err);
+    case END_BODY:
+        return df_fail(err, DF_ERR_SYSTEM, "%s: the file to send is shorter than %zu bytes", what,
+                       x->req->body_len);
+    case END_RECEIVER:
+    case END_NOT:
+        break;
+    }
+    if (code == CURLE_FILESIZE_EXCEEDED)
+        return too_large(x, what, err);
+    enum df_err_class cls = class_of(code);
+    return df_fail(err, cls, "%s: %s%s", what, x->error[0] ? x->error : curl_easy_strerror(code),
+                   cls == DF_ERR_DENIED ? " (does the configured CA certificate belong to it?)"
+                                        : "");
+}
+
+static void take_header(CURL *easy, const char *name, char *to, size_t size)
+{
+    struct curl_header *h = NULL;
+    if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK)
+        (void)snprintf(to, size, "%s", h->value);
+}
+
+static void take_answer(CURL *easy, struct df_http_response *res)
+{
+    res->status = status_of(easy);
+    take_header(easy, "Content-Type", res->content_type, sizeof(res->content_type));
+    take_header(easy, "ETag", res->etag, sizeof(res->etag));
+    take_header(easy, "Location", res->location, sizeof(res->location));
+    curl_off_t after = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
+    res->retry_after_s = after > 0 && after <= INT32_MAX ? (int)after : -1;
+}
+
+int df_http_exchange(struct df_http *h, const struct df_http_request *req,
+                     const struct df_http_target *to, int64_t timeout_ms,
+                     struct df_http_response *res, struct df_err *err)
+{
+    bool head = df_streq(req->method, "HEAD"); /* announces a body and has none */
+    size_t cap = req->max_response || req->on_data ? req->max_response : DF_LIMIT_HTTP_RESPONSE;
+    struct exchange x = {
+        .easy = h->easy, .req = req, .res = res, .max_response = cap, .last_byte_ms = df_mono_ms()};
+    /* Where the body proper is streamed, an error page is still kept in memory. */
+    res->body = DF_BUF_INIT(req->on_data ? DF_LIMIT_HTTP_RESPONSE : cap);
+    SLIST struct curl_slist *headers = NULL;
+    if (make_headers(req, &headers, err) < 0)
+        return -1;
+    curl_easy_reset(h->easy);
+    CURLcode rc = set_connection(h->easy, h, to);
+    rc = rc == CURLE_OK && to->trusted ? set_credentials(h->easy, h) : rc;
+    rc = rc == CURLE_OK ? set_method(h->easy, req) : rc;
+    rc = rc == CURLE_OK ? set_callbacks(h->easy, &x) : rc;
+    rc = rc == CURLE_OK ? set_limits(h->easy, head ? 0 : cap, timeout_ms) : rc;
+    rc = rc == CURLE_OK ? curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, headers) : rc;
+    rc = rc == CURLE_OK ? perform(h->multi, &x) : rc;
+    /* curl takes an answer that breaks off among its headers for a whole one. */
+    rc = rc == CURLE_OK && x.in_header && http_status(h->easy) ? CURLE_PARTIAL_FILE : rc;
+    if (rc != CURLE_OK && x.end != END_RECEIVER) {
+        DF_FREE char *what = df_strf("%s %s", req->method, to->shown);
+        return explain(&x, rc, what ? what : req->method, err);
+    }
+    take_answer(h->easy, res);
+    res->stopped = x.end == END_RECEIVER;
+    return 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * exchange.h - one request to one URL and its answer; what comes of redirects is http.c's.
+ * Internal to common/http. Thread rule: that of struct df_http.
+ */
+#ifndef DF_HTTP_EXCHANGE_H
+#define DF_HTTP_EXCHANGE_H
+
+#include "common/http/http.h"
+#include "common/http/target.h"
+
+struct df_http {
+    CURLM *multi; /* keeps the connections */
+    CURL *easy;
+    char *ca_file, *bearer, *user, *password, *user_agent; /* owned; NULL: none */
+    bool follow_redirects, allow_file;
+};
+
+/* Fills *res, which must be empty, also on failure: the caller frees it. timeout_ms: 0 for none.
+ * Failures are those of df_http_send(). */
+int df_http_exchange(struct df_http *h, const struct df_http_request *req,
+                     const struct df_http_target *to, int64_t timeout_ms,
+                     struct df_http_response *res, struct df_err *err) DF_MUST_CHECK;
+
+/* NULL holds none. */
+bool df_http_has_control(const char *s);
+
+#endif

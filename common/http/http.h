@@ -1,0 +1,97 @@
+/*
+ * http.h - HTTP requests over libcurl: plain blocking calls with caps, deadlines and kept
+ * connections.
+ *
+ * A struct df_http is one connection cache with its TLS and credentials settings: create one per
+ * peer and thread and use it again. Redirects are not followed unless asked for; only http and
+ * https (and file where allowed) are spoken; credentials go in headers, a URL that carries them is
+ * refused. Proxies are those of the usual variables (https_proxy, NO_PROXY, ...), but loopback
+ * addresses are always spoken to directly. Thread rule: one df_http, one thread.
+ */
+#ifndef DF_HTTP_H
+#define DF_HTTP_H
+
+#include <sys/types.h>
+
+#include "common/base/buf.h"
+#include "common/base/strs.h"
+
+struct df_http; /* opaque */
+
+struct df_http_options {
+    const char *ca_file; /* PEM; NULL: the system's */
+    const char *bearer;  /* token, or NULL */
+    const char *user;    /* with password: HTTP basic; or NULL */
+    const char *password;
+    const char *user_agent; /* NULL: "dayfly/<version>" */
+    bool follow_redirects;  /* of GET and HEAD: up to 5, never from https to http, never to file,
+                               credentials only to the scheme, host and port asked first */
+    bool allow_file;        /* file:// too; a file that was read has status 200 */
+};
+
+/* The options are copied. */
+int df_http_new(const struct df_http_options *options, struct df_http **ret,
+                struct df_err *err) DF_MUST_CHECK;
+void df_http_free(struct df_http *h); /* NULL is fine */
+static inline void df_cleanup_http(struct df_http **h)
+{
+    df_http_free(*h);
+}
+#define DF_HTTP DF_CLEANUP(df_cleanup_http)
+
+/* Replaces the bearer token (copied) for the calls that follow. */
+int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err) DF_MUST_CHECK;
+
+struct df_http_request {
+    const char *method; /* "GET", "POST", "LOCK", ... */
+    const char *url;
+    const struct df_strs *headers; /* "Name: value", or NULL; they follow redirects: no secrets */
+    const char *content_type;      /* NULL: application/json when there is a body */
+    const void *body;              /* or NULL */
+    size_t body_len;
+    int body_fd;        /* with body == NULL and >= 0: body_len bytes from its offset 0, streamed */
+    int64_t timeout_ms; /* whole exchange; 0: DF_TIMEOUT_REQUEST_MS; -1: none (streams) */
+    int64_t idle_timeout_ms; /* no byte for so long ends it; 0: none */
+    size_t max_response;     /* 0: DF_LIMIT_HTTP_RESPONSE, with on_data: no limit */
+    /* When set, each piece of a 2xx body goes here instead of into the response. A return of -1
+     * ends the exchange; df_http_send() then returns 0 with stopped set. */
+    int (*on_data)(void *arg, const char *bytes, size_t n);
+    void *arg;
+    const volatile bool
+        *stop; /* when it turns true the exchange ends within 100 ms, class RETRY; or NULL */
+};
+
+#define DF_HTTP_REQUEST(m, u) ((struct df_http_request){.method = (m), .url = (u), .body_fd = -1})
+
+struct df_http_response {
+    int status; /* 100..599 */
+    struct df_buf body;
+    char content_type[128];
+    char etag[128];
+    char location[1024];
+    int retry_after_s; /* Retry-After in seconds, or -1 */
+    bool stopped;      /* on_data ended it */
+};
+void df_http_response_free(struct df_http_response *r);
+#define DF_HTTP_RESPONSE DF_CLEANUP(df_http_response_free)
+
+/* Any HTTP answer is success, whatever its status. Failures: class RETRY (no connection, time out,
+ * broken off, stop), LIMIT (answer too large), USER (bad URL, header or CA file, scheme not
+ * allowed, redirect not allowed), DENIED (TLS verification), NOT_FOUND (no such file:// file).
+ * Messages show the URL without its query. */
+int df_http_send(struct df_http *h, const struct df_http_request *req, struct df_http_response *ret,
+                 struct df_err *err) DF_MUST_CHECK;
+
+/* Turns a status >= 400 into a failure: the class of err.h (429, 502, 503, 504: RETRY), the last
+ * segment of the problem's type as reason, its title and detail as message; without a problem
+ * document the first line of a text body. 0 for a status below 400. what: "claim the step". */
+int df_http_check(const struct df_http_response *r, const char *what,
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* Percent-encodes a path segment or query value. The caller frees; NULL on no memory. */
+char *df_url_escape(const char *s);
+
+/* Once per process, before threads. */
+int df_http_global_init(struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,124 @@
+#include "common/http/target.h"
+
+#include <arpa/inet.h>
+
+#include "common/base/buf.h"
+
+void df_http_target_free(struct df_http_target *t)
+{
+    curl_url_cleanup(t->url);
+    free(t->shown);
+    free(t->origin);
+    *t = (struct df_http_target){0};
+}
+
+static void cleanup_curl(char **s)
+{
+    curl_free(*s);
+}
+#define CURL_STR DF_CLEANUP(cleanup_curl)
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
+}
+
+static int show(struct df_http_target *t, struct df_err *err)
+{
+    CURLU *plain = curl_url_dup(t->url);
+    CURL_STR char *text = NULL;
+    if (plain && curl_url_set(plain, CURLUPART_QUERY, NULL, 0) == CURLUE_OK &&
+        curl_url_set(plain, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK)
+        (void)curl_url_get(plain, CURLUPART_URL, &text, 0);
+    curl_url_cleanup(plain);
+    char *shown = text ? strdup(text) : NULL;
+    if (!shown)
+        return df_fail_oom(err);
+    free(t->shown);
+    t->shown = shown;
+    return 0;
+}
+
+/* Looks at the parts of t->url; *ret_origin is the caller's. */
+static int look(struct df_http_target *t, char **ret_origin, struct df_err *err)
+{
+    CURL_STR char *scheme = NULL;
+    CURL_STR char *host = NULL;
+    CURL_STR char *port = NULL;
+    if (curl_url_get(t->url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK)
+        return df_fail_oom(err);
+    /* A file has neither. */
+    (void)curl_url_get(t->url, CURLUPART_HOST, &host, 0);
+    (void)curl_url_get(t->url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    *ret_origin = df_strf("%s://%s:%s", scheme, host ? host : "", port ? port : "");
+    if (!*ret_origin)
+        return df_fail_oom(err);
+    for (char *c = *ret_origin; *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    t->secure = df_streq(scheme, "https");
+    t->loopback = host && is_loopback(host);
+    return 0;
+}
+
+static int refuse(CURLUcode rc, const char *url, struct df_err *err)
+{
+    switch (rc) {
+    case CURLUE_OUT_OF_MEMORY:
+        return df_fail_oom(err);
+    case CURLUE_USER_NOT_ALLOWED:
+        /* The URL is not shown: it holds a password. */
+        return df_fail(err, DF_ERR_USER,
+                       "a URL must not carry a user name or password; give them as credentials");
+    case CURLUE_UNSUPPORTED_SCHEME:
+        return df_fail(err, DF_ERR_USER, "\"%s\": only http and https are spoken", url);
+    default:
+        return df_fail(err, DF_ERR_USER, "\"%s\" is no URL: %s", url, curl_url_strerror(rc));
+    }
+}
+
+static bool is_scheme(CURLU *url, const char *wanted)
+{
+    CURL_STR char *scheme = NULL;
+    return curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && df_streq(scheme, wanted);
+}
+
+int df_http_target_parse(const char *url, bool allow_file, struct df_http_target *ret,
+                         struct df_err *err)
+{
+    DF_HTTP_TARGET struct df_http_target t = {.url = curl_url()};
+    if (!t.url)
+        return df_fail_oom(err);
+    CURLUcode rc = curl_url_set(t.url, CURLUPART_URL, url, CURLU_DISALLOW_USER);
+    if (rc == CURLUE_OK && !allow_file && is_scheme(t.url, "file"))
+        rc = CURLUE_UNSUPPORTED_SCHEME;
+    if (rc != CURLUE_OK)
+        return refuse(rc, url, err);
+    if (look(&t, &t.origin, err) < 0 || show(&t, err) < 0)
+        return -1;
+    t.trusted = true;
+    *ret = t;
+    t = (struct df_http_target){0};
+    return 0;
+}
+
+int df_http_target_redirect(struct df_http_target *t, const char *location, struct df_err *err)
+{
+    bool was_secure = t->secure;
+    CURLUcode rc = curl_url_set(t->url, CURLUPART_URL, location, CURLU_DISALLOW_USER);
+    if (rc == CURLUE_OK && is_scheme(t->url, "file"))
+        rc = CURLUE_UNSUPPORTED_SCHEME;
+    if (rc != CURLUE_OK) {
+        (void)refuse(rc, location, err);
+        return df_err_wrap(err, "redirect of %s", t->shown);
+    }
+    DF_FREE char *origin = NULL;
+    if (look(t, &origin, err) < 0)
+        return -1;
+    if (was_secure && !t->secure)
+        return df_fail(err, DF_ERR_USER, "redirect of %s: from https to http is refused", t->shown);
+    t->trusted = df_streq(origin, t->origin);
+    return show(t, err);
+}

@@ -1,0 +1,385 @@
+/*
+ * A strict RFC 8259 reader that builds cJSON trees. cJSON's own reader takes too much on trust: bad
+ * UTF-8, raw control bytes, "\uZZZZ", numbers like 01, the same key twice.
+ */
+#include <math.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "common/json/json.h"
+
+struct reader {
+    const char *text;
+    size_t n;
+    size_t at;
+    int depth;
+    struct df_err *err;
+};
+
+static int read_value(struct reader *r, cJSON **ret);
+
+/* The byte at the reading place; NUL at the end (a NUL in the text is refused before). */
+static char peek(const struct reader *r)
+{
+    return r->at < r->n ? r->text[r->at] : '\0';
+}
+
+static int refuse(const struct reader *r, const char *what)
+{
+    return df_fail(r->err, DF_ERR_USER, "bad JSON at byte %zu: %s", r->at, what);
+}
+
+static void skip_space(struct reader *r)
+{
+    while (r->at < r->n && strchr(" \t\r\n", r->text[r->at]))
+        r->at++;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int hex_digit(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* ---- strings ---- */
+
+/* The four digits behind a "\u" whose 'u' is the byte at r->at; leaves r->at behind them. */
+static int read_hex4(struct reader *r, unsigned *ret)
+{
+    unsigned value = 0;
+    r->at++;
+    for (int i = 0; i < 4; i++, r->at++) {
+        int digit = hex_digit(peek(r));
+        if (digit < 0)
+            return refuse(r, "four hex digits must follow \\u");
+        value = value << 4 | (unsigned)digit;
+    }
+    *ret = value;
+    return 0;
+}
+
+static char *put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    if (c >= 0x10000) {
+        *to++ = (char)(0xf0 | c >> 18);
+        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    } else if (c >= 0x800) {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    } else {
+        *to++ = (char)(0xc0 | c >> 6);
+    }
+    *to++ = (char)(0x80 | (c & 0x3f));
+    return to;
+}
+
+static int read_unicode_escape(struct reader *r, char **to)
+{
+    unsigned c = 0, low = 0;
+    if (read_hex4(r, &c) < 0)
+        return -1;
+    if (c == 0)
+        return refuse(r, "a string may not contain NUL");
+    if (c >= 0xdc00 && c <= 0xdfff)
+        return refuse(r, "half a surrogate pair");
+    if (c >= 0xd800 && c <= 0xdbff) {
+        if (peek(r) != '\\' || r->at + 1 >= r->n || r->text[r->at + 1] != 'u')
+            return refuse(r, "half a surrogate pair");
+        r->at++;
+        if (read_hex4(r, &low) < 0)
+            return -1;
+        if (low < 0xdc00 || low > 0xdfff)
+            return refuse(r, "half a surrogate pair");
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    }
+    *to = put_utf8(*to, c);
+    return 0;
+}
+
+static int read_escape(struct reader *r, char **to)
+{
+    static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+    char c = peek(r);
+    if (c == 'u')
+        return read_unicode_escape(r, to);
+    const char *found = c ? strchr(from, c) : NULL;
+    if (!found)
+        return refuse(r, "unknown escape in a string");
+    *(*to)++ = into[found - from];
+    r->at++;
+    return 0;
+}
+
+/* Where the string that starts at r->at (behind the quote) ends; SIZE_MAX when it does not. */
+static size_t find_quote(const struct reader *r)
+{
+    for (size_t i = r->at; i < r->n; i++) {
+        if (r->text[i] == '"')
+            return i;
+        if (r->text[i] == '\\')
+            i++;
+    }
+    return SIZE_MAX;
+}
+
+static int fill_string(struct reader *r, size_t end, char *to)
+{
+    while (r->at < end) {
+        unsigned char c = (unsigned char)r->text[r->at];
+        if (c < 0x20)
+            return refuse(r, "a control character in a string must be escaped");
+        r->at++;
+        if (c != '\\')
+            *to++ = (char)c;
+        else if (read_escape(r, &to) < 0)
+            return -1;
+    }
+    *to = '\0';
+    r->at = end + 1;
+    return 0;
+}
+
+static int read_string(struct reader *r, char **ret)
+{
+    if (peek(r) != '"')
+        return refuse(r, "a string in double quotes is expected");
+    r->at++;
+    size_t end = find_quote(r);
+    if (end == SIZE_MAX)
+        return refuse(r, "the string does not end");
+    /* No escape is shorter than what it stands for. */
+    size_t room = end - r->at + 1;
+    char *s = malloc(room);
+    if (!s)
+        return df_fail_oom(r->err);
+    if (fill_string(r, end, s) < 0) {
+        explicit_bzero(s, room);
+        free(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+/* ---- numbers ---- */
+
+static bool skip_digits(struct reader *r)
+{
+    size_t start = r->at;
+    while (is_digit(peek(r)))
+        r->at++;
+    return r->at > start;
+}
+
+/* Leaves r->at behind the number; *whole: it has neither fraction nor exponent. */
+static int skip_number(struct reader *r, bool *whole)
+{
+    *whole = true;
+    if (peek(r) == '-')
+        r->at++;
+    if (peek(r) == '0')
+        r->at++;
+    else if (!skip_digits(r))
+        return refuse(r, "not a value");
+    if (peek(r) == '.') {
+        *whole = false;
+        r->at++;
+        if (!skip_digits(r))
+            return refuse(r, "digits must follow the decimal point");
+    }
+    if (peek(r) == 'e' || peek(r) == 'E') {
+        *whole = false;
+        r->at++;
+        if (peek(r) == '+' || peek(r) == '-')
+            r->at++;
+        if (!skip_digits(r))
+            return refuse(r, "digits must follow the exponent");
+    }
+    return 0;
+}
+
+cJSON *df_json_whole(const char *digits)
+{
+    char exact[32] = "";
+    double value = strtod(digits, NULL);
+    if (fabs(value) < DF_JSON_MAX_PLAIN)
+        (void)snprintf(exact, sizeof(exact), "%.0f", value);
+    return strcmp(exact, digits) == 0 ? cJSON_CreateNumber(value) : cJSON_CreateRaw(digits);
+}
+
+static int read_number(struct reader *r, cJSON **ret)
+{
+    size_t start = r->at;
+    bool whole;
+    if (skip_number(r, &whole) < 0)
+        return -1;
+    DF_FREE char *digits = strndup(r->text + start, r->at - start);
+    if (!digits)
+        return df_fail_oom(r->err);
+    double value = strtod(digits, NULL);
+    if (!isfinite(value) && !whole)
+        return refuse(r, "the number is too large");
+    *ret = whole ? df_json_whole(digits) : cJSON_CreateNumber(value);
+    return *ret ? 0 : df_fail_oom(r->err);
+}
+
+/* ---- arrays and objects ---- */
+
+static int check_duplicates(const struct reader *r, const cJSON *object)
+{
+    const char *key = NULL;
+    if (df_json_duplicate_key(object, &key, r->err) < 0)
+        return -1;
+    return !key ? 0
+                : df_fail(r->err, DF_ERR_USER,
+                          "bad JSON: the object that ends at byte %zu has the key \"%s\" twice",
+                          r->at, key);
+}
+
+static int read_member(struct reader *r, cJSON *object)
+{
+    DF_FREE char *key = NULL;
+    cJSON *value = NULL;
+    skip_space(r);
+    if (read_string(r, &key) < 0)
+        return -1;
+    skip_space(r);
+    if (peek(r) != ':')
+        return refuse(r, "\":\" is expected behind a key");
+    r->at++;
+    if (read_value(r, &value) < 0)
+        return -1;
+    return df_json_add(object, key, value, r->err);
+}
+
+static int read_item(struct reader *r, cJSON *array)
+{
+    cJSON *value = NULL;
+    return read_value(r, &value) < 0 ? -1 : df_json_append(array, value, r->err);
+}
+
+static int read_items(struct reader *r, cJSON *holder, char close)
+{
+    r->at++;
+    skip_space(r);
+    if (peek(r) == close) {
+        r->at++;
+        return 0;
+    }
+    for (;;) {
+        if ((close == '}' ? read_member(r, holder) : read_item(r, holder)) < 0)
+            return -1;
+        skip_space(r);
+        char c = peek(r);
+        if (c != ',' && c != close)
+            return refuse(r, close == '}' ? "\",\" or \"}\" is expected"
+                                          : "\",\" or \"]\" is expected");
+        r->at++;
+        if (c == close)
+            return 0;
+    }
+}
+
+static int read_holder(struct reader *r, cJSON **ret)
+{
+    bool is_object = peek(r) == '{';
+    if (++r->depth > DF_LIMIT_JSON_DEPTH)
+        return refuse(r, "nested too deeply");
+    DF_JSON cJSON *holder = is_object ? cJSON_CreateObject() : cJSON_CreateArray();
+    if (!holder)
+        return df_fail_oom(r->err);
+    if (read_items(r, holder, is_object ? '}' : ']') < 0)
+        return -1;
+    if (is_object && check_duplicates(r, holder) < 0)
+        return -1;
+    r->depth--;
+    *ret = DF_TAKE(holder);
+    return 0;
+}
+
+static int read_string_value(struct reader *r, cJSON **ret)
+{
+    DF_JSON cJSON *item = cJSON_CreateNull();
+    if (!item)
+        return df_fail_oom(r->err);
+    if (read_string(r, &item->valuestring) < 0)
+        return -1;
+    item->type = cJSON_String;
+    *ret = DF_TAKE(item);
+    return 0;
+}
+
+static bool take_word(struct reader *r, const char *word)
+{
+    size_t n = strlen(word);
+    if (r->n - r->at < n || memcmp(r->text + r->at, word, n) != 0)
+        return false;
+    r->at += n;
+    return true;
+}
+
+static int read_value(struct reader *r, cJSON **ret)
+{
+    skip_space(r);
+    char c = peek(r);
+    if (c == '{' || c == '[')
+        return read_holder(r, ret);
+    if (c == '"')
+        return read_string_value(r, ret);
+    if (c == '-' || is_digit(c))
+        return read_number(r, ret);
+    cJSON *item = NULL;
+    if (take_word(r, "true"))
+        item = cJSON_CreateTrue();
+    else if (take_word(r, "false"))
+        item = cJSON_CreateFalse();
+    else if (take_word(r, "null"))
+        item = cJSON_CreateNull();
+    else
+        return refuse(r, r->at < r->n ? "not a value" : "the text ends too early");
+    if (!item)
+        return df_fail_oom(r->err);
+    *ret = item;
+    return 0;
+}
+
+int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
+{
+    struct reader r = {.text = text, .n = n, .err = err};
+    DF_JSON cJSON *value = NULL;
+    if (n && memchr(text, '\0', n))
+        return df_fail(err, DF_ERR_USER, "bad JSON: it contains a NUL byte");
+    if (!df_is_utf8(text, n))
+        return df_fail(err, DF_ERR_USER, "bad JSON: it is not UTF-8");
+    if (read_value(&r, &value) < 0)
+        return -1;
+    skip_space(&r);
+    if (r.at < n)
+        return refuse(&r, "something follows the value");
+    *ret = DF_TAKE(value);
+    return 0;
+}
+
+int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err)
+{
+    struct df_buf text = DF_BUF_INIT(max);
+    int result = df_fs_read(path, &text, err);
+    if (result == 0 && df_json_parse(df_buf_str(&text), text.len, ret, err) < 0)
+        result = df_err_wrap(err, "%s", path);
+    df_buf_wipe(&text);
+    return result;
+}

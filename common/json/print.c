@@ -1,0 +1,180 @@
+/*
+ * Trees to text. Two passes of the same code, the first one only counting: the result is one
+ * allocation of the right size, and no half-grown copy of a secret is left in freed memory.
+ */
+#include <math.h>
+
+#include "common/base/parse.h"
+#include "common/json/json.h"
+
+struct writer {
+    char *out; /* NULL while counting */
+    size_t len;
+    bool pretty;
+};
+
+static void put(struct writer *w, const char *bytes, size_t n)
+{
+    if (w->out)
+        memcpy(w->out + w->len, bytes, n);
+    w->len += n;
+}
+
+static void puts_to(struct writer *w, const char *s)
+{
+    put(w, s, strlen(s));
+}
+
+static void put_newline(struct writer *w, int depth)
+{
+    if (!w->pretty)
+        return;
+    puts_to(w, "\n");
+    for (int i = 0; i < depth; i++)
+        puts_to(w, "  ");
+}
+
+static void put_number(struct writer *w, double d)
+{
+    char text[32];
+    if (!isfinite(d)) {
+        puts_to(w, "null");
+        return;
+    }
+    if (d == floor(d) && fabs(d) < DF_JSON_MAX_PLAIN) {
+        (void)snprintf(text, sizeof(text), "%.0f", d == 0 ? 0.0 : d);
+        puts_to(w, text);
+        return;
+    }
+    /* The shortest form that reads back as the same number. */
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof(text), "%.*g", digits, d);
+        if (strtod(text, NULL) == d)
+            break;
+    }
+    puts_to(w, text);
+}
+
+static void put_escaped(struct writer *w, unsigned c)
+{
+    static const char from[] = "\"\\\b\f\n\r\t", into[] = "\"\\bfnrt";
+    char text[8];
+    const char *found = c < 0x80 ? strchr(from, (int)c) : NULL;
+    if (found)
+        (void)snprintf(text, sizeof(text), "\\%c", into[found - from]);
+    else
+        (void)snprintf(text, sizeof(text), "\\u%04x", c);
+    puts_to(w, text);
+}
+
+/* Besides what JSON asks for: controls that a terminal would obey, and what YAML readers refuse or
+ * take for a line break, so that the text may stand in both. */
+static bool must_escape(unsigned c)
+{
+    return c < 0x20 || c == '"' || c == '\\' || (c >= 0x7f && c < 0xa0) || c == 0x2028 ||
+           c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
+}
+
+/* The length and the code point of the sequence at s; 0 when it is no UTF-8. */
+static size_t decode(const char *s, unsigned *ret)
+{
+    static const unsigned first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    for (size_t n = 1; n <= 4 && s[n - 1]; n++) {
+        if (!df_is_utf8(s, n))
+            continue;
+        *ret = (unsigned char)s[0] & first_bits[n];
+        for (size_t i = 1; i < n; i++)
+            *ret = *ret << 6 | ((unsigned char)s[i] & 0x3f);
+        return n;
+    }
+    return 0;
+}
+
+/* Strings of a tree need not come from a parser: bytes that are no UTF-8 become U+FFFD. */
+static void put_string(struct writer *w, const char *s)
+{
+    puts_to(w, "\"");
+    while (*s) {
+        unsigned c = 0;
+        size_t n = decode(s, &c);
+        if (!n)
+            puts_to(w, "\xef\xbf\xbd");
+        else if (must_escape(c))
+            put_escaped(w, c);
+        else
+            put(w, s, n);
+        s += n ? n : 1;
+    }
+    puts_to(w, "\"");
+}
+
+static void put_value(struct writer *w, const cJSON *j, int depth);
+
+static void put_items(struct writer *w, const cJSON *j, int depth)
+{
+    bool is_object = cJSON_IsObject(j);
+    puts_to(w, is_object ? "{" : "[");
+    for (const cJSON *item = j->child; item; item = item->next) {
+        put_newline(w, depth + 1);
+        if (is_object) {
+            put_string(w, item->string);
+            puts_to(w, w->pretty ? ": " : ":");
+        }
+        put_value(w, item, depth + 1);
+        if (item->next)
+            puts_to(w, ",");
+    }
+    if (j->child)
+        put_newline(w, depth);
+    puts_to(w, is_object ? "}" : "]");
+}
+
+static void put_value(struct writer *w, const cJSON *j, int depth)
+{
+    switch (j->type & 0xff) {
+    case cJSON_Object:
+    case cJSON_Array:
+        put_items(w, j, depth);
+        break;
+    case cJSON_String:
+        put_string(w, j->valuestring);
+        break;
+    case cJSON_Raw:
+        puts_to(w, j->valuestring);
+        break;
+    case cJSON_Number:
+        put_number(w, j->valuedouble);
+        break;
+    case cJSON_True:
+        puts_to(w, "true");
+        break;
+    case cJSON_False:
+        puts_to(w, "false");
+        break;
+    default:
+        puts_to(w, "null");
+    }
+}
+
+static char *print(const cJSON *j, bool pretty)
+{
+    struct writer w = {.pretty = pretty};
+    put_value(&w, j, 0);
+    w.out = malloc(w.len + 1);
+    if (!w.out)
+        return NULL;
+    w.len = 0;
+    put_value(&w, j, 0);
+    w.out[w.len] = '\0';
+    return w.out;
+}
+
+char *df_json_print(const cJSON *j)
+{
+    return print(j, false);
+}
+
+char *df_json_print_pretty(const cJSON *j)
+{
+    return print(j, true);
+}

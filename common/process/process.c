@@ -1,0 +1,285 @@
+#include "common/process/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "common/base/clock.h"
+
+/* What the child of spawn() was doing when it failed; sent to the parent through a pipe. */
+enum stage { STAGE_GROUP, STAGE_PARENT_GONE, STAGE_LIMITS, STAGE_FDS, STAGE_CWD, STAGE_EXEC };
+struct report {
+    enum stage stage;
+    int os_errno;
+};
+
+/* All the child needs, prepared by the parent: between vfork and exec only system calls are made.
+ */
+struct plan {
+    const struct df_process_options *o;
+    const char *program;
+    const char *const *env;
+    pid_t parent;
+    int report_fd; /* write end, closed by the exec */
+};
+
+static _Noreturn void child_fail(const struct plan *p, enum stage stage)
+{
+    struct report r = {stage, errno};
+    (void)!write(p->report_fd, &r, sizeof(r));
+    _exit(127);
+}
+
+static void child_signals(void)
+{
+    /* Handlers first: the mask opens only when no handler of the parent can run any more. */
+    const struct sigaction dfl = {.sa_handler = SIG_DFL};
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)sigaction(sig, &dfl, NULL);
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void child_group(const struct plan *p)
+{
+    if ((p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
+        child_fail(p, STAGE_GROUP);
+    if (!p->o->death_signal)
+        return;
+    if (prctl(PR_SET_PDEATHSIG, p->o->death_signal) < 0)
+        child_fail(p, STAGE_GROUP);
+    /* The parent may have died before the line above: then no signal will ever come. */
+    if (getppid() != p->parent)
+        child_fail(p, STAGE_PARENT_GONE);
+}
+
+static void child_limits(const struct plan *p)
+{
+    const struct rlimit file = {p->o->max_file_bytes, p->o->max_file_bytes};
+    if (p->o->max_file_bytes && setrlimit(RLIMIT_FSIZE, &file) < 0)
+        child_fail(p, STAGE_LIMITS);
+    const struct rlimit none = {0, 0};
+    if (p->o->no_core && setrlimit(RLIMIT_CORE, &none) < 0)
+        child_fail(p, STAGE_LIMITS);
+}
+
+/* A descriptor for the given one that no dup2 onto 0, 1 or 2 can destroy. */
+static int child_lift(const struct plan *p, int fd)
+{
+    if (fd < 0)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && fd <= STDERR_FILENO)
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd < 0)
+        child_fail(p, STAGE_FDS);
+    return fd;
+}
+
+static void child_close_on_exec_above_stdio(void)
+{
+    if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    /* Kernels before 5.11 and some sandboxes. */
+    struct rlimit files = {1024, 1024};
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    for (int fd = STDERR_FILENO + 1; (rlim_t)fd < files.rlim_cur; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void child_fds(struct plan *p)
+{
+    p->report_fd = child_lift(p, p->report_fd);
+    const int from[] = {child_lift(p, p->o->stdin_fd), child_lift(p, p->o->stdout_fd),
+                        child_lift(p, p->o->stderr_fd)};
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (dup2(from[fd], fd) < 0)
+            child_fail(p, STAGE_FDS);
+    child_close_on_exec_above_stdio();
+    for (const int *fd = p->o->keep_fds; fd && *fd >= 0; fd++)
+        if (fcntl(*fd, F_SETFD, 0) < 0)
+            child_fail(p, STAGE_FDS);
+}
+
+static _Noreturn void child_main(struct plan *p)
+{
+    child_signals();
+    child_group(p);
+    child_limits(p);
+    child_fds(p);
+    if (p->o->cwd && chdir(p->o->cwd) < 0)
+        child_fail(p, STAGE_CWD);
+    /* execve takes no const for history's sake; it changes neither. */
+    union {
+        const char *const *in;
+        char *const *out;
+    } argv = {p->o->argv}, env = {p->env};
+    (void)execve(p->program, argv.out, env.out);
+    child_fail(p, STAGE_EXEC);
+}
+
+/* The child shares the parent's memory until its exec: nothing of a large parent is copied. A
+ * signal handler must not run in that time, hence the mask around it. posix_spawn(3) would do the
+ * same, but knows no death signal, no limits and no working directory. */
+static pid_t fork_and_exec(struct plan *p)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+    if (pid == 0)
+        child_main(p); /* NOLINT(clang-analyzer-unix.Vfork): system calls alone, no return */
+    int saved = errno;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return pid;
+}
+
+static int explain(const struct plan *p, const struct report *r, struct df_err *err)
+{
+    switch (r->stage) {
+    case STAGE_EXEC:
+        return df_fail_errno(err, r->os_errno, "start %s", p->program);
+    case STAGE_CWD:
+        return df_fail_errno(err, r->os_errno, "start %s: enter directory %s", p->program,
+                             p->o->cwd);
+    case STAGE_FDS:
+        return df_fail_errno(err, r->os_errno, "start %s: hand over descriptors", p->program);
+    case STAGE_LIMITS:
+        return df_fail_errno(err, r->os_errno, "start %s: set resource limits", p->program);
+    case STAGE_PARENT_GONE:
+        return df_fail(err, DF_ERR_RETRY, "start %s: the starting process has died", p->program);
+    case STAGE_GROUP:
+    default:
+        return df_fail_errno(err, r->os_errno, "start %s: make its process group", p->program);
+    }
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Reads the child's report: none, because the exec closed the pipe, means that it runs. */
+static int await_exec(const struct plan *p, int report_fd, pid_t pid, struct df_err *err)
+{
+    struct report r;
+    ssize_t n;
+    do
+        n = read(report_fd, &r, sizeof(r));
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return 0;
+    reap(pid);
+    if (n != (ssize_t)sizeof(r))
+        return df_fail(err, DF_ERR_SYSTEM, "start %s: no report from the child", p->program);
+    return explain(p, &r, err);
+}
+
+static int spawn(const struct plan *prepared, struct df_process *ret, struct df_err *err)
+{
+    struct plan p = *prepared;
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return df_fail_errno(err, errno, "start %s: make a pipe", p.program);
+    DF_CLOSE int report_fd = fds[0];
+    p.report_fd = fds[1];
+    pid_t pid = fork_and_exec(&p);
+    int fork_errno = errno;
+    (void)close(fds[1]);
+    if (pid < 0)
+        return df_fail_errno(err, fork_errno, "start %s", p.program);
+    if (await_exec(&p, report_fd, pid, err) < 0)
+        return -1;
+    int pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0) {
+        int saved = errno;
+        (void)kill(-pid, SIGKILL);
+        reap(pid);
+        return df_fail_errno(err, saved, "start %s: open its pidfd", p.program);
+    }
+    *ret = (struct df_process){.pid = pid, .pidfd = pidfd};
+    return 0;
+}
+
+static const char *path_of(const char *const *env)
+{
+    for (; env && *env; env++)
+        if (df_starts_with(*env, "PATH="))
+            return *env + strlen("PATH=");
+    return "";
+}
+
+int df_process_spawn(const struct df_process_options *o, struct df_process *ret, struct df_err *err)
+{
+    static const char *const empty[] = {NULL};
+    DF_FREE char *found = NULL;
+    const char *name = o->argv[0];
+    if (!strchr(name, '/')) {
+        found = df_process_which(name, path_of(o->env));
+        if (!found)
+            return df_fail(err, DF_ERR_NOT_FOUND, "start %s: no such program in PATH (%s)", name,
+                           path_of(o->env));
+    }
+    const struct plan p = {.o = o,
+                           .program = found ? found : name,
+                           .env = o->env ? o->env : empty,
+                           .parent = getpid(),
+                           .report_fd = -1};
+    return spawn(&p, ret, err);
+}
+
+int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, int *ret_status,
+                    struct df_err *err)
+{
+    int64_t deadline = timeout_ms < 0 ? -1 : df_mono_ms() + timeout_ms;
+    struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+    int n;
+    for (;;) {
+        int64_t left = deadline < 0 ? -1 : deadline - df_mono_ms();
+        if (deadline >= 0 && left < 0)
+            left = 0;
+        n = poll(&ended, 1, left > INT32_MAX ? INT32_MAX : (int)left);
+        if (n >= 0 || errno != EINTR)
+            break;
+    }
+    if (n < 0)
+        return df_fail_errno(err, errno, "wait for process %d", (int)p->pid);
+    if (n == 0) {
+        *ret_exited = false;
+        return 0;
+    }
+    int status;
+    while (waitpid(p->pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return df_fail_errno(err, errno, "wait for process %d", (int)p->pid);
+    *ret_exited = true;
+    *ret_status = status;
+    return 0;
+}
+
+int df_process_signal(const struct df_process *p, int sig, struct df_err *err)
+{
+    if (pidfd_send_signal(p->pidfd, sig, NULL, 0) < 0 && errno != ESRCH)
+        return df_fail_errno(err, errno, "send signal %d to process %d", sig, (int)p->pid);
+    return 0;
+}
+
+int df_process_signal_group(const struct df_process *p, int sig, struct df_err *err)
+{
+    if (kill(-p->pid, sig) < 0 && errno != ESRCH)
+        return df_fail_errno(err, errno, "send signal %d to process group %d", sig, (int)p->pid);
+    return 0;
+}
+
+void df_process_close(struct df_process *p)
+{
+    if (p->pidfd >= 0)
+        (void)close(p->pidfd);
+    *p = DF_PROCESS_INIT;
+}

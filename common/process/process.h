@@ -1,0 +1,84 @@
+/*
+ * process.h - child processes: started with a composed environment and exactly the descriptors
+ * named.
+ *
+ * The child gets its own process group, default signal handlers and an empty signal mask; every
+ * descriptor but the named ones is closed. Thread rule: any thread may spawn; one df_process, one
+ * thread.
+ */
+#ifndef DF_PROCESS_H
+#define DF_PROCESS_H
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "common/base/buf.h"
+#include "common/base/strs.h"
+
+struct df_process_options {
+    const char *const *argv; /* argv[0] is the program: a path, or a name looked up in env's PATH */
+    const char *const *env;  /* the whole environment, never inherited; NULL: empty */
+    const char *cwd;         /* or NULL */
+    int stdin_fd;            /* -1: /dev/null */
+    int stdout_fd;           /* -1: /dev/null */
+    int stderr_fd;           /* -1: /dev/null; may equal stdout_fd */
+    const int *keep_fds;     /* further descriptors (3 and above) that stay open under their own
+                                numbers, ended by -1; or NULL */
+    int death_signal;        /* sent to the child when the thread that spawned it dies; 0: none */
+    bool new_session;        /* setsid() instead of only a process group */
+    rlim_t max_file_bytes;   /* RLIMIT_FSIZE; 0: as it is */
+    bool no_core;            /* RLIMIT_CORE 0 */
+    const volatile bool *stop; /* df_process_run() alone: when it turns true the group is killed
+                                  within 100 ms, class RETRY; or NULL */
+};
+
+/* Everything off or NULL, the three standard descriptors /dev/null. */
+#define DF_PROCESS_OPTIONS(argv_, env_)                                                            \
+    ((struct df_process_options){                                                                  \
+        .argv = (argv_), .env = (env_), .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1})
+
+struct df_process {
+    pid_t pid; /* also its process group */
+    int pidfd; /* owned */
+};
+
+#define DF_PROCESS_INIT ((struct df_process){.pid = -1, .pidfd = -1})
+
+/* Spawns. Failure to execute (no such program, not executable) is reported here, not by an exit
+ * code: NOT_FOUND names the program. When it fails, nothing runs and nothing is left to reap. */
+int df_process_spawn(const struct df_process_options *o, struct df_process *ret,
+                     struct df_err *err) DF_MUST_CHECK;
+
+/* Waits up to timeout_ms (-1: for ever). *ret_exited says whether it ended, and then *ret_status is
+ * as of waitpid(2) and the pid is free for others: do not wait again or signal the group. */
+int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, int *ret_status,
+                    struct df_err *err) DF_MUST_CHECK;
+
+/* To the process alone; a process that is gone is success. */
+int df_process_signal(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
+
+/* To the process and whatever it started that stayed in its group; an empty group is success. Only
+ * before df_process_wait() has reported the end. */
+int df_process_signal_group(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
+
+/* Closes the pidfd; does not wait or kill. */
+void df_process_close(struct df_process *p);
+#define DF_PROCESS DF_CLEANUP(df_process_close)
+
+/* Runs to the end, collecting stdout in out (beyond its cap: the group is killed, class LIMIT) and
+ * the last err_tail->max bytes of stderr in err_tail; with NULL the descriptors of the options are
+ * used. Ended by SIGKILL to its group after timeout_ms (-1: never), class RETRY. Whatever is left
+ * of the group when the process ends is killed, too. Exit code in *ret_code (128 + signal when
+ * killed). */
+int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struct df_buf *out,
+                   struct df_buf *err_tail, int *ret_code, struct df_err *err) DF_MUST_CHECK;
+
+/* Identity that survives pid re-use: field 22 of /proc/<pid>/stat. NOT_FOUND when there is no such
+ * process (a zombie counts as gone). */
+int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Looks name up in a PATH-like list; only absolute directories count, so that the work dir never
+ * supplies a program. The caller frees; NULL: not found or no memory. */
+char *df_process_which(const char *name, const char *path_env);
+
+#endif

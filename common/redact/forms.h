@@ -1,0 +1,25 @@
+/*
+ * forms.h - the byte strings to look for when one secret value is to be hidden.
+ *
+ * Internal to the redactor, and the word list of its test oracle.
+ */
+#ifndef DF_REDACT_FORMS_H
+#define DF_REDACT_FORMS_H
+
+#include "common/base/err.h"
+
+enum {
+    DF_REDACT_MIN = 4,        /* shorter strings are not looked for */
+    DF_REDACT_PIECE = 1024,   /* longer values are looked for in pieces of this size ... */
+    DF_REDACT_OVERLAP = 16,   /* ... that overlap, so that no seam shows */
+    DF_REDACT_FORM_MAX = 8192 /* no form of a piece is longer: \\u00XX escaped twice is 7 for 1 */
+};
+
+/* Calls emit for each form of value: its lines and pieces, each in every encoding. The same bytes
+ * may come more than once. bytes are borrowed for the call; n is DF_REDACT_MIN..DF_REDACT_FORM_MAX.
+ * emit returns 0, or -1 with err to end the enumeration. */
+int df_redact_forms(const char *value,
+                    int (*emit)(void *arg, const char *bytes, size_t n, struct df_err *err),
+                    void *arg, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,110 @@
+#include "common/yaml/scalar.h"
+
+#include <errno.h>
+#include <math.h>
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0)
+            return true;
+    return false;
+}
+
+static const char *skip_sign(const char *s)
+{
+    return *s == '-' || *s == '+' ? s + 1 : s;
+}
+
+static size_t digits(const char *s)
+{
+    return strspn(s, "0123456789");
+}
+
+static bool is_whole(const char *text)
+{
+    const char *s = skip_sign(text);
+    return *s && s[digits(s)] == '\0';
+}
+
+/* [-+]? ( . [0-9]+ | [0-9]+ ( . [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
+static bool is_fraction(const char *text)
+{
+    const char *s = skip_sign(text);
+    size_t before = digits(s), after = 0;
+    s += before;
+    if (*s == '.') {
+        after = digits(++s);
+        s += after;
+    }
+    if (before + after == 0)
+        return false;
+    if (*s == 'e' || *s == 'E') {
+        s = skip_sign(s + 1);
+        size_t exponent = digits(s);
+        if (!exponent)
+            return false;
+        s += exponent;
+    }
+    return *s == '\0';
+}
+
+/* 0x1F or 0o17; 0 when it is neither. */
+static int radix_of(const char *text)
+{
+    if (df_starts_with(text, "0x") && text[2] &&
+        text[2 + strspn(text + 2, "0123456789abcdefABCDEF")] == '\0')
+        return 16;
+    if (df_starts_with(text, "0o") && text[2] && text[2 + strspn(text + 2, "01234567")] == '\0')
+        return 8;
+    return 0;
+}
+
+static int made(cJSON *item, cJSON **ret, struct df_err *err)
+{
+    if (!item)
+        return df_fail_oom(err);
+    *ret = item;
+    return 0;
+}
+
+static int resolve_whole(const char *text, cJSON **ret, struct df_err *err)
+{
+    const char *first = skip_sign(text);
+    first += strspn(first, "0");
+    DF_FREE char *plain = df_strf("%s%s", *text == '-' ? "-" : "", *first ? first : "0");
+    return plain ? made(df_json_whole(plain), ret, err) : df_fail_oom(err);
+}
+
+static int resolve_radix(const char *text, int radix, cJSON **ret, struct df_err *err)
+{
+    errno = 0;
+    unsigned long long value = strtoull(text + 2, NULL, radix);
+    if (errno == ERANGE || (double)value > DF_JSON_MAX_WHOLE)
+        return df_fail(err, DF_ERR_USER, "the number %.64s is too large", text);
+    return made(cJSON_CreateNumber((double)value), ret, err);
+}
+
+int df_yaml_resolve(const char *text, cJSON **ret, struct df_err *err)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    static const char *const trues[] = {"true", "True", "TRUE", NULL};
+    static const char *const falses[] = {"false", "False", "FALSE", NULL};
+    static const char *const odd[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};
+    if (is_one_of(text, nulls))
+        return made(cJSON_CreateNull(), ret, err);
+    if (is_one_of(text, trues))
+        return made(cJSON_CreateTrue(), ret, err);
+    if (is_one_of(text, falses))
+        return made(cJSON_CreateFalse(), ret, err);
+    int radix = radix_of(text);
+    if (radix)
+        return resolve_radix(text, radix, ret, err);
+    if (is_whole(text))
+        return resolve_whole(text, ret, err);
+    bool fraction = is_fraction(text);
+    double value = fraction ? strtod(text, NULL) : 0;
+    if (is_one_of(skip_sign(text), odd) || !isfinite(value))
+        return df_fail(err, DF_ERR_USER, "the number %.64s is not finite", text);
+    return made(fraction ? cJSON_CreateNumber(value) : cJSON_CreateString(text), ret, err);
+}
