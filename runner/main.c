@@ -1,0 +1,93 @@
+#include <getopt.h>
+
+#include "common/base/log.h"
+#include "common/base/parse.h"
+#include "runner/pipeline.h"
+#include "runner/source/source.h"
+#include "runner/step.h"
+
+static const char usage[] =
+    "dayfly-runner runs one step of a run and exits.\n"
+    "\n"
+    "  dayfly-runner step --handoff-fd N [--work-dir DIR]\n"
+    "      Takes the step that a spawner hands over through the open descriptor N.\n"
+    "  dayfly-runner step --file STEP.json --report-dir DIR [--work-dir DIR]\n"
+    "      Runs the step document of a file; log, events, plan and result go to DIR.\n"
+    "  dayfly-runner version\n"
+    "\n"
+    "Exit codes: 0 success, 1 failure, 2 something changed and then it failed, 3 invalid input,\n"
+    "4 timeout.\n";
+
+static int refuse(const char *what)
+{
+    (void)fprintf(stderr, "dayfly-runner: %s\n\n%s", what, usage);
+    return DF_EXIT_INVALID;
+}
+
+static int step(int argc, char **argv)
+{
+    static const struct option options[] = {{"handoff-fd", required_argument, NULL, 'h'},
+                                            {"file", required_argument, NULL, 'f'},
+                                            {"report-dir", required_argument, NULL, 'r'},
+                                            {"work-dir", required_argument, NULL, 'w'},
+                                            {NULL, 0, NULL, 0}};
+    struct df_step_options o = {.handoff_fd = -1};
+    int64_t fd;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (c) {
+        case 'h':
+            if (df_parse_i64(optarg, 3, 1 << 20, &fd, NULL) < 0)
+                return refuse("--handoff-fd: not a descriptor");
+            o.handoff_fd = (int)fd;
+            break;
+        case 'f':
+            o.file = optarg;
+            break;
+        case 'r':
+            o.report_dir = optarg;
+            break;
+        case 'w':
+            o.work_dir = optarg;
+            break;
+        default:
+            return refuse("unknown option");
+        }
+    }
+    if (optind < argc)
+        return refuse("step takes no further words");
+    if ((o.handoff_fd >= 0) == (o.file != NULL) || (o.file != NULL) != (o.report_dir != NULL))
+        return refuse("step needs --handoff-fd, or --file with --report-dir");
+    return df_step(&o);
+}
+
+static int version(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    return puts("dayfly-runner " DF_VERSION) < 0 ? DF_EXIT_FAILED : DF_EXIT_OK;
+}
+
+static int help(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    return fputs(usage, stdout) < 0 ? DF_EXIT_FAILED : DF_EXIT_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"step", step}, {"version", version}, {"--version", version}, {"help", help}, {"--help", help}};
+
+int main(int argc, char **argv)
+{
+    if (df_source_is_askpass()) /* git asks for its password */
+        return df_source_askpass(argc, argv);
+    if (df_source_is_askpass())
+        return df_source_askpass(argc, argv);
+    df_log_setup(DF_LOG_INFO, false, "runner");
+    for (size_t i = 0; argc > 1 && i < DF_ARRAY_SIZE(commands); i++) {
+        if (df_streq(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    return refuse(argc > 1 ? "unknown command" : "a command is missing");
+}

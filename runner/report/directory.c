@@ -1,0 +1,146 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "runner/report/home.h"
+#include "runner/report/spool.h"
+
+/* The home of a step without a spawner: files in one directory. */
+struct directory_report {
+    struct df_report base;
+    char *path;
+    struct df_spool streams[DF_STREAMS];
+    struct df_spool progress;
+};
+
+static const volatile bool never_over = false;
+
+static struct directory_report *self(struct df_report *r)
+{
+    return (struct directory_report *)r;
+}
+
+static void release(struct df_report *r)
+{
+    struct directory_report *d = self(r);
+    for (int i = 0; i < DF_STREAMS; i++)
+        df_spool_close(&d->streams[i]);
+    df_spool_close(&d->progress);
+    free(d->path);
+    free(d);
+}
+
+static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
+                 struct df_err *err)
+{
+    (void)r, (void)stop, (void)pending_ms, (void)ret;
+    return df_fail(err, DF_ERR_USER, "a report directory hands out no steps");
+}
+
+static int append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
+                  struct df_err *err)
+{
+    return df_spool_append(&self(r)->streams[stream], bytes, n, err);
+}
+
+static void progress(struct df_report *r, const cJSON *body)
+{
+    DF_FREE char *text = df_json_print(body);
+    DF_FREE char *line = text ? df_strf("%s\n", text) : NULL;
+    struct df_err unsaid;
+    if (line && df_spool_append(&self(r)->progress, line, strlen(line), &unsaid) < 0)
+        return; /* by contract not an error */
+}
+
+static int copy_file(const char *from, const char *to, struct df_err *err)
+{
+    DF_CLOSE int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return df_fail_errno(err, errno, "open %s", from);
+    DF_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (out < 0)
+        return df_fail_errno(err, errno, "create %s", to);
+    ssize_t n;
+    do {
+        n = sendfile(out, in, NULL, DF_MIB);
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    if (n < 0 || fsync(out) < 0)
+        return df_fail_errno(err, errno, "copy %s to %s", from, to);
+    return 0;
+}
+
+static int put_artifact(struct df_report *r, const char *name, const char *path,
+                        int64_t deadline_ms, struct df_err *err)
+{
+    (void)deadline_ms;
+    DF_FREE char *to = df_fs_join(self(r)->path, name);
+    return to ? copy_file(path, to, err) : df_fail_oom(err);
+}
+
+static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
+                    struct df_err *err)
+{
+    (void)deadline_ms;
+    DF_FREE char *from = df_fs_join(self(r)->path, "plan");
+    if (!from)
+        return df_fail_oom(err);
+    if (!df_fs_exists(from))
+        return df_fail_reason(err, DF_ERR_NOT_FOUND, "PlanMissing",
+                              "%s does not exist: plan into this directory first", from);
+    return copy_file(from, to_path, err);
+}
+
+static int sync_stream(struct df_spool *s, struct df_err *err)
+{
+    df_spool_finish(s);
+    return fsync(s->fd) < 0 ? df_fail_errno(err, errno, "sync the log") : 0;
+}
+
+static int result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
+{
+    struct directory_report *d = self(r);
+    for (int i = 0; i < DF_STREAMS; i++) {
+        if (sync_stream(&d->streams[i], err) < 0)
+            return -1;
+    }
+    DF_JSON cJSON *doc = df_report_result_document(result_doc, d->streams[DF_STREAM_LOG].end,
+                                                   d->streams[DF_STREAM_EVENTS].end);
+    DF_FREE char *text = doc ? df_json_print_pretty(doc) : NULL;
+    DF_FREE char *path = df_fs_join(d->path, "result.json");
+    if (!text || !path)
+        return df_fail_oom(err);
+    return df_fs_replace(path, text, strlen(text), 0600, err);
+}
+
+static const struct df_report_home home = {.free = release,
+                                           .claim = claim,
+                                           .append = append,
+                                           .progress = progress,
+                                           .put_artifact = put_artifact,
+                                           .get_plan = get_plan,
+                                           .result = result};
+
+int df_report_to_directory(const char *directory, struct df_report **ret, struct df_err *err)
+{
+    struct directory_report *d = calloc(1, sizeof *d);
+    if (!d)
+        return df_fail_oom(err);
+    d->base = (struct df_report){.home = &home, .over = &never_over, .over_fd = -1};
+    d->streams[DF_STREAM_LOG] = d->streams[DF_STREAM_EVENTS] = d->progress = DF_SPOOL_CLOSED;
+    d->path = strdup(directory);
+    int failed = d->path ? 0 : df_fail_oom(err);
+    if (failed ||
+        df_spool_open(&d->streams[DF_STREAM_LOG], directory, "log", false, DF_LIMIT_STREAM, err) <
+            0 ||
+        df_spool_open(&d->streams[DF_STREAM_EVENTS], directory, "events", true, DF_LIMIT_STREAM,
+                      err) < 0 ||
+        df_spool_open(&d->progress, directory, "progress", true, DF_LIMIT_DOCUMENT, err) < 0) {
+        release(&d->base);
+        return -1;
+    }
+    *ret = &d->base;
+    return 0;
+}

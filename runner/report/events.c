@@ -1,0 +1,255 @@
+#include "runner/report/events.h"
+
+#include <limits.h>
+
+#include "common/base/limits.h"
+
+bool df_event_parse(const char *line, size_t n, cJSON **ret)
+{
+    DF_JSON cJSON *event = NULL;
+    if (!n || line[0] != '{' || df_json_parse(line, n, &event, NULL) < 0)
+        return false;
+    if (!df_json_str(event, "type") && !cJSON_GetObjectItemCaseSensitive(event, "@message"))
+        return false;
+    *ret = DF_TAKE(event);
+    return true;
+}
+
+/* --- summary --------------------------------------------------------------------------------- */
+
+static int count_of(const cJSON *event, const char *path)
+{
+    int64_t n = df_json_int(event, path, 0);
+    return n < 0 ? 0 : n > INT_MAX ? INT_MAX : (int)n;
+}
+
+static void count_changes(const cJSON *event, struct df_output_summary *s)
+{
+    s->seen = true;
+    s->add = count_of(event, "changes.add");
+    s->change = count_of(event, "changes.change");
+    s->destroy = count_of(event, "changes.remove");
+    s->import = count_of(event, "changes.import");
+}
+
+static void count_outputs(const cJSON *event, struct df_output_summary *s)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach (o, df_json_at(event, "outputs")) {
+        const char *action = df_json_str(o, "action");
+        if (action && !df_streq(action, "noop"))
+            s->output_changes = true;
+    }
+}
+
+/* text, redacted, into out; takes text over. */
+static int keep(char *text, const struct df_redact_set *set, char *out, size_t size,
+                struct df_err *err)
+{
+    DF_FREE char *owned = text;
+    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * DF_LIMIT_EVENT_LINE);
+    if (!owned)
+        return df_fail_oom(err);
+    if (df_redact_string(set, owned, &clean, err) < 0)
+        return -1;
+    (void)snprintf(out, size, "%s", df_buf_str(&clean));
+    return 0;
+}
+
+static int keep_first_error(const cJSON *event, const struct df_redact_set *set,
+                            struct df_output_summary *s, struct df_err *err)
+{
+    const char *summary = df_json_str(event, "diagnostic.summary");
+    const char *address = df_json_str(event, "diagnostic.address");
+    const char *detail = df_json_str(event, "diagnostic.detail");
+    const char *file = df_json_str(event, "diagnostic.range.filename");
+    long long line = (long long)df_json_int(event, "diagnostic.range.start.line", 0);
+    if (keep(df_strf("%s%s%s%s", summary ? summary : "error", address ? " (" : "",
+                     address ? address : "", address ? ")" : ""),
+             set, s->first_error, sizeof s->first_error, err) < 0 ||
+        keep(file ? df_strf("%s:%lld", file, line) : strdup(""), set, s->first_place,
+             sizeof s->first_place, err) < 0)
+        return -1;
+    return keep(strdup(detail ? detail : ""), set, s->first_detail, sizeof s->first_detail, err);
+}
+
+int df_event_count(const cJSON *event, const struct df_redact_set *set,
+                   struct df_output_summary *summary, struct df_err *err)
+{
+    const char *type = df_json_str(event, "type");
+    if (df_streq(type, "change_summary"))
+        count_changes(event, summary);
+    else if (df_streq(type, "outputs"))
+        count_outputs(event, summary);
+    else if (df_streq(type, "apply_complete") &&
+             !df_streq(df_json_str(event, "hook.action"), "read") &&
+             !df_streq(df_json_str(event, "hook.action"), "noop"))
+        summary->applied++;
+    else if (df_streq(type, "diagnostic") &&
+             df_streq(df_json_str(event, "diagnostic.severity"), "error") && summary->errors++ == 0)
+        return keep_first_error(event, set, summary, err);
+    return 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* The lines of source code, numbered, and what the expressions in them were. */
+static void render_snippet(const cJSON *snippet, struct df_buf *out)
+{
+    int64_t number = df_json_int(snippet, "start_line", 0);
+    const char *code = df_json_str(snippet, "code");
+    while (code && *code) {
+        size_t n = strcspn(code, "\n");
+        (void)df_buf_addf(out, "%4lld: ", (long long)number++);
+        (void)df_buf_add(out, code, n);
+        (void)df_buf_addc(out, '\n');
+        code += n + (code[n] == '\n');
+    }
+    const cJSON *values = df_json_at(snippet, "values"), *v;
+    if (cJSON_GetArraySize(values))
+        (void)df_buf_adds(out, "    ├────────────────\n");
+    cJSON_ArrayForEach (v, values) {
+        const char *what = df_json_str(v, "traversal"), *is = df_json_str(v, "statement");
+        if (what && is)
+            (void)df_buf_addf(out, "    │ %s %s\n", what, is);
+    }
+}
+
+static void render_place(const cJSON *diagnostic, struct df_buf *out)
+{
+    const char *address = df_json_str(diagnostic, "address");
+    const char *file = df_json_str(diagnostic, "range.filename");
+    const char *context = df_json_str(diagnostic, "snippet.context");
+    if (address)
+        (void)df_buf_addf(out, "\n  with %s%s\n", address, file ? "," : "");
+    if (!file)
+        return;
+    (void)df_buf_addf(out, "%s  on %s line %lld%s%s:\n", address ? "" : "\n", file,
+                      (long long)df_json_int(diagnostic, "range.start.line", 0),
+                      context ? ", in " : "", context ? context : "");
+    render_snippet(df_json_at(diagnostic, "snippet"), out);
+}
+
+static void render_diagnostic(const cJSON *diagnostic, struct df_buf *out)
+{
+    bool warning = df_streq(df_json_str(diagnostic, "severity"), "warning");
+    const char *summary = df_json_str(diagnostic, "summary");
+    const char *detail = df_json_str(diagnostic, "detail");
+    (void)df_buf_addf(out, "\n%s: %s\n", warning ? "Warning" : "Error", summary ? summary : "");
+    render_place(diagnostic, out);
+    if (!df_str_empty(detail))
+        (void)df_buf_addf(out, "\n%s%s", detail, df_ends_with(detail, "\n") ? "" : "\n");
+}
+
+/* Those of a plan have an action and no value. */
+static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_err *err)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach (o, outputs) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, "value");
+        if (df_json_bool(o, "sensitive", false)) {
+            if (!df_json_str(o, "action"))
+                (void)df_buf_addf(out, "%s = <sensitive>\n", o->string);
+            continue;
+        }
+        if (!value)
+            continue;
+        DF_FREE char *text = df_json_print(value);
+        if (!text)
+            return df_fail_oom(err);
+        (void)df_buf_addf(out, "%s = %s\n", o->string, text);
+    }
+    return 0;
+}
+
+int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
+{
+    const char *type = df_json_str(event, "type");
+    const char *message = df_json_str(event, "@message");
+    const cJSON *diagnostic = df_json_at(event, "diagnostic");
+    if (df_streq(type, "diagnostic") && cJSON_IsObject(diagnostic))
+        render_diagnostic(diagnostic, out);
+    else if (message)
+        (void)df_buf_addf(out, "%s\n", message);
+    if (df_streq(type, "outputs") && render_outputs(df_json_at(event, "outputs"), out, err) < 0)
+        return -1;
+    return df_buf_check(out, err);
+}
+
+/* --- redaction ------------------------------------------------------------------------------- */
+
+static const char unshowable[] =
+    "{\"@level\":\"warn\",\"@message\":\"dayfly: an event could not be masked and was left out\","
+    "\"@module\":\"dayfly\",\"type\":\"log\"}";
+
+/* *text with its secrets masked; *ret_changed says whether there were any. */
+static int mask_text(char **text, const struct df_redact_set *set, bool *ret_changed,
+                     struct df_err *err)
+{
+    if (!df_redact_finds(set, *text, strlen(*text)))
+        return 0;
+    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * DF_LIMIT_EVENT_LINE);
+    if (df_redact_string(set, *text, &clean, err) < 0)
+        return -1;
+    char *masked = df_buf_take(&clean);
+    if (!masked)
+        return df_fail_oom(err);
+    free(*text);
+    *text = masked;
+    *ret_changed = true;
+    return 0;
+}
+
+/* A number that shows a secret becomes a string. */
+static int mask_number(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
+                       struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(item);
+    if (!text)
+        return df_fail_oom(err);
+    bool changed = false;
+    if (mask_text(&text, set, &changed, err) < 0)
+        return -1;
+    if (changed) {
+        item->type = cJSON_String;
+        item->valuestring = DF_TAKE(text);
+        *ret_changed = true;
+    }
+    return 0;
+}
+
+/* As deep as df_json_parse() lets documents be. */
+static int mask_tree(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
+                     struct df_err *err)
+{
+    for (; item; item = item->next) {
+        if (item->string && mask_text(&item->string, set, ret_changed, err) < 0)
+            return -1;
+        if (cJSON_IsString(item) && mask_text(&item->valuestring, set, ret_changed, err) < 0)
+            return -1;
+        if (cJSON_IsNumber(item) && mask_number(item, set, ret_changed, err) < 0)
+            return -1;
+        if (mask_tree(item->child, set, ret_changed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_redact_set *set,
+                    struct df_buf *out, struct df_err *err)
+{
+    bool changed = false;
+    if (mask_tree(event, set, &changed, err) < 0)
+        return -1;
+    DF_FREE char *text = changed ? df_json_print(event) : strndup(line, n);
+    if (!text)
+        return df_fail_oom(err);
+    /* What is left is in the line's own syntax, say a value that is the end of an escape. */
+    bool again = false;
+    if (mask_text(&text, set, &again, err) < 0)
+        return -1;
+    DF_JSON cJSON *still = NULL;
+    bool showable = !again || df_json_parse(text, strlen(text), &still, NULL) == 0;
+    (void)df_buf_adds(out, showable ? text : unshowable);
+    return df_buf_check(out, err);
+}

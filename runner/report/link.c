@@ -1,0 +1,163 @@
+#include "runner/report/link.h"
+
+#include <poll.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 2048 };
+
+struct df_link {
+    struct df_http *http;
+    char *server; /* without a slash at its end */
+    char *endpoint_file;
+    char *uid;
+    int64_t pause_ms;
+};
+
+void df_link_free(struct df_link *l)
+{
+    if (!l)
+        return;
+    df_http_free(l->http);
+    free(l->server);
+    free(l->endpoint_file);
+    free(l->uid);
+    free(l);
+}
+
+static char *copy_url(const char *url, size_t n)
+{
+    while (n && url[n - 1] == '/')
+        n--;
+    return strndup(url, n);
+}
+
+int df_link_new(const char *server, const char *endpoint_file, const char *uid, const char *token,
+                struct df_link **ret, struct df_err *err)
+{
+    DF_LINK struct df_link *l = calloc(1, sizeof *l);
+    if (!l)
+        return df_fail_oom(err);
+    l->pause_ms = PAUSE_FIRST_MS;
+    l->server = copy_url(server, strlen(server));
+    l->uid = strdup(uid);
+    l->endpoint_file = endpoint_file ? strdup(endpoint_file) : NULL;
+    if (!l->server || !l->uid || (endpoint_file && !l->endpoint_file))
+        return df_fail_oom(err);
+    const struct df_http_options o = {.bearer = token};
+    if (df_http_new(&o, &l->http, err) < 0)
+        return -1;
+    *ret = DF_TAKE(l);
+    return 0;
+}
+
+int df_link_copy(const struct df_link *l, const char *token, struct df_link **ret,
+                 struct df_err *err)
+{
+    return df_link_new(l->server, l->endpoint_file, l->uid, token, ret, err);
+}
+
+int df_link_set_token(struct df_link *l, const char *token, struct df_err *err)
+{
+    return df_http_set_bearer(l->http, token, err);
+}
+
+int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
+                 struct df_http_response *ret, struct df_err *err)
+{
+    DF_FREE char *url = df_strf("%s/v1/steps/%s%s", l->server, l->uid, path);
+    if (!url)
+        return df_fail_oom(err);
+    req->url = url;
+    int sent = df_http_send(l->http, req, ret, err);
+    req->url = NULL;
+    if (sent == 0 && ret->status < 500)
+        l->pause_ms = PAUSE_FIRST_MS;
+    return sent;
+}
+
+/* A spawner that came back may listen elsewhere: true says that it does. A file that is not there,
+ * or half written, changes nothing: the next pause reads it again. */
+static bool reread_endpoint(struct df_link *l)
+{
+    if (!l->endpoint_file)
+        return false;
+    DF_BUF struct df_buf b = DF_BUF_INIT(URL_MAX);
+    if (df_fs_read(l->endpoint_file, &b, NULL) < 0)
+        return false;
+    const char *text = df_buf_str(&b);
+    if (!df_starts_with(text, "http://") && !df_starts_with(text, "https://"))
+        return false;
+    char *server = copy_url(text, strcspn(text, " \t\r\n"));
+    if (!server || df_streq(server, l->server)) {
+        free(server);
+        return false;
+    }
+    free(l->server);
+    l->server = server;
+    return true;
+}
+
+int64_t df_link_next_pause_ms(struct df_link *l)
+{
+    (void)reread_endpoint(l);
+    int64_t pause = l->pause_ms;
+    l->pause_ms = pause * 2 < PAUSE_MAX_MS ? pause * 2 : PAUSE_MAX_MS;
+    uint16_t random = 0;
+    if (df_random(&random, sizeof random, NULL) < 0)
+        random = 0;
+    return pause - pause / 2 * random / UINT16_MAX;
+}
+
+bool df_link_is_passing(int sent, const struct df_http_response *answer, const struct df_err *err)
+{
+    if (sent < 0)
+        return err->cls == DF_ERR_RETRY;
+    int s = answer->status;
+    return s >= 500 || s == 408 || s == 425 || s == 429;
+}
+
+bool df_link_pause(struct df_link *l, const struct df_patience *p)
+{
+    int64_t until = df_mono_ms() + df_link_next_pause_ms(l);
+    for (;;) {
+        int64_t now = df_mono_ms();
+        if (df_stopped(p->stop) || now >= p->deadline_ms)
+            return false;
+        if (now >= until)
+            return true;
+        int64_t end = until < p->deadline_ms ? until : p->deadline_ms;
+        (void)poll(NULL, 0, (int)(end - now < STOP_POLL_MS ? end - now : STOP_POLL_MS));
+    }
+}
+
+/* Another service may have taken the old port: "who are you" is believed only at the address that
+ * is current. */
+static bool asked_a_stranger(struct df_link *l, int sent, const struct df_http_response *answer)
+{
+    int s = sent < 0 ? 0 : answer->status;
+    return (s == 401 || s == 403 || s == 404) && reread_endpoint(l);
+}
+
+int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
+                const struct df_patience *p, struct df_http_response *ret, struct df_err *err)
+{
+    for (;;) {
+        struct df_err why = {0};
+        DF_HTTP_RESPONSE struct df_http_response answer = {0};
+        req->stop = p->stop;
+        int sent = df_link_send(l, req, path, &answer, &why);
+        if ((df_link_is_passing(sent, &answer, &why) || asked_a_stranger(l, sent, &answer)) &&
+            df_link_pause(l, p))
+            continue;
+        if (sent < 0) {
+            if (err)
+                *err = why;
+            return -1;
+        }
+        *ret = answer;
+        answer = (struct df_http_response){0};
+        return 0;
+    }
+}

@@ -1,0 +1,196 @@
+#include "runner/report/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "runner/report/events.h"
+
+enum { PIECE = 64 * 1024, NOTE_MAX = 16 * 1024 };
+
+struct df_output {
+    const struct df_redact_set *set;
+    struct df_report *report;
+    int echo_fd;
+    struct df_redact *text; /* everything that a person reads goes through here, in order */
+    bool mid_line;
+    bool spool_failed;   /* said once */
+    struct df_buf clean; /* scratch; whoever fills it empties it first */
+    struct df_buf line;  /* of the event stream, not complete yet */
+    bool long_line;      /* its front was text already */
+    bool render;         /* events as text, too */
+    struct df_output_summary summary;
+};
+
+int df_output_new(const struct df_redact_set *set, struct df_report *report, int echo_fd,
+                  struct df_output **ret, struct df_err *err)
+{
+    struct df_output *o = calloc(1, sizeof *o);
+    if (!o)
+        return df_fail_oom(err);
+    o->set = set;
+    o->report = report;
+    o->echo_fd = echo_fd;
+    o->clean = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+    o->line = DF_BUF_INIT(DF_LIMIT_EVENT_LINE);
+    if (df_redact_new(set, &o->text, err) < 0) {
+        df_output_free(o);
+        return -1;
+    }
+    *ret = o;
+    return 0;
+}
+
+void df_output_free(struct df_output *o)
+{
+    if (!o)
+        return;
+    df_redact_free(o->text);
+    df_buf_wipe(&o->line); /* not redacted yet */
+    df_buf_free(&o->clean);
+    free(o);
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* Our own stdout is a convenience: when nobody reads it any more, the report goes on. */
+static void echo(struct df_output *o, const char *bytes, size_t n)
+{
+    if (o->echo_fd >= 0 && df_fs_write_all(o->echo_fd, bytes, n, NULL) < 0)
+        o->echo_fd = -1;
+}
+
+static void say_spool_failed(struct df_output *o, const struct df_err *why)
+{
+    if (o->spool_failed)
+        return;
+    o->spool_failed = true;
+    char line[NOTE_MAX];
+    int n = snprintf(line, sizeof line, "dayfly: some of the log is lost: %s\n", why->message);
+    echo(o, line, (size_t)n);
+}
+
+static void hand_over_log(struct df_output *o)
+{
+    struct df_err why = {0};
+    if (df_report_log(o->report, df_buf_str(&o->clean), o->clean.len, &why) < 0)
+        say_spool_failed(o, &why);
+    echo(o, df_buf_str(&o->clean), o->clean.len);
+}
+
+int df_output_text(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
+{
+    while (n) {
+        size_t piece = n < PIECE ? n : PIECE;
+        df_buf_clear(&o->clean);
+        if (df_redact_feed(o->text, bytes, piece, &o->clean, err) < 0)
+            return -1;
+        hand_over_log(o);
+        o->mid_line = bytes[piece - 1] != '\n';
+        bytes += piece;
+        n -= piece;
+    }
+    return 0;
+}
+
+int df_output_note(struct df_output *o, const char *fmt, ...)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(NOTE_MAX);
+    char text[NOTE_MAX - 16];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (df_buf_addf(&b, "%s%s\n", o->mid_line ? "\n" : "", text) < 0)
+        return -1;
+    return df_output_text(o, b.data, b.len, NULL);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
+{
+    if (df_event_count(event, o->set, &o->summary, err) < 0)
+        return -1;
+    if (o->render) {
+        DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+        if (df_event_render(event, &text, err) < 0 ||
+            df_output_text(o, df_buf_str(&text), text.len, err) < 0)
+            return -1;
+    }
+    df_buf_clear(&o->clean);
+    if (df_event_redact(event, o->line.data, o->line.len, o->set, &o->clean, err) < 0)
+        return -1;
+    struct df_err why = {0};
+    if (df_buf_addc(&o->clean, '\n') == 0 &&
+        df_report_event(o->report, o->clean.data, o->clean.len, &why) < 0)
+        say_spool_failed(o, &why);
+    return 0;
+}
+
+/* One whole line is in o->line, without its newline. */
+static int take_line(struct df_output *o, struct df_err *err)
+{
+    DF_JSON cJSON *event = NULL;
+    int result = 0;
+    if (!o->long_line && df_event_parse(df_buf_str(&o->line), o->line.len, &event))
+        result = take_event(o, event, err);
+    else if (df_buf_addc(&o->line, '\n') == 0)
+        result = df_output_text(o, o->line.data, o->line.len, err);
+    df_buf_clear(&o->line);
+    o->long_line = false;
+    return result;
+}
+
+/* A line too long for an event is text, and passes on as it comes. */
+static int take_part(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
+{
+    if (!o->long_line && o->line.len + n < o->line.max)
+        return df_buf_add(&o->line, bytes, n) < 0 ? df_buf_check(&o->line, err) : 0;
+    o->long_line = true;
+    if (df_output_text(o, df_buf_str(&o->line), o->line.len, err) < 0)
+        return -1;
+    df_buf_clear(&o->line);
+    return df_output_text(o, bytes, n, err);
+}
+
+int df_output_events(struct df_output *o, const char *bytes, size_t n, bool render,
+                     struct df_err *err)
+{
+    o->render = render;
+    const char *end = bytes + n;
+    while (bytes < end) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        if (take_part(o, bytes, (size_t)((newline ? newline : end) - bytes), err) < 0)
+            return -1;
+        if (!newline)
+            break;
+        if (take_line(o, err) < 0)
+            return -1;
+        bytes = newline + 1;
+    }
+    return 0;
+}
+
+int df_output_flush(struct df_output *o, struct df_err *err)
+{
+    if (o->line.len && take_line(o, err) < 0)
+        return -1;
+    o->long_line = false;
+    df_buf_clear(&o->clean);
+    if (df_redact_finish(o->text, &o->clean, err) < 0)
+        return -1;
+    hand_over_log(o);
+    return 0;
+}
+
+const struct df_output_summary *df_output_summary(const struct df_output *o)
+{
+    return &o->summary;
+}
+
+void df_output_reset(struct df_output *o)
+{
+    o->summary = (struct df_output_summary){0};
+}

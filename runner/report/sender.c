@@ -1,0 +1,428 @@
+#include "runner/report/sender.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "runner/report/frame.h"
+#include "runner/report/spool.h"
+
+enum { POST_TIMEOUT_MS = 60000, POST_IDLE_MS = 15000, PROBE_MS = 5000 };
+
+struct stream {
+    struct df_spool spool; /* the appender's; file and reclaimed also the thread's */
+    const char *path;
+    /* Under the sender's lock. */
+    uint64_t end; /* appended; never more than the spool has */
+    uint64_t acked;
+    bool refused;
+};
+
+struct df_sender {
+    struct stream streams[DF_STREAMS];
+    volatile bool over;    /* atomic */
+    volatile bool closing; /* atomic */
+    int over_fd;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* something to send, or closing */
+    pthread_cond_t moved; /* acknowledged, refused or over */
+    /* Under the lock. */
+    cJSON *progress; /* not sent yet; or NULL */
+    bool draining;
+
+    pthread_t thread;
+    bool started;
+    /* The thread's own. */
+    struct df_link *link;
+    char *frame;
+    int64_t last_post_ms;
+};
+
+static void set_flag(volatile bool *flag)
+{
+    __atomic_store_n(flag, true, __ATOMIC_RELAXED);
+}
+
+/* Condition variables wait by the monotonic clock. */
+static int init_sync(struct df_sender *s)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr) != 0)
+        return -1;
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_cond_init(&s->work, &attr);
+    (void)pthread_cond_init(&s->moved, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return 0;
+}
+
+static void wait_ms(struct df_sender *s, pthread_cond_t *cond, int64_t ms)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t ns = t.tv_nsec + (ms % 1000) * 1000000;
+    t.tv_sec += ms / 1000 + ns / 1000000000;
+    t.tv_nsec = ns % 1000000000;
+    (void)pthread_cond_timedwait(cond, &s->lock, &t);
+}
+
+int df_sender_new(const char *spool_dir, struct df_sender **ret, struct df_err *err)
+{
+    struct df_sender *s = calloc(1, sizeof *s);
+    if (!s || init_sync(s) < 0) {
+        free(s);
+        return df_fail_oom(err);
+    }
+    s->streams[DF_STREAM_LOG] = (struct stream){.spool = DF_SPOOL_CLOSED, .path = "/streams/log"};
+    s->streams[DF_STREAM_EVENTS] =
+        (struct stream){.spool = DF_SPOOL_CLOSED, .path = "/streams/events"};
+    s->frame = malloc(DF_LIMIT_STREAM_FRAME);
+    s->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int failed = 0;
+    if (!s->frame)
+        failed = df_fail_oom(err);
+    else if (s->over_fd < 0)
+        failed = df_fail_errno(err, errno, "eventfd");
+    else if (df_spool_open(&s->streams[DF_STREAM_LOG].spool, spool_dir, "log", false,
+                           DF_LIMIT_STREAM, err) < 0 ||
+             df_spool_open(&s->streams[DF_STREAM_EVENTS].spool, spool_dir, "events", true,
+                           DF_LIMIT_STREAM, err) < 0)
+        failed = -1;
+    if (failed) {
+        df_sender_free(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+void df_sender_free(struct df_sender *s)
+{
+    if (!s)
+        return;
+    set_flag(&s->closing);
+    if (s->started) {
+        (void)pthread_mutex_lock(&s->lock);
+        (void)pthread_cond_broadcast(&s->work);
+        (void)pthread_mutex_unlock(&s->lock);
+        (void)pthread_join(s->thread, NULL);
+    }
+    for (int i = 0; i < DF_STREAMS; i++)
+        df_spool_close(&s->streams[i].spool);
+    if (s->over_fd >= 0)
+        (void)close(s->over_fd);
+    df_link_free(s->link);
+    cJSON_Delete(s->progress);
+    (void)pthread_cond_destroy(&s->moved);
+    (void)pthread_cond_destroy(&s->work);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s->frame);
+    free(s);
+}
+
+void df_sender_set_over(struct df_sender *s)
+{
+    set_flag(&s->over);
+    const uint64_t one = 1;
+    (void)!write(s->over_fd, &one, sizeof one);
+    (void)pthread_mutex_lock(&s->lock);
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+const volatile bool *df_sender_over(const struct df_sender *s)
+{
+    return &s->over;
+}
+
+int df_sender_over_fd(const struct df_sender *s)
+{
+    return s->over_fd;
+}
+
+/* --- the owner's side ------------------------------------------------------------------------ */
+
+/* Tells the thread what the spool has by now. */
+static void publish(struct df_sender *s, struct stream *st)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    st->end = st->spool.end;
+    (void)pthread_cond_signal(&s->work);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+int df_sender_append(struct df_sender *s, enum df_stream stream, const char *bytes, size_t n,
+                     struct df_err *err)
+{
+    struct stream *st = &s->streams[stream];
+    if (df_spool_append(&st->spool, bytes, n, err) < 0)
+        return -1;
+    publish(s, st);
+    return 0;
+}
+
+/* Arrays are joined, everything else of "later" replaces. */
+static int merge_progress(cJSON *into, const cJSON *later)
+{
+    for (const cJSON *m = later->child; m; m = m->next) {
+        cJSON *old = cJSON_GetObjectItemCaseSensitive(into, m->string);
+        if (!cJSON_IsArray(m) || !cJSON_IsArray(old)) {
+            if (df_json_set(into, m->string, cJSON_Duplicate(m, true), NULL) < 0)
+                return -1;
+            continue;
+        }
+        for (const cJSON *item = m->child; item; item = item->next) {
+            if (df_json_append(old, cJSON_Duplicate(item, true), NULL) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+void df_sender_progress(struct df_sender *s, const cJSON *body)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (!s->progress)
+        s->progress = cJSON_CreateObject();
+    if (s->progress)
+        (void)merge_progress(s->progress, body);
+    (void)pthread_cond_signal(&s->work);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static bool all_delivered(const struct df_sender *s)
+{
+    for (int i = 0; i < DF_STREAMS; i++) {
+        const struct stream *st = &s->streams[i];
+        if (st->acked < st->end && !st->refused)
+            return false;
+    }
+    return true;
+}
+
+void df_sender_drain(struct df_sender *s, int64_t deadline_ms)
+{
+    for (int i = 0; i < DF_STREAMS; i++) {
+        df_spool_finish(&s->streams[i].spool);
+        publish(s, &s->streams[i]);
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    s->draining = true;
+    (void)pthread_cond_signal(&s->work);
+    int64_t left;
+    while (!all_delivered(s) && !df_stopped(&s->over) && (left = deadline_ms - df_mono_ms()) > 0)
+        wait_ms(s, &s->moved, left);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t df_sender_size(struct df_sender *s, enum df_stream stream)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    uint64_t end = s->streams[stream].end;
+    (void)pthread_mutex_unlock(&s->lock);
+    return end;
+}
+
+/* --- the thread ------------------------------------------------------------------------------ */
+
+enum outcome { NOTHING_TO_DO, DONE, FAILED };
+
+static int ask(struct df_sender *s, struct df_http_request req, const char *path,
+               struct df_http_response *answer)
+{
+    req.timeout_ms = POST_TIMEOUT_MS;
+    req.idle_timeout_ms = POST_IDLE_MS;
+    req.max_response = 64 * DF_KIB;
+    req.stop = &s->closing;
+    return df_link_send(s->link, &req, path, answer, NULL);
+}
+
+/* One answered frame: moves the stream to where the spawner says it is. */
+static enum outcome settle(struct df_sender *s, struct stream *st, enum df_frame_next next,
+                           uint64_t offset)
+{
+    if (next == DF_FRAME_AGAIN)
+        return FAILED;
+    if (next == DF_FRAME_OVER) {
+        df_sender_set_over(s);
+        return DONE;
+    }
+    if (next == DF_FRAME_GO_ON)
+        df_spool_reclaim(&st->spool, offset);
+    (void)pthread_mutex_lock(&s->lock);
+    if (next == DF_FRAME_GO_ON)
+        st->acked = offset;
+    else
+        st->refused = true;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+    return DONE;
+}
+
+static enum outcome post_frame(struct df_sender *s, struct stream *st)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    uint64_t from = st->acked, end = st->end;
+    bool refused = st->refused;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (refused || from >= end)
+        return NOTHING_TO_DO;
+
+    size_t n = end - from < DF_LIMIT_STREAM_FRAME ? (size_t)(end - from) : DF_LIMIT_STREAM_FRAME;
+    if (df_spool_read(&st->spool, from, s->frame, n, NULL) < 0)
+        return settle(s, st, DF_FRAME_REFUSED, 0);
+    DF_FREE char *path = df_strf("%s?offset=%" PRIu64, st->path, from);
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
+    req.body = s->frame;
+    req.body_len = n;
+    req.content_type = "application/octet-stream";
+    if (!path || ask(s, req, path, &answer) < 0)
+        return FAILED;
+    uint64_t offset = from;
+    enum df_frame_next next =
+        df_frame_answer(answer.status, df_buf_str(&answer.body), answer.body.len, from,
+                        st->spool.reclaimed, end, &offset);
+    return settle(s, st, next, offset);
+}
+
+static void put_back(struct df_sender *s, cJSON *unsent)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->progress && merge_progress(unsent, s->progress) == 0) {
+        cJSON_Delete(s->progress);
+        s->progress = NULL;
+    }
+    if (s->progress)
+        cJSON_Delete(unsent);
+    else
+        s->progress = unsent;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static enum outcome post_progress(struct df_sender *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    cJSON *body = DF_TAKE(s->progress);
+    (void)pthread_mutex_unlock(&s->lock);
+    if (!body)
+        return NOTHING_TO_DO;
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    DF_FREE char *text = df_json_print(body);
+    struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
+    req.body = text;
+    req.body_len = text ? strlen(text) : 0;
+    if (!text || ask(s, req, "/progress", &answer) < 0 || df_link_is_passing(0, &answer, NULL)) {
+        put_back(s, body);
+        return FAILED;
+    }
+    cJSON_Delete(body);
+    if (answer.status == 410)
+        df_sender_set_over(s);
+    return DONE;
+}
+
+static enum outcome probe(struct df_sender *s)
+{
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (ask(s, DF_HTTP_REQUEST("GET", NULL), "/streams/log", &answer) < 0)
+        return FAILED;
+    if (answer.status == 410)
+        df_sender_set_over(s);
+    return DONE;
+}
+
+/* Under the lock. */
+static bool has_work(const struct df_sender *s)
+{
+    return s->progress || !all_delivered(s);
+}
+
+static bool has_full_frame(const struct df_sender *s)
+{
+    for (int i = 0; i < DF_STREAMS; i++) {
+        const struct stream *st = &s->streams[i];
+        if (!st->refused && st->end - st->acked >= DF_LIMIT_STREAM_FRAME)
+            return true;
+    }
+    return false;
+}
+
+/* Waits until it is time to send, or to ask whether the step still lives. */
+static void wait_for_work(struct df_sender *s, int64_t probe_at_ms)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    while (!df_stopped(&s->closing)) {
+        int64_t now = df_mono_ms();
+        int64_t until = has_work(s) ? s->last_post_ms + DF_SENDER_GAP_MS : probe_at_ms;
+        if (now >= until || (has_work(s) && (s->draining || has_full_frame(s))))
+            break;
+        wait_ms(s, &s->work, until - now);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* After a failure: nothing is tried before the pause is over, whatever comes in. */
+static void wait_out(struct df_sender *s, int64_t pause_ms)
+{
+    int64_t until = df_mono_ms() + pause_ms, left;
+    (void)pthread_mutex_lock(&s->lock);
+    while (!df_stopped(&s->closing) && (left = until - df_mono_ms()) > 0)
+        wait_ms(s, &s->work, left);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_ending(const struct df_sender *s)
+{
+    return df_stopped(&s->closing) || df_stopped(&s->over);
+}
+
+static enum outcome send_round(struct df_sender *s)
+{
+    enum outcome worst = NOTHING_TO_DO;
+    for (int i = 0; i < DF_STREAMS && worst != FAILED && !is_ending(s); i++) {
+        enum outcome o = post_frame(s, &s->streams[i]);
+        worst = o > worst ? o : worst;
+    }
+    if (worst != FAILED && !is_ending(s)) {
+        enum outcome o = post_progress(s);
+        worst = o > worst ? o : worst;
+    }
+    return worst == NOTHING_TO_DO && !is_ending(s) ? probe(s) : worst;
+}
+
+static void *run(void *arg)
+{
+    struct df_sender *s = arg;
+    while (!is_ending(s)) {
+        wait_for_work(s, s->last_post_ms + PROBE_MS);
+        if (is_ending(s))
+            break;
+        s->last_post_ms = df_mono_ms();
+        if (send_round(s) == FAILED)
+            wait_out(s, df_link_next_pause_ms(s->link));
+    }
+    return NULL;
+}
+
+int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *err)
+{
+    s->link = link;
+    s->last_post_ms = df_mono_ms() - DF_SENDER_GAP_MS;
+    /* Signals are for the main thread. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&s->thread, NULL, run, s);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return df_fail_errno(err, failed, "start the sender thread");
+    s->started = true;
+    return 0;
+}

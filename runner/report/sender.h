@@ -1,0 +1,48 @@
+/*
+ * sender.h - the thread that delivers a step's log, events and progress to the spawner.
+ *
+ * Two spools feed it. The first bytes after a silence are posted at once; while a stream flows,
+ * posts are at least DF_SENDER_GAP_MS apart and carry what has gathered, up to
+ * DF_LIMIT_STREAM_FRAME. Memory is one frame, whatever flows. When nothing has to be said it asks
+ * for the stream's end every few seconds, so that a cancelled step that prints nothing is noticed.
+ * Thread rule: append to one stream from one thread; everything else from the owner's thread.
+ */
+#ifndef DF_REPORT_SENDER_H
+#define DF_REPORT_SENDER_H
+
+#include "common/json/json.h"
+#include "runner/report/link.h"
+
+enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS, DF_STREAMS };
+
+#define DF_SENDER_GAP_MS 15
+
+struct df_sender; /* opaque */
+
+/* Creates the spools spool_dir/log and spool_dir/events; no thread yet. */
+int df_sender_new(const char *spool_dir, struct df_sender **ret, struct df_err *err) DF_MUST_CHECK;
+/* Starts the thread. The link is taken over, also on failure. Once. */
+int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *err) DF_MUST_CHECK;
+/* Ends the thread (within 100 ms; what was not delivered stays in the spools). NULL is fine. */
+void df_sender_free(struct df_sender *s);
+
+/* Never waits for the network. Fails when the spool does. */
+int df_sender_append(struct df_sender *s, enum df_stream stream, const char *bytes, size_t n,
+                     struct df_err *err) DF_MUST_CHECK;
+/* Merged with what is not sent yet. body is borrowed. On no memory it is left out. */
+void df_sender_progress(struct df_sender *s, const cJSON *body);
+
+/* Ends the streams and waits until the spawner acknowledged every byte that it will ever take, the
+ * step is over, or deadline_ms (of df_mono_ms()). */
+void df_sender_drain(struct df_sender *s, int64_t deadline_ms);
+/* Bytes of the stream so far. */
+uint64_t df_sender_size(struct df_sender *s, enum df_stream stream);
+
+/* The spawner said 410: set by the thread, or by the owner when another call of the step got it.
+ * The flag can be handed to df_http_request.stop, the descriptor (readable from then on) to
+ * poll(2); both belong to the sender. */
+void df_sender_set_over(struct df_sender *s);
+const volatile bool *df_sender_over(const struct df_sender *s);
+int df_sender_over_fd(const struct df_sender *s);
+
+#endif

@@ -1,0 +1,277 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/process/process.h"
+#include "runner/report/home.h"
+
+/* The home of a step that a spawner handed out (docs/step-protocol.md): the sender's thread posts
+ * what flows; claim, artifacts and result are exchanges of the pipeline's own thread. */
+struct spawner_report {
+    struct df_report base;
+    struct df_link *link; /* the pipeline's own */
+    struct df_sender *sender;
+    int64_t give_up_ms;
+    bool claimed;
+};
+
+static struct spawner_report *self(struct df_report *r)
+{
+    return (struct spawner_report *)r;
+}
+
+static void release(struct df_report *r)
+{
+    struct spawner_report *s = self(r);
+    df_sender_free(s->sender);
+    df_link_free(s->link);
+    free(s);
+}
+
+static int fail_over(const char *what, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver",
+                          "%s: the spawner says that the step was cancelled or is over", what);
+}
+
+/* No answer: because the step is over, or because err says so. */
+static int no_answer(const struct spawner_report *s, const char *what, struct df_err *err)
+{
+    return df_report_is_over(&s->base) ? fail_over(what, err) : df_err_wrap(err, "%s", what);
+}
+
+static int check(struct spawner_report *s, const struct df_http_response *answer, const char *what,
+                 struct df_err *err)
+{
+    if (answer->status == 410) {
+        df_sender_set_over(s->sender);
+        return fail_over(what, err);
+    }
+    if (answer->status >= 300 && answer->status < 400)
+        return df_fail(err, DF_ERR_SYSTEM, "%s: unexpected answer %d", what, answer->status);
+    return df_http_check(answer, what, err);
+}
+
+/* --- claim ----------------------------------------------------------------------------------- */
+
+static int claim_body(char **ret, struct df_err *err)
+{
+    char id[33], host[256] = "";
+    uint64_t start;
+    if (df_random_hex(id, 16, err) < 0 || df_process_start_time(getpid(), &start, err) < 0)
+        return -1;
+    (void)gethostname(host, sizeof host - 1);
+    char start_text[24];
+    (void)snprintf(start_text, sizeof start_text, "%llu", (unsigned long long)start);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    if (df_json_add_str(body, "claimId", id, err) < 0 ||
+        df_json_add_str(body, "host", host, err) < 0 ||
+        df_json_add_num(body, "pid", (double)getpid(), err) < 0 ||
+        df_json_add_str(body, "pidStart", start_text, err) < 0 ||
+        df_json_add_str(body, "version", DF_VERSION, err) < 0)
+        return -1;
+    *ret = df_json_print(body);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int start_sender(struct spawner_report *s, const cJSON *step, struct df_err *err)
+{
+    const char *token = df_json_str(step, "stepToken");
+    if (!token)
+        return df_fail(err, DF_ERR_SYSTEM, "claim: the step document has no stepToken");
+    struct df_link *link;
+    if (df_link_set_token(s->link, token, err) < 0 || df_link_copy(s->link, token, &link, err) < 0)
+        return -1;
+    return df_sender_start(s->sender, link, err);
+}
+
+static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
+                 struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    DF_FREE char *body = NULL;
+    if (claim_body(&body, err) < 0)
+        return -1;
+    struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
+    req.body = body;
+    req.body_len = strlen(body);
+    req.max_response = DF_LIMIT_STEP_DOCUMENT;
+    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (df_link_try(s->link, &req, "/claim", &patience, &answer, err) < 0)
+        return df_err_wrap(err, "claim");
+    if (answer.status == 409)
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
+                              "claim: the step was given to another runner");
+    if (check(s, &answer, "claim", err) < 0)
+        return -1;
+    cJSON *step = NULL;
+    int parsed = df_json_parse(df_buf_str(&answer.body), answer.body.len, &step, err);
+    df_buf_wipe(&answer.body);
+    if (parsed < 0)
+        return df_err_wrap(err, "claim: step document");
+    if (start_sender(s, step, err) < 0) {
+        df_json_wipe(step);
+        return -1;
+    }
+    s->claimed = true;
+    *ret = step;
+    return 0;
+}
+
+/* --- what flows ------------------------------------------------------------------------------ */
+
+static int append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
+                  struct df_err *err)
+{
+    return df_sender_append(self(r)->sender, stream, bytes, n, err);
+}
+
+static void progress(struct df_report *r, const cJSON *body)
+{
+    df_sender_progress(self(r)->sender, body);
+}
+
+/* --- artifacts ------------------------------------------------------------------------------- */
+
+enum { ARTIFACT_IDLE_MS = 30000 };
+
+static int put_artifact(struct df_report *r, const char *name, const char *path,
+                        int64_t deadline_ms, struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    DF_FREE char *where = df_strf("/artifacts/%s", name);
+    if (!where)
+        return df_fail_oom(err);
+    struct df_http_request req = DF_HTTP_REQUEST("PUT", NULL);
+    req.content_type = "application/octet-stream";
+    req.body_fd = fd;
+    req.body_len = (size_t)st.st_size;
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = ARTIFACT_IDLE_MS;
+    const struct df_patience patience = {deadline_ms, r->over};
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (df_link_try(s->link, &req, where, &patience, &answer, err) < 0)
+        return no_answer(s, "store the artifact", err);
+    return check(s, &answer, "store the artifact", err);
+}
+
+struct download {
+    int fd;
+    uint64_t bytes;
+    struct df_err err;
+};
+
+static int on_plan_data(void *arg, const char *bytes, size_t n)
+{
+    struct download *d = arg;
+    d->bytes += n;
+    if (d->bytes > DF_LIMIT_BUNDLE)
+        return df_fail(&d->err, DF_ERR_LIMIT, "the plan has more than %zu bytes", DF_LIMIT_BUNDLE);
+    return df_fs_write_all(d->fd, bytes, n, &d->err);
+}
+
+/* One try from the beginning. */
+static int fetch_plan_once(struct spawner_report *s, struct download *d,
+                           struct df_http_response *answer, struct df_err *err)
+{
+    d->bytes = 0;
+    if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
+        return df_fail_errno(err, errno, "empty the plan file");
+    struct df_http_request req = DF_HTTP_REQUEST("GET", NULL);
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = ARTIFACT_IDLE_MS;
+    req.on_data = on_plan_data;
+    req.arg = d;
+    req.stop = s->base.over;
+    if (df_link_send(s->link, &req, "/artifacts/plan", answer, err) < 0)
+        return -1;
+    if (!answer->stopped)
+        return 0;
+    *err = d->err;
+    return -1;
+}
+
+static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
+                    struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    DF_CLOSE int fd = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", to_path);
+    const struct df_patience patience = {deadline_ms, r->over};
+    struct download d = {.fd = fd};
+    for (;;) {
+        struct df_err why = {0};
+        DF_HTTP_RESPONSE struct df_http_response answer = {0};
+        int sent = fetch_plan_once(s, &d, &answer, &why);
+        if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &patience))
+            continue;
+        if (sent == 0)
+            return check(s, &answer, "fetch the plan", err);
+        if (err)
+            *err = why;
+        return no_answer(s, "fetch the plan", err);
+    }
+}
+
+/* --- result ---------------------------------------------------------------------------------- */
+
+static int result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    if (!s->claimed)
+        return df_fail(err, DF_ERR_CONFLICT, "a step that was not claimed has no result");
+    int64_t now = df_mono_ms();
+    df_sender_drain(s->sender, now + s->give_up_ms / 2);
+    DF_JSON cJSON *doc =
+        df_report_result_document(result_doc, df_sender_size(s->sender, DF_STREAM_LOG),
+                                  df_sender_size(s->sender, DF_STREAM_EVENTS));
+    DF_FREE char *body = doc ? df_json_print(doc) : NULL;
+    if (!body)
+        return df_fail_oom(err);
+    struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
+    req.body = body;
+    req.body_len = strlen(body);
+    const struct df_patience patience = {now + s->give_up_ms, NULL};
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (df_link_try(s->link, &req, "/result", &patience, &answer, err) < 0)
+        return no_answer(s, "report the result", err);
+    return check(s, &answer, "report the result", err);
+}
+
+/* --- birth ----------------------------------------------------------------------------------- */
+
+static const struct df_report_home home = {.free = release,
+                                           .claim = claim,
+                                           .append = append,
+                                           .progress = progress,
+                                           .put_artifact = put_artifact,
+                                           .get_plan = get_plan,
+                                           .result = result};
+
+int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **ret,
+                         struct df_err *err)
+{
+    struct spawner_report *s = calloc(1, sizeof *s);
+    if (!s)
+        return df_fail_oom(err);
+    s->base.home = &home;
+    s->give_up_ms = o->give_up_ms;
+    if (df_link_new(o->server, o->endpoint_file, o->uid, o->claim_token, &s->link, err) < 0 ||
+        df_sender_new(o->spool_dir, &s->sender, err) < 0) {
+        release(&s->base);
+        return -1;
+    }
+    s->base.over = df_sender_over(s->sender);
+    s->base.over_fd = df_sender_over_fd(s->sender);
+    *ret = &s->base;
+    return 0;
+}

@@ -1,0 +1,102 @@
+/*
+ * The digest of a tree: SHA-256 over "dayfly-tree-1\n" and, for every entry in the order of
+ * df_tree_walk(), "<kind> <size> <path>\0" and its content. kind is d (directory, size 0), f
+ * (file), x (file that its owner may execute) or l (symbolic link, whose content is its target).
+ * Owners, times and the other permission bits do not count: they differ from machine to machine.
+ * `.git` and
+ * `.terraform` are left out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/archive/tree.h"
+#include "common/base/buf.h"
+#include "common/crypto/crypto.h"
+#include "runner/source/source.h"
+#include "runner/source/spec.h"
+
+static void cleanup_sha256(struct df_sha256_ctx **c)
+{
+    df_sha256_free(*c);
+}
+
+static int add_header(struct df_sha256_ctx *c, char kind, int64_t size, const char *path,
+                      struct df_err *err)
+{
+    char head[32];
+    int n = snprintf(head, sizeof(head), "%c %lld ", kind, (long long)size);
+    return df_sha256_update(c, head, (size_t)n, err) < 0 ||
+                   df_sha256_update(c, path, strlen(path) + 1, err) < 0
+               ? -1
+               : 0;
+}
+
+static int add_file(struct df_sha256_ctx *c, const struct df_tree_entry *e, struct df_err *err)
+{
+    DF_CLOSE int fd = openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "open %s", e->path);
+    char kind = e->st->st_mode & S_IXUSR ? 'x' : 'f';
+    if (add_header(c, kind, e->st->st_size, e->path, err) < 0)
+        return -1;
+    char bytes[65536];
+    int64_t left = e->st->st_size;
+    for (;;) {
+        ssize_t n = read(fd, bytes, sizeof(bytes));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return df_fail_errno(err, errno, "read %s", e->path);
+        left -= n;
+        if (left < 0 || (n == 0 && left))
+            return df_fail(err, DF_ERR_RETRY, "%s changes while it is read", e->path);
+        if (n == 0)
+            return 0;
+        if (df_sha256_update(c, bytes, (size_t)n, err) < 0)
+            return -1;
+    }
+}
+
+static int add_link(struct df_sha256_ctx *c, const struct df_tree_entry *e, struct df_err *err)
+{
+    char target[4096];
+    ssize_t n = readlinkat(e->dir, e->name, target, sizeof(target));
+    if (n < 0)
+        return df_fail_errno(err, errno, "read the symbolic link %s", e->path);
+    return add_header(c, 'l', n, e->path, err) < 0 ||
+                   df_sha256_update(c, target, (size_t)n, err) < 0
+               ? -1
+               : 0;
+}
+
+static int add_entry(struct df_sha256_ctx *c, const struct df_tree_entry *e, struct df_err *err)
+{
+    switch (e->st->st_mode & S_IFMT) {
+    case S_IFDIR:
+        return add_header(c, 'd', 0, e->path, err);
+    case S_IFREG:
+        return add_file(c, e, err);
+    case S_IFLNK:
+        return add_link(c, e, err);
+    default:
+        return df_source_refuse(err, "%s is a device, fifo or socket", e->path);
+    }
+}
+
+static enum df_tree_visit digest_visitor(void *arg, const struct df_tree_entry *e,
+                                         struct df_err *err)
+{
+    if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
+        return DF_TREE_SKIP;
+    return add_entry(arg, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
+}
+
+int df_tree_digest(const char *directory, char ret[65], struct df_err *err)
+{
+    static const char version[] = "dayfly-tree-1\n";
+    DF_CLEANUP(cleanup_sha256) struct df_sha256_ctx *c = NULL;
+    if (df_sha256_new(&c, err) < 0 || df_sha256_update(c, version, strlen(version), err) < 0 ||
+        df_tree_walk(directory, digest_visitor, c, err) < 0)
+        return -1;
+    return df_sha256_final_hex(c, ret, err);
+}

@@ -1,0 +1,220 @@
+#include <errno.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "runner/source/git.h"
+#include "runner/source/source.h"
+
+/* Read instead of every other configuration, by all git processes of this fetch (also the one at
+ * the far end of a file URL, which hears no "-c"). */
+static const char configuration[] = "[core]\n"
+                                    "\thooksPath = /dev/null\n"
+                                    "\tfsmonitor = false\n"
+                                    "\tprotectNTFS = true\n"
+                                    "\tprotectHFS = true\n"
+                                    "[protocol]\n"
+                                    "\tallow = never\n"
+                                    "[transfer]\n"
+                                    "\tfsckObjects = true\n"
+                                    /* Faults of old git versions that harm nobody. */
+                                    "[fetch \"fsck\"]\n"
+                                    "\tzeroPaddedFilemode = ignore\n"
+                                    "\tmissingSpaceBeforeDate = ignore\n"
+                                    "\tbadTimezone = ignore\n"
+                                    "\tmissingEmail = ignore\n"
+                                    "[http]\n"
+                                    "\tfollowRedirects = initial\n"
+                                    "\tlowSpeedLimit = 1\n"
+                                    "\tlowSpeedTime = %d\n"
+                                    "[safe]\n"
+                                    "\tdirectory = *\n"
+                                    "[filter \"lfs\"]\n"
+                                    "\tsmudge =\n"
+                                    "\tprocess =\n"
+                                    "\trequired = false\n"
+                                    "[gc]\n"
+                                    "\tauto = 0\n"
+                                    "[maintenance]\n"
+                                    "\tauto = false\n"
+                                    "[submodule]\n"
+                                    "\trecurse = false\n";
+
+static int add_configuration(struct df_git *g, struct df_err *err)
+{
+    DF_FREE char *text = df_strf(configuration, DF_LIMIT_HTTP_IDLE_SECONDS);
+    DF_FREE char *path = NULL;
+    if (!text)
+        return df_fail_oom(err);
+    if (df_fetch_private_file(g->fetch, "gitconfig", text, &path, err) < 0)
+        return -1;
+    (void)df_strs_set_env(&g->env, "GIT_CONFIG_GLOBAL", path);
+    (void)df_strs_set_env(&g->env, "GIT_CONFIG_NOSYSTEM", "1");
+    return df_strs_check(&g->env, err);
+}
+
+/* What git may take from our own environment: where programs are, and the way out of this network.
+ */
+static void add_inherited(struct df_strs *env)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                        "ALL_PROXY",  "no_proxy",    "NO_PROXY",    "TMPDIR"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            (void)df_strs_set_env(env, names[i], value);
+    }
+    const char *path = getenv("PATH");
+    (void)df_strs_set_env(env, "PATH", df_str_empty(path) ? "/usr/local/bin:/usr/bin:/bin" : path);
+}
+
+static int add_plain(struct df_git *g, struct df_err *err)
+{
+    add_inherited(&g->env);
+    (void)df_strs_set_env(&g->env, "HOME", g->fetch->private_dir);
+    (void)df_strs_set_env(&g->env, "XDG_CONFIG_HOME", g->fetch->private_dir);
+    (void)df_strs_set_env(&g->env, "LC_ALL", "C");
+    (void)df_strs_set_env(&g->env, "GIT_TERMINAL_PROMPT", "0");
+    (void)df_strs_set_env(&g->env, "GIT_PROTOCOL_FROM_USER", "0");
+    (void)df_strs_set_env(&g->env, "GIT_LFS_SKIP_SMUDGE", "1");
+    (void)df_strs_set_env(&g->env, "GIT_ATTR_NOSYSTEM", "1");
+    (void)df_strs_set_env(&g->env, "GIT_NO_REPLACE_OBJECTS", "1");
+    return df_strs_check(&g->env, err);
+}
+
+/* A source on this disk may have submodules on it; one from elsewhere must not reach for them. */
+static int add_transports(struct df_git *g, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    const char *allowed = s->scheme == DF_SCHEME_FILE         ? "file:https:ssh"
+                          : df_starts_with(s->url, "http://") ? "http:https:ssh"
+                                                              : "https:ssh";
+    (void)df_strs_set_env(&g->env, "GIT_ALLOW_PROTOCOL", allowed);
+    return df_strs_check(&g->env, err);
+}
+
+static int add_https(struct df_git *g, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    DF_FREE char *ca = NULL;
+    if (s->ca_certificate) {
+        if (df_fetch_private_file(g->fetch, "ca.pem", s->ca_certificate, &ca, err) < 0)
+            return -1;
+        (void)df_strs_set_env(&g->env, "GIT_SSL_CAINFO", ca);
+    }
+    return df_strs_check(&g->env, err);
+}
+
+/* Without credentials there is no askpass, and git says at once what is missing. */
+static int add_askpass(struct df_git *g, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    if (!s->password || !s->origin)
+        return 0;
+    DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_SECRET_VALUE);
+    DF_FREE char *path = NULL;
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n < 0)
+        return df_fail_errno(err, errno, "find the program's own path");
+    self[n] = '\0';
+    (void)df_buf_addf(&text, "%s\n%s\n%s\n", s->origin, s->username ? s->username : "git",
+                      s->password);
+    int result = df_buf_check(&text, err);
+    if (result == 0)
+        result = df_fetch_private_file(g->fetch, "askpass", df_buf_str(&text), &path, err);
+    df_buf_wipe(&text);
+    if (result < 0)
+        return -1;
+    (void)df_strs_set_env(&g->env, "GIT_ASKPASS", self);
+    (void)df_strs_set_env(&g->env, DF_ASKPASS_ENV, path);
+    return df_strs_check(&g->env, err);
+}
+
+/* path as an ssh option's value inside a shell's single quotes: '"/a b/%%"'. */
+static int add_ssh_path(struct df_buf *b, const char *option, const char *path, struct df_err *err)
+{
+    if (!path || strpbrk(path, "\"'\\"))
+        return df_fail(err, DF_ERR_USER, "the data directory \"%s\" has a quote in its name", path);
+    (void)df_buf_addf(b, " -o '%s=\"", option);
+    for (; *path; path++)
+        (void)df_buf_adds(b, *path == '%' ? "%%" : (const char[]){*path, '\0'});
+    (void)df_buf_adds(b, "\"'");
+    return df_buf_check(b, err);
+}
+
+static int add_ssh_command(struct df_git *g, const char *key, const char *hosts, struct df_err *err)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(32 * 1024);
+    (void)df_buf_adds(&b,
+                      "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes "
+                      "-o IdentityAgent=none -o StrictHostKeyChecking=yes "
+                      "-o GlobalKnownHostsFile=/dev/null -o UpdateHostKeys=no "
+                      "-o PasswordAuthentication=no -o KbdInteractiveAuthentication=no "
+                      "-o PermitLocalCommand=no -o ClearAllForwardings=yes "
+                      "-o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4");
+    if (add_ssh_path(&b, "IdentityFile", key, err) < 0 ||
+        add_ssh_path(&b, "UserKnownHostsFile", hosts, err) < 0)
+        return -1;
+    (void)df_strs_set_env(&g->env, "GIT_SSH_COMMAND", df_buf_str(&b));
+    (void)df_strs_set_env(&g->env, "GIT_SSH_VARIANT", "ssh");
+    return df_strs_check(&g->env, err);
+}
+
+static int check_ssh(const struct df_source_spec *s, struct df_err *err)
+{
+    DF_FREE char *host = df_source_host(s->url);
+    if (!s->ssh_key)
+        return df_source_refuse(err,
+                                "source.url \"%s\" is ssh: put the private key as ssh-privatekey "
+                                "into the secret of source.secretRef",
+                                s->url);
+    if (!s->known_hosts)
+        return df_source_refuse(err,
+                                "the host key of %s is not pinned: put the lines of `ssh-keyscan` "
+                                "for it, after comparing them with what its operator publishes, "
+                                "as known_hosts into the secret of source.secretRef",
+                                host ? host : "the server");
+    return 0;
+}
+
+/* ssh reads no key without its last line feed. */
+static int write_key(const struct df_fetch *f, const char *key, char **ret, struct df_err *err)
+{
+    DF_FREE char *text = df_strf("%s\n", key);
+    if (!text)
+        return df_fail_oom(err);
+    int result = df_fetch_private_file(f, "key", text, ret, err);
+    explicit_bzero(text, strlen(text));
+    return result;
+}
+
+/* Also for an https source whose submodules come by ssh. */
+static int add_ssh(struct df_git *g, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    if (s->scheme == DF_SCHEME_SSH && check_ssh(s, err) < 0)
+        return -1;
+    DF_FREE char *key = NULL;
+    DF_FREE char *hosts = NULL;
+    if ((s->ssh_key && write_key(g->fetch, s->ssh_key, &key, err) < 0) ||
+        df_fetch_private_file(g->fetch, "known_hosts", s->known_hosts ? s->known_hosts : "", &hosts,
+                              err) < 0)
+        return -1;
+    return add_ssh_command(g, key ? key : "/dev/null", hosts, err);
+}
+
+int df_git_open(const struct df_fetch *f, struct df_git *ret, struct df_err *err)
+{
+    DF_GIT struct df_git g = {.fetch = f};
+    if (add_plain(&g, err) < 0 || add_configuration(&g, err) < 0 || add_transports(&g, err) < 0 ||
+        add_https(&g, err) < 0 || add_askpass(&g, err) < 0 || add_ssh(&g, err) < 0)
+        return -1;
+    *ret = g;
+    g = (struct df_git){0};
+    return 0;
+}
+
+void df_git_close(struct df_git *g)
+{
+    df_strs_free(&g->env);
+}

@@ -1,0 +1,164 @@
+/*
+ * Submodules, without `git submodule`: that leaves out silently what it does not like, and most of
+ * what went wrong with hostile repositories went wrong there. The commit's own links say where a
+ * submodule lies and at which commit; .gitmodules is asked for its URL and nothing else; and then
+ * it is a repository like any other.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "runner/source/git.h"
+
+enum { MAX_NESTING = 8 };
+
+/* Adds ".gitmodules" as items "key\nvalue". */
+static int read_settings(const struct df_git *g, const struct df_git_place *p,
+                         struct df_strs *settings, struct df_err *err)
+{
+    DF_FREE char *file = df_fs_join(p->directory, ".gitmodules");
+    struct stat st;
+    if (!file)
+        return df_fail_oom(err);
+    if (lstat(file, &st) < 0 || !S_ISREG(st.st_mode))
+        return df_source_refuse(err, "%s has submodules, but .gitmodules is no file of it",
+                                p->remote);
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (df_git_run(g, p,
+                   DF_GIT_ARGS("config", "-z", "--no-includes", "-f", ".gitmodules", "--list"),
+                   &out, err) < 0)
+        return df_err_wrap(err, ".gitmodules");
+    for (size_t at = 0; at < out.len; at += strlen(out.data + at) + 1)
+        (void)df_strs_add(settings, out.data + at);
+    return df_strs_check(settings, err);
+}
+
+/* The value of "submodule.<name>.<word>"; the last one counts. */
+static const char *value_of(const struct df_strs *settings, const char *name, size_t len,
+                            const char *word)
+{
+    for (size_t i = settings->len; i-- > 0;) {
+        const char *key = settings->items[i], *end = strchrnul(key, '\n');
+        size_t n = (size_t)(end - key), m = strlen(word);
+        if (*end && n == len + m && strncmp(key, name, len) == 0 &&
+            strncmp(key + len, word, m) == 0)
+            return end + 1;
+    }
+    return NULL;
+}
+
+/* The URL that belongs to a path. */
+static const char *url_of(const struct df_strs *settings, const char *path)
+{
+    for (size_t i = 0; i < settings->len; i++) {
+        const char *key = settings->items[i], *end = strchrnul(key, '\n');
+        size_t n = (size_t)(end - key), m = strlen(".path");
+        bool is_path =
+            *end && n > m && df_starts_with(key, "submodule.") && strncmp(end - m, ".path", m) == 0;
+        if (is_path && df_streq(end + 1, path))
+            return value_of(settings, key, n - m, ".url");
+    }
+    return NULL;
+}
+
+/* Takes the last component off a URL, an absolute path or "user@host:path"; false when there is
+ * none to take. */
+static bool go_up(char *base)
+{
+    const char *scheme = strstr(base, "://");
+    char *first = scheme ? strchr(scheme + 3, '/') : base; /* where the path begins */
+    char *colon = scheme || *base == '/' ? NULL : strchr(base, ':');
+    char *slash = first ? strrchr(colon ? colon : first, '/') : NULL;
+    if (slash) {
+        *slash = '\0';
+        return true;
+    }
+    if (!colon || !colon[1])
+        return false;
+    colon[1] = '\0';
+    return true;
+}
+
+int df_git_resolve_url(const char *parent, const char *url, char **ret, struct df_err *err)
+{
+    bool relative = df_starts_with(url, "./") || df_starts_with(url, "../");
+    DF_FREE char *base = strdup(relative ? parent : url);
+    if (!base)
+        return df_fail_oom(err);
+    for (size_t n = strlen(base); relative && n > 1 && base[n - 1] == '/';)
+        base[--n] = '\0';
+    const char *rest = relative ? url : "";
+    while (df_starts_with(rest, "./") || df_starts_with(rest, "../")) {
+        bool up = rest[1] == '.';
+        if (up && !go_up(base))
+            return df_source_refuse(err, "submodule url \"%s\" leads above %s", url, parent);
+        rest += up ? 3 : 2;
+    }
+    *ret =
+        *rest ? df_strf("%s%s%s", base, df_ends_with(base, ":") ? "" : "/", rest) : DF_TAKE(base);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+/* A source on this disk may have submodules on it, named by URL or by path. */
+static int check_url(const struct df_git *g, const char *path, const char *url, struct df_err *err)
+{
+    bool local = g->fetch->spec->scheme == DF_SCHEME_FILE;
+    enum df_source_scheme scheme = DF_SCHEME_FILE;
+    if (!(local && *url == '/') && df_source_url_check(url, &scheme, err) < 0)
+        return df_err_wrap(err, "submodule \"%s\"", path);
+    if (scheme == DF_SCHEME_FILE && !local)
+        return df_source_refuse(err,
+                                "submodule \"%s\": a source from a server must not have a "
+                                "submodule on this disk (%s)",
+                                path, url);
+    return 0;
+}
+
+/* git made an empty directory where the submodule shall be; anything else there is a trick. */
+static int check_directory(const char *directory, const char *path, struct df_err *err)
+{
+    struct stat st;
+    if (lstat(directory, &st) < 0 || !S_ISDIR(st.st_mode))
+        return df_source_refuse(err, "submodule \"%s\" is no directory of its own", path);
+    return 0;
+}
+
+static int take_one(struct df_git *g, const struct df_git_place *parent,
+                    const struct df_strs *settings, const char *link, struct df_err *err)
+{
+    const char *path = link + strcspn(link, " ") + 1, *url = url_of(settings, path);
+    if (++g->submodules > DF_LIMIT_SUBMODULES)
+        return df_source_refuse(err, "more than %d submodules", DF_LIMIT_SUBMODULES);
+    if (!url)
+        return df_source_refuse(err, "submodule \"%s\" has no url in .gitmodules", path);
+    DF_FREE char *commit = strndup(link, strcspn(link, " "));
+    DF_FREE char *directory = df_fs_join(parent->directory, path);
+    DF_FREE char *remote = NULL;
+    if (!commit || !directory)
+        return df_fail_oom(err);
+    if (df_git_resolve_url(parent->remote, url, &remote, err) < 0 || !remote ||
+        check_url(g, path, remote, err) < 0 || check_directory(directory, path, err) < 0)
+        return -1;
+    const struct df_git_place p = {
+        .directory = directory, .remote = remote, .commit = commit, .depth = parent->depth + 1};
+    df_fetch_note(g->fetch, "fetching submodule %s from %s", path, remote);
+    char got[65];
+    return df_git_take(g, &p, got, err) < 0 ? df_err_wrap(err, "submodule \"%s\"", path) : 0;
+}
+
+int df_git_submodules(struct df_git *g, const struct df_git_place *p, const struct df_strs *links,
+                      struct df_err *err)
+{
+    if (!links->len)
+        return 0;
+    if (p->depth >= MAX_NESTING)
+        return df_source_refuse(err, "submodules are nested deeper than %d", MAX_NESTING);
+    DF_STRS struct df_strs settings = {0};
+    if (read_settings(g, p, &settings, err) < 0)
+        return -1;
+    for (size_t i = 0; i < links->len; i++)
+        if (take_one(g, p, &settings, links->items[i], err) < 0)
+            return -1;
+    return 0;
+}

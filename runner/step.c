@@ -1,0 +1,281 @@
+#include "runner/step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/http/http.h"
+#include "runner/orphans.h"
+#include "runner/pipeline.h"
+
+#define HANDOFF_MAX (64 * DF_KIB)
+#define GIVE_UP_MS (900 * 1000) /* the result is offered for so long; then result.json must do */
+
+/* All that one run of this program holds. Everything is owned. */
+struct run {
+    char *dir;      /* the step's directory */
+    bool temporary; /* ours to remove */
+    int lock_fd;
+    struct df_dirs dirs;
+    struct df_report *report;
+    struct df_stop *stop;
+    cJSON *doc;
+    struct df_redact_set *secrets;
+    struct df_output *output;
+    struct df_pipeline pipeline;
+};
+
+static void run_free(struct run *r)
+{
+    struct df_err err;
+    df_pipeline_free(&r->pipeline);
+    df_output_free(r->output);
+    df_redact_set_free(r->secrets);
+    df_json_wipe(r->doc);
+    df_stop_free(r->stop);
+    df_report_free(r->report);
+    if (r->dirs.secret && df_fs_remove_tree(r->dirs.secret, &err) < 0)
+        df_warn("secrets of the step are left behind: %s", err.message);
+    if (r->temporary && df_fs_remove_tree(r->dir, &err) < 0)
+        df_warn("temporary files are left behind: %s", err.message);
+    df_dirs_free(&r->dirs);
+    if (r->lock_fd >= 0)
+        (void)close(r->lock_fd);
+    free(r->dir);
+}
+
+/* ---- directories ---- */
+
+static int choose_dir(struct run *r, const char *work_dir, struct df_err *err)
+{
+    if (work_dir) {
+        if (df_fs_mkdirs(work_dir, 0700, err) < 0)
+            return -1;
+        r->dir = realpath(work_dir, NULL);
+        return r->dir ? 0 : df_fail_errno(err, errno, "%s", work_dir);
+    }
+    const char *base = getenv("TMPDIR");
+    r->dir = df_strf("%s/dayfly-step-XXXXXX", df_str_empty(base) ? "/tmp" : base);
+    if (!r->dir)
+        return df_fail_oom(err);
+    if (!mkdtemp(r->dir))
+        return df_fail_errno(err, errno, "create directory %s", r->dir);
+    r->temporary = true;
+    return 0;
+}
+
+/* Two runners of one step must not touch each other's files. */
+static int lock_dir(struct run *r, struct df_err *err)
+{
+    r->lock_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->lock_fd < 0)
+        return df_fail_errno(err, errno, "open %s", r->dir);
+    if (flock(r->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return df_fail(err, DF_ERR_CONFLICT, "%s: another runner is at work here", r->dir);
+    return 0;
+}
+
+static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
+{
+    if (choose_dir(r, work_dir, err) < 0 || lock_dir(r, err) < 0)
+        return -1;
+    DF_FREE char *work = df_fs_join(r->dir, "work");
+    return work ? df_dirs_make(work, &r->dirs, err) : df_fail_oom(err);
+}
+
+/* ---- where the step comes from ---- */
+
+static int connect_spawner(struct run *r, int fd, struct df_err *err)
+{
+    struct df_buf text = DF_BUF_INIT(HANDOFF_MAX);
+    cJSON *handoff = NULL;
+    int failed = df_fs_read_fd(fd, &text, err) < 0 ||
+                 df_json_parse(df_buf_str(&text), text.len, &handoff, err) < 0;
+    df_buf_wipe(&text);
+    (void)close(fd);
+    if (failed)
+        return df_err_wrap(err, "read the hand-over");
+    const struct df_report_spawner o = {.server = df_json_str(handoff, "server"),
+                                        .uid = df_json_str(handoff, "uid"),
+                                        .claim_token = df_json_str(handoff, "token"),
+                                        .endpoint_file = df_json_str(handoff, "endpointFile"),
+                                        .spool_dir = r->dirs.spool,
+                                        .give_up_ms = GIVE_UP_MS};
+    failed = o.server && o.uid && o.claim_token
+                 ? df_report_to_spawner(&o, &r->report, err)
+                 : df_fail(err, DF_ERR_USER, "the hand-over has no server, uid or token");
+    df_json_wipe(handoff);
+    return failed;
+}
+
+static int connect_home(struct run *r, const struct df_step_options *o, struct df_err *err)
+{
+    if (o->handoff_fd >= 0)
+        return connect_spawner(r, o->handoff_fd, err);
+    if (df_fs_mkdirs(o->report_dir, 0700, err) < 0)
+        return -1;
+    return df_report_to_directory(o->report_dir, &r->report, err);
+}
+
+static int get_document(struct run *r, const struct df_step_options *o, struct df_err *err)
+{
+    if (o->handoff_fd >= 0)
+        return df_report_claim(r->report, df_stop_flag(r->stop), DF_TIMEOUT_PENDING_SECONDS * 1000,
+                               &r->doc, err);
+    return df_json_load(o->file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err);
+}
+
+/* ---- secrets ---- */
+
+static void add_string(struct df_strs *to, const char *value)
+{
+    if (!df_str_empty(value))
+        (void)df_strs_add(to, value);
+}
+
+static void add_strings_of(struct df_strs *to, const cJSON *parent)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, parent) {
+        if (cJSON_IsString(entry))
+            add_string(to, entry->valuestring);
+    }
+}
+
+/* What the spawner names, and what this document itself shows to be secret. */
+static int collect_secrets(const cJSON *doc, struct df_redact_set **ret, struct df_err *err)
+{
+    static const char *const groups[] = {"mask", "secretEnvironment", "files",
+                                         "providers.credentials"};
+    static const char *const singles[] = {"stepToken", "state.password",
+                                          "source.credentials.password",
+                                          "source.credentials.sshPrivateKey"};
+    struct df_strs all = {0};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(groups); i++)
+        add_strings_of(&all, df_json_at(doc, groups[i]));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(singles); i++)
+        add_string(&all, df_json_str(doc, singles[i]));
+    int failed = df_strs_check(&all, err) < 0 || df_redact_set_new(&all, ret, err) < 0;
+    for (size_t i = 0; i < all.len; i++)
+        explicit_bzero(all.items[i], strlen(all.items[i]));
+    df_strs_free(&all);
+    return failed ? -1 : 0;
+}
+
+/* ---- the result ---- */
+
+static int exit_code_of(const struct run *r, const struct df_err *failure)
+{
+    if (df_streq(failure->reason, "InvalidStep"))
+        return DF_EXIT_INVALID;
+    if (df_streq(failure->reason, "TimedOut"))
+        return DF_EXIT_TIMEOUT;
+    return r->pipeline.partial ? DF_EXIT_PARTIAL : DF_EXIT_FAILED;
+}
+
+static int finish_result(struct run *r, int code, const char *reason, const char *message,
+                         struct df_err *err)
+{
+    cJSON *result = r->pipeline.result;
+    DF_BUF struct df_buf clean = DF_BUF_INIT(16 * DF_KIB);
+    if (df_redact_string(r->secrets, message, &clean, err) < 0 ||
+        df_json_add_num(result, "exitCode", code, err) < 0 ||
+        df_json_add_str(result, "reason", reason, err) < 0)
+        return -1;
+    return df_json_add_str(result, "message", df_buf_str(&clean), err);
+}
+
+static int save_result(const struct run *r, struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(r->pipeline.result);
+    DF_FREE char *path = df_fs_join(r->dir, "result.json");
+    if (!text || !path)
+        return df_fail_oom(err);
+    return df_fs_write(path, text, strlen(text), 0600, err);
+}
+
+/* On disk first: the spawner may be away until this process must end. */
+static void deliver_result(struct run *r)
+{
+    struct df_err err = {0};
+    if (save_result(r, &err) < 0)
+        df_warn("the result is not on disk: %s", err.message);
+    if (df_report_result(r->report, r->pipeline.result, &err) < 0)
+        df_warn("the result was not delivered: %s", err.message);
+}
+
+/* ---- the step ---- */
+
+static int prepare(struct run *r, struct df_err *err)
+{
+    if (collect_secrets(r->doc, &r->secrets, err) < 0 ||
+        df_output_new(r->secrets, r->report, STDOUT_FILENO, &r->output, err) < 0)
+        return -1;
+    int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
+    df_stop_after(r->stop, seconds * 1000);
+    r->pipeline.doc = r->doc;
+    r->pipeline.output = r->output;
+    r->pipeline.deadline_ms = df_mono_ms() + seconds * 1000;
+    return df_pipeline_mark(&r->pipeline, "claimed", df_real_us(), err);
+}
+
+/* From here on there is a step, and it gets a result. */
+static int run_step(struct run *r)
+{
+    struct df_err err = {0};
+    struct df_outcome outcome = {.reason = ""};
+    int code = DF_EXIT_OK;
+    if (prepare(r, &err) < 0 || df_pipeline_run(&r->pipeline, &outcome, &err) < 0) {
+        (void)df_err_reason(&err, "RunnerFailed");
+        code = exit_code_of(r, &err);
+        (void)snprintf(outcome.reason, sizeof outcome.reason, "%s", err.reason);
+        (void)snprintf(outcome.message, sizeof outcome.message, "%s", err.message);
+    }
+    df_orphans_end();
+    if (r->output) {
+        (void)df_output_note(r->output, "dayfly: %s: %s", outcome.reason, outcome.message);
+        if (df_output_flush(r->output, &err) < 0)
+            df_warn("the end of the log is lost: %s", err.message);
+    }
+    if (finish_result(r, code, outcome.reason, outcome.message, &err) < 0)
+        df_error("the result is incomplete: %s", err.message);
+    deliver_result(r);
+    return code;
+}
+
+static int start(struct run *r, const struct df_step_options *o, struct df_err *err)
+{
+    int64_t started_us = df_real_us();
+    r->pipeline.result = cJSON_CreateObject();
+    if (!r->pipeline.result)
+        return df_fail_oom(err);
+    if (make_dirs(r, o->work_dir, err) < 0 || df_orphans_adopt(err) < 0 ||
+        df_http_global_init(err) < 0 || connect_home(r, o, err) < 0 ||
+        df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
+        return -1;
+    r->pipeline.report = r->report;
+    r->pipeline.stop = r->stop;
+    r->pipeline.dirs = &r->dirs;
+    r->pipeline.step_dir = r->dir;
+    if (df_pipeline_mark(&r->pipeline, "started", started_us, err) < 0)
+        return -1;
+    return get_document(r, o, err);
+}
+
+int df_step(const struct df_step_options *o)
+{
+    DF_CLEANUP(run_free) struct run r = {.lock_fd = -1};
+    struct df_err err = {0};
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must not end a step */
+    (void)signal(SIGIO, SIG_IGN);   /* gate.h */
+    if (start(&r, o, &err) < 0) {
+        df_error("%s", err.message);
+        return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILED
+                                                                   : DF_EXIT_INVALID;
+    }
+    return run_step(&r);
+}

@@ -1,0 +1,88 @@
+#include "runner/tofu/cliconfig.h"
+
+#include "common/base/fs.h"
+
+/* {"<method>": [{"<argument>": value}]}: a block with one argument. */
+static int add_mirror(cJSON *config, const char *method, const char *argument, const char *value,
+                      struct df_err *err)
+{
+    if (df_str_empty(value))
+        return 0;
+    cJSON *installation = df_json_object_at(config, "provider_installation");
+    cJSON *blocks = installation ? df_json_array_at(installation, method) : NULL;
+    cJSON *block = blocks ? cJSON_CreateObject() : NULL;
+    if (!block)
+        return df_fail_oom(err);
+    if (df_json_append(blocks, block, err) < 0)
+        return -1;
+    return df_json_add_str(block, argument, value, err);
+}
+
+static int add_credentials(cJSON *config, const cJSON *credentials, struct df_err *err)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, credentials) {
+        if (!cJSON_IsString(entry))
+            continue;
+        cJSON *hosts = df_json_object_at(config, "credentials");
+        cJSON *host = hosts ? df_json_object_at(hosts, entry->string) : NULL;
+        if (!host)
+            return df_fail_oom(err);
+        if (df_json_add_str(host, "token", entry->valuestring, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The tools' reader expands ${...} in strings, also in JSON; a dollar sign stands only in strings.
+ */
+static void escape_dollars(const char *json, struct df_buf *out)
+{
+    for (const char *p = json; *p; p++) {
+        if (*p == '$')
+            (void)df_buf_adds(out, "\\u0024");
+        else
+            (void)df_buf_addc(out, *p);
+    }
+    (void)df_buf_addc(out, '\n');
+}
+
+static int write_config(const cJSON *config, const char *path, struct df_err *err)
+{
+    char *json = df_json_print(config);
+    if (!json)
+        return df_fail_oom(err);
+    struct df_buf text = DF_BUF_INIT(DF_LIMIT_STEP_DOCUMENT);
+    escape_dollars(json, &text);
+    int failed =
+        df_buf_check(&text, err) < 0 || df_fs_write(path, text.data, text.len, 0600, err) < 0;
+    df_buf_wipe(&text);
+    explicit_bzero(json, strlen(json));
+    free(json);
+    return failed ? -1 : 0;
+}
+
+/* The tools insist that the directory exists. */
+static int add_plugin_cache(cJSON *config, const char *directory, struct df_err *err)
+{
+    if (df_str_empty(directory))
+        return 0;
+    if (df_fs_mkdirs(directory, 0755, err) < 0)
+        return df_err_wrap(err, "providers.pluginCacheDirectory");
+    return df_json_add_str(config, "plugin_cache_dir", directory, err);
+}
+
+int df_cliconfig_write(const cJSON *providers, const char *path, struct df_err *err)
+{
+    cJSON *config = cJSON_CreateObject();
+    int failed =
+        add_plugin_cache(config, df_json_str(providers, "pluginCacheDirectory"), err) < 0 ||
+        add_mirror(config, "filesystem_mirror", "path", df_json_str(providers, "filesystemMirror"),
+                   err) < 0 ||
+        add_mirror(config, "network_mirror", "url", df_json_str(providers, "networkMirror"), err) <
+            0 ||
+        add_credentials(config, df_json_at(providers, "credentials"), err) < 0 ||
+        write_config(config, path, err) < 0;
+    df_json_wipe(config);
+    return failed ? -1 : 0;
+}

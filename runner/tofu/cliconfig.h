@@ -1,0 +1,17 @@
+/*
+ * cliconfig.h - the CLI configuration that tofu and terraform read through TF_CLI_CONFIG_FILE.
+ *
+ * Made from the step document's `providers`: pluginCacheDirectory, filesystemMirror, networkMirror,
+ * credentials {host: token}. With a mirror, providers come from mirrors alone: no other network is
+ * asked. Written in the JSON form that both tools read. Thread rule: any thread.
+ */
+#ifndef DF_CLICONFIG_H
+#define DF_CLICONFIG_H
+
+#include "common/json/json.h"
+
+/* Replaces path (mode 0600). providers may be NULL: an empty configuration, so that nobody's own is
+ * used. */
+int df_cliconfig_write(const cJSON *providers, const char *path, struct df_err *err) DF_MUST_CHECK;
+
+#endif

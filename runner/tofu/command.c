@@ -1,0 +1,296 @@
+#include "runner/tofu/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+enum { PIPE_BYTES = 1024 * 1024, PIECE = 64 * 1024 };
+
+/* ---- starting ---- */
+
+/* "<pid> <start time> <boot id>\n": who the engine must interrupt when the runner is dead. */
+static void note_pid(const char *path, pid_t pid)
+{
+    uint64_t start;
+    DF_BUF struct df_buf boot = DF_BUF_INIT(64);
+    if (!path || df_process_start_time(pid, &start, NULL) < 0 ||
+        df_fs_read("/proc/sys/kernel/random/boot_id", &boot, NULL) < 0)
+        return;
+    char line[128];
+    int n = snprintf(line, sizeof line, "%d %llu %s", (int)pid, (unsigned long long)start,
+                     df_buf_str(&boot));
+    if (df_fs_write(path, line, (size_t)n, 0600, NULL) < 0)
+        return;
+}
+
+/* Made before tofu gets its one interrupt, so that the engine sends no second one, at which tofu
+ * would give up its state, when the runner is killed behind it. */
+static void note_interrupt(const char *pid_path)
+{
+    DF_FREE char *path = pid_path ? df_strf("%s.interrupted", pid_path) : NULL;
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0) /* else there is no engine, or no room: the interrupt itself matters more */
+        (void)close(fd);
+}
+
+/* What a command does when the runner is killed. The kernel may send a death signal more than once
+ * (once for each thread of the runner that ends before the last), so it cannot be the interrupt. */
+enum orphan { LIVES_ON = 0, IS_KILLED = SIGKILL };
+
+static int spawn(const struct df_commander *c, const struct df_strs *args, const int fds[2],
+                 enum orphan orphan, struct df_process *ret, struct df_err *err)
+{
+    const char **argv = calloc(args->len + 2, sizeof *argv);
+    if (!argv)
+        return df_fail_oom(err);
+    argv[0] = c->program;
+    for (size_t i = 0; i < args->len; i++)
+        argv[i + 1] = args->items[i];
+    const struct df_process_options o = {.argv = argv,
+                                         .env = (const char *const *)c->env->items,
+                                         .cwd = c->directory,
+                                         .stdin_fd = -1,
+                                         .stdout_fd = fds[0],
+                                         .stderr_fd = fds[1],
+                                         .death_signal = (int)orphan,
+                                         .no_core = true};
+    int failed = df_process_spawn(&o, ret, err);
+    free(argv);
+    return failed;
+}
+
+/* ---- watching ---- */
+
+/* What comes out of one command. Descriptors are -1 where there is nothing. */
+struct flow {
+    int text_fd, events_fd;
+    bool text_is_events;
+    struct df_buf *tail;
+    char *piece;         /* PIECE bytes */
+    struct df_err fault; /* of the output, the first; the command goes on without */
+};
+
+static void keep_tail(struct df_buf *tail, const char *bytes, size_t n)
+{
+    if (!tail)
+        return;
+    size_t half = tail->max / 2;
+    if (n > half) {
+        bytes += n - half;
+        n = half;
+    }
+    if (tail->len + n > tail->max)
+        df_buf_consume(tail, tail->len - half);
+    (void)df_buf_add(tail, bytes, n);
+}
+
+static void deliver(const struct df_commander *c, struct flow *f, bool events, size_t n)
+{
+    struct df_err *fault = f->fault.cls == DF_ERR_NONE ? &f->fault : NULL;
+    int failed = events ? df_output_events(c->output, f->piece, n, f->text_is_events, fault)
+                        : df_output_text(c->output, f->piece, n, fault);
+    (void)failed; /* kept in fault: tofu must not be held up by a log that cannot be written */
+}
+
+/* Reads what is there, at most max bytes. False at the end of the stream. */
+static bool pump(const struct df_commander *c, struct flow *f, int fd, size_t max)
+{
+    bool events = fd == f->events_fd || f->text_is_events;
+    while (max) {
+        ssize_t n = read(fd, f->piece, max < PIECE ? max : PIECE);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0;
+        if (fd == f->text_fd)
+            keep_tail(f->tail, f->piece, (size_t)n);
+        deliver(c, f, events, (size_t)n);
+        max -= (size_t)n;
+    }
+    return true;
+}
+
+enum stage { RUNNING, INTERRUPTED, KILLED };
+
+static int signal_once(const struct df_commander *c, const struct df_process *p, enum stage stage,
+                       int64_t *ret_deadline, struct df_err *err)
+{
+    if (stage == KILLED)
+        return df_process_signal(p, SIGKILL, err);
+    *ret_deadline = df_mono_ms() + c->grace_ms;
+    (void)df_output_note(c->output, "dayfly: stopping: one interrupt to %s, then up to %lld s",
+                         strrchr(c->program, '/') ? strrchr(c->program, '/') + 1 : c->program,
+                         (long long)(c->grace_ms / 1000));
+    note_interrupt(c->pid_path);
+    return df_process_signal(p, SIGINT, err);
+}
+
+/* Polls until the process has ended, its output flowing; steps over what comes with time. */
+static int watch(const struct df_commander *c, const struct df_process *p, struct flow *f,
+                 enum stage *stage, struct df_err *err)
+{
+    int64_t deadline = INT64_MAX;
+    struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN},
+                           {.fd = df_stop_fd(c->stop), .events = POLLIN},
+                           {.fd = f->text_fd, .events = POLLIN},
+                           {.fd = f->events_fd, .events = POLLIN}};
+    for (;;) {
+        int64_t left = deadline - df_mono_ms();
+        int wait = deadline == INT64_MAX ? -1 : left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+        if (poll(fds, DF_ARRAY_SIZE(fds), wait) < 0 && errno != EINTR)
+            return df_fail_errno(err, errno, "wait for %s", c->program);
+        if ((fds[1].revents || df_mono_ms() >= deadline) && *stage != KILLED) {
+            fds[1].fd = -1;
+            (*stage)++;
+            if (signal_once(c, p, *stage, &deadline, err) < 0)
+                return -1;
+            deadline = *stage == KILLED ? INT64_MAX : deadline;
+        }
+        /* A stream that ended would stay readable for ever. */
+        if (fds[2].revents && !pump(c, f, f->text_fd, PIECE))
+            fds[2].fd = -1;
+        if (fds[3].revents && !pump(c, f, f->events_fd, PIECE))
+            fds[3].fd = -1;
+        if (fds[0].revents)
+            return 0;
+    }
+}
+
+static int reap(struct df_process *p, int *ret_code, struct df_err *err)
+{
+    bool exited;
+    int status = 0;
+    int failed = df_process_wait(p, -1, &exited, &status, err);
+    df_process_close(p);
+    if (!failed)
+        *ret_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return failed;
+}
+
+static int follow(const struct df_commander *c, struct df_process *p, struct flow *f,
+                  struct df_command_end *ret, struct df_err *err)
+{
+    enum stage stage = RUNNING;
+    int code = -1;
+    if (watch(c, p, f, &stage, err) < 0 || reap(p, &code, err) < 0)
+        return -1;
+    /* What the pipes still hold; not more, for a process left behind may go on writing. */
+    if (f->text_fd >= 0)
+        (void)pump(c, f, f->text_fd, PIPE_BYTES);
+    if (f->events_fd >= 0)
+        (void)pump(c, f, f->events_fd, PIPE_BYTES);
+    *ret = (struct df_command_end){
+        .code = code, .stopped = stage != RUNNING, .killed = stage == KILLED};
+    return 0;
+}
+
+/* ---- with output ---- */
+
+/* A pipe whose writers hold a read end, too: no SIGPIPE for them, ever. *ret_read does not block.
+ */
+static int open_pipe(int *ret_read, int *ret_write, struct df_err *err)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return df_fail_errno(err, errno, "make a pipe");
+    DF_CLOSE int reader = fds[0];
+    DF_CLOSE int plain = fds[1];
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", plain);
+    int writer = open(path, O_RDWR | O_CLOEXEC);
+    if (writer < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    (void)fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES); /* the default does as well, slower */
+    if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0) {
+        (void)close(writer);
+        return df_fail_errno(err, errno, "make a pipe");
+    }
+    *ret_read = DF_TAKE_FD(reader);
+    *ret_write = writer;
+    return 0;
+}
+
+/* A named pipe, because tofu opens it by its name: no process that tofu starts inherits it. */
+static int open_fifo(const char *path, int *ret, struct df_err *err)
+{
+    if ((unlink(path) < 0 && errno != ENOENT) || mkfifo(path, 0600) < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+    *ret = fd;
+    return 0;
+}
+
+int df_command_run(const struct df_commander *c, const struct df_strs *args,
+                   enum df_command_events events, struct df_buf *tail, struct df_command_end *ret,
+                   struct df_err *err)
+{
+    DF_CLOSE int text = -1;
+    DF_CLOSE int writer = -1;
+    DF_CLOSE int fifo = -1;
+    DF_FREE char *piece = malloc(PIECE);
+    if (!piece)
+        return df_fail_oom(err);
+    if (open_pipe(&text, &writer, err) < 0 ||
+        (events == DF_EVENTS_ASIDE && open_fifo(c->fifo_path, &fifo, err) < 0))
+        return -1;
+    struct flow f = {.text_fd = text,
+                     .events_fd = fifo,
+                     .text_is_events = events == DF_EVENTS_ON_STDOUT,
+                     .tail = tail,
+                     .piece = piece};
+    struct df_process p = DF_PROCESS_INIT;
+    struct df_command_end end;
+    if (spawn(c, args, (int[]){writer, writer}, LIVES_ON, &p, err) < 0)
+        return -1;
+    note_pid(c->pid_path, p.pid);
+    if (follow(c, &p, &f, &end, err) < 0)
+        return -1;
+    if (df_output_flush(c->output, &f.fault) < 0 || f.fault.cls != DF_ERR_NONE)
+        (void)df_output_note(c->output, "dayfly: some output is lost: %s", f.fault.message);
+    *ret = end;
+    return 0;
+}
+
+/* ---- into files ---- */
+
+static int create(const char *path, int *ret, struct df_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    *ret = fd;
+    return 0;
+}
+
+int df_command_start(const struct df_commander *c, const struct df_strs *args, const char *out_path,
+                     const char *err_path, struct df_process *ret, struct df_err *err)
+{
+    DF_CLOSE int out = -1;
+    DF_CLOSE int errors = -1;
+    if (create(out_path, &out, err) < 0 || create(err_path, &errors, err) < 0)
+        return -1;
+    return spawn(c, args, (int[]){out, errors}, IS_KILLED, ret, err);
+}
+
+int df_command_wait(const struct df_commander *c, struct df_process *p, struct df_command_end *ret,
+                    struct df_err *err)
+{
+    struct flow nothing = {.text_fd = -1, .events_fd = -1};
+    return follow(c, p, &nothing, ret, err);
+}
+
+void df_command_drop(struct df_process *p)
+{
+    int code;
+    if (df_process_signal(p, SIGKILL, NULL) < 0 || reap(p, &code, NULL) < 0)
+        df_process_close(p);
+}

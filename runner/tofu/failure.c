@@ -1,0 +1,167 @@
+#include "runner/tofu/failure.h"
+
+/* ---- text ---- */
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : line + strlen(line);
+}
+
+/* Where a line "Error: ..." has its words, or NULL. Frames around errors are passed over. */
+static const char *error_words(const char *line)
+{
+    static const char mark[] = "Error: ";
+    const char *at = line;
+    while (*at == ' ' || (unsigned char)*at >= 0x80)
+        at++;
+    return df_starts_with(at, mark) ? at + strlen(mark) : NULL;
+}
+
+/* terraform wraps what is wrong with the module into an error that only says that there is one. */
+static bool says_nothing(const char *words)
+{
+    return df_starts_with(words, "Terraform encountered problems") ||
+           df_starts_with(words, "OpenTofu encountered problems");
+}
+
+static const char *find_error(const char *text)
+{
+    const char *vague = NULL;
+    for (const char *line = text; *line; line = next_line(line)) {
+        const char *words = error_words(line);
+        if (words && !says_nothing(words))
+            return words;
+        if (words && !vague)
+            vague = words;
+    }
+    return vague;
+}
+
+static void add_words(char *to, size_t size, const char *from, size_t n)
+{
+    size_t used = strlen(to);
+    int room = (int)(size - used - 1);
+    (void)snprintf(to + used, size - used, "%s%.*s", used ? " " : "", (int)n < room ? (int)n : room,
+                   from);
+}
+
+/* "  on main.tf line 1, in resource "x":" */
+static bool take_place(const char *line, struct df_failure *f)
+{
+    char file[200];
+    int number;
+    if (sscanf(line, "  on %199s line %d", file, &number) != 2)
+        return false;
+    (void)snprintf(f->place, sizeof f->place, "%s:%d", file, number);
+    return true;
+}
+
+/* "   1: resource ..." */
+static bool is_snippet(const char *line)
+{
+    const char *at = line + strspn(line, " ");
+    size_t digits = strspn(at, "0123456789");
+    return at > line && digits && at[digits] == ':';
+}
+
+void df_failure_from_text(const char *text, struct df_failure *ret)
+{
+    *ret = (struct df_failure){.summary = ""};
+    const char *words = find_error(text);
+    if (!words)
+        return;
+    add_words(ret->summary, sizeof ret->summary, words, strcspn(words, "\n"));
+    for (const char *line = next_line(words); *line && !error_words(line); line = next_line(line)) {
+        size_t blank = strspn(line, " ");
+        size_t n = strcspn(line, "\n");
+        if (n > blank && !take_place(line, ret) && !is_snippet(line))
+            add_words(ret->detail, sizeof ret->detail, line + blank, n - blank);
+    }
+}
+
+/* ---- events ---- */
+
+void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret)
+{
+    *ret = (struct df_failure){.summary = ""};
+    (void)snprintf(ret->summary, sizeof ret->summary, "%s", summary->first_error);
+    (void)snprintf(ret->place, sizeof ret->place, "%s", summary->first_place);
+    for (const char *line = summary->first_detail; *line; line = next_line(line)) {
+        size_t blank = strspn(line, " ");
+        size_t n = strcspn(line, "\n");
+        if (n > blank)
+            add_words(ret->detail, sizeof ret->detail, line + blank, n - blank);
+    }
+}
+
+/* ---- meaning ---- */
+
+/* The first row whose words all stand in what tofu said; an empty word stands everywhere. */
+static const struct {
+    const char *summary, *detail, *reason;
+} meanings[] = {
+    {"", "no space left on device", "DiskFull"},
+    {"", "disk quota exceeded", "DiskFull"},
+    {"acquiring the state lock", "Lock Info:", "StateLocked"},
+    {"acquiring the state lock", "", "StateUnavailable"},
+    {"save state", "HTTP error: 4", "StateRefused"},
+    {"save state", "", "StateUnavailable"},
+    {"persist state", "", "StateUnavailable"},
+    {"", "HTTP remote state endpoint", "StateRefused"},
+    {"HTTP remote state endpoint", "", "StateRefused"},
+    {"load state", "", "StateUnavailable"},
+    {"loading state", "", "StateUnavailable"},
+};
+
+static const char *reason_of(const struct df_failure *f, const char *fallback)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(meanings); i++) {
+        const char *summary = meanings[i].summary, *detail = meanings[i].detail;
+        if (strcasestr(f->summary, summary) &&
+            (strcasestr(f->detail, detail) || (!*summary && strcasestr(f->summary, detail))))
+            return meanings[i].reason;
+    }
+    return fallback;
+}
+
+/* The word behind "Who:" and the like; "" when text is NULL or has none. */
+static void word_after(const char *text, const char *key, char out[128])
+{
+    const char *at = text ? strstr(text, key) : NULL;
+    at = at ? at + strlen(key) : "";
+    at += strspn(at, " ");
+    (void)snprintf(out, 128, "%.*s", (int)strcspn(at, " \n"), at);
+}
+
+/* terraform describes its own attempt as the holder; the true one's id stands in the error. */
+static int explain_lock(const struct df_failure *f, const char *what, struct df_err *err)
+{
+    char who[128], operation[128], created[128], id[128], true_id[128];
+    const char *info = strcasestr(f->detail, "Lock Info:");
+    word_after(f->detail, "already locked: ID=", true_id);
+    word_after(info, "ID:", id);
+    word_after(info, "Who:", who);
+    word_after(info, "Operation:", operation);
+    word_after(info, "Created:", created);
+    static const char way_out[] = "wait for its end, or remove the lock if its holder is gone";
+    if (*true_id && !df_streq(id, true_id))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
+                              "%s: the state is locked (lock %s): %s", what, true_id, way_out);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
+                          "%s: the state is locked by %s (%s since %s, lock %s): %s", what, who,
+                          operation, created, id, way_out);
+}
+
+int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
+                       struct df_err *err)
+{
+    const char *reason = reason_of(f, fallback);
+    if (df_streq(reason, "StateLocked"))
+        return explain_lock(f, what, err);
+    if (!*f->summary)
+        return df_fail_reason(err, DF_ERR_USER, reason, "%s failed; its log says why", what);
+    return df_fail_reason(err, DF_ERR_USER, reason, "%s: %s%s%s%s%s%s", what, f->summary,
+                          *f->place ? " (" : "", f->place, *f->place ? ")" : "",
+                          *f->detail ? ": " : "", f->detail);
+}

@@ -1,0 +1,328 @@
+#include "runner/tofu/release.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "common/archive/archive.h"
+#include "common/base/fs.h"
+#include "common/crypto/crypto.h"
+#include "common/http/http.h"
+
+enum { TRIES = 3, PAUSE_MS = 500, IDLE_MS = 30000 };
+
+#define OS_NAME "linux"
+#if defined(__x86_64__)
+#define ARCH_NAME "amd64"
+#elif defined(__aarch64__)
+#define ARCH_NAME "arm64"
+#elif defined(__i386__)
+#define ARCH_NAME "386"
+#elif defined(__arm__)
+#define ARCH_NAME "arm"
+#else
+#error "name this architecture as the releases do"
+#endif
+
+/* What to get, and from where. */
+struct release {
+    char version[DF_VERSION_TEXT];
+    char *file;    /* name of the zip: the key into SHA256SUMS */
+    char *url;     /* of the zip */
+    char *sums[2]; /* URLs of SHA256SUMS, tried in this order; the second may be NULL */
+};
+
+static void release_free(struct release *r)
+{
+    free(r->file);
+    free(r->url);
+    free(r->sums[0]);
+    free(r->sums[1]);
+}
+
+/* ---- transfers ---- */
+
+/* Where a body goes: sent anew, it starts anew. */
+struct sink {
+    int fd; /* -1: into the response */
+    int64_t bytes;
+    struct df_err err;
+};
+
+static int on_data(void *arg, const char *bytes, size_t n)
+{
+    struct sink *sink = arg;
+    sink->bytes += (int64_t)n;
+    if (sink->bytes > (int64_t)DF_LIMIT_TOOL_DOWNLOAD)
+        return df_fail(&sink->err, DF_ERR_LIMIT, "it has more than %zu bytes",
+                       DF_LIMIT_TOOL_DOWNLOAD);
+    return df_fs_write_all(sink->fd, bytes, n, &sink->err);
+}
+
+static int get_once(struct df_http *http, const char *url, struct sink *sink,
+                    const volatile bool *stop, struct df_http_response *ret, struct df_err *err)
+{
+    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = IDLE_MS;
+    req.stop = stop;
+    if (sink->fd >= 0) {
+        sink->bytes = 0;
+        if (ftruncate(sink->fd, 0) < 0 || lseek(sink->fd, 0, SEEK_SET) < 0)
+            return df_fail_errno(err, errno, "empty the download");
+        req.on_data = on_data;
+        req.arg = sink;
+    }
+    if (df_http_send(http, &req, ret, err) < 0)
+        return -1;
+    if (ret->stopped) {
+        *err = sink->err;
+        return -1;
+    }
+    return df_http_check(ret, "answer", err);
+}
+
+/* Passing faults are tried again. */
+static int get(struct df_http *http, const char *url, int fd, const volatile bool *stop,
+               struct df_buf *ret, struct df_err *err)
+{
+    struct sink sink = {.fd = fd};
+    for (int i = 0;; i++) {
+        DF_HTTP_RESPONSE struct df_http_response answer = {0};
+        struct df_err why = {0};
+        if (get_once(http, url, &sink, stop, &answer, &why) == 0) {
+            if (ret) {
+                *ret = answer.body;
+                answer.body = DF_BUF_INIT(0);
+            }
+            return 0;
+        }
+        if (why.cls != DF_ERR_RETRY || i + 1 == TRIES || df_stopped(stop)) {
+            *err = why;
+            return df_err_wrap(err, "%s", url);
+        }
+        (void)poll(NULL, 0, PAUSE_MS << i);
+    }
+}
+
+/* ---- which release ---- */
+
+/* reference as seen from the document at base: absolute, or beside it. NULL on no memory. */
+static char *resolve(const char *base, const char *reference)
+{
+    if (strstr(reference, "://"))
+        return strdup(reference);
+    const char *slash = strrchr(base, '/');
+    return df_strf("%.*s/%s", slash ? (int)(slash - base) : 0, base, reference);
+}
+
+static const cJSON *find_build(const cJSON *entry)
+{
+    const cJSON *build;
+    cJSON_ArrayForEach (build, df_json_at(entry, "builds")) {
+        if (df_streq(df_json_str(build, "os"), OS_NAME) &&
+            df_streq(df_json_str(build, "arch"), ARCH_NAME) && df_json_str(build, "url"))
+            return build;
+    }
+    return NULL;
+}
+
+/* The highest version that the constraint allows and that was built for this machine. */
+static const cJSON *choose(const cJSON *index, const struct df_constraint *constraint,
+                           struct df_version *ret)
+{
+    const cJSON *best = NULL, *entry;
+    cJSON_ArrayForEach (entry, df_json_at(index, "versions")) {
+        struct df_version v;
+        if (!entry->string || df_version_parse(entry->string, &v, NULL) < 0 ||
+            !df_constraint_allows(constraint, &v) || !find_build(entry))
+            continue;
+        if (best && df_version_compare(&v, ret) < 0)
+            continue;
+        best = entry;
+        *ret = v;
+    }
+    return best;
+}
+
+static int from_index(struct df_http *http, const char *url, const struct df_tool_request *r,
+                      const struct df_constraint *constraint, struct release *ret,
+                      struct df_err *err)
+{
+    DF_BUF struct df_buf text = {0};
+    DF_JSON cJSON *index = NULL;
+    if (get(http, url, -1, r->stop, &text, err) < 0)
+        return -1;
+    if (df_json_parse(df_buf_str(&text), text.len, &index, err) < 0)
+        return df_err_wrap(err, "%s is no releases index", url);
+    struct df_version version;
+    const cJSON *entry = choose(index, constraint, &version);
+    const char *sums = df_json_str(entry, "shasums");
+    if (!entry || !sums)
+        return df_fail(err, DF_ERR_NOT_FOUND, "%s lists none for " OS_NAME "_" ARCH_NAME, url);
+    const cJSON *build = find_build(entry);
+    (void)df_version_format(&version, ret->version);
+    ret->url = resolve(url, df_json_str(build, "url"));
+    ret->sums[0] = ret->url ? resolve(ret->url, sums) : NULL;
+    const char *file = df_json_str(build, "filename");
+    const char *slash = ret->url ? strrchr(ret->url, '/') : NULL;
+    ret->file = strdup(file ? file : slash ? slash + 1 : "");
+    return ret->url && ret->sums[0] && ret->file ? 0 : df_fail_oom(err);
+}
+
+static int from_mirror(const char *base, const struct df_tool_request *r,
+                       const struct df_constraint *constraint, struct release *ret,
+                       struct df_err *err)
+{
+    const struct df_version *exact = df_constraint_exact(constraint);
+    if (!exact)
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "the mirror %s cannot be listed: ask for an exact version, or configure "
+                       "an index that ends in .json",
+                       base);
+    const char *program = df_tool_kind_program(r->kind);
+    const char *v = df_version_format(exact, ret->version);
+    int n = (int)strlen(base) - df_ends_with(base, "/");
+    ret->file = df_strf("%s_%s_" OS_NAME "_" ARCH_NAME ".zip", program, v);
+    ret->url = ret->file ? df_strf("%.*s/%s/%s", n, base, v, ret->file) : NULL;
+    ret->sums[0] = df_strf("%.*s/%s/%s_%s_SHA256SUMS", n, base, v, program, v);
+    ret->sums[1] = df_strf("%.*s/%s/SHA256SUMS", n, base, v);
+    return ret->url && ret->sums[0] && ret->sums[1] ? 0 : df_fail_oom(err);
+}
+
+/* ---- its digest ---- */
+
+/* Lines of "<64 hex>  <file>", the file maybe with a star. */
+static bool find_sum(const char *text, const char *file, char ret[DF_SHA256_HEX])
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        size_t hex = strspn(line, "0123456789abcdefABCDEF");
+        const char *name = line + hex + strspn(line + hex, " \t*");
+        size_t n = strcspn(name, "\r\n");
+        if (hex != DF_SHA256_HEX - 1 || n != strlen(file) || memcmp(name, file, n) != 0)
+            continue;
+        for (size_t i = 0; i < hex; i++)
+            ret[i] = (char)(line[i] >= 'A' && line[i] <= 'F' ? line[i] - 'A' + 'a' : line[i]);
+        ret[hex] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static int expected_sum(struct df_http *http, const struct release *r, const volatile bool *stop,
+                        char ret[DF_SHA256_HEX], struct df_err *err)
+{
+    DF_BUF struct df_buf text = {0};
+    int failed = get(http, r->sums[0], -1, stop, &text, err);
+    if (failed && r->sums[1] && err->cls == DF_ERR_NOT_FOUND)
+        failed = get(http, r->sums[1], -1, stop, &text, err);
+    if (failed)
+        return -1;
+    if (!find_sum(df_buf_str(&text), r->file, ret))
+        return df_fail_reason(err, DF_ERR_DENIED, "ToolChecksum", "%s does not name %s", r->sums[0],
+                              r->file);
+    return 0;
+}
+
+/* ---- into the cache ---- */
+
+/* A file without a name: what a killed writer leaves is nothing. */
+static int open_unnamed(const char *cache, int *ret, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(cache, ".download-XXXXXX");
+    if (!path)
+        return df_fail_oom(err);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    (void)unlink(path);
+    *ret = fd;
+    return 0;
+}
+
+static int download(struct df_http *http, const struct release *r, const char *expected, int fd,
+                    const volatile bool *stop, struct df_err *err)
+{
+    char actual[DF_SHA256_HEX];
+    if (get(http, r->url, fd, stop, NULL, err) < 0 || df_sha256_file_hex(fd, actual, NULL, err) < 0)
+        return -1;
+    if (!df_streq(actual, expected))
+        return df_fail_reason(err, DF_ERR_DENIED, "ToolChecksum",
+                              "%s has SHA-256 %s, but SHA256SUMS names %s: it was changed on its "
+                              "way or the mirror is damaged",
+                              r->url, actual, expected);
+    return 0;
+}
+
+static int sync_file(const char *path, struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) < 0 ? df_fail_errno(err, errno, "sync %s", path) : 0;
+}
+
+/* Builds the directory aside and renames it: whoever comes second finds it there and is content. */
+static int install(int zip, const char *program, const char *dir, struct df_err *err)
+{
+    DF_FREE char *tmp = df_strf("%s.new-XXXXXX", dir);
+    if (!tmp)
+        return df_fail_oom(err);
+    if (!mkdtemp(tmp))
+        return df_fail_errno(err, errno, "create directory %s", tmp);
+    DF_FREE char *path = df_fs_join(tmp, program);
+    int failed = path ? df_archive_unpack_one(zip, program, path, DF_LIMIT_ARCHIVE_BYTES, err)
+                      : df_fail_oom(err);
+    if (!failed)
+        failed = sync_file(path, err);
+    /* mkdtemp() made it for this user alone; others may share the cache. */
+    if (!failed &&
+        (chmod(tmp, 0755) < 0 || (rename(tmp, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY)))
+        failed = df_fail_errno(err, errno, "rename to %s", dir);
+    return df_fs_remove_tree(tmp, failed ? NULL : err) < 0 ? -1 : failed;
+}
+
+static int fetch(struct df_http *http, const struct release *release,
+                 const struct df_tool_request *r, char **ret, struct df_err *err)
+{
+    const char *cache = df_json_str(r->tools, "cacheDirectory");
+    const char *program = df_tool_kind_program(r->kind);
+    char sum[DF_SHA256_HEX];
+    if (expected_sum(http, release, r->stop, sum, err) < 0)
+        return -1;
+    DF_FREE char *dir = df_fs_join(cache, sum);
+    DF_FREE char *path = dir ? df_fs_join(dir, program) : NULL;
+    if (!path)
+        return df_fail_oom(err);
+    DF_CLOSE int zip = -1;
+    if (!df_fs_exists(path) &&
+        (df_fs_mkdirs(cache, 0755, err) < 0 || open_unnamed(cache, &zip, err) < 0 ||
+         download(http, release, sum, zip, r->stop, err) < 0 ||
+         install(zip, program, dir, err) < 0))
+        return -1;
+    *ret = DF_TAKE(path);
+    return 0;
+}
+
+int df_release_fetch(const struct df_tool_request *r, const struct df_constraint *constraint,
+                     char **ret, struct df_err *err)
+{
+    const char *name = df_tool_kind_name(r->kind);
+    const char *index = df_json_str(df_json_at(r->tools, "index"), name);
+    if (df_str_empty(index))
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "none is downloaded: tools.index.%s is not configured", name);
+    if (df_str_empty(df_json_str(r->tools, "cacheDirectory")))
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "none is downloaded: tools.cacheDirectory is not configured");
+    const struct df_http_options options = {
+        .ca_file = df_json_str(r->tools, "caFile"), .follow_redirects = true, .allow_file = true};
+    DF_HTTP struct df_http *http = NULL;
+    if (df_http_new(&options, &http, err) < 0)
+        return -1;
+    DF_CLEANUP(release_free) struct release release = {0};
+    int failed = df_ends_with(index, ".json")
+                     ? from_index(http, index, r, constraint, &release, err)
+                     : from_mirror(index, r, constraint, &release, err);
+    return failed ? -1 : fetch(http, &release, r, ret, err);
+}

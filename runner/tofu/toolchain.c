@@ -1,0 +1,288 @@
+#include "runner/tofu/toolchain.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/crypto/crypto.h"
+#include "common/process/process.h"
+#include "runner/tofu/release.h"
+
+enum { PROBE_TIMEOUT_MS = 60000, MAX_ENTRIES = 1000 };
+
+static const struct {
+    const char *name, *program, *title;
+} kinds[] = {
+    [DF_TOOL_OPENTOFU] = {"opentofu", "tofu", "OpenTofu v"},
+    [DF_TOOL_TERRAFORM] = {"terraform", "terraform", "Terraform v"},
+};
+
+const char *df_tool_kind_name(enum df_tool_kind kind)
+{
+    return kinds[kind].name;
+}
+
+const char *df_tool_kind_program(enum df_tool_kind kind)
+{
+    return kinds[kind].program;
+}
+
+int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
+        if (df_streq(name, kinds[i].name)) {
+            *ret = (enum df_tool_kind)i;
+            return 0;
+        }
+    }
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "runtime.name: \"%.40s\" is not opentofu or terraform", name);
+}
+
+void df_tool_free(struct df_tool *t)
+{
+    free(t->path);
+    t->path = NULL;
+}
+
+/* ---- what a program is ---- */
+
+/* "OpenTofu v1.12.6" or "Terraform v1.11.4" at the beginning of a line. */
+static int parse_banner(const char *text, struct df_tool *ret, struct df_err *err)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
+            if (!df_starts_with(line, kinds[i].title))
+                continue;
+            const char *word = line + strlen(kinds[i].title) - 1;
+            DF_FREE char *version = strndup(word, strcspn(word, " \r\n"));
+            if (!version)
+                return df_fail_oom(err);
+            ret->kind = (enum df_tool_kind)i;
+            return df_version_parse(version, &ret->version, err);
+        }
+    }
+    return df_fail(err, DF_ERR_USER, "its `version` names neither OpenTofu nor Terraform");
+}
+
+static int probe(const char *path, struct df_tool *ret, struct df_err *err)
+{
+    const char *const argv[] = {path, "version", NULL};
+    const char *const env[] = {"CHECKPOINT_DISABLE=1", "HOME=/nonexistent",
+                               "TF_CLI_CONFIG_FILE=/dev/null", NULL};
+    const struct df_process_options o = {
+        .argv = argv, .env = env, .stdin_fd = -1, .no_core = true, .death_signal = 9};
+    DF_BUF struct df_buf out = DF_BUF_INIT(64 * DF_KIB);
+    DF_BUF struct df_buf tail = DF_BUF_INIT(4 * DF_KIB);
+    int code;
+    if (df_process_run(&o, PROBE_TIMEOUT_MS, &out, &tail, &code, err) < 0)
+        return -1;
+    if (code != 0)
+        return df_fail(err, DF_ERR_USER, "`version` ended with exit code %d", code);
+    return parse_banner(df_buf_str(&out), ret, err);
+}
+
+/* Where the answer for exactly this file is kept; NULL: nowhere. */
+static char *memo_path(const char *cache, const char *path, const struct stat *st)
+{
+    DF_FREE char *key =
+        df_strf("%s\n%lld\n%lld.%09ld\n%llu", path, (long long)st->st_size,
+                (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (unsigned long long)st->st_ino);
+    char hex[DF_SHA256_HEX];
+    if (!cache || !key || df_sha256_hex(key, strlen(key), hex, NULL) < 0)
+        return NULL;
+    return df_strf("%s/versions/%s", cache, hex);
+}
+
+static int recall(const char *memo, struct df_tool *ret)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(256);
+    return memo && df_fs_read(memo, &b, NULL) == 0 ? parse_banner(df_buf_str(&b), ret, NULL) : -1;
+}
+
+/* A cache that cannot be written costs time, nothing else. */
+static void remember(const char *cache, const char *memo, const struct df_tool *t)
+{
+    DF_FREE char *dir = cache ? df_fs_join(cache, "versions") : NULL;
+    char version[DF_VERSION_TEXT];
+    DF_FREE char *line =
+        df_strf("%s%s\n", kinds[t->kind].title, df_version_format(&t->version, version));
+    if (!memo || !dir || !line || df_fs_mkdirs(dir, 0700, NULL) < 0 ||
+        df_fs_replace(memo, line, strlen(line), 0600, NULL) < 0)
+        return;
+}
+
+static int identify(const char *cache, const char *path, struct df_tool *ret, struct df_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return df_fail_errno(err, errno, "%s", path);
+    DF_FREE char *memo = memo_path(cache, path, &st);
+    if (recall(memo, ret) == 0)
+        return 0;
+    if (probe(path, ret, err) < 0)
+        return -1;
+    remember(cache, memo, ret);
+    return 0;
+}
+
+/* ---- the search ---- */
+
+struct search {
+    const struct df_tool_request *request;
+    struct df_constraint constraint;
+    const char *cache;    /* or NULL */
+    struct df_tool best;  /* path NULL: none yet */
+    struct df_buf found;  /* "1.9.0 (/usr/bin/tofu), ..." for people */
+    struct df_buf places; /* where was looked */
+};
+
+static void search_free(struct search *s)
+{
+    df_tool_free(&s->best);
+    df_buf_free(&s->found);
+    df_buf_free(&s->places);
+}
+
+static void note(struct df_buf *b, const char *what, const char *path)
+{
+    (void)df_buf_addf(b, "%s%s%s%s%s", b->len ? ", " : "", what, *what ? " (" : "", path,
+                      *what ? ")" : "");
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Takes the program at path into account, if it is one. Only memory can fail. */
+static int consider(struct search *s, const char *path, struct df_err *err)
+{
+    struct df_tool t = {0};
+    if (!is_program(path))
+        return 0;
+    struct df_err why = {0};
+    if (identify(s->cache, path, &t, &why) < 0) {
+        note(&s->found, why.message, path);
+        return 0;
+    }
+    if (t.kind != s->request->kind)
+        return 0;
+    char version[DF_VERSION_TEXT];
+    note(&s->found, df_version_format(&t.version, version), path);
+    bool better = !s->best.path || df_version_compare(&t.version, &s->best.version) > 0;
+    if (!better || !df_constraint_allows(&s->constraint, &t.version))
+        return 0;
+    t.path = strdup(path);
+    if (!t.path)
+        return df_fail_oom(err);
+    df_tool_free(&s->best);
+    s->best = t;
+    return 0;
+}
+
+static int consider_in(struct search *s, const char *dir, const char *sub, struct df_err *err)
+{
+    DF_FREE char *path =
+        df_strf("%s/%s%s%s", dir, sub, *sub ? "/" : "", kinds[s->request->kind].program);
+    return path ? consider(s, path, err) : df_fail_oom(err);
+}
+
+/* <dir>/<anything>/tofu. */
+static int consider_below(struct search *s, const char *dir, struct df_err *err)
+{
+    DIR *d = opendir(dir);
+    int failed = 0;
+    for (int i = 0; d && !failed && i < MAX_ENTRIES; i++) {
+        const struct dirent *e = readdir(d);
+        if (!e)
+            break;
+        if (e->d_name[0] != '.' && e->d_type != DT_REG)
+            failed = consider_in(s, dir, e->d_name, err);
+    }
+    if (d)
+        (void)closedir(d);
+    return failed;
+}
+
+static int search_directories(struct search *s, struct df_err *err)
+{
+    const cJSON *dir;
+    cJSON_ArrayForEach (dir, df_json_at(s->request->tools, "directories")) {
+        if (!cJSON_IsString(dir))
+            continue;
+        note(&s->places, "", dir->valuestring);
+        if (consider_in(s, dir->valuestring, "", err) < 0 ||
+            consider_below(s, dir->valuestring, err) < 0)
+            return -1;
+    }
+    return s->cache ? consider_below(s, s->cache, err) : 0;
+}
+
+static int search_path(struct search *s, struct df_err *err)
+{
+    const char *p = s->request->path_env;
+    if (!p || !df_json_bool(s->request->tools, "searchPath", false))
+        return 0;
+    note(&s->places, "", "PATH");
+    for (;;) {
+        size_t n = strcspn(p, ":");
+        DF_FREE char *dir = strndup(p, n);
+        if (!dir)
+            return df_fail_oom(err);
+        /* What PATH finds depends on nothing but PATH: no relative entries. */
+        if (*dir == '/' && consider_in(s, dir, "", err) < 0)
+            return -1;
+        if (!p[n])
+            return 0;
+        p += n + 1;
+    }
+}
+
+static int fail_missing(const struct search *s, const struct df_err *download, struct df_err *err)
+{
+    const char *c = s->request->constraint;
+    return df_fail_reason(
+        err, DF_ERR_NOT_FOUND, *download->reason ? download->reason : "ToolMissing",
+        "no %s %s%sis here: looked in %s; found %s; %s", kinds[s->request->kind].name,
+        df_str_empty(c) ? "" : c, df_str_empty(c) ? "" : " ",
+        s->places.len ? df_buf_str(&s->places) : "no directory",
+        s->found.len ? df_buf_str(&s->found) : "none", download->message);
+}
+
+static int download(struct search *s, struct df_err *err)
+{
+    struct df_err why = {0};
+    DF_FREE char *path = NULL;
+    if (df_release_fetch(s->request, &s->constraint, &path, &why) < 0)
+        return fail_missing(s, &why, err);
+    if (identify(s->cache, path, &s->best, err) < 0)
+        return df_err_wrap(err, "downloaded %s", path);
+    if (s->best.kind != s->request->kind || !df_constraint_allows(&s->constraint, &s->best.version))
+        return df_fail_reason(err, DF_ERR_USER, "ToolMissing",
+                              "the release index calls something else %s %s: %s",
+                              kinds[s->request->kind].name, s->request->constraint, path);
+    s->best.path = DF_TAKE(path);
+    return 0;
+}
+
+int df_toolchain_find(const struct df_tool_request *r, struct df_tool *ret, struct df_err *err)
+{
+    DF_CLEANUP(search_free)
+    struct search s = {.request = r,
+                       .cache = df_json_str(r->tools, "cacheDirectory"),
+                       .found = DF_BUF_INIT(512),
+                       .places = DF_BUF_INIT(300)};
+    if (df_constraint_parse(r->constraint, &s.constraint, err) < 0)
+        return df_err_reason(err, "InvalidStep");
+    if (search_directories(&s, err) < 0 || search_path(&s, err) < 0)
+        return -1;
+    if (!s.best.path && download(&s, err) < 0)
+        return -1;
+    *ret = s.best;
+    s.best.path = NULL;
+    return 0;
+}

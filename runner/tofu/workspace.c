@@ -1,0 +1,295 @@
+#include "runner/tofu/workspace.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "runner/tofu/cliconfig.h"
+#include "runner/tofu/cloudblock.h"
+
+#define OVERRIDE_FILE "zzzz_dayfly_override.tf.json"
+#define VARIABLES_FILE "zzzz_dayfly.auto.tfvars.json"
+#define FILES_PREFIX "@files/"
+
+/* ---- directories ---- */
+
+void df_dirs_free(struct df_dirs *d)
+{
+    free(d->source);
+    free(d->spool);
+    free(d->fetch);
+    free(d->secret);
+    free(d->home);
+    free(d->temporary);
+    *d = (struct df_dirs){0};
+}
+
+static int make_dir(const char *work_dir, const char *name, char **ret, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(work_dir, name);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_mkdirs(path, 0700, err) < 0)
+        return -1;
+    *ret = DF_TAKE(path);
+    return 0;
+}
+
+/* What an earlier runner left must not become part of this step. */
+static int make_empty_dir(const char *work_dir, const char *name, char **ret, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(work_dir, name);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(path, err) < 0)
+        return df_err_wrap(err, "empty %s", path);
+    return make_dir(work_dir, name, ret, err);
+}
+
+int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
+{
+    struct df_dirs d = {0};
+    if (make_dir(work_dir, "spool", &d.spool, err) < 0 ||
+        make_empty_dir(work_dir, "source", &d.source, err) < 0 ||
+        make_empty_dir(work_dir, "fetch", &d.fetch, err) < 0 ||
+        make_empty_dir(work_dir, "secret", &d.secret, err) < 0 ||
+        make_empty_dir(work_dir, "home", &d.home, err) < 0 ||
+        make_empty_dir(work_dir, "tmp", &d.temporary, err) < 0) {
+        df_dirs_free(&d);
+        return -1;
+    }
+    *ret = d;
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int write_json(const char *dir, const char *name, const cJSON *json, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(dir, name);
+    char *text = df_json_print(json);
+    int failed = path && text ? df_fs_write(path, text, strlen(text), 0600, err) : df_fail_oom(err);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+    return failed;
+}
+
+static bool is_file_name(const char *s)
+{
+    return *s && *s != '.' && !strchr(s, '/') && strlen(s) < 200;
+}
+
+static int write_step_files(const cJSON *step, const char *dir, struct df_err *err)
+{
+    const cJSON *file;
+    cJSON_ArrayForEach (file, df_json_at(step, "files")) {
+        if (!cJSON_IsString(file) || !is_file_name(file->string))
+            return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                                  "files: \"%.80s\" is no file name with text", file->string);
+        DF_FREE char *path = df_fs_join(dir, file->string);
+        if (!path)
+            return df_fail_oom(err);
+        if (df_fs_write(path, file->valuestring, strlen(file->valuestring), 0600, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- state ---- */
+
+static int check_state(const char *type, const cJSON *state, struct df_err *err)
+{
+    if (!type)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "state.type: is required");
+    if (df_streq(type, "managed") && !df_json_str(state, "address"))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "state.address: is required");
+    const char *path = df_json_str(state, "config.path");
+    if (df_streq(type, "local") && (!path || *path != '/'))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "state.config.path: must be an absolute path, or the state would be "
+                              "removed together with the step's work directory");
+    return 0;
+}
+
+/* {"terraform": {"backend": {"<type>": {...}}}} */
+static int write_backend(const cJSON *state, const char *module_dir, struct df_err *err)
+{
+    const char *type = df_json_str(state, "type");
+    if (check_state(type, state, err) < 0)
+        return -1;
+    bool managed = df_streq(type, "managed");
+    const cJSON *config = managed ? NULL : df_json_at(state, "config");
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
+    cJSON *backend = settings ? df_json_object_at(settings, "backend") : NULL;
+    if (!backend)
+        return df_fail_oom(err);
+    if (df_json_add(backend, managed ? "http" : type,
+                    config ? cJSON_Duplicate(config, true) : cJSON_CreateObject(), err) < 0)
+        return -1;
+    return write_json(module_dir, OVERRIDE_FILE, doc, err);
+}
+
+static void add_state_env(const cJSON *state, struct df_strs *env)
+{
+    const char *address = df_json_str(state, "address");
+    if (!df_streq(df_json_str(state, "type"), "managed") || !address)
+        return;
+    const char *user = df_json_str(state, "username"), *password = df_json_str(state, "password");
+    (void)df_strs_set_env(env, "TF_HTTP_ADDRESS", address);
+    (void)df_strs_set_env(env, "TF_HTTP_LOCK_ADDRESS", address);
+    (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_ADDRESS", address);
+    (void)df_strs_set_env(env, "TF_HTTP_LOCK_METHOD", "LOCK");
+    (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_METHOD", "UNLOCK");
+    /* 1, 2, 4, 8, 16, 30, 30 seconds: a spawner that starts anew is waited for. */
+    (void)df_strs_set_env(env, "TF_HTTP_RETRY_MAX", "7");
+    if (user)
+        (void)df_strs_set_env(env, "TF_HTTP_USERNAME", user);
+    if (password)
+        (void)df_strs_set_env(env, "TF_HTTP_PASSWORD", password);
+}
+
+/* ---- environment ---- */
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *const inherited[] = {
+    "LANG",        "LC_ALL",    "LC_CTYPE",      "TZ",           "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY",  "http_proxy",    "https_proxy",  "no_proxy",
+    "ALL_PROXY",   "all_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+};
+
+static const struct {
+    const char *name, *value;
+} fixed[] = {
+    {"TF_IN_AUTOMATION", "1"},
+    {"TF_INPUT", "0"},
+    {"CHECKPOINT_DISABLE", "1"},
+    /* Relative: plans name module paths below it, and apply runs in another directory. */
+    {"TF_DATA_DIR", ".terraform"},
+};
+
+static void add_base_env(const struct df_dirs *dirs, struct df_strs *env)
+{
+    const char *path = getenv("PATH");
+    (void)df_strs_set_env(env, "PATH", df_str_empty(path) ? DEFAULT_PATH : path);
+    (void)df_strs_set_env(env, "HOME", dirs->home);
+    (void)df_strs_set_env(env, "TMPDIR", dirs->temporary);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(inherited); i++) {
+        const char *value = getenv(inherited[i]);
+        if (value)
+            (void)df_strs_set_env(env, inherited[i], value);
+    }
+}
+
+/* Puts the paths of the step's files for their names. */
+static void expand_files(const cJSON *step, const char *value, const char *files_dir,
+                         struct df_buf *out)
+{
+    static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                     "0123456789._-";
+    for (const char *p; (p = strstr(value, FILES_PREFIX));) {
+        char name[200] = "";
+        const char *start = p + strlen(FILES_PREFIX);
+        size_t n = strspn(start, name_bytes);
+        if (n < sizeof(name))
+            memcpy(name, start, n);
+        bool is_file = cJSON_GetObjectItemCaseSensitive(df_json_at(step, "files"), name);
+        (void)df_buf_add(out, value, (size_t)(p - value));
+        (void)df_buf_addf(out, "%s%s%.*s", is_file ? files_dir : FILES_PREFIX, is_file ? "/" : "",
+                          (int)n, start);
+        value = start + n;
+    }
+    (void)df_buf_adds(out, value);
+}
+
+static int add_step_value(const cJSON *step, const cJSON *entry, const char *files_dir,
+                          struct df_strs *env, struct df_err *err)
+{
+    if (!cJSON_IsString(entry) || !df_is_env_name(entry->string))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "environment: \"%.80s\" is no variable with text", entry->string);
+    struct df_buf value = DF_BUF_INIT(DF_LIMIT_STEP_DOCUMENT);
+    expand_files(step, entry->valuestring, files_dir, &value);
+    int result = df_buf_check(&value, err);
+    if (result == 0)
+        (void)df_strs_set_env(env, entry->string, df_buf_str(&value));
+    df_buf_wipe(&value);
+    return result;
+}
+
+static int add_step_env(const cJSON *step, const char *member, const char *files_dir,
+                        struct df_strs *env, struct df_err *err)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(step, member)) {
+        if (add_step_value(step, entry, files_dir, env, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void df_workspace_free(struct df_workspace *w)
+{
+    for (size_t i = 0; i < w->env.len; i++)
+        explicit_bzero(w->env.items[i], strlen(w->env.items[i]));
+    df_strs_free(&w->env);
+}
+
+/* ---- all of it ---- */
+
+static int prepare_module(const cJSON *step, const char *module_dir, struct df_err *err)
+{
+    const cJSON *variables = df_json_at(step, "variables");
+    DF_FREE char *data = df_fs_join(module_dir, ".terraform");
+    if (!data)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(data, err) < 0)
+        return -1;
+    if (df_cloudblock_refuse(module_dir, err) < 0)
+        return df_err_reason(err, "InitFailed");
+    if (write_backend(df_json_at(step, "state"), module_dir, err) < 0)
+        return -1;
+    return cJSON_IsObject(variables) ? write_json(module_dir, VARIABLES_FILE, variables, err) : 0;
+}
+
+static int compose_env(const cJSON *step, const struct df_dirs *dirs, const char *cli_config,
+                       const char *files_dir, struct df_strs *env, struct df_err *err)
+{
+    const char *traceparent = df_json_str(step, "traceparent");
+    add_base_env(dirs, env);
+    if (traceparent)
+        (void)df_strs_set_env(env, "TRACEPARENT", traceparent);
+    if (add_step_env(step, "environment", files_dir, env, err) < 0 ||
+        add_step_env(step, "secretEnvironment", files_dir, env, err) < 0)
+        return -1;
+    /* Last: no step may point its tofu elsewhere. */
+    for (size_t i = 0; i < DF_ARRAY_SIZE(fixed); i++)
+        (void)df_strs_set_env(env, fixed[i].name, fixed[i].value);
+    (void)df_strs_set_env(env, "TF_CLI_CONFIG_FILE", cli_config);
+    add_state_env(df_json_at(step, "state"), env);
+    return df_strs_check(env, err);
+}
+
+int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const char *module_dir,
+                         struct df_workspace *ret, struct df_err *err)
+{
+    DF_FREE char *cli_config = df_fs_join(dirs->secret, "cli.tfrc");
+    DF_FREE char *files_dir = df_fs_join(dirs->secret, "files");
+    if (!cli_config || !files_dir)
+        return df_fail_oom(err);
+    if (prepare_module(step, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
+        write_step_files(step, files_dir, err) < 0 ||
+        df_cliconfig_write(df_json_at(step, "providers"), cli_config, err) < 0)
+        return -1;
+    struct df_workspace w = {0};
+    if (compose_env(step, dirs, cli_config, files_dir, &w.env, err) < 0) {
+        df_workspace_free(&w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
