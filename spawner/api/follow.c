@@ -1,0 +1,141 @@
+#include "spawner/api/follow.h"
+
+#include <microhttpd.h>
+#include <poll.h>
+
+#include "common/base/clock.h"
+#include "common/base/parse.h"
+#include "spawner/api/server.h"
+#include "spawner/control/steps.h"
+
+#define HEARTBEAT_MS 15000
+#define GLANCE_MS 1000 /* how often a waiting follower looks after its client */
+
+void df_follower_init(struct df_follower *f, const struct df_request *req, const char *run)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *f = (struct df_follower){.api = req->api,
+                              .s = req->s,
+                              .client_fd = info ? info->connect_fd : -1,
+                              .spoke_ms = df_mono_ms()};
+    (void)snprintf(f->run, sizeof(f->run), "%s", run);
+}
+
+uint64_t df_follower_mark(const struct df_follower *f)
+{
+    return df_step_mark(f->s, f->step_uid);
+}
+
+static bool client_is_gone(const struct df_follower *f)
+{
+    struct pollfd p = {.fd = f->client_fd, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
+}
+
+enum df_news df_follower_wait(struct df_follower *f, uint64_t mark)
+{
+    for (;;) {
+        if (df_follower_mark(f) != mark)
+            return DF_NEWS;
+        if (df_api_is_stopping(f->api))
+            return DF_STOPPING;
+        if (client_is_gone(f))
+            return DF_GONE;
+        int64_t left = f->spoke_ms + HEARTBEAT_MS - df_mono_ms();
+        if (left <= 0) {
+            f->spoke_ms = df_mono_ms();
+            return DF_NO_NEWS;
+        }
+        df_step_wait_since(f->s, f->step_uid, mark, left < GLANCE_MS ? left : GLANCE_MS);
+    }
+}
+
+void df_sse_event(struct df_buf *out, const char *id, const char *name, const char *data)
+{
+    if (id)
+        (void)df_buf_addf(out, "id: %s\n", id);
+    if (name)
+        (void)df_buf_addf(out, "event: %s\n", name);
+    (void)df_buf_addf(out, "data: %s\n\n", data);
+}
+
+void df_sse_heartbeat(struct df_buf *out)
+{
+    (void)df_buf_adds(out, ": still here\n\n");
+}
+
+void df_sse_stopping(struct df_buf *out)
+{
+    df_sse_event(out, NULL, "stopping", "{}");
+}
+
+int df_sse_end(struct df_buf *out, const cJSON *run)
+{
+    DF_JSON cJSON *end = cJSON_CreateObject();
+    if (!end || df_json_add_str(end, "phase", run ? df_run_phase(run) : "Deleted", NULL) < 0 ||
+        df_json_add_str(end, "reason", df_json_str(run, "status.reason"), NULL) < 0 ||
+        df_json_add_str(end, "message", df_json_str(run, "status.message"), NULL) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(end);
+    if (!text)
+        return -1;
+    df_sse_event(out, NULL, "end", text);
+    return 0;
+}
+
+/* ---- text ---- */
+
+/* How long the character that begins with this byte is; 0 for a byte that begins none. */
+static size_t char_length(unsigned char c)
+{
+    if (c < 0x80)
+        return 1;
+    if (c >= 0xc2 && c <= 0xdf)
+        return 2;
+    if (c >= 0xe0 && c <= 0xef)
+        return 3;
+    return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+}
+
+size_t df_utf8_tail(const char *bytes, size_t n)
+{
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        unsigned char c = (unsigned char)bytes[n - back];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        return char_length(c) > back ? back : 0;
+    }
+    return 0;
+}
+
+static void escape_one(struct df_buf *out, unsigned char c)
+{
+    static const char names[] = "btn?fr"; /* 0x08 to 0x0d */
+    if (c == '"' || c == '\\')
+        (void)df_buf_addf(out, "\\%c", c);
+    else if (c >= 0x08 && c <= 0x0d && c != 0x0b)
+        (void)df_buf_addf(out, "\\%c", names[c - 0x08]);
+    else if (c < 0x20 || c == 0x7f)
+        (void)df_buf_addf(out, "\\u%04x", c);
+    else
+        (void)df_buf_addc(out, (char)c);
+}
+
+void df_sse_escape(struct df_buf *out, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        unsigned char c = (unsigned char)bytes[i];
+        size_t len = char_length(c);
+        if (len == 1) {
+            escape_one(out, c);
+            i++;
+        } else if (len && len <= n - i && df_is_utf8(bytes + i, len)) {
+            (void)df_buf_add(out, bytes + i, len);
+            i += len;
+        } else {
+            (void)df_buf_adds(out, "\xef\xbf\xbd");
+            i++;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+/*
+ * handlers.h - what the routes do; one file a resource. The contract of each is its path in
+ * openapi.yaml; the rules of a handler are in exchange.h.
+ */
+#ifndef DF_API_HANDLERS_H
+#define DF_API_HANDLERS_H
+
+#include "spawner/api/exchange.h"
+
+#define DF_HANDLER(name)                                                                           \
+    int name(struct df_request *req, struct df_response *res, struct df_err *err)
+
+/* system.c */
+DF_HANDLER(df_get_livez);
+DF_HANDLER(df_get_readyz);
+DF_HANDLER(df_get_metrics);
+DF_HANDLER(df_get_openapi);
+DF_HANDLER(df_get_version);
+
+/* executors.c */
+DF_HANDLER(df_list_executors);
+DF_HANDLER(df_create_executor);
+DF_HANDLER(df_get_executor);
+DF_HANDLER(df_replace_executor);
+DF_HANDLER(df_patch_executor);
+DF_HANDLER(df_delete_executor);
+DF_HANDLER(df_get_executor_actions);
+
+/* runs.c */
+DF_HANDLER(df_list_executor_runs);
+DF_HANDLER(df_create_run);
+DF_HANDLER(df_recreate_executor);
+DF_HANDLER(df_list_runs);
+DF_HANDLER(df_get_run);
+DF_HANDLER(df_approve_run);
+DF_HANDLER(df_discard_run);
+DF_HANDLER(df_cancel_run);
+
+/* state_history.c */
+DF_HANDLER(df_get_outputs);
+DF_HANDLER(df_list_state_versions);
+DF_HANDLER(df_get_state_version);
+DF_HANDLER(df_rollback_state);
+DF_HANDLER(df_get_state_lock);
+DF_HANDLER(df_force_unlock_state);
+DF_HANDLER(df_list_errored_states);
+DF_HANDLER(df_push_errored_state);
+
+/* state.c (tofu's http backend) */
+DF_HANDLER(df_get_state);
+DF_HANDLER(df_put_state);
+DF_HANDLER(df_delete_state);
+DF_HANDLER(df_lock_state);
+DF_HANDLER(df_unlock_state);
+DF_HANDLER(df_get_step_state);
+DF_HANDLER(df_put_step_state);
+DF_HANDLER(df_delete_step_state);
+DF_HANDLER(df_lock_step_state);
+DF_HANDLER(df_unlock_step_state);
+
+/* run_log.c, run_watch.c */
+DF_HANDLER(df_get_run_log);
+DF_HANDLER(df_get_run_events);
+DF_HANDLER(df_watch_run);
+
+/* taskactions.c */
+DF_HANDLER(df_list_taskactions);
+DF_HANDLER(df_get_taskaction);
+
+/* secrets.c */
+DF_HANDLER(df_list_secrets);
+DF_HANDLER(df_put_secret);
+DF_HANDLER(df_delete_secret);
+
+/* audit.c */
+DF_HANDLER(df_list_audit);
+
+/* steps.c */
+DF_HANDLER(df_claim_step);
+DF_HANDLER(df_get_step_stream);
+DF_HANDLER(df_append_step_stream);
+DF_HANDLER(df_report_step_progress);
+DF_HANDLER(df_report_step_result);
+DF_HANDLER(df_get_step_plan);
+DF_HANDLER(df_put_step_plan);
+DF_HANDLER(df_put_step_errored_state);
+
+/* Gates (routes.h): may this token use the step? the step's state? */
+int df_gate_step(struct df_request *req, struct df_err *err);
+int df_gate_step_state(struct df_request *req, struct df_err *err);
+
+#undef DF_HANDLER
+
+#endif

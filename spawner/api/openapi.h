@@ -1,0 +1,13 @@
+/*
+ * openapi.h - the bytes of openapi.yaml, put into the program by the assembler: the file is the
+ * only source.
+ */
+#ifndef DF_API_OPENAPI_H
+#define DF_API_OPENAPI_H
+
+#include <stddef.h>
+
+extern const char df_openapi[];
+size_t df_openapi_len(void);
+
+#endif

@@ -1,0 +1,105 @@
+#include "spawner/api/handlers.h"
+#include "spawner/api/idempotency.h"
+#include "spawner/api/pages.h"
+#include "spawner/api/server.h"
+
+int df_list_runs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return df_respond_page(req, res, DF_KIND_RUN, NULL, true, err);
+}
+
+int df_list_executor_runs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    char label[128];
+    if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
+        return -1;
+    (void)snprintf(label, sizeof(label), "dayfly.dev/executor=%s", req->params[0]);
+    return df_respond_page(req, res, DF_KIND_RUN, label, true, err);
+}
+
+int df_get_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL;
+    if (df_store_get(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
+        return -1;
+    return df_respond_document(req, res, 200, run, err);
+}
+
+static int create(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
+{
+    static const char *const members[] = {"action", "variables", "arguments", "autoApprove", NULL};
+    struct df_idempotency key;
+    if (df_idempotency_find(req, DF_KIND_RUN, &key, ret, err) < 0)
+        return -1;
+    res->replayed = *ret != NULL;
+    if (res->replayed)
+        return 0;
+    if (df_request_members(req, members, err) < 0 || df_idempotency_mark(&key, req->json, err) < 0)
+        return -1;
+    return df_control_create_run(req->s, req->params[0], req->json, req->caller.role,
+                                 req->caller.name, ret, err);
+}
+
+static int create_alone(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *made = NULL;
+    (void)pthread_mutex_lock(&req->api->creating);
+    int result = create(req, res, &made, err);
+    (void)pthread_mutex_unlock(&req->api->creating);
+    return result < 0 ? -1 : df_respond_created(req, res, DF_KIND_RUN, made, err);
+}
+
+int df_create_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    if (!req->json)
+        return df_fail(err, DF_ERR_USER, "a body with the action is required");
+    return create_alone(req, res, err);
+}
+
+int df_recreate_executor(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    if (!req->json && !(req->json = cJSON_CreateObject()))
+        return df_fail_oom(err);
+    if (df_json_at(req->json, "action"))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "action: is always provision");
+    if (df_json_add_str(req->json, "action", df_action_name(DF_ACTION_PROVISION), err) < 0)
+        return -1;
+    return create_alone(req, res, err);
+}
+
+static int decide(struct df_request *req, struct df_response *res, bool approve, struct df_err *err)
+{
+    static const char *const members[] = {NULL};
+    DF_JSON cJSON *run = NULL;
+    if (df_request_members(req, members, err) < 0 ||
+        df_control_decide(req->s, req->params[0], approve, req->caller.role, req->caller.name, &run,
+                          err) < 0)
+        return -1;
+    return df_respond_document(req, res, 200, run, err);
+}
+
+int df_approve_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return decide(req, res, true, err);
+}
+
+int df_discard_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return decide(req, res, false, err);
+}
+
+int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    static const char *const members[] = {"reason", NULL};
+    DF_JSON cJSON *run = NULL;
+    const cJSON *reason = df_json_at(req->json, "reason");
+    if (df_request_members(req, members, err) < 0)
+        return -1;
+    if (reason && !cJSON_IsString(reason))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "reason: must be a string");
+    if (df_control_cancel(req->s, req->params[0], req->caller.role, req->caller.name,
+                          df_json_str(req->json, "reason"), &run, err) < 0)
+        return -1;
+    return df_respond_document(req, res, 200, run, err);
+}

@@ -1,0 +1,282 @@
+/*
+ * tofu's own protocol for a remote state (opentofu internal/backend/remote-state/http), twice: for
+ * the step of a run, whose password says what it may, and for people with a token of their own.
+ */
+#include "spawner/api/state.h"
+#include "common/crypto/crypto.h"
+#include "spawner/api/handlers.h"
+#include "spawner/control/steps.h"
+
+/* Whose state, and who asks. */
+struct access {
+    char executor_uid[64];
+    char run[64];
+    const char *step_uid; /* NULL: a person */
+    const char *actor;
+    bool may_write;
+    bool may_force; /* unlock whatever the lock's id is */
+};
+
+int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
+        return -1;
+    const char *type = df_json_str(executor, "spec.storage.type");
+    const char *uid = df_json_str(executor, "metadata.uid");
+    if (type && !df_streq(type, "managed"))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "StateElsewhere",
+                              "executor %s keeps its state in its own %s storage, not here",
+                              req->params[0], type);
+    (void)snprintf(ret_uid, 64, "%s", uid ? uid : "");
+    return 0;
+}
+
+static int of_person(struct df_request *req, struct access *ret, struct df_err *err)
+{
+    *ret = (struct access){.actor = req->caller.name,
+                           .may_write = req->caller.role >= DF_ROLE_WRITE,
+                           .may_force = req->caller.role >= DF_ROLE_ADMIN};
+    return df_state_executor(req, ret->executor_uid, err);
+}
+
+static int of_step(struct df_request *req, struct access *ret, struct df_err *err)
+{
+    const char *uid = req->params[0];
+    struct df_step_state_access found = {0};
+    if (strcmp(req->credentials.user, uid) != 0)
+        return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized",
+                              "the user must be the step's uid");
+    if (df_step_state_access(req->s, uid, req->credentials.secret, &found, err) < 0)
+        return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
+    *ret = (struct access){.step_uid = uid, .actor = "step", .may_write = found.may_write};
+    (void)snprintf(ret->executor_uid, sizeof(ret->executor_uid), "%s", found.executor_uid);
+    (void)snprintf(ret->run, sizeof(ret->run), "%s", found.run);
+    return 0;
+}
+
+static int need_write(const struct access *a, struct df_err *err)
+{
+    return a->may_write ? 0
+                        : df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                                         "a plan may read and lock the state, not write it");
+}
+
+int df_gate_step_state(struct df_request *req, struct df_err *err)
+{
+    struct access a = {0};
+    return of_step(req, &a, err) < 0 ? -1 : need_write(&a, err);
+}
+
+/* ---- read and write ---- */
+
+int df_respond_state(const struct df_request *req, struct df_response *res, const char *uid,
+                     int64_t version, struct df_err *err)
+{
+    if (df_state_open(req->s->states, uid, version, &res->fd, &res->fd_size, err) < 0)
+        return -1;
+    if (res->fd_size == 0) { /* it was deleted: there is a version, and it is empty */
+        (void)close(DF_TAKE_FD(res->fd));
+        df_respond_nothing(res);
+        return 0;
+    }
+    res->content_type = "application/json";
+    return 0;
+}
+
+static int get(struct df_request *req, struct df_response *res, const struct access *a,
+               struct df_err *err)
+{
+    return df_respond_state(req, res, a->executor_uid, 0, err);
+}
+
+/* Reads Content-MD5 into md5. Returns 1 when there is one, 0 when not. */
+static int read_md5(const struct df_request *req, unsigned char md5[DF_MD5_LEN], struct df_err *err)
+{
+    const char *header = df_request_header(req, "Content-MD5");
+    if (!header)
+        return 0;
+    DF_BUF struct df_buf raw = DF_BUF_INIT(64);
+    if (df_base64_decode(header, strlen(header), false, &raw, NULL) < 0 || raw.len != DF_MD5_LEN)
+        return df_fail(err, DF_ERR_USER, "Content-MD5: must be 16 bytes in base64");
+    memcpy(md5, raw.data, DF_MD5_LEN);
+    return 1;
+}
+
+static struct df_state_writer writer(const struct df_request *req, const struct access *a)
+{
+    return (struct df_state_writer){.lock_id = df_request_query(req, "ID"),
+                                    .run = a->run[0] ? a->run : NULL,
+                                    .step_uid = a->step_uid,
+                                    .actor = a->actor};
+}
+
+static int put(struct df_request *req, struct df_response *res, const struct access *a,
+               struct df_err *err)
+{
+    unsigned char md5[DF_MD5_LEN];
+    int has_md5 = read_md5(req, md5, err);
+    if (has_md5 < 0 || need_write(a, err) < 0)
+        return -1;
+    const struct df_state_writer by = writer(req, a);
+    if (df_state_put(req->s->states, a->executor_uid, req->body_path, has_md5 ? md5 : NULL, &by,
+                     err) < 0)
+        return -1;
+    free(req->body_path);
+    req->body_path = NULL;
+    res->status = 200;
+    return 0;
+}
+
+static int delete (struct df_request *req, struct df_response *res, const struct access *a,
+                   struct df_err *err)
+{
+    const struct df_state_writer by = writer(req, a);
+    if (need_write(a, err) < 0 || df_state_delete(req->s->states, a->executor_uid, &by, err) < 0)
+        return -1;
+    res->status = 200;
+    return 0;
+}
+
+/* ---- the lock ---- */
+
+/* Somebody else holds the lock: the answer is the holder's info, as tofu shows it to people. */
+static int respond_holder(struct df_response *res, cJSON *holder, struct df_err *err)
+{
+    int result = df_respond_json(res, 423, holder, err);
+    cJSON_Delete(holder);
+    return result;
+}
+
+static int read_info(const struct df_request *req, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *info = NULL;
+    if (df_json_parse(df_buf_str(&req->body), req->body.len, &info, err) < 0)
+        return df_err_wrap(err, "lock info");
+    if (df_str_empty(df_json_str(info, "ID")))
+        return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
+    *ret = DF_TAKE(info);
+    return 0;
+}
+
+static int lock(struct df_request *req, struct df_response *res, const struct access *a,
+                struct df_err *err)
+{
+    DF_JSON cJSON *info = NULL;
+    cJSON *holder = NULL;
+    if (read_info(req, &info, err) < 0)
+        return -1;
+    if (df_state_lock(req->s->states, a->executor_uid, info, a->step_uid, &holder, err) == 0)
+        return 0;
+    return holder ? respond_holder(res, holder, err) : -1;
+}
+
+/* `tofu force-unlock` has lost the info of the lock and sends an empty body. */
+static int force_unlock(const struct df_request *req, const struct access *a, struct df_err *err)
+{
+    if (a->step_uid)
+        return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
+    if (!a->may_force)
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                              "to break a lock the role admin is needed");
+    return df_state_force_unlock(req->s->states, a->executor_uid, err);
+}
+
+/* The ID of a lock is shown to whoever meets it: a step's lock takes more than knowing that. */
+static int check_unlock(const struct df_request *req, const struct access *a, const char *lock_id,
+                        struct df_err *err)
+{
+    char step[64];
+    if (df_state_lock_step(req->s->states, a->executor_uid, lock_id, step, err) < 0)
+        return -1;
+    if (!step[0] || df_streq(step, a->step_uid) || a->may_force)
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                          "the lock is held by step %s of a run: it ends with it, or is broken by "
+                          "an admin",
+                          step);
+}
+
+static int unlock(struct df_request *req, struct df_response *res, const struct access *a,
+                  struct df_err *err)
+{
+    DF_JSON cJSON *info = NULL;
+    cJSON *holder = NULL;
+    if (req->body.len == 0)
+        return force_unlock(req, a, err);
+    if (read_info(req, &info, err) < 0)
+        return -1;
+    const char *lock_id = df_json_str(info, "ID");
+    if (check_unlock(req, a, lock_id, err) < 0)
+        return -1;
+    if (df_state_unlock(req->s->states, a->executor_uid, lock_id, &holder, err) == 0)
+        return 0;
+    return holder ? respond_holder(res, holder, err) : -1;
+}
+
+/* ---- the routes ---- */
+
+typedef int (*deed)(struct df_request *req, struct df_response *res, const struct access *a,
+                    struct df_err *err);
+
+static int as_person(struct df_request *req, struct df_response *res, deed does, struct df_err *err)
+{
+    struct access a = {0};
+    return of_person(req, &a, err) < 0 ? -1 : does(req, res, &a, err);
+}
+
+static int as_step(struct df_request *req, struct df_response *res, deed does, struct df_err *err)
+{
+    struct access a = {0};
+    return of_step(req, &a, err) < 0 ? -1 : does(req, res, &a, err);
+}
+
+int df_get_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_person(req, res, get, err);
+}
+
+int df_put_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_person(req, res, put, err);
+}
+
+int df_delete_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_person(req, res, delete, err);
+}
+
+int df_lock_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_person(req, res, lock, err);
+}
+
+int df_unlock_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_person(req, res, unlock, err);
+}
+
+int df_get_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_step(req, res, get, err);
+}
+
+int df_put_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_step(req, res, put, err);
+}
+
+int df_delete_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_step(req, res, delete, err);
+}
+
+int df_lock_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_step(req, res, lock, err);
+}
+
+int df_unlock_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return as_step(req, res, unlock, err);
+}

@@ -1,0 +1,150 @@
+/* The skin over control/steps.h: docs/step-protocol.md says what each of these means. */
+#include "spawner/control/steps.h"
+#include "spawner/api/handlers.h"
+
+static const char *uid(const struct df_request *req)
+{
+    return req->params[0];
+}
+
+static const char *token(const struct df_request *req)
+{
+    return req->credentials.secret;
+}
+
+static int need_body(const struct df_request *req, struct df_err *err)
+{
+    return req->json ? 0 : df_fail(err, DF_ERR_USER, "a JSON body is required");
+}
+
+int df_gate_step(struct df_request *req, struct df_err *err)
+{
+    int64_t end = 0;
+    if (df_step_stream_end(req->s, uid(req), token(req), DF_STREAM_LOG, &end, err) == 0)
+        return 0;
+    return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
+}
+
+int df_claim_step(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    cJSON *step = NULL;
+    if (need_body(req, err) < 0 ||
+        df_step_claim(req->s, uid(req), token(req), req->json, &step, err) < 0)
+        return -1;
+    res->secret = true;
+    int result = df_respond_json(res, 200, step, err);
+    df_json_wipe(step);
+    return result;
+}
+
+/* ---- streams ---- */
+
+static int stream_of(const struct df_request *req, enum df_stream *ret, struct df_err *err)
+{
+    if (!df_streq(req->params[1], "log") && !df_streq(req->params[1], "events"))
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "a step has the streams log and events, not \"%.64s\"", req->params[1]);
+    *ret = df_streq(req->params[1], "log") ? DF_STREAM_LOG : DF_STREAM_EVENTS;
+    return 0;
+}
+
+static int respond_offset(struct df_response *res, int64_t offset, struct df_err *err)
+{
+    DF_JSON cJSON *answer = cJSON_CreateObject();
+    if (!answer || df_json_add_num(answer, "offset", (double)offset, err) < 0)
+        return df_fail_oom(err);
+    return df_respond_json(res, 200, answer, err);
+}
+
+int df_get_step_stream(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    enum df_stream stream = DF_STREAM_LOG;
+    int64_t end = 0;
+    if (stream_of(req, &stream, err) < 0 ||
+        df_step_stream_end(req->s, uid(req), token(req), stream, &end, err) < 0)
+        return -1;
+    return respond_offset(res, end, err);
+}
+
+/* A frame that does not join on is told where the stream ends. */
+static void add_end(struct df_request *req, struct df_response *res, enum df_stream stream)
+{
+    int64_t end = 0;
+    if (df_step_stream_end(req->s, uid(req), token(req), stream, &end, NULL) < 0)
+        return;
+    res->problem_extra = cJSON_CreateObject();
+    (void)df_json_add_num(res->problem_extra, "offset", (double)end, NULL);
+}
+
+int df_append_step_stream(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    enum df_stream stream = DF_STREAM_LOG;
+    int64_t offset = 0, end = 0;
+    if (stream_of(req, &stream, err) < 0)
+        return -1;
+    if (!df_request_query(req, "offset"))
+        return df_fail(err, DF_ERR_USER, "?offset: is required");
+    if (df_request_number(req, "offset", 0, (int64_t)DF_LIMIT_STREAM, &offset, err) < 0)
+        return -1;
+    if (df_step_append(req->s, uid(req), token(req), stream, offset, df_buf_str(&req->body),
+                       req->body.len, &end, err) < 0) {
+        if (df_streq(err->reason, "Gap"))
+            add_end(req, res, stream);
+        return -1;
+    }
+    return respond_offset(res, end, err);
+}
+
+/* ---- artifacts ---- */
+
+int df_get_step_plan(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    res->content_type = "application/octet-stream";
+    return df_step_get_plan(req->s, uid(req), token(req), &res->fd, &res->fd_size, err);
+}
+
+typedef int (*taker)(struct df_spawner *s, const char *uid, const char *token, const char *path,
+                     struct df_err *err);
+
+static int put_artifact(struct df_request *req, struct df_response *res, taker take,
+                        struct df_err *err)
+{
+    if (!req->body_path)
+        return df_fail(err, DF_ERR_USER, "a body is required");
+    if (take(req->s, uid(req), token(req), req->body_path, err) < 0)
+        return -1;
+    /* It is theirs now. */
+    free(req->body_path);
+    req->body_path = NULL;
+    res->status = 201;
+    return 0;
+}
+
+int df_put_step_plan(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return put_artifact(req, res, df_step_put_plan, err);
+}
+
+int df_put_step_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return put_artifact(req, res, df_step_put_errored_state, err);
+}
+
+/* ---- reports ---- */
+
+int df_report_step_progress(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    if (need_body(req, err) < 0 ||
+        df_step_progress(req->s, uid(req), token(req), req->json, err) < 0)
+        return -1;
+    df_respond_nothing(res);
+    return 0;
+}
+
+int df_report_step_result(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    if (need_body(req, err) < 0 || df_step_result(req->s, uid(req), token(req), req->json, err) < 0)
+        return -1;
+    res->status = 200;
+    return 0;
+}

@@ -1,0 +1,91 @@
+#include "spawner/api/handlers.h"
+#include "spawner/api/openapi.h"
+#include "spawner/api/server.h"
+
+static int respond_text(struct df_response *res, int status, struct df_err *err)
+{
+    res->status = status;
+    res->content_type = "text/plain; charset=utf-8";
+    return df_buf_check(&res->body, err);
+}
+
+int df_get_livez(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    (void)req;
+    (void)df_buf_adds(&res->body, "ok\n");
+    return respond_text(res, 200, err);
+}
+
+static int check_store(struct df_api *a, struct df_err *err)
+{
+    const struct df_store_list_options one = {.limit = 1};
+    DF_JSON cJSON *list = NULL;
+    return df_store_list(a->s->store, DF_KIND_EXECUTOR, &one, &list, NULL, err);
+}
+
+static int check_blobs(struct df_api *a, struct df_err *err)
+{
+    const char *dir = df_blob_tmp_dir(a->s->blobs);
+    return access(dir, W_OK) < 0 ? df_fail(err, DF_ERR_SYSTEM, "%s cannot be written to", dir) : 0;
+}
+
+static int check_tokens(struct df_api *a, struct df_err *err)
+{
+    return a->tokens ? df_tokens_check(a->tokens, err) : 0;
+}
+
+static int check_serving(struct df_api *a, struct df_err *err)
+{
+    return df_api_is_stopping(a) ? df_fail(err, DF_ERR_RETRY, "the server is stopping") : 0;
+}
+
+int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    static const struct {
+        const char *name;
+        int (*check)(struct df_api *a, struct df_err *err);
+    } checks[] = {{"store", check_store},
+                  {"blobs", check_blobs},
+                  {"tokens", check_tokens},
+                  {"serving", check_serving}};
+    bool verbose = false, ready = true;
+    if (df_request_flag(req, "verbose", &verbose, err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
+        struct df_err why = {0};
+        bool good = checks[i].check(req->api, &why) == 0;
+        ready = ready && good;
+        if (verbose || !good)
+            (void)df_buf_addf(&res->body, "%s %s%s%s\n", good ? "[+]" : "[-]", checks[i].name,
+                              good ? " ok" : ": ", good ? "" : why.message);
+    }
+    (void)df_buf_adds(&res->body, ready ? "ok\n" : "not ready\n");
+    return respond_text(res, ready ? 200 : 503, err);
+}
+
+int df_get_metrics(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    df_metric_set(req->api->open, NULL, (double)df_connections_count(req->api->connections));
+    res->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    return df_metrics_write(&res->body, err);
+}
+
+int df_get_openapi(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    (void)req;
+    (void)df_buf_add(&res->body, df_openapi, df_openapi_len());
+    res->content_type = "application/yaml";
+    return df_buf_check(&res->body, err);
+}
+
+int df_get_version(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    (void)req;
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (!doc)
+        return df_fail_oom(err);
+    if (df_json_add_str(doc, "version", DF_VERSION, err) < 0 ||
+        df_json_add_str(doc, "apiVersion", DF_API_VERSION, err) < 0)
+        return -1;
+    return df_respond_json(res, 200, doc, err);
+}

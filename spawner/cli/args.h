@@ -1,0 +1,67 @@
+/*
+ * args.h - the command line as tables: what a command takes, checked, explained and completed from
+ * one place.
+ *
+ * getopt_long(3) does the splitting. Unlike it, a long option must be spelled in full: a script
+ * that says --auto must not change its meaning when a second option with these letters comes.
+ * Thread rule: main thread (getopt keeps its place in globals).
+ */
+#ifndef DF_CLI_ARGS_H
+#define DF_CLI_ARGS_H
+
+#include "common/base/buf.h"
+
+struct df_option {
+    const char *name;  /* long name, without dashes; NULL ends a table */
+    char letter;       /* its short form, or 0 */
+    const char *value; /* what its value is called in the help; NULL: a flag without value */
+    const char *help;
+    const char *words; /* the values that are accepted, separated by '|'; NULL: any */
+};
+
+struct df_arg {
+    const struct df_option *option; /* borrowed */
+    const char *value;              /* borrowed from argv; NULL for a flag */
+};
+
+struct df_args {
+    struct df_arg *given; /* owned; in the order of the command line */
+    size_t given_count;
+    char **words; /* what is no option; borrowed from argv */
+    size_t word_count;
+};
+
+#define DF_ARGS DF_CLEANUP(df_args_free)
+void df_args_free(struct df_args *a);
+
+enum df_args_mode {
+    DF_ARGS_LEADING, /* stop at the first word, which is the command */
+    DF_ARGS_ALL      /* options and words may be mixed; "--" ends the options */
+};
+
+/* Reads argv[1..] against both tables (own may be NULL) and adds what was given to args. argv is
+ * reordered, as getopt_long does. Class USER: unknown option (the nearest known one is named),
+ * missing value, a value that is not among the option's words. */
+int df_args_parse(int argc, char **argv, const struct df_option *own,
+                  const struct df_option *common, enum df_args_mode mode, struct df_args *args,
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* The last value given for this option, or NULL. */
+const char *df_arg(const struct df_args *a, const char *name);
+bool df_arg_given(const struct df_args *a, const char *name);
+/* The values of an option that may be repeated: NULL after the last. */
+const char *df_arg_nth(const struct df_args *a, const char *name, size_t n);
+
+/* Is value one of "a|b|c"? */
+bool df_args_word(const char *words, const char *value);
+
+/* How many single letters must change to make b of a, counting a swap of neighbours as one. */
+size_t df_edit_distance(const char *a, const char *b);
+/* Keeps in *best the candidate nearest to word, if it is near enough to be a slip of the hand.
+ * *best_distance starts as SIZE_MAX. */
+void df_nearest(const char *word, const char *candidate, const char **best, size_t *best_distance);
+
+/* One line for each option, aligned, for --help. */
+void df_args_help(const struct df_option *options, struct df_buf *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* commands.h - the functions behind the rows of commands.c; see cli.h for their rules. */
+#ifndef DF_CLI_COMMANDS_H
+#define DF_CLI_COMMANDS_H
+
+#include "spawner/cli/cli.h"
+
+int df_cmd_run(struct df_cli *cli, struct df_err *err);
+int df_cmd_serve(struct df_cli *cli, struct df_err *err);
+int df_cmd_create(struct df_cli *cli, struct df_err *err);
+int df_cmd_apply(struct df_cli *cli, struct df_err *err);
+int df_cmd_delete(struct df_cli *cli, struct df_err *err);
+int df_cmd_recreate(struct df_cli *cli, struct df_err *err);
+int df_cmd_get(struct df_cli *cli, struct df_err *err);
+int df_cmd_describe(struct df_cli *cli, struct df_err *err);
+int df_cmd_logs(struct df_cli *cli, struct df_err *err);
+int df_cmd_approve(struct df_cli *cli, struct df_err *err);
+int df_cmd_discard(struct df_cli *cli, struct df_err *err);
+int df_cmd_cancel(struct df_cli *cli, struct df_err *err);
+int df_cmd_outputs(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_list(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_show(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_lock(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_errored(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err);
+int df_cmd_secret_set(struct df_cli *cli, struct df_err *err);
+int df_cmd_secret_list(struct df_cli *cli, struct df_err *err);
+int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err);
+int df_cmd_why(struct df_cli *cli, struct df_err *err);
+int df_cmd_token_create(struct df_cli *cli, struct df_err *err);
+int df_cmd_version(struct df_cli *cli, struct df_err *err);
+int df_cmd_completion(struct df_cli *cli, struct df_err *err);
+int df_cmd_help(struct df_cli *cli, struct df_err *err);
+
+#endif

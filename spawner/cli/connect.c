@@ -1,0 +1,241 @@
+#include "spawner/cli/connect.h"
+
+#include <poll.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "spawner/service.h"
+
+#define PATIENCE_MS 15000 /* for a neighbour that holds the directory and does not answer yet */
+#define PAUSE_MS 50
+
+struct df_connection {
+    struct df_connect_options options;
+    enum df_place place;
+    struct df_client_address address;
+    struct df_client *client;
+    struct df_config config;
+    struct df_service *service; /* embedded only */
+};
+
+/* ---- who we are -------------------------------------------------------------------------------
+ */
+
+static int read_token(const char *path, char **ret, struct df_err *err)
+{
+    struct df_buf b = DF_BUF_INIT(DF_LIMIT_TOKEN);
+    if (df_fs_read(path, &b, err) < 0) {
+        df_buf_wipe(&b);
+        err->cls = DF_ERR_USER;
+        return df_err_wrap(err, "--token-file");
+    }
+    char *text = strndup(df_buf_str(&b), strcspn(df_buf_str(&b), "\r\n"));
+    df_buf_wipe(&b);
+    if (!text)
+        return df_fail_oom(err);
+    if (!*text) {
+        free(text);
+        return df_fail(err, DF_ERR_USER, "--token-file %s: is empty", path);
+    }
+    *ret = text;
+    return 0;
+}
+
+static int set_identity(struct df_connection *c, struct df_err *err)
+{
+    const char *env = getenv("DAYFLY_TOKEN");
+    if (c->options.token_file)
+        return read_token(c->options.token_file, &c->address.token, err);
+    if (!df_str_empty(env) && !(c->address.token = strdup(env)))
+        return df_fail_oom(err);
+    return 0;
+}
+
+static int set_client(struct df_connection *c, const char *url, struct df_err *err)
+{
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    free(c->address.url);
+    c->address.url = strndup(url, n);
+    if (!c->address.url)
+        return df_fail_oom(err);
+    df_client_free(c->client);
+    c->client = NULL;
+    return df_client_new(&c->address, &c->client, err);
+}
+
+/* ---- where it is ------------------------------------------------------------------------------
+ */
+
+/* What the service inside logs would get between the lines of the command: errors, unless more was
+ * asked for. */
+static void set_log(const struct df_config *config)
+{
+    if (getenv("DAYFLY_LOG_LEVEL"))
+        df_log_setup(config->log_level, config->log_json, "spawner");
+}
+
+static int load_config(struct df_connection *c, struct df_err *err)
+{
+    DF_STRS struct df_strs overrides = {0};
+    (void)df_strs_add(&overrides, "listen=127.0.0.1:0");
+    if (c->options.data_directory)
+        (void)df_strs_addf(&overrides, "dataDirectory=%s", c->options.data_directory);
+    if (df_strs_check(&overrides, err) < 0 ||
+        df_config_load(c->options.config, environ, &overrides, &c->config, err) < 0)
+        return -1;
+    c->config.embedded = true;
+    set_log(&c->config);
+    return 0;
+}
+
+static int embed(struct df_connection *c, struct df_err *err)
+{
+    if (df_service_start(&c->config, &c->service, err) < 0)
+        return -1;
+    c->place = DF_PLACE_EMBEDDED;
+    return set_client(c, df_service_url(c->service), err);
+}
+
+/* The URL in <data>/endpoint, if somebody answers there. */
+static int join_neighbour(struct df_connection *c, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->config.data_directory, "endpoint");
+    DF_BUF struct df_buf url = DF_BUF_INIT(DF_LIMIT_URL);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_read(path, &url, err) < 0)
+        return -1;
+    DF_FREE char *line = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n"));
+    if (!line)
+        return df_fail_oom(err);
+    if (set_client(c, line, err) < 0)
+        return -1;
+    c->place = DF_PLACE_NEIGHBOUR;
+    return df_client_alive(c->client, err);
+}
+
+/* The lock of the data directory decides: its holder is the service, and there is only one. A
+ * neighbour that has just taken it may need a moment before it answers. */
+static int find(struct df_connection *c, struct df_err *err)
+{
+    struct df_err last = {0};
+    for (int64_t end = df_mono_ms() + PATIENCE_MS; df_mono_ms() < end;) {
+        if (embed(c, err) == 0)
+            return 0;
+        if (!df_streq(err->reason, "Busy"))
+            return -1;
+        if (join_neighbour(c, &last) == 0)
+            return 0;
+        (void)poll(NULL, 0, PAUSE_MS);
+    }
+    return df_fail(err, DF_ERR_RETRY,
+                   "another process holds the data directory %s but does not answer: %s",
+                   c->config.data_directory, last.message);
+}
+
+static int open_connection(struct df_connection *c, struct df_err *err)
+{
+    if (set_identity(c, err) < 0)
+        return -1;
+    if (c->options.ca_file && !(c->address.ca_file = strdup(c->options.ca_file)))
+        return df_fail_oom(err);
+    if (c->options.server) {
+        c->place = DF_PLACE_NAMED;
+        return set_client(c, c->options.server, err);
+    }
+    return load_config(c, err) < 0 ? -1 : find(c, err);
+}
+
+int df_connection_open(const struct df_connect_options *o, struct df_connection **ret,
+                       struct df_err *err)
+{
+    struct df_connection *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    c->options = *o;
+    if (open_connection(c, err) < 0) {
+        df_connection_close(c, false);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+int df_connection_again(struct df_connection *c, struct df_err *err)
+{
+    if (c->place == DF_PLACE_NEIGHBOUR)
+        return find(c, err);
+    return df_client_alive(c->client, err);
+}
+
+struct df_client *df_connection_client(const struct df_connection *c)
+{
+    return c->client;
+}
+
+/* ---- leaving it -------------------------------------------------------------------------------
+ */
+
+#define LOOK_BACK 200 /* runs: an older one that is still under way lives on without us */
+
+static bool has_phase(const cJSON *run, const char *phase)
+{
+    return df_streq(df_run_phase(run), phase);
+}
+
+/* A Pending run moves on by itself unless an earlier one of its executor waits for a person. */
+static bool is_blocked(const cJSON *runs, const cJSON *run)
+{
+    const cJSON *other = NULL;
+    cJSON_ArrayForEach (other, runs) {
+        if (has_phase(other, "WaitingApproval") &&
+            df_streq(df_json_str(other, "spec.executorRef.name"),
+                     df_json_str(run, "spec.executorRef.name")))
+            return true;
+    }
+    return false;
+}
+
+static const char *run_under_way(const cJSON *runs)
+{
+    const cJSON *run = NULL;
+    cJSON_ArrayForEach (run, runs) {
+        if (has_phase(run, "Running") || (has_phase(run, "Pending") && !is_blocked(runs, run)))
+            return df_json_str(run, "metadata.name");
+    }
+    return NULL;
+}
+
+bool df_connection_busy(const struct df_connection *c, char **ret_run)
+{
+    if (!c->service)
+        return false;
+    DF_JSON cJSON *runs = NULL;
+    const struct df_store_list_options newest = {.limit = LOOK_BACK, .newest_first = true};
+    if (df_store_list(df_service_spawner(c->service)->store, DF_KIND_RUN, &newest, &runs, NULL,
+                      NULL) < 0)
+        return false;
+    const char *name = run_under_way(runs);
+    if (name && ret_run)
+        *ret_run = strdup(name);
+    return name != NULL;
+}
+
+enum df_place df_connection_place(const struct df_connection *c)
+{
+    return c->place;
+}
+
+void df_connection_close(struct df_connection *c, bool cancel_steps)
+{
+    if (!c)
+        return;
+    df_client_free(c->client);
+    if (c->service)
+        df_service_stop(c->service, cancel_steps);
+    df_config_free(&c->config);
+    df_client_address_free(&c->address);
+    free(c);
+}

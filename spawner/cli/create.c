@@ -1,0 +1,181 @@
+/* dayfly create, apply, delete: executors as documents. */
+#include "common/base/fs.h"
+#include "common/base/parse.h"
+#include "common/yaml/yaml.h"
+#include "spawner/cli/commands.h"
+
+#define INPUT_MAX (16 * DF_MIB) /* of one -f: many documents of 1 MiB */
+
+enum how { HOW_CREATE, HOW_APPLY };
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static int read_input(const char *file, struct df_buf *out, struct df_err *err)
+{
+    int result =
+        df_streq(file, "-") ? df_fs_read_fd(STDIN_FILENO, out, err) : df_fs_read(file, out, err);
+    if (result < 0 && err->cls == DF_ERR_NOT_FOUND)
+        err->cls = DF_ERR_USER;
+    return result;
+}
+
+static int parse_input(const char *file, const struct df_buf *text, cJSON **ret, struct df_err *err)
+{
+    if (df_yaml_parse_all(df_buf_str(text), text->len, ret, err) < 0)
+        return df_err_wrap(err, "%s", file);
+    if (cJSON_GetArraySize(*ret) == 0) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+        return df_fail(err, DF_ERR_USER, "%s: no document in it", file);
+    }
+    return 0;
+}
+
+static int load_documents(const char *file, cJSON **ret, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(INPUT_MAX);
+    if (read_input(file, &text, err) < 0)
+        return -1;
+    return parse_input(file, &text, ret, err);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------
+ */
+
+static int say(const char *kind, const char *name, const char *what, struct df_err *err)
+{
+    DF_FREE char *line = df_strf("%s/%s %s\n", kind, name, what);
+    return line ? df_cli_print(line, err) : df_fail_oom(err);
+}
+
+static int create_executor(struct df_cli *cli, const cJSON *doc, const char *name,
+                           struct df_err *err)
+{
+    if (df_cli_call(cli, "POST", "/v1/executors", doc, NULL, err) < 0)
+        return -1;
+    return say("executor", name, "created", err);
+}
+
+/* The document takes the place of the stored one, whatever version that has. */
+static int replace_executor(struct df_cli *cli, const char *path, const cJSON *old,
+                            const cJSON *doc, const char *name, struct df_err *err)
+{
+    DF_JSON cJSON *copy = cJSON_Duplicate(doc, true);
+    DF_JSON cJSON *stored = NULL;
+    cJSON *metadata = copy ? df_json_object_at(copy, "metadata") : NULL;
+    const char *version = df_json_str(old, "metadata.resourceVersion");
+    if (!metadata)
+        return df_fail_oom(err);
+    if (!cJSON_HasObjectItem(metadata, "resourceVersion") &&
+        df_json_add_str(metadata, "resourceVersion", version, err) < 0)
+        return -1;
+    if (df_cli_call(cli, "PUT", path, copy, &stored, err) < 0)
+        return -1;
+    bool same = df_streq(version, df_json_str(stored, "metadata.resourceVersion"));
+    return say("executor", name, same ? "unchanged" : "changed", err);
+}
+
+static int apply_executor(struct df_cli *cli, const cJSON *doc, const char *name,
+                          struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    DF_JSON cJSON *old = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &old, err) == 0)
+        return replace_executor(cli, path, old, doc, name, err);
+    return err->cls == DF_ERR_NOT_FOUND ? create_executor(cli, doc, name, err) : -1;
+}
+
+static int send_executor(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
+{
+    const char *name = df_json_str(doc, "metadata.name");
+    if (!name || !df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER,
+                       "metadata.name: %s (lower-case letters, digits and -, at most 63)",
+                       name ? "is no name" : "is required");
+    return how == HOW_CREATE ? create_executor(cli, doc, name, err)
+                             : apply_executor(cli, doc, name, err);
+}
+
+/* A run is asked for with the members of its spec. */
+static int send_run(struct df_cli *cli, const cJSON *doc, struct df_err *err)
+{
+    const char *executor = df_json_str(doc, "spec.executorRef.name");
+    if (!executor)
+        return df_fail(err, DF_ERR_USER, "spec.executorRef.name: is required");
+    DF_FREE char *path = df_path("executors", executor, "runs", NULL);
+    DF_JSON cJSON *body = cJSON_Duplicate(df_json_at(doc, "spec"), true);
+    DF_JSON cJSON *run = NULL;
+    if (!path || !body)
+        return df_fail_oom(err);
+    cJSON_DeleteItemFromObjectCaseSensitive(body, "executorRef");
+    if (df_cli_call(cli, "POST", path, body, &run, err) < 0)
+        return -1;
+    const char *name = df_json_str(run, "metadata.name");
+    return say("run", name ? name : "", "created", err);
+}
+
+static int send_document(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
+{
+    const char *kind = df_json_str(doc, "kind");
+    if (df_streq(kind, "Executor"))
+        return send_executor(cli, doc, how, err);
+    if (df_streq(kind, "Run") && how == HOW_CREATE)
+        return send_run(cli, doc, err);
+    if (!kind)
+        return df_fail(err, DF_ERR_USER, "kind: is required (Executor%s)",
+                       how == HOW_CREATE ? " or Run" : "");
+    return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", kind,
+                   how == HOW_CREATE ? "Executor and Run" : "Executor");
+}
+
+static int send_all(struct df_cli *cli, enum how how, struct df_err *err)
+{
+    const char *file = df_arg(&cli->args, "filename");
+    if (!file)
+        return df_fail(err, DF_ERR_USER, "-f FILE is needed (- for standard input)");
+    DF_JSON cJSON *docs = NULL;
+    if (load_documents(file, &docs, err) < 0)
+        return -1;
+    int number = 0;
+    const cJSON *doc = NULL;
+    cJSON_ArrayForEach (doc, docs) {
+        number++;
+        if (send_document(cli, doc, how, err) < 0)
+            return df_err_wrap(
+                err, doc->next ? "%s: document %d, nothing after it was sent" : "%s: document %d",
+                file, number);
+    }
+    return DF_EXIT_OK;
+}
+
+int df_cmd_create(struct df_cli *cli, struct df_err *err)
+{
+    return send_all(cli, HOW_CREATE, err);
+}
+
+int df_cmd_apply(struct df_cli *cli, struct df_err *err)
+{
+    return send_all(cli, HOW_APPLY, err);
+}
+
+/* ---- without a document -----------------------------------------------------------------------
+ */
+
+int df_cmd_delete(struct df_cli *cli, struct df_err *err)
+{
+    for (size_t i = 0; i < cli->args.word_count; i++) {
+        const char *name = NULL;
+        if (df_cli_name(cli, i, "executor", &name, err) < 0)
+            return -1;
+        DF_FREE char *path = df_path("executors", name, NULL);
+        if (!path)
+            return df_fail_oom(err);
+        if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0 ||
+            say("executor", name, "deleted", err) < 0)
+            return -1;
+    }
+    return DF_EXIT_OK;
+}

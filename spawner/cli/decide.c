@@ -1,0 +1,72 @@
+/* dayfly approve, discard, cancel: a person's word about a run. */
+#include "spawner/cli/commands.h"
+#include "spawner/cli/follow.h"
+#include "spawner/cli/signals.h"
+#include "spawner/cli/summary.h"
+
+static int post(struct df_cli *cli, const char *run, const char *verb, struct df_err *err)
+{
+    const char *reason = df_arg(&cli->args, "reason");
+    DF_FREE char *path = df_path("runs", run, verb, NULL);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    if (!path || !body)
+        return df_fail_oom(err);
+    if (df_json_add_str(body, "reason", reason, err) < 0)
+        return -1;
+    return df_cli_call(cli, "POST", path, body, NULL, err);
+}
+
+/* Without a server this process is what carries the run to its end. */
+static int carry_on(struct df_cli *cli, const char *run, int signals_fd, bool show,
+                    struct df_err *err)
+{
+    const struct df_follow_options o = {.skip_past = true, .signals_fd = signals_fd};
+    DF_JSON cJSON *doc = NULL;
+    enum df_follow_end end = DF_FOLLOW_FINAL;
+    struct df_view view;
+    df_view_init(&view, show ? STDOUT_FILENO : -1, cli->out_tty, cli->color && cli->out_tty);
+    int result = df_follow_run(cli, &view, run, &o, &end, &doc, err);
+    df_view_free(&view);
+    if (result < 0)
+        return -1;
+    if (end == DF_FOLLOW_LEFT) {
+        cli->left = true;
+        return DF_EXIT_INTERRUPTED;
+    }
+    return show && end == DF_FOLLOW_FINAL ? df_summary_print(cli, doc, err) : DF_EXIT_OK;
+}
+
+static int decide(struct df_cli *cli, const char *verb, const char *done, struct df_err *err)
+{
+    const char *run = NULL;
+    DF_CLOSE int signals_fd = -1;
+    if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_signals_open(&signals_fd, err) < 0)
+        return -1;
+    if (df_cli_connect(cli, err) < 0 || post(cli, run, verb, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("%s %s\n", run, done);
+    if (!line)
+        return df_fail_oom(err);
+    if (df_cli_print(line, err) < 0)
+        return -1;
+    bool embedded = df_connection_place(cli->server) == DF_PLACE_EMBEDDED;
+    bool asked = df_arg_given(&cli->args, "follow");
+    if (!embedded && !asked)
+        return DF_EXIT_OK;
+    return carry_on(cli, run, signals_fd, asked || df_streq(verb, "approve"), err);
+}
+
+int df_cmd_approve(struct df_cli *cli, struct df_err *err)
+{
+    return decide(cli, "approve", "approved", err);
+}
+
+int df_cmd_discard(struct df_cli *cli, struct df_err *err)
+{
+    return decide(cli, "discard", "discarded", err);
+}
+
+int df_cmd_cancel(struct df_cli *cli, struct df_err *err)
+{
+    return decide(cli, "cancel", "will be cancelled", err);
+}

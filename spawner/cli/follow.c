@@ -1,0 +1,482 @@
+#include "spawner/cli/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "common/base/clock.h"
+#include "spawner/cli/feed.h"
+#include "spawner/cli/kinds.h"
+#include "spawner/cli/progress.h"
+#include "spawner/cli/signals.h"
+#include "spawner/cli/text.h"
+#include "spawner/model/model.h"
+
+#define PATIENCE_MS (5 * 60 * 1000) /* for a server that went away */
+#define RETRY_PAUSE_MS 250
+#define LOG_END_MS 10000 /* for the rest of the log after the run has ended */
+#define ANSWER_MAX 256
+#define QUEUE_LOOK_MS 1000 /* how often a waiting run looks at what is ahead of it */
+
+enum stream { STREAM_WATCH, STREAM_LOG };
+
+enum question { QUESTION_NONE, QUESTION_OPEN, QUESTION_ANSWERED };
+
+struct follow {
+    struct df_cli *cli;
+    struct df_view *view;
+    const char *run_name;
+    const struct df_follow_options *o;
+    struct df_feed *feed;
+    cJSON *run; /* as last seen */
+    struct df_progress progress;
+    enum question question;
+    char log_id[DF_SSE_ID]; /* where the log stream is to be taken up again */
+    bool log_ended;         /* every line of a final run has come */
+    int64_t final_ms;       /* monotonic: when the run was first seen final; 0: not yet */
+    bool canceled;          /* we asked for it */
+    bool left;
+    char *ahead;     /* the run that ours waits for, once that was said; owned */
+    int64_t look_ms; /* monotonic: when to look again for what is ahead */
+    struct df_buf answer;
+    struct df_err lost; /* a stream broke off: why */
+    int64_t lost_ms;    /* monotonic: when that was last mended */
+};
+
+/* ---- what the streams tell --------------------------------------------------------------------
+ */
+
+/* A connection that broke is mended by the loop; the server then tells everything again. */
+static int unless_lost(struct follow *f, int result, const struct df_err *err)
+{
+    if (result == 0 || err->cls != DF_ERR_RETRY)
+        return result;
+    f->lost = *err;
+    return 0;
+}
+
+/* The log was faster than the news that its step has started. */
+static int learn_of(struct follow *f, const char *task_name, struct df_err *err)
+{
+    DF_FREE char *path = df_path("taskactions", task_name, NULL);
+    DF_JSON cJSON *task = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(f->cli, "GET", path, NULL, &task, err) < 0)
+        return unless_lost(f, -1, err);
+    df_progress_task(&f->progress, task);
+    return 0;
+}
+
+static int on_log(struct follow *f, const struct df_feed_event *e, struct df_err *err)
+{
+    const char *name = df_json_str(e->data, "step"), *text = df_json_str(e->data, "text");
+    if (df_streq(e->name, "end"))
+        f->log_ended = true;
+    if (e->id[0])
+        memcpy(f->log_id, e->id, sizeof(f->log_id));
+    if (!df_progress_knows(&f->progress, name) && learn_of(f, name, err) < 0)
+        return -1;
+    if (text)
+        df_progress_log(&f->progress, name, text);
+    if (df_streq(e->name, "complete"))
+        df_progress_log_complete(&f->progress, name);
+    return 0;
+}
+
+static void on_run(struct follow *f, const cJSON *run)
+{
+    cJSON *copy = cJSON_Duplicate(run, true);
+    if (!copy)
+        return; /* the next event brings it again */
+    cJSON_Delete(f->run);
+    f->run = copy;
+    if (df_run_is_final(f->run) && !f->final_ms)
+        f->final_ms = df_mono_ms();
+}
+
+static void on_watch(struct follow *f, const struct df_feed_event *e)
+{
+    if (df_streq(e->name, "run"))
+        on_run(f, e->data);
+    else if (df_streq(e->name, "taskaction"))
+        df_progress_task(&f->progress, e->data);
+}
+
+/* A stream is over. Before its time, that is a connection to be mended. */
+static int on_closed(struct follow *f, const struct df_feed_event *e, struct df_err *err)
+{
+    if (e->stream == STREAM_LOG ? f->log_ended : f->final_ms != 0)
+        return 0;
+    if (e->failure.cls == DF_ERR_NONE) {
+        (void)df_fail(&f->lost, DF_ERR_RETRY, "the server ended the stream");
+        return 0;
+    }
+    *err = e->failure;
+    return unless_lost(f, -1, err);
+}
+
+static int on_event(struct follow *f, const struct df_feed_event *e, struct df_err *err)
+{
+    if (df_streq(e->name, "closed"))
+        return on_closed(f, e, err);
+    if (e->stream == STREAM_LOG)
+        return on_log(f, e, err);
+    on_watch(f, e);
+    return 0;
+}
+
+static bool has_phase(const struct follow *f, const char *phase)
+{
+    return f->run && df_streq(df_run_phase(f->run), phase);
+}
+
+/* ---- the server -------------------------------------------------------------------------------
+ */
+
+static int add_stream(struct follow *f, enum stream stream, const char *what, const char *query,
+                      struct df_err *err)
+{
+    DF_FREE char *path = df_path("runs", f->run_name, what, NULL);
+    DF_FREE char *full = path ? df_strf("%s%s", path, query) : NULL;
+    if (!full)
+        return df_fail_oom(err);
+    const struct df_feed_source source = {.address = df_client_address_of(f->cli->client),
+                                          .path = full,
+                                          .last_id = stream == STREAM_LOG ? f->log_id : NULL,
+                                          .stream = (int)stream};
+    return df_feed_add(f->feed, &source, err);
+}
+
+/* The plan's log is left out for whoever has seen it. */
+static int add_log_stream(struct follow *f, struct df_err *err)
+{
+    return add_stream(
+        f, STREAM_LOG, "log",
+        df_progress_plan_shown(&f->progress) ? "?follow=true&step=apply" : "?follow=true", err);
+}
+
+static int open_streams(struct follow *f, struct df_err *err)
+{
+    df_feed_close(f->feed);
+    f->feed = NULL;
+    f->lost = (struct df_err){0};
+    if (df_feed_open(&f->feed, err) < 0 || add_stream(f, STREAM_WATCH, "watch", "", err) < 0)
+        return -1;
+    return f->log_ended ? 0 : add_log_stream(f, err);
+}
+
+static int reconnect_in_time(struct follow *f, struct df_err *err)
+{
+    for (int64_t end = df_mono_ms() + PATIENCE_MS; !f->left;) {
+        if (df_cli_reconnect(f->cli, err) == 0)
+            return 0;
+        if (err->cls != DF_ERR_RETRY || df_mono_ms() >= end)
+            return df_err_wrap(err, "%s goes on without us (`dayfly logs -f %s` follows it again)",
+                               f->run_name, f->run_name);
+        struct pollfd p = {.fd = f->o->signals_fd, .events = POLLIN};
+        (void)poll(&p, 1, RETRY_PAUSE_MS);
+        f->left = df_signals_take(f->o->signals_fd) != 0;
+        df_view_tick(f->view);
+    }
+    return 0;
+}
+
+/* The server went away. A neighbour's place is taken over; a named one is waited for. */
+static int find_again(struct follow *f, struct df_err *err)
+{
+    enum df_place before = df_connection_place(f->cli->server);
+    if (f->question == QUESTION_OPEN)
+        df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
+    df_view_status(f->view, "the service does not answer, trying again");
+    if (df_mono_ms() - f->lost_ms < 1000)
+        (void)poll(NULL, 0, RETRY_PAUSE_MS); /* it breaks off as soon as it is mended */
+    if (reconnect_in_time(f, err) < 0)
+        return -1;
+    f->lost_ms = df_mono_ms();
+    df_view_idle(f->view);
+    if (f->question == QUESTION_OPEN)
+        f->question = QUESTION_NONE; /* asked anew, below what was said in between */
+    if (before == DF_PLACE_NEIGHBOUR && df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED)
+        df_view_say(f->view, DF_TONE_DIM,
+                    "The process that ran the service has ended; this one carries the run on.");
+    return f->left ? 0 : open_streams(f, err);
+}
+
+static int post(struct follow *f, const char *verb, struct df_err *err)
+{
+    DF_FREE char *path = df_path("runs", f->run_name, verb, NULL);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    DF_JSON cJSON *run = NULL;
+    if (!path || !body)
+        return df_fail_oom(err);
+    return df_cli_call(f->cli, "POST", path, body, &run, err);
+}
+
+/* ---- waiting in line --------------------------------------------------------------------------
+ */
+
+/* The oldest unfinished run of the executor, if it is another one. Borrowed from runs. */
+static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
+{
+    const cJSON *run = NULL, *oldest = NULL;
+    cJSON_ArrayForEach (run, runs) {
+        if (!df_run_is_final(run) &&
+            (!oldest || df_json_int(run, "spec.number", 0) < df_json_int(oldest, "spec.number", 0)))
+            oldest = run;
+    }
+    return df_streq(df_json_str(oldest, "metadata.name"), f->run_name) ? NULL : oldest;
+}
+
+static int say_ahead(struct follow *f, const cJSON *other, struct df_err *err)
+{
+    const char *name = df_json_str(other, "metadata.name");
+    bool asks = df_streq(df_run_phase(other), "WaitingApproval");
+    DF_FREE char *text =
+        asks ? df_strf("%s waits for %s, which waits for approval: `dayfly approve %s` or `dayfly "
+                       "discard %s`",
+                       f->run_name, name, name, name)
+             : df_strf("%s waits for %s (%s)", f->run_name, name, df_run_phase(other));
+    if (!text)
+        return df_fail_oom(err);
+    if (!df_streq(text, f->ahead))
+        df_view_say(f->view, DF_TONE_PLAIN, "%s", text);
+    free(f->ahead);
+    f->ahead = DF_TAKE(text);
+    return 0;
+}
+
+/* Runs of an executor go one at a time; whoever waits is told for whom. */
+static int look_ahead(struct follow *f, struct df_err *err)
+{
+    if (!has_phase(f, "Pending") || df_mono_ms() < f->look_ms)
+        return 0;
+    f->look_ms = df_mono_ms() + QUEUE_LOOK_MS;
+    const char *executor = df_json_str(f->run, "spec.executorRef.name");
+    DF_FREE char *path = executor ? df_path("executors", executor, "runs", NULL) : NULL;
+    DF_JSON cJSON *runs = NULL;
+    if (!path || df_cli_list(f->cli, path, &runs, err) < 0)
+        return path ? unless_lost(f, -1, err) : 0;
+    const cJSON *other = run_ahead(f, runs);
+    return other ? say_ahead(f, other, err) : 0;
+}
+
+/* ---- the person -------------------------------------------------------------------------------
+ */
+
+static void ask(struct follow *f)
+{
+    f->question = QUESTION_OPEN;
+    df_buf_clear(&f->answer);
+    df_view_ask(f->view, df_streq(df_json_str(f->run, "spec.action"), "destroy")
+                             ? "Destroy what is listed above? Only 'yes' is accepted:"
+                             : "Apply these changes? Only 'yes' is accepted:");
+}
+
+static int answer(struct follow *f, struct df_err *err)
+{
+    f->question = QUESTION_ANSWERED;
+    bool yes = df_streq(df_buf_str(&f->answer), "yes\n");
+    if (!yes)
+        df_view_say(f->view, DF_TONE_PLAIN, "Declined; nothing is changed.");
+    if (post(f, yes ? "approve" : "discard", err) == 0)
+        return 0;
+    /* Somebody else was faster: the run says what became of it. */
+    return df_streq(err->reason, "WrongState") ? 0 : -1;
+}
+
+/* A line, or the end of the input, is an answer. */
+static int read_answer(struct follow *f, struct df_err *err)
+{
+    char bytes[ANSWER_MAX];
+    ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n > 0)
+        (void)df_buf_add(&f->answer, bytes, (size_t)n);
+    else
+        df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
+    return n <= 0 || memchr(bytes, '\n', (size_t)n) ? answer(f, err) : 0;
+}
+
+static void leave(struct follow *f)
+{
+    f->left = true;
+    df_view_idle(f->view);
+    if (df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED)
+        df_view_say(f->view, DF_TONE_BAD,
+                    "Leaving now. A step that still ends stores its state when dayfly runs again: "
+                    "`dayfly why %s`.",
+                    f->run_name);
+    else
+        df_view_say(f->view, DF_TONE_PLAIN, "%s goes on: `dayfly logs -f %s` follows it again.",
+                    f->run_name, f->run_name);
+}
+
+static void interrupted(struct follow *f)
+{
+    bool embedded = df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED;
+    if (f->question == QUESTION_OPEN)
+        df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
+    f->question = QUESTION_ANSWERED;
+    if (f->canceled || !(f->o->ours || embedded)) {
+        leave(f);
+        return;
+    }
+    f->canceled = true;
+    df_view_say(f->view, DF_TONE_STRONG,
+                "Cancelling %s: the tool is asked to end and its state is stored. Ctrl-C once more "
+                "leaves without waiting.",
+                f->run_name);
+    struct df_err err = {0};
+    if (post(f, "cancel", &err) < 0 && !df_streq(err.reason, "WrongState"))
+        df_view_say(f->view, DF_TONE_BAD, "It could not be cancelled: %s", err.message);
+}
+
+/* The run went on without our answer. */
+static void answered_elsewhere(struct follow *f)
+{
+    const char *by = df_json_str(f->run, "spec.decision.by");
+    const char *verdict = df_json_str(f->run, "spec.decision.verdict");
+    f->question = QUESTION_ANSWERED;
+    df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
+    df_view_say(f->view, DF_TONE_PLAIN, "%s was %s by %s.", f->run_name,
+                verdict ? verdict : "ended", by ? by : "somebody else");
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------
+ */
+
+static int take_events(struct follow *f, struct df_err *err)
+{
+    DF_FEED_EVENT struct df_feed_event e = {0};
+    while (df_feed_next(f->feed, &e)) {
+        int result = on_event(f, &e, err);
+        df_feed_event_free(&e);
+        if (result < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int wait_timeout(const struct follow *f)
+{
+    bool ticking = f->view->live && f->question != QUESTION_OPEN;
+    return ticking || f->final_ms || has_phase(f, "Pending") ? DF_VIEW_TICK_MS : -1;
+}
+
+static int wait_a_moment(struct follow *f, struct df_err *err)
+{
+    bool open = f->question == QUESTION_OPEN;
+    struct pollfd p[3] = {{.fd = df_feed_fd(f->feed), .events = POLLIN},
+                          {.fd = f->o->signals_fd, .events = POLLIN},
+                          {.fd = open ? STDIN_FILENO : -1, .events = POLLIN}};
+    if (poll(p, 3, wait_timeout(f)) < 0 && errno != EINTR)
+        return df_fail_errno(err, errno, "poll");
+    if (df_signals_take(f->o->signals_fd))
+        interrupted(f);
+    else if (p[2].revents && read_answer(f, err) < 0)
+        return -1;
+    if (f->question != QUESTION_OPEN)
+        df_view_tick(f->view);
+    return take_events(f, err);
+}
+
+static bool is_over(const struct follow *f)
+{
+    return f->final_ms && (f->log_ended || df_mono_ms() - f->final_ms > LOG_END_MS);
+}
+
+/* The plan is shown whole before anybody is asked about it. A decision may have been made that the
+ * service has not acted on yet. */
+static bool waits_for_person(const struct follow *f)
+{
+    return has_phase(f, "WaitingApproval") && df_progress_plan_shown(&f->progress) &&
+           !f->canceled && !df_json_at(f->run, "spec.decision") &&
+           !df_json_at(f->run, "spec.cancel");
+}
+
+static int turn(struct follow *f, struct df_err *err)
+{
+    if (f->lost.cls && find_again(f, err) < 0)
+        return -1;
+    if (f->left)
+        return 0;
+    if (waits_for_person(f) && f->question == QUESTION_NONE)
+        ask(f);
+    else if (f->question == QUESTION_OPEN && !waits_for_person(f))
+        answered_elsewhere(f);
+    if (look_ahead(f, err) < 0)
+        return -1;
+    return wait_a_moment(f, err);
+}
+
+static int follow(struct follow *f, enum df_follow_end *ret_end, struct df_err *err)
+{
+    for (;;) {
+        if (f->left)
+            *ret_end = DF_FOLLOW_LEFT;
+        else if (is_over(f))
+            *ret_end = DF_FOLLOW_FINAL;
+        else if (waits_for_person(f) && !f->o->ask)
+            *ret_end = DF_FOLLOW_WAITING;
+        else if (turn(f, err) < 0)
+            return -1;
+        else
+            continue;
+        return 0;
+    }
+}
+
+static int start(struct follow *f, struct df_err *err)
+{
+    DF_FREE char *path = df_path("runs", f->run_name, NULL);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(f->cli, "GET", path, NULL, &f->run, err) < 0)
+        return -1;
+    if (f->o->skip_past)
+        df_progress_skip_past(&f->progress, f->run);
+    f->look_ms = df_mono_ms() + QUEUE_LOOK_MS / 4;
+    return open_streams(f, err);
+}
+
+int df_follow_run(struct df_cli *cli, struct df_view *view, const char *run,
+                  const struct df_follow_options *o, enum df_follow_end *ret_end, cJSON **ret_run,
+                  struct df_err *err)
+{
+    struct follow f = {
+        .cli = cli, .view = view, .run_name = run, .o = o, .answer = DF_BUF_INIT(ANSWER_MAX)};
+    df_progress_init(&f.progress, view);
+    int result = start(&f, err);
+    if (result == 0)
+        result = follow(&f, ret_end, err);
+    df_view_idle(view);
+    df_feed_close(f.feed);
+    df_progress_free(&f.progress);
+    free(f.ahead);
+    df_buf_free(&f.answer);
+    if (result == 0)
+        *ret_run = DF_TAKE(f.run);
+    cJSON_Delete(f.run);
+    return result;
+}
+
+/* ---- how it ended -----------------------------------------------------------------------------
+ */
+
+enum df_exit df_run_exit(const cJSON *run, const cJSON *tasks)
+{
+    if (df_streq(df_run_phase(run), "Succeeded"))
+        return DF_EXIT_OK;
+    if (df_streq(df_json_str(run, "status.reason"), "TimedOut"))
+        return DF_EXIT_TIMEOUT;
+    if (!df_streq(df_run_phase(run), "Failed"))
+        return DF_EXIT_FAILURE;
+    int64_t code = DF_EXIT_FAILURE;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach (task, tasks) {
+        int64_t own = df_json_int(task, "status.exitCode", 0);
+        code = own > 0 ? own : code;
+    }
+    return code > DF_EXIT_TIMEOUT ? DF_EXIT_FAILURE : (enum df_exit)code;
+}

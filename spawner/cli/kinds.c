@@ -1,0 +1,350 @@
+#include "spawner/cli/kinds.h"
+
+#include "common/base/clock.h"
+#include "spawner/cli/text.h"
+
+static const struct df_column executor_columns[] = {
+    {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"STATE", "status.state", DF_CELL_TEXT, false},
+    {"STATUS", "status.status", DF_CELL_TEXT, false},
+    {"LAST RUN", "status.lastRun.name", DF_CELL_TEXT, false},
+    {"PHASE", "status.lastRun.phase", DF_CELL_TEXT, false},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"REVISION", "status.revision", DF_CELL_TEXT, true},
+    {"RUNTIME", "spec.runtime.name", DF_CELL_TEXT, true},
+    {"VERSION", "spec.runtime.version", DF_CELL_TEXT, true},
+    {"CREATOR", "status.creator", DF_CELL_TEXT, true},
+    {"SOURCE", "spec.source.url", DF_CELL_TEXT, true},
+    {"FOLDER", "spec.source.folder", DF_CELL_TEXT, true},
+    {0}};
+
+static const struct df_column run_columns[] = {
+    {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false},
+    {"ACTION", "spec.action", DF_CELL_TEXT, false},
+    {"PHASE", "status.phase", DF_CELL_TEXT, false},
+    {"REASON", "status.reason", DF_CELL_TEXT, false},
+    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
+    {"TOOK", "status", DF_CELL_SPAN, false},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"REQUESTED BY", "spec.requestedBy", DF_CELL_TEXT, true},
+    {"APPROVED BY", "status.approvedBy", DF_CELL_TEXT, true},
+    {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
+    {"TOOL", "status.tool.name", DF_CELL_TEXT, true},
+    {"VERSION", "status.tool.version", DF_CELL_TEXT, true},
+    {0}};
+
+static const struct df_column task_columns[] = {
+    {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"ACTION", "spec.action", DF_CELL_TEXT, false},
+    {"REASON", "status.reason", DF_CELL_TEXT, false},
+    {"EXIT CODE", "status.exitCode", DF_CELL_TEXT, false},
+    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"ENGINE", "spec.engine", DF_CELL_TEXT, true},
+    {"HOST", "status.claimedBy.host", DF_CELL_TEXT, true},
+    {"PROCESS", "status.claimedBy.pid", DF_CELL_TEXT, true},
+    {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
+    {0}};
+
+static const struct df_column secret_columns[] = {{"NAME", "name", DF_CELL_TEXT, false},
+                                                  {"KEYS", "keys", DF_CELL_LIST, false},
+                                                  {"CHANGED", "updatedAt", DF_CELL_AGE, false},
+                                                  {0}};
+
+static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, false},
+                                                 {"ACTOR", "actor", DF_CELL_TEXT, false},
+                                                 {"ROLE", "role", DF_CELL_TEXT, true},
+                                                 {"ACTION", "action", DF_CELL_TEXT, false},
+                                                 {"KIND", "kind", DF_CELL_TEXT, false},
+                                                 {"NAME", "name", DF_CELL_TEXT, false},
+                                                 {"OUTCOME", "outcome", DF_CELL_TEXT, false},
+                                                 {"DETAIL", "detail", DF_CELL_TEXT, true},
+                                                 {0}};
+
+/* ---- what describe says -----------------------------------------------------------------------
+ */
+
+static const struct df_column executor_details[] = {
+    {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Description", "spec.description", DF_CELL_TEXT, false},
+    {"State", "status.state", DF_CELL_TEXT, false},
+    {"Status", "status.status", DF_CELL_TEXT, false},
+    {"Revision", "status.revision", DF_CELL_TEXT, false},
+    {"Source", "spec.source.url", DF_CELL_TEXT, false},
+    {"Kind", "spec.source.kind", DF_CELL_TEXT, false},
+    {"Branch", "spec.source.branch", DF_CELL_TEXT, false},
+    {"Tag", "spec.source.tag", DF_CELL_TEXT, false},
+    {"Commit", "spec.source.commit", DF_CELL_TEXT, false},
+    {"Folder", "spec.source.folder", DF_CELL_TEXT, false},
+    {"Tool", "spec.runtime.name", DF_CELL_TEXT, false},
+    {"Tool version", "spec.runtime.version", DF_CELL_TEXT, false},
+    {"Variables", "spec.variables", DF_CELL_KEYS, false},
+    {"Arguments", "spec.arguments", DF_CELL_LIST, false},
+    {"Storage", "spec.storage.type", DF_CELL_TEXT, false},
+    {"Approval", "spec.approval", DF_CELL_TEXT, false},
+    {"Runs so far", "status.runCounter", DF_CELL_TEXT, false},
+    {"Last run", "status.lastRun.name", DF_CELL_TEXT, false},
+    {"Last phase", "status.lastRun.phase", DF_CELL_TEXT, false},
+    {"Creator", "status.creator", DF_CELL_TEXT, false},
+    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
+    {0}};
+
+static const struct df_column run_details[] = {
+    {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Executor", "spec.executorRef.name", DF_CELL_TEXT, false},
+    {"Action", "spec.action", DF_CELL_TEXT, false},
+    {"Phase", "status.phase", DF_CELL_TEXT, false},
+    {"Reason", "status.reason", DF_CELL_TEXT, false},
+    {"Message", "status.message", DF_CELL_TEXT, false},
+    {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
+    {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
+    {"Variables", "spec.variables", DF_CELL_KEYS, false},
+    {"Arguments", "spec.arguments", DF_CELL_LIST, false},
+    {"Commit", "status.source.commit", DF_CELL_TEXT, false},
+    {"Files", "status.source.treeDigest", DF_CELL_TEXT, false},
+    {"Tool", "status.tool.name", DF_CELL_TEXT, false},
+    {"Tool version", "status.tool.version", DF_CELL_TEXT, false},
+    {"Requested by", "spec.requestedBy", DF_CELL_TEXT, false},
+    {"Decided by", "spec.decision.by", DF_CELL_TEXT, false},
+    {"Decision", "spec.decision.verdict", DF_CELL_TEXT, false},
+    {"Cancelled by", "spec.cancel.by", DF_CELL_TEXT, false},
+    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
+    {"Took", "status", DF_CELL_SPAN, false},
+    {0}};
+
+static const struct df_column task_details[] = {
+    {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Run", "spec.runRef.name", DF_CELL_TEXT, false},
+    {"Action", "spec.action", DF_CELL_TEXT, false},
+    {"Engine", "spec.engine", DF_CELL_TEXT, false},
+    {"Locks", "spec.targetResource", DF_CELL_TEXT, false},
+    {"Plan of", "spec.planFrom", DF_CELL_TEXT, false},
+    {"Reason", "status.reason", DF_CELL_TEXT, false},
+    {"Message", "status.message", DF_CELL_TEXT, false},
+    {"Exit code", "status.exitCode", DF_CELL_TEXT, false},
+    {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
+    {"Host", "status.claimedBy.host", DF_CELL_TEXT, false},
+    {"Process", "status.claimedBy.pid", DF_CELL_TEXT, false},
+    {"Commit", "status.source.commit", DF_CELL_TEXT, false},
+    {"Tool", "status.tool.name", DF_CELL_TEXT, false},
+    {"Tool version", "status.tool.version", DF_CELL_TEXT, false},
+    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
+    {0}};
+
+static const struct df_shown kinds[] = {
+    {"executors", "executors|executor|ex", "metadata.name", executor_columns, executor_details},
+    {"runs", "runs|run", "metadata.name", run_columns, run_details},
+    {"taskactions", "taskactions|taskaction|tasks|task|steps|step", "metadata.name", task_columns,
+     task_details},
+    {"secrets", "secrets|secret", "name", secret_columns, NULL},
+    {"audit", "audit", "at", audit_columns, NULL},
+};
+
+int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
+        if (df_args_word(kinds[i].names, typed)) {
+            *ret = &kinds[i];
+            return 0;
+        }
+    }
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++)
+        df_nearest(typed, kinds[i].plural, &best, &distance);
+    if (best)
+        return df_fail(err, DF_ERR_USER, "unknown kind \"%s\"; did you mean %s?", typed, best);
+    return df_fail(err, DF_ERR_USER,
+                   "unknown kind \"%s\"; there are executors, runs, taskactions, secrets and audit",
+                   typed);
+}
+
+/* ---- cells ------------------------------------------------------------------------------------
+ */
+
+static void add_list(struct df_buf *out, const cJSON *list)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach (item, list) {
+        if (cJSON_IsString(item))
+            (void)df_buf_addf(out, "%s%s", out->len ? "," : "", item->valuestring);
+    }
+}
+
+static void add_keys(struct df_buf *out, const cJSON *object)
+{
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, object) {
+        (void)df_buf_addf(out, "%s%s", out->len ? "," : "", member->string ? member->string : "");
+    }
+}
+
+static void add_scalar(struct df_buf *out, const cJSON *value)
+{
+    if (cJSON_IsString(value)) {
+        (void)df_buf_adds(out, value->valuestring);
+    } else if (value && !cJSON_IsNull(value)) {
+        DF_FREE char *text = df_json_print(value);
+        (void)df_buf_adds(out, text ? text : "");
+    }
+}
+
+static void add_changes(struct df_buf *out, const cJSON *summary)
+{
+    if (cJSON_IsObject(summary))
+        (void)df_buf_addf(out, "+%lld ~%lld -%lld", (long long)df_json_int(summary, "add", 0),
+                          (long long)df_json_int(summary, "change", 0),
+                          (long long)df_json_int(summary, "destroy", 0));
+}
+
+static void add_cell(struct df_buf *out, const struct df_column *column, const cJSON *item,
+                     int64_t now_us)
+{
+    const cJSON *value = df_json_at(item, column->path);
+    char text[DF_SHORT_TEXT];
+    int64_t span = 0;
+    switch (column->cell) {
+    case DF_CELL_TEXT:
+        add_scalar(out, value);
+        break;
+    case DF_CELL_AGE:
+        span = df_text_span(item, column->path, NULL, now_us);
+        (void)df_buf_adds(out, span < 0 ? "" : df_text_age(span, text));
+        break;
+    case DF_CELL_CHANGES:
+        add_changes(out, value);
+        break;
+    case DF_CELL_LIST:
+        add_list(out, value);
+        break;
+    case DF_CELL_KEYS:
+        add_keys(out, value);
+        break;
+    case DF_CELL_SHORT:
+        (void)df_buf_addf(out, "%.12s", cJSON_IsString(value) ? value->valuestring : "");
+        break;
+    case DF_CELL_SPAN:
+        span = df_text_span(value, "startedAt", "finishedAt", now_us);
+        (void)df_buf_adds(out, span < 0 ? "" : df_text_duration(span, text));
+        break;
+    }
+}
+
+static void add_row(struct df_table *t, const struct df_column *columns, const cJSON *item,
+                    bool wide, int64_t now_us)
+{
+    for (const struct df_column *c = columns; c->title; c++) {
+        if (c->wide && !wide)
+            continue;
+        DF_BUF struct df_buf cell = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+        if (item)
+            add_cell(&cell, c, item, now_us);
+        df_table_add(t, item ? df_buf_str(&cell) : c->title);
+    }
+}
+
+int df_shown_table(const struct df_shown *kind, const cJSON *items, bool wide, bool header,
+                   int64_t now_us, struct df_buf *out, struct df_err *err)
+{
+    DF_TABLE struct df_table t = {0};
+    for (const struct df_column *c = kind->columns; c->title; c++)
+        t.columns += wide || !c->wide;
+    if (header)
+        add_row(&t, kind->columns, NULL, wide, now_us);
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach (item, items) {
+        add_row(&t, kind->columns, item, wide, now_us);
+    }
+    return df_table_print(&t, 0, out, err);
+}
+
+int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
+                     struct df_buf *out, struct df_err *err)
+{
+    DF_TABLE struct df_table t = {.columns = 2};
+    for (const struct df_column *c = kind->details ? kind->details : kind->columns; c->title; c++) {
+        DF_BUF struct df_buf cell = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+        add_cell(&cell, c, item, now_us);
+        if (!cell.len)
+            continue;
+        df_table_add(&t, c->title);
+        df_table_add(&t, df_buf_str(&cell));
+    }
+    return df_table_print(&t, 0, out, err);
+}
+
+/* ---- asking the server ------------------------------------------------------------------------
+ */
+
+static int get_page(struct df_cli *cli, const char *path, const char *cursor, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_FREE char *escaped = cursor ? df_url_escape(cursor) : NULL;
+    DF_FREE char *full =
+        escaped ? df_strf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?', escaped)
+                : strdup(path);
+    if (!full || (cursor && !escaped))
+        return df_fail_oom(err);
+    return df_cli_call(cli, "GET", full, NULL, ret, err);
+}
+
+static int move_items(cJSON *page, cJSON *all, struct df_err *err)
+{
+    cJSON *items = cJSON_DetachItemFromObjectCaseSensitive(page, "items");
+    while (items && items->child)
+        if (df_json_append(all, cJSON_DetachItemViaPointer(items, items->child), err) < 0) {
+            cJSON_Delete(items);
+            return -1;
+        }
+    cJSON_Delete(items);
+    return 0;
+}
+
+int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *all = cJSON_CreateArray();
+    DF_FREE char *cursor = NULL;
+    if (!all)
+        return df_fail_oom(err);
+    do {
+        DF_JSON cJSON *page = NULL;
+        if (get_page(cli, path, cursor, &page, err) < 0 || move_items(page, all, err) < 0)
+            return -1;
+        const char *next = df_json_str(page, "nextCursor");
+        free(cursor);
+        cursor = next ? strdup(next) : NULL;
+        if (next && !cursor)
+            return df_fail_oom(err);
+    } while (cursor);
+    *ret = DF_TAKE(all);
+    return 0;
+}
+
+/* Secrets and audit entries have no route of their own. */
+static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *path,
+                         const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *items = NULL;
+    if (df_cli_list(cli, path, &items, err) < 0)
+        return -1;
+    cJSON *item = NULL;
+    cJSON_ArrayForEach (item, items) {
+        if (df_streq(df_json_str(item, kind->id), name)) {
+            *ret = cJSON_DetachItemViaPointer(items, item);
+            return 0;
+        }
+    }
+    return df_fail(err, DF_ERR_NOT_FOUND, "%s \"%s\": not found", kind->plural, name);
+}
+
+int df_cli_get(struct df_cli *cli, const struct df_shown *kind, const char *name, cJSON **ret,
+               struct df_err *err)
+{
+    bool direct = df_streq(kind->id, "metadata.name");
+    DF_FREE char *path = df_path(kind->plural, direct ? name : NULL, NULL);
+    if (!path)
+        return df_fail_oom(err);
+    return direct ? df_cli_call(cli, "GET", path, NULL, ret, err)
+                  : get_from_list(cli, kind, path, name, ret, err);
+}

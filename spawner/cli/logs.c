@@ -1,0 +1,91 @@
+/* dayfly logs: the log or the events of a run, as they stand or as they come. */
+#include "spawner/cli/commands.h"
+#include "spawner/cli/view.h"
+
+struct tail {
+    struct df_view view;
+    char last_id[DF_SSE_ID];
+    bool events; /* lines of JSON, not pieces of text */
+    bool ended;
+};
+
+static char *log_path(const struct df_cli *cli, const char *run, bool follow)
+{
+    const char *step = df_arg(&cli->args, "step");
+    DF_FREE char *path =
+        df_path("runs", run, df_arg_given(&cli->args, "events") ? "events" : "log", NULL);
+    DF_BUF struct df_buf full = DF_BUF_INIT(DF_LIMIT_URL);
+    (void)df_buf_adds(&full, path ? path : "");
+    if (follow)
+        (void)df_buf_adds(&full, "?follow=true");
+    if (step)
+        (void)df_buf_addf(&full, "%cstep=%s", follow ? '&' : '?', step);
+    return path ? df_buf_take(&full) : NULL;
+}
+
+static int show_piece(void *arg, const char *bytes, size_t n)
+{
+    df_view_log(arg, bytes, n);
+    return 0;
+}
+
+static int show_text(struct tail *t, const struct df_sse_event *event)
+{
+    DF_JSON cJSON *piece = NULL;
+    struct df_err err;
+    if (df_json_parse(event->data, event->len, &piece, &err) < 0)
+        return 0;
+    const char *text = df_json_str(piece, "text");
+    if (text)
+        df_view_log(&t->view, text, strlen(text));
+    return 0;
+}
+
+static int on_event(void *arg, const struct df_sse_event *event)
+{
+    struct tail *t = arg;
+    (void)snprintf(t->last_id, sizeof(t->last_id), "%s", event->id);
+    t->ended = df_streq(event->name, "end");
+    if (t->ended)
+        return -1;
+    if (!df_streq(event->name, "message"))
+        return 0;
+    if (!t->events)
+        return show_text(t, event);
+    df_view_log(&t->view, event->data, event->len);
+    df_view_log(&t->view, "\n", 1);
+    return 0;
+}
+
+/* A connection that breaks is taken up again where it broke. */
+static int follow(struct df_cli *cli, const char *path, struct tail *t, struct df_err *err)
+{
+    for (;;) {
+        const struct df_client_stream stream = {
+            .path = path, .last_id = t->last_id, .fn = on_event, .arg = t};
+        int result = df_client_stream(cli->client, &stream, err);
+        if (t->ended)
+            return 0;
+        if (result < 0 && err->cls != DF_ERR_RETRY)
+            return -1;
+        if (df_cli_reconnect(cli, err) < 0)
+            return -1;
+    }
+}
+
+int df_cmd_logs(struct df_cli *cli, struct df_err *err)
+{
+    const char *run = NULL;
+    bool following = df_arg_given(&cli->args, "follow");
+    if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_cli_connect(cli, err) < 0)
+        return -1;
+    DF_FREE char *path = log_path(cli, run, following);
+    if (!path)
+        return df_fail_oom(err);
+    struct tail t = {.events = df_arg_given(&cli->args, "events")};
+    df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, false);
+    int result = following ? follow(cli, path, &t, err)
+                           : df_client_fetch(cli->client, path, show_piece, &t.view, err);
+    df_view_free(&t.view);
+    return result;
+}

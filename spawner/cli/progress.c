@@ -1,0 +1,121 @@
+#include "spawner/cli/progress.h"
+
+#include "common/base/clock.h"
+#include "spawner/cli/text.h"
+#include "spawner/model/model.h"
+
+void df_progress_init(struct df_progress *p, struct df_view *view)
+{
+    *p = (struct df_progress){.view = view, .steps = {{.name = "plan"}, {.name = "apply"}}};
+}
+
+void df_progress_free(struct df_progress *p)
+{
+    for (size_t i = 0; i < DF_PROGRESS_STEPS; i++)
+        cJSON_Delete(p->steps[i].final);
+}
+
+/* The index of the step: "net-1-plan" is the plan. DF_PROGRESS_STEPS: none of them. */
+static size_t step_index(const struct df_progress *p, const char *task_name)
+{
+    const char *dash = task_name ? strrchr(task_name, '-') : NULL;
+    size_t i = 0;
+    while (i < DF_PROGRESS_STEPS && !(dash && df_streq(p->steps[i].name, dash + 1)))
+        i++;
+    return i;
+}
+
+static struct df_progress_step *step_of(struct df_progress *p, const char *task_name)
+{
+    size_t i = step_index(p, task_name);
+    return i < DF_PROGRESS_STEPS ? &p->steps[i] : NULL;
+}
+
+static void say_started(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
+{
+    int64_t pid = df_json_int(task, "status.claimedBy.pid", 0);
+    const char *host = df_json_str(task, "status.claimedBy.host");
+    s->started = true;
+    if (pid)
+        df_view_say(p->view, DF_TONE_STRONG, "%s: runs in process %lld on %s", s->name,
+                    (long long)pid, host ? host : "this machine");
+    df_view_status(p->view, "%s", s->name);
+}
+
+/* "3 to add, ...", "no changes", or the reason of a failure. */
+static void add_outcome(const struct df_progress_step *s, const cJSON *task, struct df_buf *out)
+{
+    bool applied = df_streq(s->name, "apply"), good = df_task_succeeded(task);
+    if (good && !applied && !df_json_bool(task, "status.hasChanges", true))
+        (void)df_buf_adds(out, "no changes");
+    else if (!good || !df_text_summary(df_json_at(task, "status.planSummary"), applied, out))
+        (void)df_buf_adds(out, df_task_reason(task));
+}
+
+static void say_ended(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
+{
+    char took[DF_SHORT_TEXT];
+    bool good = df_task_succeeded(task);
+    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_KIB);
+    add_outcome(s, task, &text);
+    df_view_idle(p->view);
+    df_view_say(p->view, good ? DF_TONE_STRONG : DF_TONE_BAD, "%s: %s in %s: %s", s->name,
+                good ? "done" : "ended",
+                df_text_duration(df_text_timeline(task, NULL, NULL, df_real_us()), took),
+                df_buf_str(&text));
+    s->ended = true;
+}
+
+static void show_end(struct df_progress *p, struct df_progress_step *s)
+{
+    if (s->final && s->log_complete && !s->ended)
+        say_ended(p, s, s->final);
+}
+
+void df_progress_task(struct df_progress *p, const cJSON *task)
+{
+    struct df_progress_step *s = step_of(p, df_json_str(task, "metadata.name"));
+    if (!s || s->ended)
+        return;
+    if (!s->started && df_json_at(task, "status.claimedBy.claimId"))
+        say_started(p, s, task);
+    if (df_task_is_final(task) && !s->final)
+        s->final = cJSON_Duplicate(task, true);
+    show_end(p, s);
+}
+
+void df_progress_log(struct df_progress *p, const char *task_name, const char *text)
+{
+    if (step_of(p, task_name))
+        df_view_log(p->view, text, strlen(text));
+}
+
+void df_progress_log_complete(struct df_progress *p, const char *task_name)
+{
+    struct df_progress_step *s = step_of(p, task_name);
+    if (!s)
+        return;
+    s->log_complete = true;
+    show_end(p, s);
+}
+
+bool df_progress_knows(const struct df_progress *p, const char *task_name)
+{
+    size_t i = step_index(p, task_name);
+    return i == DF_PROGRESS_STEPS || p->steps[i].started;
+}
+
+void df_progress_skip_past(struct df_progress *p, const cJSON *run)
+{
+    const cJSON *past = NULL;
+    cJSON_ArrayForEach (past, df_json_at(run, "status.steps")) {
+        struct df_progress_step *s = step_of(p, df_json_str(past, "taskAction"));
+        if (s && df_json_str(past, "finishedAt"))
+            s->started = s->ended = true;
+    }
+}
+
+bool df_progress_plan_shown(const struct df_progress *p)
+{
+    return p->steps[0].ended;
+}

@@ -1,0 +1,91 @@
+#include "spawner/cli/reasons.h"
+
+#include "common/base/util.h"
+
+/* %s-free on purpose: the message of the run says which file, host or version; this says what that
+ * kind of end means. Same order as docs/objects.md. */
+const struct df_reason df_reasons[] = {
+    {"Applied", "The approved plan was applied.", NULL},
+    {"NoChanges", "The plan found nothing to change; nothing was applied.", NULL},
+    {"Planned", "The plan was made; a dry-run ends there and applies nothing.", NULL},
+    {"Destroyed", "Everything in the state was destroyed.", NULL},
+    {"Discarded", "Somebody decided against the plan; nothing was applied.", NULL},
+    {"Canceled", "The run was cancelled.",
+     "If the apply had begun, what it finished is in the state: a dry-run shows what is left to "
+     "do."},
+    {"SourceFailed", "The source could not be fetched.",
+     "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
+     "again."},
+    {"SourceRefused", "The source was fetched but is not safe to use; nothing of it was run.",
+     "The message names the entry or setting. Remove it from the archive or repository; there is "
+     "no "
+     "switch to allow it."},
+    {"SourceChanged",
+     "The source is no longer what was planned with (another commit or other files).",
+     "Run again: a new plan is made from what is there now."},
+    {"ToolMissing", "No OpenTofu or Terraform of the wanted version was found or downloaded.",
+     "Put one in PATH or in tools.directories, set spec.runtime (`dayfly run --tool terraform`), "
+     "or "
+     "configure tools.index."},
+    {"ToolChecksum", "A downloaded tool does not have the checksum that its release states.",
+     "Do not use that file. Check tools.index and what stands between this machine and it."},
+    {"ToolVersionChanged", "The tool found for the apply is not the one that made the plan.",
+     "Pin spec.runtime.version, or run again to plan with the present one."},
+    {"LockFileChanged", "The provider lock file is not the one that the plan was made with.",
+     "Commit .terraform.lock.hcl with the module, then run again."},
+    {"InitFailed", "`init` failed: mostly a provider or module that could not be reached.",
+     "Read the log above. Without network, configure providers.filesystemMirror or "
+     "providers.pluginCacheDirectory."},
+    {"PlanFailed", "The plan failed; nothing was changed.",
+     "The log names the file and line. Mend the module or its variables, then run again."},
+    {"ApplyFailed", "The apply failed. What it had finished before is in the state.",
+     "Read the log, mend the cause and run again: the new plan starts from what was reached."},
+    {"PlanCorrupt", "The stored plan is not the one that was sealed; it was refused.",
+     "Run again to make a new plan. If it happens twice, suspect the disk of the data directory."},
+    {"PlanOfOtherRun", "The stored plan belongs to another run; it was refused.",
+     "Run again, and look at who has access to the data directory."},
+    {"PlanExpired", "The plan is older than timeouts.planLife allows.",
+     "Run again: a new plan shows what would be done now."},
+    {"PlanUsed", "The plan had been handed out for an apply before; it is good for one only.",
+     "Look at the state (`dayfly state list`) and run again."},
+    {"PlanMissing", "The plan that was approved is no longer stored.", "Run again."},
+    {"StateLocked", "Somebody else holds the state's lock.",
+     "`dayfly state lock EXECUTOR` names the holder. Wait for it; `dayfly state unlock` only if it "
+     "is certainly dead."},
+    {"StateUnavailable", "The state could not be read or written.",
+     "If there is an errored state, it is kept: `dayfly state errored EXECUTOR`, then `dayfly "
+     "state "
+     "push-errored`."},
+    {"StateRefused", "The state that was to be written is older than the stored one, or another's.",
+     "`dayfly state list EXECUTOR` shows what is stored. Find out who else writes it before "
+     "anything else."},
+    {"TimedOut", "The step took longer than its timeout and was ended.",
+     "Raise spec.timeouts of the executor, or find in the log what it waited for."},
+    {"RunnerLost", "The runner's process vanished in mid-step (killed, out of memory, power).",
+     "What tofu had stored is in the state. `dayfly state errored EXECUTOR` shows a state it could "
+     "not store; then run again."},
+    {"RunnerFailed", "The runner stopped with a fault of its own.",
+     "The message and the log say where. The state is as the last stored version."},
+    {"NeverClaimed", "The runner did not start within timeouts.pending; nothing was run.",
+     "Check the load of the machine and runner.path, then run again."},
+    {"EngineFailed", "The runner's process could not be started; nothing was run.",
+     "The message says why: mostly runner.path, memory or the limit of processes."},
+    {"InvalidStep", "The step makes no sense as it was asked for; nothing was run.",
+     "The message names the field. Correct the executor or the run's options."},
+    {"DiskFull", "A disk was full. What was acknowledged before is stored.",
+     "Free space in the data directory and the work directory, then run again."},
+    {"SpawnerStopped", "The service was stopped while the step ran; tofu was asked to end.",
+     "What tofu had finished is in the state. Run again when the service is up."},
+    {"ExecutorGone", "The executor was deleted before the run had ended.",
+     "Create the executor again and run it; a dry-run shows what it would find."},
+    {"InternalError", "Something failed that should not.",
+     "Please report it with the output of `dayfly why` and the service's log."},
+    {0}};
+
+const struct df_reason *df_reason_find(const char *word)
+{
+    for (const struct df_reason *r = df_reasons; r->word; r++)
+        if (df_streq(r->word, word))
+            return r;
+    return NULL;
+}

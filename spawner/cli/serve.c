@@ -1,0 +1,62 @@
+/* dayfly serve: the spawner service in the foreground. */
+#include <errno.h>
+#include <poll.h>
+
+#include "common/base/log.h"
+#include "spawner/cli/commands.h"
+#include "spawner/cli/signals.h"
+#include "spawner/service.h"
+
+static int overrides_of(const struct df_args *args, struct df_strs *ret, struct df_err *err)
+{
+    const char *set = NULL, *listen = df_arg(args, "listen");
+    const char *data = df_arg(args, "data-directory");
+    for (size_t i = 0; (set = df_arg_nth(args, "set", i)); i++) {
+        if (!strchr(set, '='))
+            return df_fail(err, DF_ERR_USER, "--set \"%s\": must be key=value", set);
+        (void)df_strs_add(ret, set);
+    }
+    if (listen)
+        (void)df_strs_addf(ret, "listen=%s", listen);
+    if (data)
+        (void)df_strs_addf(ret, "dataDirectory=%s", data);
+    return df_strs_check(ret, err);
+}
+
+static void wait_for_signal(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+        ;
+    (void)df_signals_take(fd);
+}
+
+static int serve(const struct df_config *config, int signals_fd, struct df_err *err)
+{
+    struct df_service *service = NULL;
+    df_log_setup(config->log_level, config->log_json, "spawner");
+    if (df_service_start(config, &service, err) < 0)
+        return -1;
+    df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
+    wait_for_signal(signals_fd);
+    df_info("stopping: steps under way are asked to end and store their state; a second signal "
+            "ends this process at once");
+    df_signals_release();
+    df_service_stop(service, true);
+    df_info("stopped");
+    return DF_EXIT_OK;
+}
+
+int df_cmd_serve(struct df_cli *cli, struct df_err *err)
+{
+    DF_STRS struct df_strs overrides = {0};
+    DF_CLOSE int signals_fd = -1;
+    struct df_config config = {0};
+    if (overrides_of(&cli->args, &overrides, err) < 0 || df_signals_open(&signals_fd, err) < 0)
+        return -1;
+    if (df_config_load(df_cli_config(cli), environ, &overrides, &config, err) < 0)
+        return -1;
+    int result = serve(&config, signals_fd, err);
+    df_config_free(&config);
+    return result;
+}

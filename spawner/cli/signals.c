@@ -1,0 +1,41 @@
+#include "spawner/cli/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+static sigset_t the_three(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    return set;
+}
+
+int df_signals_open(int *ret_fd, struct df_err *err)
+{
+    sigset_t set = the_three();
+    int e = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (e)
+        return df_fail_errno(err, e, "block signals");
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "signalfd");
+    *ret_fd = fd;
+    return 0;
+}
+
+int df_signals_take(int fd)
+{
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+void df_signals_release(void)
+{
+    sigset_t set = the_three();
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}

@@ -1,0 +1,242 @@
+/* dayfly state ...: versions, lock and leftovers of an executor's managed state. */
+#include <pwd.h>
+
+#include "common/base/clock.h"
+#include "common/base/parse.h"
+#include "spawner/cli/commands.h"
+#include "spawner/cli/text.h"
+
+/* GET of <executor>/state/<what>. */
+static int get_state(struct df_cli *cli, const char *what, cJSON **ret, struct df_err *err)
+{
+    const char *executor = NULL;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
+        return -1;
+    DF_FREE char *path = df_path("executors", executor, "state", what, NULL);
+    if (!path)
+        return df_fail_oom(err);
+    return df_cli_call(cli, "GET", path, NULL, ret, err);
+}
+
+/* ---- list -------------------------------------------------------------------------------------
+ */
+
+static const char *number_at(const cJSON *item, const char *key, char out[DF_SHORT_TEXT])
+{
+    int64_t n = df_json_int(item, key, -1);
+    (void)snprintf(out, DF_SHORT_TEXT, "%lld", (long long)n);
+    return n < 0 ? NULL : out;
+}
+
+static void add_version(struct df_table *t, const cJSON *v)
+{
+    char number[DF_SHORT_TEXT], age[DF_SHORT_TEXT];
+    int64_t us = df_text_span(v, "createdAt", NULL, df_real_us());
+    df_table_add(t, number_at(v, "version", number));
+    df_table_add(t, number_at(v, "serial", number));
+    df_table_add(t, number_at(v, "size", number));
+    df_table_add(t, us < 0 ? NULL : df_text_age(us, age));
+    df_table_add(t, df_json_str(v, "run"));
+    df_table_add(t, df_json_str(v, "actor"));
+    df_table_add(t, number_at(v, "rollbackOf", number));
+}
+
+static void add_lock(const cJSON *lock, struct df_buf *out)
+{
+    const char *who = df_json_str(lock, "Who"), *what = df_json_str(lock, "Operation");
+    const char *since = df_json_str(lock, "Created"), *info = df_json_str(lock, "Info");
+    if (!lock)
+        return;
+    (void)df_buf_addf(out, "Locked by %s for %s since %s%s%s\n", who ? who : "somebody",
+                      df_str_empty(what) ? "an unnamed operation" : what,
+                      since ? since : "an unknown time", df_str_empty(info) ? "" : ": ",
+                      info ? info : "");
+}
+
+static int print_versions(const cJSON *versions, const cJSON *lock, struct df_err *err)
+{
+    static const char *const titles[] = {"VERSION", "SERIAL", "BYTES",      "AGE",
+                                         "RUN",     "BY",     "ROLLBACK OF"};
+    DF_TABLE struct df_table t = {.columns = DF_ARRAY_SIZE(titles)};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(titles); i++)
+        df_table_add(&t, titles[i]);
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach (v, versions) {
+        add_version(&t, v);
+    }
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    if (!versions->child)
+        df_cli_note("no state yet");
+    else if (df_table_print(&t, 0, &out, err) < 0)
+        return -1;
+    add_lock(lock, &out);
+    return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
+}
+
+int df_cmd_state_list(struct df_cli *cli, struct df_err *err)
+{
+    DF_JSON cJSON *versions = NULL, *lock = NULL;
+    if (get_state(cli, "versions", &versions, err) < 0 || get_state(cli, "lock", &lock, err) < 0)
+        return -1;
+    if (df_cli_output(cli)[0])
+        return df_cli_print_json(cli, versions, err);
+    return print_versions(df_json_at(versions, "items"), lock, err);
+}
+
+/* ---- versions ---------------------------------------------------------------------------------
+ */
+
+static int version_number(const char *text, int64_t *ret, struct df_err *err)
+{
+    if (df_parse_i64(text, 1, INT64_MAX, ret, err) < 0)
+        return df_err_wrap(err, "version \"%s\"", text);
+    return 0;
+}
+
+int df_cmd_state_show(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL, *version = df_arg(&cli->args, "version");
+    int64_t number = 0;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
+        (version && version_number(version, &number, err) < 0) || df_cli_connect(cli, err) < 0)
+        return -1;
+    DF_FREE char *path = version
+                             ? df_path("executors", executor, "state", "versions", version, NULL)
+                             : df_path("executors", executor, "state", NULL);
+    if (!path)
+        return df_fail_oom(err);
+    return df_client_download(cli->client, path, STDOUT_FILENO, err);
+}
+
+int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL;
+    int64_t number = 0;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
+        version_number(df_cli_word(cli, 1), &number, err) < 0)
+        return -1;
+    DF_FREE char *path = df_path("executors", executor, "state", "rollback", NULL);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    if (!path || !body)
+        return df_fail_oom(err);
+    if (df_json_add_num(body, "version", (double)number, err) < 0 ||
+        df_cli_call(cli, "POST", path, body, NULL, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("The state of %s is that of version %lld again, as a new version; "
+                                 "a dry-run shows what it means.\n",
+                                 executor, (long long)number);
+    return line ? df_cli_print(line, err) : df_fail_oom(err);
+}
+
+/* ---- lock -------------------------------------------------------------------------------------
+ */
+
+static int who_am_i(char out[256])
+{
+    char host[128] = "";
+    const struct passwd *user = getpwuid(geteuid());
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        host[0] = '\0';
+    return snprintf(out, 256, "%s@%s", user ? user->pw_name : "unknown", host);
+}
+
+/* The lock info that tofu itself would send. */
+static int lock_info(const struct df_cli *cli, cJSON **ret, struct df_err *err)
+{
+    char id[37], who[256];
+    DF_JSON cJSON *info = cJSON_CreateObject();
+    const char *reason = df_arg(&cli->args, "reason");
+    (void)who_am_i(who);
+    if (df_uuid(id, err) < 0 || df_json_add_str(info, "ID", id, err) < 0 ||
+        df_json_add_str(info, "Operation", "dayfly state lock", err) < 0 ||
+        df_json_add_str(info, "Info", reason ? reason : "", err) < 0 ||
+        df_json_add_str(info, "Who", who, err) < 0 ||
+        df_json_add_str(info, "Version", DF_VERSION, err) < 0 ||
+        df_json_add_time(info, "Created", df_real_us(), err) < 0 ||
+        df_json_add_str(info, "Path", "", err) < 0)
+        return -1;
+    *ret = DF_TAKE(info);
+    return 0;
+}
+
+int df_cmd_state_lock(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
+        return -1;
+    DF_FREE char *path = df_path("executors", executor, "state", NULL);
+    DF_JSON cJSON *info = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (lock_info(cli, &info, err) < 0 || df_cli_call(cli, "LOCK", path, info, NULL, err) < 0)
+        return -1;
+    DF_FREE char *line =
+        df_strf("The state of %s is locked until `dayfly state unlock %s`.\n", executor, executor);
+    return line ? df_cli_print(line, err) : df_fail_oom(err);
+}
+
+int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL;
+    DF_JSON cJSON *lock = NULL;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
+        get_state(cli, "lock", &lock, err) < 0)
+        return -1;
+    DF_FREE char *path = df_path("executors", executor, "state", "lock", NULL);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)
+        return -1;
+    add_lock(lock, &text);
+    (void)df_buf_adds(&text, text.len ? "That lock is released.\n" : "It was not locked.\n");
+    return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
+}
+
+/* ---- errored states ---------------------------------------------------------------------------
+ */
+
+int df_cmd_state_errored(struct df_cli *cli, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    if (get_state(cli, "errored", &list, err) < 0)
+        return -1;
+    return df_cli_print_json(cli, list, err);
+}
+
+/* The only one, when none was named. */
+static int pick_errored(struct df_cli *cli, char **ret, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    if (get_state(cli, "errored", &list, err) < 0)
+        return -1;
+    const cJSON *items = df_json_at(list, "items");
+    if (cJSON_GetArraySize(items) == 0)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no errored state of %s",
+                       df_cli_word(cli, 0));
+    if (cJSON_GetArraySize(items) > 1)
+        return df_fail(err, DF_ERR_USER,
+                       "there is more than one errored state; name the step (`dayfly state errored "
+                       "%s` lists them)",
+                       df_cli_word(cli, 0));
+    const char *step = df_json_str(items->child, "step");
+    *ret = step ? strdup(step) : NULL;
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL, *named = df_cli_word(cli, 1);
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
+        return -1;
+    DF_FREE char *step = named ? strdup(named) : NULL;
+    if (!named && pick_errored(cli, &step, err) < 0)
+        return -1;
+    DF_FREE char *path =
+        step ? df_path("executors", executor, "state", "errored", step, "push", NULL) : NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "POST", path, NULL, NULL, err) < 0)
+        return -1;
+    return df_cli_print("The errored state is the newest version now.\n", err);
+}

@@ -1,0 +1,155 @@
+#include "spawner/cli/summary.h"
+
+#include "common/base/clock.h"
+#include "spawner/cli/follow.h"
+#include "spawner/cli/kinds.h"
+#include "spawner/cli/outputs.h"
+#include "spawner/cli/reasons.h"
+#include "spawner/cli/text.h"
+#include "spawner/model/model.h"
+
+int df_summary_tasks(struct df_cli *cli, const char *run, cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *label = df_strf("dayfly.dev/run=%s", run);
+    DF_FREE char *escaped = label ? df_url_escape(label) : NULL;
+    DF_FREE char *path = escaped ? df_strf("/v1/taskactions?label=%s", escaped) : NULL;
+    DF_JSON cJSON *newest_first = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_list(cli, path, &newest_first, err) < 0)
+        return -1;
+    cJSON *tasks = cJSON_CreateArray();
+    if (!tasks)
+        return df_fail_oom(err);
+    while (newest_first->child)
+        (void)cJSON_InsertItemInArray(
+            tasks, 0, cJSON_DetachItemViaPointer(newest_first, newest_first->child));
+    *ret = tasks;
+    return 0;
+}
+
+/* ---- for programs -----------------------------------------------------------------------------
+ */
+
+static const cJSON *task_named(const cJSON *tasks, const char *name)
+{
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach (task, tasks) {
+        if (df_streq(df_json_str(task, "metadata.name"), name))
+            return task;
+    }
+    return NULL;
+}
+
+static int copy_member(cJSON *to, const char *key, const cJSON *value, struct df_err *err)
+{
+    return value ? df_json_add(to, key, cJSON_Duplicate(value, true), err) : 0;
+}
+
+/* The run's own entry, with what only the TaskAction knows. */
+static int add_step(cJSON *steps, const cJSON *entry, const cJSON *task, struct df_err *err)
+{
+    cJSON *step = cJSON_Duplicate(entry, true);
+    if (df_json_append(steps, step, err) < 0)
+        return -1;
+    static const char *const members[][2] = {{"exitCode", "status.exitCode"},
+                                             {"reason", "status.reason"},
+                                             {"message", "status.message"},
+                                             {"host", "status.claimedBy.host"},
+                                             {"pid", "status.claimedBy.pid"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        if (!cJSON_HasObjectItem(step, members[i][0]) &&
+            copy_member(step, members[i][0], df_json_at(task, members[i][1]), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outputs, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (copy_member(doc, "run", run, err) < 0)
+        return -1;
+    cJSON *steps = df_json_array_at(doc, "steps");
+    if (!steps)
+        return df_fail_oom(err);
+    const cJSON *entry = NULL;
+    cJSON_ArrayForEach (entry, df_json_at(run, "status.steps")) {
+        if (add_step(steps, entry, task_named(tasks, df_json_str(entry, "taskAction")), err) < 0)
+            return -1;
+    }
+    const cJSON *plan = df_json_at(run, "status.planSummary");
+    if (df_json_add(doc, "planSummary", plan ? cJSON_Duplicate(plan, true) : cJSON_CreateNull(),
+                    err) < 0 ||
+        copy_member(doc, "outputs", outputs, err) < 0)
+        return -1;
+    *ret = DF_TAKE(doc);
+    return 0;
+}
+
+/* ---- for people -------------------------------------------------------------------------------
+ */
+
+static void add_how(const cJSON *run, struct df_buf *out)
+{
+    char took[DF_SHORT_TEXT];
+    const char *reason = df_json_str(run, "status.reason");
+    const char *message = df_json_str(run, "status.message");
+    int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
+    (void)df_buf_addf(out, "%s: %s in %s%s%s\n", df_json_str(run, "metadata.name"),
+                      df_run_phase(run), df_text_duration(us, took), reason ? ": " : "",
+                      reason ? reason : "");
+    if (df_streq(df_run_phase(run), "Succeeded"))
+        return;
+    const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
+    if (!df_str_empty(message)) {
+        (void)df_buf_adds(out, "  ");
+        df_text_safe(out, message, strlen(message));
+        (void)df_buf_addc(out, '\n');
+    } else if (known) {
+        (void)df_buf_addf(out, "  %s\n", known->meaning);
+    }
+    if (df_streq(df_run_phase(run), "Failed"))
+        (void)df_buf_addf(out, "  `dayfly why %s` says more.\n", df_json_str(run, "metadata.name"));
+}
+
+/* The tool shows the outputs at the end of an apply; where there was none, we do. */
+static bool shows_outputs(const cJSON *run)
+{
+    return df_streq(df_json_str(run, "status.reason"), "NoChanges") &&
+           df_streq(df_json_str(run, "spec.action"), "provision");
+}
+
+static int print_text(const cJSON *run, const cJSON *outputs, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    add_how(run, &text);
+    if (shows_outputs(run) && cJSON_GetArraySize(outputs) > 0) {
+        (void)df_buf_adds(&text, "\nOutputs:\n\n");
+        if (df_outputs_text(outputs, &text, err) < 0)
+            return -1;
+    }
+    return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
+}
+
+static int print_document(const struct df_cli *cli, const cJSON *run, const cJSON *tasks,
+                          const cJSON *outputs, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    if (df_summary_document(run, tasks, outputs, &doc, err) < 0)
+        return -1;
+    return df_cli_print_json(cli, doc, err);
+}
+
+int df_summary_print(struct df_cli *cli, const cJSON *run, struct df_err *err)
+{
+    DF_JSON cJSON *tasks = NULL, *outputs = NULL;
+    const char *executor = df_json_str(run, "spec.executorRef.name");
+    if (df_summary_tasks(cli, df_json_str(run, "metadata.name"), &tasks, err) < 0 ||
+        df_outputs_fetch(cli, executor, false, &outputs, err) < 0)
+        return -1;
+    int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, err)
+                                        : print_text(run, outputs, err);
+    return printed < 0 ? -1 : (int)df_run_exit(run, tasks);
+}

@@ -1,0 +1,173 @@
+#include "spawner/cli/text.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "spawner/model/model.h"
+
+#define SECOND 1000000LL
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+const char *df_text_duration(int64_t us, char out[DF_SHORT_TEXT])
+{
+    us = us < 0 ? 0 : us;
+    if (us < MINUTE)
+        (void)snprintf(out, DF_SHORT_TEXT, "%.1f s", (double)us / (double)SECOND);
+    else if (us < HOUR)
+        (void)snprintf(out, DF_SHORT_TEXT, "%d min %d s", (int)(us / MINUTE),
+                       (int)(us % MINUTE / SECOND));
+    else
+        (void)snprintf(out, DF_SHORT_TEXT, "%lld h %d min", (long long)(us / HOUR),
+                       (int)(us % HOUR / MINUTE));
+    return out;
+}
+
+const char *df_text_age(int64_t us, char out[DF_SHORT_TEXT])
+{
+    static const struct {
+        int64_t unit;
+        int64_t until; /* use the next unit from here on */
+        char letter;
+    } units[] = {{SECOND, 2 * MINUTE, 's'},
+                 {MINUTE, 2 * HOUR, 'm'},
+                 {HOUR, 2 * DAY, 'h'},
+                 {DAY, INT64_MAX, 'd'}};
+    us = us < 0 ? 0 : us;
+    size_t i = 0;
+    while (us >= units[i].until)
+        i++;
+    (void)snprintf(out, DF_SHORT_TEXT, "%lld%c", (long long)(us / units[i].unit), units[i].letter);
+    return out;
+}
+
+int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64_t now_us)
+{
+    const char *from = df_json_str(doc, start), *to = end ? df_json_str(doc, end) : NULL;
+    int64_t a = 0, b = now_us;
+    if (!from || df_time_parse(from, &a, NULL) < 0 || (to && df_time_parse(to, &b, NULL) < 0))
+        return -1;
+    return b > a ? b - a : 0;
+}
+
+/* The earliest or latest time in the timeline, of this entry or (NULL) of any. */
+static int64_t timeline_time(const cJSON *task, const char *name, bool latest, int64_t fallback)
+{
+    int64_t found = -1, us = 0;
+    const cJSON *entry = NULL;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
+        const char *at = df_json_str(entry, "at");
+        bool wanted = !name || df_streq(df_json_str(entry, "name"), name);
+        if (wanted && at && df_time_parse(at, &us, NULL) == 0 &&
+            (found < 0 || (latest ? us > found : us < found)))
+            found = us;
+    }
+    return found < 0 ? fallback : found;
+}
+
+int64_t df_text_timeline(const cJSON *task, const char *from, const char *to, int64_t now_us)
+{
+    int64_t a = timeline_time(task, from, false, -1);
+    int64_t b = to                       ? timeline_time(task, to, true, -1)
+                : df_task_is_final(task) ? timeline_time(task, NULL, true, now_us)
+                                         : now_us;
+    if (a < 0 || b < 0)
+        return -1;
+    return b > a ? b - a : 0;
+}
+
+void df_text_safe(struct df_buf *out, const char *s, size_t n)
+{
+    size_t plain = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        /* U+0080..U+009F are control characters, too: 0xc2 0x80..0x9f. */
+        bool c1 = c == 0xc2 && i + 1 < n && ((unsigned char)s[i + 1] & 0xe0) == 0x80;
+        if ((c >= 0x20 && c != 0x7f && !c1) || c == '\n' || c == '\t')
+            continue;
+        (void)df_buf_add(out, s + plain, i - plain);
+        (void)df_buf_addf(out, "^%c", c1 ? '?' : c ^ 0x40);
+        i += c1;
+        plain = i + 1;
+    }
+    (void)df_buf_add(out, s + plain, n - plain);
+}
+
+void df_text_write(int fd, const char *s, size_t n)
+{
+    struct df_err ignored;
+    if (df_fs_write_all(fd, s, n, &ignored) < 0)
+        return;
+}
+
+bool df_text_summary(const cJSON *summary, bool done, struct df_buf *out)
+{
+    if (!cJSON_IsObject(summary))
+        return false;
+    int64_t imports = df_json_int(summary, "import", 0);
+    if (imports)
+        (void)df_buf_addf(out, "%lld %s, ", (long long)imports, done ? "imported" : "to import");
+    (void)df_buf_addf(out, "%lld %s, %lld %s, %lld %s", (long long)df_json_int(summary, "add", 0),
+                      done ? "added" : "to add", (long long)df_json_int(summary, "change", 0),
+                      done ? "changed" : "to change", (long long)df_json_int(summary, "destroy", 0),
+                      done ? "destroyed" : "to destroy");
+    return true;
+}
+
+/* ---- tables -----------------------------------------------------------------------------------
+ */
+
+void df_table_free(struct df_table *t)
+{
+    df_strs_free(&t->cells);
+}
+
+void df_table_add(struct df_table *t, const char *cell)
+{
+    DF_BUF struct df_buf safe = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (!cell || !*cell)
+        cell = "-";
+    df_text_safe(&safe, cell, strcspn(cell, "\n"));
+    (void)df_strs_take(&t->cells, df_buf_take(&safe));
+}
+
+/* Columns on the screen, near enough: code points. */
+static size_t width_of(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+static size_t column_width(const struct df_table *t, size_t column)
+{
+    size_t widest = 0;
+    for (size_t i = column; i < t->cells.len; i += t->columns) {
+        size_t w = width_of(t->cells.items[i]);
+        widest = w > widest ? w : widest;
+    }
+    return widest;
+}
+
+int df_table_print(const struct df_table *t, size_t indent, struct df_buf *out, struct df_err *err)
+{
+    if (!t->columns)
+        DF_BUG("a table without columns");
+    if (df_strs_check(&t->cells, err) < 0)
+        return -1;
+    DF_FREE size_t *widths = calloc(t->columns, sizeof(*widths));
+    if (!widths)
+        return df_fail_oom(err);
+    for (size_t c = 0; c < t->columns; c++)
+        widths[c] = column_width(t, c);
+    for (size_t i = 0; i < t->cells.len; i++) {
+        size_t c = i % t->columns;
+        bool last = c + 1 == t->columns;
+        const char *cell = t->cells.items[i];
+        size_t pad = last ? 0 : widths[c] - width_of(cell) + 3;
+        (void)df_buf_addf(out, "%*s%s%*s%s", c ? 0 : (int)indent, "", cell, (int)pad, "",
+                          last ? "\n" : "");
+    }
+    return df_buf_check(out, err);
+}

@@ -1,0 +1,54 @@
+/* dayfly token create: a new bearer token and its line for the token file. Asks no server. */
+#include "common/base/clock.h"
+#include "common/base/parse.h"
+#include "common/crypto/crypto.h"
+#include "spawner/cli/commands.h"
+
+#define TOKEN_BYTES 32
+#define TOKEN_LEN (sizeof("dayfly_") + 2 * TOKEN_BYTES)
+
+static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct df_err *err)
+{
+    char hex[2 * TOKEN_BYTES + 1];
+    if (df_random_hex(hex, TOKEN_BYTES, err) < 0)
+        return -1;
+    (void)snprintf(token, TOKEN_LEN, "dayfly_%s", hex);
+    explicit_bzero(hex, sizeof(hex));
+    return df_sha256_hex(token, strlen(token), sha256, err);
+}
+
+static int print_token(const struct df_cli *cli, const char *token, const char *line,
+                       struct df_err *err)
+{
+    if (df_cli_output(cli)[0]) {
+        DF_JSON cJSON *doc = cJSON_CreateObject();
+        if (df_json_add_str(doc, "token", token, err) < 0 ||
+            df_json_add_str(doc, "line", line, err) < 0)
+            return -1;
+        return df_cli_print_json(cli, doc, err);
+    }
+    DF_FREE char *text = df_strf("Token, shown this once:\n  %s\n"
+                                 "Line for the token file (auth.tokenFile):\n  %s\n",
+                                 token, line);
+    if (!text)
+        return df_fail_oom(err);
+    int result = df_cli_print(text, err);
+    explicit_bzero(text, strlen(text));
+    return result;
+}
+
+int df_cmd_token_create(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = df_arg(&cli->args, "name"), *role = df_arg(&cli->args, "role");
+    if (!name || !role)
+        return df_fail(err, DF_ERR_USER, "--name and --role are needed");
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER, "--name \"%s\": is no name", name);
+    char token[TOKEN_LEN], sha256[DF_SHA256_HEX];
+    if (make_token(token, sha256, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("%s %s %s", name, role, sha256);
+    int result = line ? print_token(cli, token, line, err) : df_fail_oom(err);
+    explicit_bzero(token, sizeof(token));
+    return result;
+}

@@ -1,0 +1,181 @@
+/* dayfly why: how a run came to its end, in words: cause, stages, the end of the log, what to do.
+ */
+#include "common/base/clock.h"
+#include "spawner/cli/commands.h"
+#include "spawner/cli/reasons.h"
+#include "spawner/cli/summary.h"
+#include "spawner/cli/text.h"
+#include "spawner/cli/timeline.h"
+#include "spawner/model/model.h"
+
+#define TAIL_BYTES (16 * DF_KIB)
+#define TAIL_LINES 20
+
+/* ---- the end of the log -----------------------------------------------------------------------
+ */
+
+static int keep_tail(void *arg, const char *bytes, size_t n)
+{
+    struct df_buf *tail = arg;
+    if (n > TAIL_BYTES) {
+        bytes += n - TAIL_BYTES;
+        n = TAIL_BYTES;
+    }
+    if (tail->len + n > TAIL_BYTES)
+        df_buf_consume(tail, tail->len + n - TAIL_BYTES);
+    return df_buf_add(tail, bytes, n);
+}
+
+/* Where the last lines begin. */
+static const char *last_lines(const struct df_buf *tail, size_t lines)
+{
+    const char *text = df_buf_str(tail), *p = text + tail->len;
+    for (size_t seen = 0; p > text; p--)
+        if (p[-1] == '\n' && p != text + tail->len && ++seen == lines)
+            break;
+    return p;
+}
+
+static int add_log(struct df_cli *cli, const char *run, const char *step, struct df_buf *out,
+                   struct df_err *err)
+{
+    DF_FREE char *path = df_path("runs", run, "log", NULL);
+    DF_FREE char *full = path ? df_strf("%s?step=%s", path, step) : NULL;
+    DF_BUF struct df_buf tail = DF_BUF_INIT(TAIL_BYTES);
+    if (!full)
+        return df_fail_oom(err);
+    if (df_client_fetch(cli->client, full, keep_tail, &tail, err) < 0)
+        return -1;
+    if (!tail.len)
+        return 0;
+    const char *from = last_lines(&tail, TAIL_LINES);
+    size_t n = tail.len - (size_t)(from - df_buf_str(&tail));
+    (void)df_buf_adds(out, "The log ends with:\n");
+    for (const char *line = from, *end = from + n; line < end;) {
+        const char *eol = memchr(line, '\n', (size_t)(end - line));
+        size_t len = (size_t)((eol ? eol : end) - line);
+        (void)df_buf_adds(out, "  | ");
+        df_text_safe(out, line, len);
+        (void)df_buf_addc(out, '\n');
+        line += len + 1;
+    }
+    (void)df_buf_addc(out, '\n');
+    return 0;
+}
+
+/* ---- the cause --------------------------------------------------------------------------------
+ */
+
+static void add_waiting(const cJSON *run, struct df_buf *out)
+{
+    const char *name = df_json_str(run, "metadata.name");
+    if (df_streq(df_run_phase(run), "WaitingApproval"))
+        (void)df_buf_addf(out,
+                          "The plan is made and waits for a decision: `dayfly approve %s` or "
+                          "`dayfly discard %s`.\n",
+                          name, name);
+    else if (df_streq(df_run_phase(run), "Pending"))
+        (void)df_buf_addf(out,
+                          "It waits for its turn: runs of an executor go one at a time, "
+                          "`dayfly get runs --executor %s` lists them.\n",
+                          df_json_str(run, "spec.executorRef.name"));
+    else
+        (void)df_buf_addf(out, "It is under way: `dayfly logs -f %s` follows it.\n", name);
+}
+
+static void add_cause(const cJSON *run, struct df_buf *out)
+{
+    const char *reason = df_json_str(run, "status.reason");
+    const char *message = df_json_str(run, "status.message");
+    const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
+    if (known)
+        (void)df_buf_addf(out, "%s: %s\n", reason, known->meaning);
+    if (!df_str_empty(message)) {
+        df_text_safe(out, message, strlen(message));
+        (void)df_buf_addc(out, '\n');
+    }
+    if (df_streq(df_run_phase(run), "Canceled") || df_streq(df_run_phase(run), "Discarded")) {
+        bool canceled = df_json_at(run, "spec.cancel");
+        const char *by = df_json_str(run, canceled ? "spec.cancel.by" : "spec.decision.by");
+        const char *why =
+            df_json_str(run, canceled ? "spec.cancel.reason" : "spec.decision.reason");
+        (void)df_buf_addf(out, "Decided by %s%s%s\n", by ? by : "nobody known", why ? ": " : "",
+                          why ? why : "");
+    }
+}
+
+static void add_next(const cJSON *run, struct df_buf *out)
+{
+    const char *reason = df_json_str(run, "status.reason");
+    const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
+    if (known && known->next)
+        (void)df_buf_addf(out, "What to do: %s\n", known->next);
+}
+
+static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
+{
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach (task, tasks) {
+        int64_t code = df_json_int(task, "status.exitCode", -1);
+        int64_t pid = df_json_int(task, "status.claimedBy.pid", 0);
+        (void)df_buf_addf(out, "\n%s: %s", df_json_str(task, "metadata.name"),
+                          df_task_reason(task));
+        if (code >= 0)
+            (void)df_buf_addf(out, ", exit code %lld", (long long)code);
+        if (pid)
+            (void)df_buf_addf(out, ", process %lld on %s", (long long)pid,
+                              df_json_str(task, "status.claimedBy.host"));
+        (void)df_buf_addc(out, '\n');
+        if (df_timeline_add(task, out, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The log that tells most: of the last step there was. */
+static const char *last_step(const cJSON *run)
+{
+    const cJSON *steps = df_json_at(run, "status.steps");
+    int n = cJSON_GetArraySize(steps);
+    return n ? df_json_str(cJSON_GetArrayItem(steps, n - 1), "name") : NULL;
+}
+
+static int tell(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct df_buf *out,
+                struct df_err *err)
+{
+    char took[DF_SHORT_TEXT];
+    int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
+    const char *name = df_json_str(run, "metadata.name"), *step = last_step(run);
+    (void)df_buf_addf(out, "%s, %s of %s: %s after %s\n", name, df_json_str(run, "spec.action"),
+                      df_json_str(run, "spec.executorRef.name"), df_run_phase(run),
+                      df_text_duration(us, took));
+    if (df_run_is_final(run))
+        add_cause(run, out);
+    else
+        add_waiting(run, out);
+    if (add_tasks(tasks, out, err) < 0)
+        return -1;
+    (void)df_buf_addc(out, '\n');
+    if (df_streq(df_run_phase(run), "Failed") && step && add_log(cli, name, step, out, err) < 0)
+        return -1;
+    add_next(run, out);
+    return df_buf_check(out, err);
+}
+
+int df_cmd_why(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = NULL;
+    if (df_cli_name(cli, 0, "run", &name, err) < 0)
+        return -1;
+    DF_FREE char *path = df_path("runs", name, NULL);
+    DF_JSON cJSON *run = NULL, *tasks = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
+        df_summary_tasks(cli, name, &tasks, err) < 0)
+        return -1;
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    if (tell(cli, run, tasks, &out, err) < 0)
+        return -1;
+    return df_cli_print(df_buf_str(&out), err);
+}

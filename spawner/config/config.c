@@ -1,0 +1,222 @@
+#include "spawner/config/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+#include "common/base/fs.h"
+#include "common/base/parse.h"
+#include "spawner/config/keys.h"
+
+bool df_config_key(size_t i, const char **ret_name, const char **ret_default)
+{
+    if (i >= df_key_count)
+        return false;
+    *ret_name = df_keys[i].name;
+    *ret_default = df_keys[i].fallback;
+    return true;
+}
+
+/* ---- environment and flags --------------------------------------------------------------------
+ */
+
+/* tools.cacheDirectory -> DAYFLY_TOOLS_CACHE_DIRECTORY; false when out is too small. */
+static bool env_name(const char *key, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "DAYFLY_");
+    for (; *key; key++) {
+        if (n + 3 > size)
+            return false;
+        if (isupper((unsigned char)*key))
+            out[n++] = '_';
+        out[n++] = *key == '.' ? '_' : (char)toupper((unsigned char)*key);
+    }
+    out[n] = '\0';
+    return true;
+}
+
+static const char *get_env(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+/* Is it a variable of one of our sections that no key has? Others of our prefix may be meant for
+ * clients, or be put there by Kubernetes for a Service named dayfly. */
+static bool is_misspelt(const char *entry)
+{
+    char name[128];
+    bool ours = false;
+    for (size_t i = 0; i < df_key_count; i++) {
+        if (!env_name(df_keys[i].name, name, sizeof(name)))
+            DF_BUG("the key %s is too long", df_keys[i].name);
+        size_t n = strlen(name);
+        if (strncmp(entry, name, n) == 0 && entry[n] == '=')
+            return false;
+        char *section_end = strchr(name + strlen("DAYFLY_"), '_');
+        bool has_section = strchr(df_keys[i].name, '.') != NULL;
+        if (has_section && section_end)
+            ours |= strncmp(entry, name, (size_t)(section_end - name) + 1) == 0;
+    }
+    return ours;
+}
+
+static int read_environment(struct df_config *c, char *const *env, const char *base,
+                            struct df_err *err)
+{
+    char name[128];
+    for (char *const *entry = env; *entry; entry++)
+        if (is_misspelt(*entry))
+            return df_fail(err, DF_ERR_USER,
+                           "%.*s: there is no such key (see "
+                           "docs/configuration.md)",
+                           (int)strcspn(*entry, "="), *entry);
+    for (size_t i = 0; i < df_key_count; i++) {
+        (void)env_name(df_keys[i].name, name, sizeof(name));
+        const char *value = get_env(env, name);
+        if (!df_str_empty(value) && df_key_set(c, &df_keys[i], value, base, err) < 0)
+            return df_err_wrap(err, "%s", name);
+    }
+    return 0;
+}
+
+static int read_overrides(struct df_config *c, const struct df_strs *overrides, const char *base,
+                          struct df_err *err)
+{
+    for (size_t i = 0; overrides && i < overrides->len; i++) {
+        const char *text = overrides->items[i];
+        size_t n = strcspn(text, "=");
+        DF_FREE char *name = strndup(text, n);
+        if (!name)
+            return df_fail_oom(err);
+        const struct df_key *k = df_key_find(name);
+        if (!k || text[n] != '=')
+            return df_fail(err, DF_ERR_USER,
+                           "%.64s: there is no such key (key=value; see "
+                           "docs/configuration.md)",
+                           text);
+        if (df_key_set(c, k, text + n + 1, base, err) < 0)
+            return df_err_wrap(err, "%s", name);
+    }
+    return 0;
+}
+
+/* ---- defaults and what must fit together ------------------------------------------------------
+ */
+
+static int set_defaults(struct df_config *c, struct df_err *err)
+{
+    c->log_json = !isatty(STDERR_FILENO);
+    for (size_t i = 0; i < df_key_count; i++)
+        if (df_keys[i].fallback && df_key_set(c, &df_keys[i], df_keys[i].fallback, "/", err) < 0)
+            return df_err_wrap(err, "default of %s", df_keys[i].name);
+    return 0;
+}
+
+/* <variable>/<name>, or <HOME>/<below_home>/<name>; NULL with success when neither is set. */
+static int home_path(char *const *env, const char *variable, const char *below_home,
+                     const char *name, char **ret, struct df_err *err)
+{
+    const char *base = get_env(env, variable), *home = get_env(env, "HOME");
+    /* The XDG specification wants relative paths ignored. */
+    if (!df_str_empty(base) && *base == '/')
+        *ret = df_strf("%s/%s", base, name);
+    else if (!df_str_empty(home))
+        *ret = df_strf("%s/%s/%s", home, below_home, name);
+    else
+        return 0;
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int fill_directories(struct df_config *c, char *const *env, struct df_err *err)
+{
+    if (!c->data_directory &&
+        home_path(env, "XDG_STATE_HOME", ".local/state", "dayfly", &c->data_directory, err) < 0)
+        return -1;
+    if (!c->data_directory)
+        return df_fail(err, DF_ERR_USER,
+                       "dataDirectory: is required when neither XDG_STATE_HOME nor HOME is set");
+    if (!c->tool_cache_directory && home_path(env, "XDG_CACHE_HOME", ".cache", "dayfly/tools",
+                                              &c->tool_cache_directory, err) < 0)
+        return -1;
+    if (!c->tool_cache_directory)
+        c->tool_cache_directory = df_fs_join(c->data_directory, "tools");
+    return c->tool_cache_directory ? 0 : df_fail_oom(err);
+}
+
+static int check_url(const char *name, const char *url, struct df_err *err)
+{
+    if (!url || df_starts_with(url, "https://") || df_starts_with(url, "http://127.0.0.1") ||
+        df_starts_with(url, "http://localhost") || df_starts_with(url, "file:///"))
+        return 0;
+    return df_fail(err, DF_ERR_USER, "%s: \"%.100s\" must be an https:// or file:/// URL", name,
+                   url);
+}
+
+/* host:port or [v6]:port; *ret_loopback: nobody else can reach it. */
+static int check_listen(const char *listen, bool *ret_loopback, struct df_err *err)
+{
+    const char *colon = listen ? strrchr(listen, ':') : NULL;
+    int64_t port;
+    if (!colon || df_parse_i64(colon + 1, 0, 65535, &port, NULL) < 0)
+        return df_fail(err, DF_ERR_USER, "listen: \"%.64s\" must be address:port", listen);
+    size_t n = (size_t)(colon - listen);
+    *ret_loopback = (n == 9 && strncmp(listen, "localhost", n) == 0) ||
+                    (n > 4 && strncmp(listen, "127.", 4) == 0) ||
+                    (n == 5 && strncmp(listen, "[::1]", n) == 0);
+    return 0;
+}
+
+static int check_whole(const struct df_config *c, struct df_err *err)
+{
+    bool loopback = false;
+    if (check_listen(c->listen, &loopback, err) < 0 ||
+        check_url("tools.index.opentofu", c->tool_index_opentofu, err) < 0 ||
+        check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
+        check_url("providers.networkMirror", c->network_mirror, err) < 0)
+        return -1;
+    if (!loopback && !c->token_file)
+        return df_fail(err, DF_ERR_USER,
+                       "auth.tokenFile: is required, because listen (%s) is not a loopback "
+                       "address",
+                       c->listen);
+    return 0;
+}
+
+static int fill(struct df_config *c, const char *file, char *const *env,
+                const struct df_strs *overrides, struct df_err *err)
+{
+    DF_FREE char *here = getcwd(NULL, 0);
+    if (!here)
+        return df_fail_errno(err, errno, "working directory");
+    if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
+        read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
+        fill_directories(c, env, err) < 0)
+        return -1;
+    return check_whole(c, err);
+}
+
+int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
+                   struct df_config *ret, struct df_err *err)
+{
+    struct df_config c = {0};
+    if (fill(&c, file, env, overrides, err) < 0) {
+        df_config_free(&c);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+void df_config_free(struct df_config *c)
+{
+    for (size_t i = 0; i < df_key_count; i++) {
+        if (df_keys[i].type == DF_KEY_STRING || df_keys[i].type == DF_KEY_PATH)
+            free(*(char **)df_key_member(c, &df_keys[i]));
+        else if (df_keys[i].type == DF_KEY_PATHS)
+            df_strs_free(df_key_member(c, &df_keys[i]));
+    }
+    *c = (struct df_config){0};
+}

@@ -1,0 +1,67 @@
+/*
+ * config.h - the service's configuration: defaults, then a YAML file, then DAYFLY_* environment,
+ * then flags.
+ *
+ * Unknown keys are errors that name the key and its line. Every string is owned by the struct.
+ * The keys are listed in docs/configuration.md, which is tested against the table in config.c; the
+ * environment name of `tools.cacheDirectory` is DAYFLY_TOOLS_CACHE_DIRECTORY. Relative paths are
+ * taken from the file's directory, those of the environment and of flags from the working one.
+ */
+#ifndef DF_CONFIG_H
+#define DF_CONFIG_H
+
+#include "common/base/log.h"
+#include "common/base/strs.h"
+#include "common/json/json.h"
+
+struct df_config {
+    char *data_directory; /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
+                             ~/.local/state/dayfly) */
+    char *listen;         /* listen; "127.0.0.1:8030" for serve; "127.0.0.1:0" embedded */
+    char *advertise_url;  /* advertiseUrl: what runners are told; default http://<listen> */
+    char *token_file;     /* auth.tokenFile; required when listen is not loopback */
+    char *runner_path;    /* runner.path; default: beside this program, then PATH */
+    char *engine;         /* engine; "local" */
+    int64_t workers;      /* control.workers; 4 */
+    int64_t max_steps;    /* control.maxSteps: steps at once; 8 */
+
+    struct df_strs tool_directories; /* tools.directories */
+    bool tool_search_path;           /* tools.searchPath; true */
+    char *tool_cache_directory;      /* tools.cacheDirectory; default <cache home>/dayfly/tools */
+    char *tool_index_opentofu;       /* tools.index.opentofu: URL (https or file) */
+    char *tool_index_terraform;      /* tools.index.terraform */
+    char *tool_ca_file;              /* tools.caFile */
+
+    char *plugin_cache_directory;    /* providers.pluginCacheDirectory */
+    char *filesystem_mirror;         /* providers.filesystemMirror */
+    char *network_mirror;            /* providers.networkMirror */
+    char *registry_credentials_file; /* providers.credentialsFile: YAML host: token, mode 0600 */
+
+    int64_t timeout_plan_s;    /* timeouts.plan; 1h */
+    int64_t timeout_apply_s;   /* timeouts.apply; 1h */
+    int64_t timeout_grace_s;   /* timeouts.grace; 15m */
+    int64_t timeout_pending_s; /* timeouts.pending; 2m */
+    int64_t plan_life_s;       /* timeouts.planLife; 168h */
+
+    enum df_log_level log_level; /* log.level; info */
+    bool log_json;               /* log.format: json|text; json when stderr is no terminal */
+    bool keep_failed;            /* runner.keepFailed */
+    bool embedded;               /* not a key: set by `dayfly run` without a server */
+};
+
+/* file may be NULL. env: a NULL-terminated environment. overrides: "key=value" from flags, or NULL.
+ * Lists in text are separated by colons. Class USER names where the fault is: file and line, the
+ * variable, or the flag. */
+int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
+                   struct df_config *ret, struct df_err *err) DF_MUST_CHECK;
+void df_config_free(struct df_config *c);
+
+/* The keys one by one: name, default as text (NULL: none, or it depends on the machine). False when
+ * there are no more. */
+bool df_config_key(size_t i, const char **ret_name, const char **ret_default);
+
+/* Reads providers.credentialsFile into {"host": "token", ...}: {} when none is configured. A file
+ * that others may read is refused. Holds secrets: delete with df_json_wipe(). */
+int df_config_credentials(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,142 @@
+#include "spawner/config/keys.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/parse.h"
+
+#define WEEK (7 * 24 * 3600)
+#define KEY(key, kind, field, text)                                                                \
+    {                                                                                              \
+        .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
+        .fallback = (text)                                                                         \
+    }
+#define RANGE(key, kind, field, text, low, high)                                                   \
+    {                                                                                              \
+        .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
+        .fallback = (text), .min = (low), .max = (high)                                            \
+    }
+
+const struct df_key df_keys[] = {
+    KEY("dataDirectory", DF_KEY_PATH, data_directory, NULL),
+    KEY("listen", DF_KEY_STRING, listen, "127.0.0.1:8030"),
+    KEY("advertiseUrl", DF_KEY_STRING, advertise_url, NULL),
+    KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
+    KEY("engine", DF_KEY_STRING, engine, "local"),
+    KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
+    KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),
+    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, 256),
+    RANGE("control.maxSteps", DF_KEY_WHOLE, max_steps, "8", 1, 10000),
+    KEY("tools.directories", DF_KEY_PATHS, tool_directories, NULL),
+    KEY("tools.searchPath", DF_KEY_BOOL, tool_search_path, "true"),
+    KEY("tools.cacheDirectory", DF_KEY_PATH, tool_cache_directory, NULL),
+    KEY("tools.index.opentofu", DF_KEY_STRING, tool_index_opentofu, NULL),
+    KEY("tools.index.terraform", DF_KEY_STRING, tool_index_terraform, NULL),
+    KEY("tools.caFile", DF_KEY_PATH, tool_ca_file, NULL),
+    KEY("providers.pluginCacheDirectory", DF_KEY_PATH, plugin_cache_directory, NULL),
+    KEY("providers.filesystemMirror", DF_KEY_PATH, filesystem_mirror, NULL),
+    KEY("providers.networkMirror", DF_KEY_STRING, network_mirror, NULL),
+    KEY("providers.credentialsFile", DF_KEY_PATH, registry_credentials_file, NULL),
+    RANGE("timeouts.plan", DF_KEY_SECONDS, timeout_plan_s, "1h", 1, WEEK),
+    RANGE("timeouts.apply", DF_KEY_SECONDS, timeout_apply_s, "1h", 1, WEEK),
+    RANGE("timeouts.grace", DF_KEY_SECONDS, timeout_grace_s, "15m", 1, WEEK),
+    RANGE("timeouts.pending", DF_KEY_SECONDS, timeout_pending_s, "2m", 1, WEEK),
+    RANGE("timeouts.planLife", DF_KEY_SECONDS, plan_life_s, "168h", 60, 13 * WEEK),
+    KEY("log.level", DF_KEY_LEVEL, log_level, "info"),
+    KEY("log.format", DF_KEY_FORMAT, log_json, NULL),
+};
+
+const size_t df_key_count = DF_ARRAY_SIZE(df_keys);
+
+const struct df_key *df_key_find(const char *name)
+{
+    for (size_t i = 0; i < df_key_count; i++)
+        if (strcmp(df_keys[i].name, name) == 0)
+            return &df_keys[i];
+    return NULL;
+}
+
+void *df_key_member(struct df_config *c, const struct df_key *k)
+{
+    return (char *)c + k->offset;
+}
+
+static int replace_string(char **s, char *value, struct df_err *err)
+{
+    if (!value)
+        return df_fail_oom(err);
+    free(*s);
+    *s = value;
+    return 0;
+}
+
+static char *absolute(const char *path, const char *base)
+{
+    return *path == '/' ? strdup(path) : df_fs_join(base, path);
+}
+
+int df_key_add_path(struct df_strs *v, const char *path, const char *base, struct df_err *err)
+{
+    return df_strs_take(v, absolute(path, base)) < 0 ? df_fail_oom(err) : 0;
+}
+
+static int set_paths(struct df_strs *v, const char *text, const char *base, struct df_err *err)
+{
+    df_strs_free(v);
+    while (*text) {
+        size_t n = strcspn(text, ":");
+        DF_FREE char *one = strndup(text, n);
+        if (!one)
+            return df_fail_oom(err);
+        if (n && df_key_add_path(v, one, base, err) < 0)
+            return -1;
+        text += n + (text[n] == ':');
+    }
+    return 0;
+}
+
+static int set_bool(bool *b, const char *text, const char *yes, const char *no, struct df_err *err)
+{
+    if (!df_streq(text, yes) && !df_streq(text, no))
+        return df_fail(err, DF_ERR_USER, "\"%.64s\" is neither %s nor %s", text, yes, no);
+    *b = df_streq(text, yes);
+    return 0;
+}
+
+static int set_seconds(int64_t *seconds, const char *text, const struct df_key *k,
+                       struct df_err *err)
+{
+    int64_t us = 0;
+    if (df_duration_parse(text, &us, err) < 0)
+        return -1;
+    if (us < k->min * 1000000 || us > k->max * 1000000)
+        return df_fail(err, DF_ERR_USER, "\"%.64s\" is not from %llds to %lldh", text,
+                       (long long)k->min, (long long)k->max / 3600);
+    *seconds = us / 1000000;
+    return 0;
+}
+
+int df_key_set(struct df_config *c, const struct df_key *k, const char *text, const char *base,
+               struct df_err *err)
+{
+    switch (k->type) {
+    case DF_KEY_STRING:
+    case DF_KEY_PATH:
+        if (!*text)
+            return df_fail(err, DF_ERR_USER, "is empty; leave it out");
+        return replace_string(df_key_member(c, k),
+                              k->type == DF_KEY_PATH ? absolute(text, base) : strdup(text), err);
+    case DF_KEY_PATHS:
+        return set_paths(df_key_member(c, k), text, base, err);
+    case DF_KEY_BOOL:
+        return set_bool(df_key_member(c, k), text, "true", "false", err);
+    case DF_KEY_FORMAT:
+        return set_bool(df_key_member(c, k), text, "json", "text", err);
+    case DF_KEY_WHOLE:
+        return df_parse_i64(text, k->min, k->max, df_key_member(c, k), err);
+    case DF_KEY_SECONDS:
+        return set_seconds(df_key_member(c, k), text, k, err);
+    case DF_KEY_LEVEL:
+        return df_log_level_parse(text, df_key_member(c, k), err);
+    }
+    DF_BUG("type of %s", k->name);
+}

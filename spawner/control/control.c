@@ -1,0 +1,244 @@
+#include "spawner/control/loop.h"
+
+#include <errno.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+
+/* ---- labels ---- */
+
+int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(doc, "metadata");
+    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
+    if (!labels)
+        return df_fail_oom(err);
+    if (value)
+        return df_json_set_str(labels, label, value, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(labels, label);
+    return 0;
+}
+
+bool df_label_has(const cJSON *doc, const char *label)
+{
+    return cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "metadata.labels"), label) != NULL;
+}
+
+/* ---- waking ---- */
+
+void df_control_wake(struct df_control *c, enum df_kind kind, const char *name)
+{
+    if (df_queue_add(c->queue, kind, name, 0, NULL) < 0)
+        atomic_store(&c->missed, true);
+}
+
+/* Executors are looked at on demand alone: nothing follows from a change of one. */
+static void on_change(void *arg, const struct df_store_event *event)
+{
+    struct df_control *c = arg;
+    if (event->kind != DF_KIND_EXECUTOR)
+        df_control_wake(c, event->kind, event->name);
+    df_followers_wake_all(&c->followers);
+}
+
+static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, struct df_err *err)
+{
+    const struct df_store_list_options o = {.label = DF_LABEL_UNFINISHED "=true",
+                                            .cursor = *cursor};
+    DF_JSON cJSON *list = NULL;
+    char *next = NULL;
+    if (df_store_list(c->s->store, kind, &o, &list, &next, err) < 0)
+        return -1;
+    const cJSON *doc;
+    cJSON_ArrayForEach (doc, list)
+        df_control_wake(c, kind, df_json_str(doc, "metadata.name"));
+    free(*cursor);
+    *cursor = next;
+    return 0;
+}
+
+/* Puts every unfinished document into the queue. */
+static int wake_unfinished(struct df_control *c, struct df_err *err)
+{
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
+        DF_FREE char *cursor = NULL;
+        do {
+            if (wake_page(c, (enum df_kind)kind, &cursor, err) < 0)
+                return df_err_wrap(err, "look for what is unfinished");
+        } while (cursor);
+    }
+    return 0;
+}
+
+/* ---- the workers ---- */
+
+static int reconcile(struct df_control *c, const struct df_queue_key *key, int64_t *ret_wake_us,
+                     struct df_err *err)
+{
+    switch (key->kind) {
+    case DF_KIND_RUN:
+        df_log_context(key->name, NULL);
+        return df_reconcile_run(c, key->name, ret_wake_us, err);
+    case DF_KIND_TASK_ACTION:
+        df_log_context(NULL, key->name);
+        return df_reconcile_task(c, key->name, ret_wake_us, err);
+    case DF_KIND_EXECUTOR:
+    default:
+        return df_reconcile_executor(c, key->name, err);
+    }
+}
+
+static int look_again_at(struct df_control *c, const struct df_queue_key *key, int64_t wake_us,
+                         struct df_err *err)
+{
+    int64_t delay_us = wake_us - df_real_us();
+    return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
+}
+
+static void work_on(struct df_control *c, const struct df_queue_key *key)
+{
+    struct df_err err = {0};
+    int64_t wake_us = 0;
+    int result = reconcile(c, key, &wake_us, &err);
+    if (result == 0 && wake_us)
+        result = look_again_at(c, key, wake_us, &err);
+    /* Somebody was faster: what he wrote is looked at in the next pass. */
+    bool raced = result < 0 && df_streq(err.reason, "Conflict");
+    if (result < 0 && !raced)
+        df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
+    df_queue_done(c->queue, key, result < 0);
+    df_log_context(NULL, NULL);
+}
+
+static void *worker_thread(void *arg)
+{
+    struct df_control *c = arg;
+    struct df_queue_key key;
+    while (df_queue_get(c->queue, &key)) {
+        work_on(c, &key);
+        if (atomic_exchange(&c->missed, false) && wake_unfinished(c, NULL) < 0)
+            atomic_store(&c->missed, true);
+    }
+    return NULL;
+}
+
+static void join_workers(struct df_control *c)
+{
+    df_queue_close(c->queue);
+    while (c->worker_count)
+        (void)pthread_join(c->workers[--c->worker_count], NULL);
+}
+
+/* ---- start ---- */
+
+int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err *err)
+{
+    struct df_control *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    c->s = s;
+    df_followers_init(&c->followers);
+    (void)pthread_mutex_init(&c->places, NULL);
+    if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {
+        df_control_free(c);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+void df_control_free(struct df_control *c)
+{
+    if (!c)
+        return;
+    df_store_unwatch(c->s->store, on_change, c);
+    df_queue_free(c->queue);
+    df_followers_free(&c->followers);
+    df_strs_free(&c->waiting);
+    (void)pthread_mutex_destroy(&c->places);
+    free(c->workers);
+    free(c);
+}
+
+int df_control_start(struct df_control *c, struct df_err *err)
+{
+    size_t n = (size_t)c->s->config->workers;
+    c->workers = calloc(n, sizeof(*c->workers));
+    if (!c->workers)
+        return df_fail_oom(err);
+    if (wake_unfinished(c, err) < 0)
+        return -1;
+    for (; c->worker_count < n; c->worker_count++) {
+        int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
+        if (failed) {
+            join_workers(c);
+            return df_fail_errno(err, failed, "start a worker");
+        }
+    }
+    return 0;
+}
+
+/* ---- stop ---- */
+
+#define STOP_BY "dayfly"
+#define STOP_WHY "the spawner was stopped"
+
+static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
+{
+    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
+    return df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, ret, NULL, err);
+}
+
+/* How long the slowest of these steps may take to end. */
+static int64_t longest_grace_s(const cJSON *steps)
+{
+    int64_t longest = 0;
+    const cJSON *step;
+    cJSON_ArrayForEach (step, steps) {
+        int64_t grace = df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
+        longest = grace > longest ? grace : longest;
+    }
+    return longest;
+}
+
+static void cancel_runs_of(struct df_control *c, const cJSON *steps)
+{
+    const cJSON *step;
+    cJSON_ArrayForEach (step, steps) {
+        struct df_err err = {0};
+        const char *run = df_json_str(step, "spec.runRef.name");
+        if (!df_task_is_final(step) &&
+            df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
+            df_warn("run %s is not cancelled: %s", run, err.message);
+    }
+}
+
+/* Cancels what runs and waits until nothing does, or the grace period is over. */
+static void cancel_live(struct df_control *c)
+{
+    DF_JSON cJSON *live = NULL;
+    struct df_err err = {0};
+    if (list_live(c, &live, &err) < 0) {
+        df_error("cannot cancel what runs: %s", err.message);
+        return;
+    }
+    cancel_runs_of(c, live);
+    int64_t end_ms = df_mono_ms() + (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
+    struct df_follower_place *any = df_followers_place(&c->followers, "");
+    while (cJSON_GetArraySize(live) > 0 && df_mono_ms() < end_ms) {
+        uint64_t mark = df_followers_mark(any);
+        cJSON_Delete(live);
+        live = NULL;
+        if (list_live(c, &live, NULL) < 0 || cJSON_GetArraySize(live) > 0)
+            df_followers_wait(any, mark, 1000);
+    }
+}
+
+void df_control_stop(struct df_control *c, bool cancel_steps)
+{
+    atomic_store(&c->draining, true);
+    if (cancel_steps)
+        cancel_live(c);
+    join_workers(c);
+}

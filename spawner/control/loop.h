@@ -1,0 +1,48 @@
+/*
+ * loop.h - what the files of control/ share: the loop itself, and the labels by which it finds what
+ * is unfinished without reading what is not.
+ *
+ * A reconciler is one pass over one document: observe, ask the pure decision (model.h), act once,
+ * write. It returns 0, with *ret_wake_us the real time at which it wants to look again (0: only on
+ * a change), or -1: it is called again after the back-off. The queue never runs two passes over one
+ * document at once.
+ */
+#ifndef DF_CONTROL_LOOP_H
+#define DF_CONTROL_LOOP_H
+
+#include <stdatomic.h>
+
+#include "spawner/control/control.h"
+#include "spawner/control/followers.h"
+#include "spawner/control/queue.h"
+
+#define DF_LABEL_EXECUTOR "dayfly.dev/executor"
+#define DF_LABEL_RUN "dayfly.dev/run"
+#define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
+#define DF_LABEL_QUEUE "dayfly.dev/queue"           /* of an unfinished run: its executor */
+#define DF_LABEL_LIVE "dayfly.dev/live"             /* "true": its engine holds something */
+
+struct df_control {
+    struct df_spawner *s;
+    struct df_queue *queue;
+    struct df_followers followers;
+    pthread_t *workers;
+    size_t worker_count;
+    atomic_bool draining; /* no new step is started */
+    atomic_bool missed;   /* a wake was lost for want of memory: look at everything */
+
+    pthread_mutex_t places; /* guards waiting, and the step from counting to taking a place */
+    struct df_strs waiting; /* steps that found no place among control.maxSteps */
+};
+
+int df_reconcile_executor(struct df_control *c, const char *name, struct df_err *err) DF_MUST_CHECK;
+int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                     struct df_err *err) DF_MUST_CHECK;
+int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                      struct df_err *err) DF_MUST_CHECK;
+
+/* Labels of a document, changed in memory. value == NULL takes the label away. */
+int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
+bool df_label_has(const cJSON *doc, const char *label);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * outcome.h - what a runner says about its step, taken over into the TaskAction, and how a step
+ * ends. Changes documents in memory only. Thread rule: pure functions.
+ *
+ * What a runner says is checked like any input: a module runs code of its own beside it.
+ */
+#ifndef DF_CONTROL_OUTCOME_H
+#define DF_CONTROL_OUTCOME_H
+
+#include "spawner/model/model.h"
+
+/* Merges the members that a progress report and a result share: timeline, source, tool,
+ * lockFileSha256, hasChanges, planSummary. Unknown members are ignored; class USER for known ones
+ * that are not what they should be. */
+int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us,
+                     struct df_err *err) DF_MUST_CHECK;
+
+/* The end that a runner reports. Class USER for a malformed result. */
+int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us,
+                      struct df_err *err) DF_MUST_CHECK;
+
+/* An end in failure that nobody reports. exit_code -1: unknown. */
+int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,
+                    int64_t now_us, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,283 @@
+#include "spawner/control/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "common/base/clock.h"
+
+#define NEVER INT64_MAX
+#define BUCKETS                                                                                    \
+    1024 /* keys in the queue are unfinished documents: tens, at the worst thousands               \
+          */
+
+struct entry {
+    struct df_queue_key key;
+    struct entry *next; /* in its bucket */
+    size_t heap_index;  /* valid while not working */
+    int64_t due_us;     /* monotonic */
+    uint64_t order;     /* of the adding: ties go first come, first served */
+    int64_t again_us;   /* while working: due once more; or NEVER */
+    int failures;       /* in a row */
+    bool working;
+};
+
+struct df_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct entry *buckets[BUCKETS];
+    struct entry **heap; /* of the entries that no worker has; the earliest due on top */
+    size_t heap_len;
+    size_t heap_cap; /* never below the number of entries: putting one back cannot fail */
+    size_t entries;
+    uint64_t orders;
+    bool closed;
+};
+
+/* ---- the heap ---- */
+
+static bool earlier(const struct entry *a, const struct entry *b)
+{
+    return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
+}
+
+static void place(struct df_queue *q, size_t i, struct entry *e)
+{
+    q->heap[i] = e;
+    e->heap_index = i;
+}
+
+static void sift_up(struct df_queue *q, struct entry *e)
+{
+    size_t i = e->heap_index;
+    for (; i > 0 && earlier(e, q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        place(q, i, q->heap[(i - 1) / 2]);
+    place(q, i, e);
+}
+
+static void sift_down(struct df_queue *q, struct entry *e)
+{
+    size_t i = e->heap_index;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < q->heap_len && earlier(q->heap[child + 1], q->heap[child]))
+            child++;
+        if (child >= q->heap_len || !earlier(q->heap[child], e))
+            break;
+        place(q, i, q->heap[child]);
+        i = child;
+    }
+    place(q, i, e);
+}
+
+static void push(struct df_queue *q, struct entry *e, int64_t due_us)
+{
+    e->due_us = due_us;
+    e->order = q->orders++;
+    e->heap_index = q->heap_len++;
+    sift_up(q, e);
+}
+
+static struct entry *pop(struct df_queue *q)
+{
+    struct entry *top = q->heap[0];
+    struct entry *last = q->heap[--q->heap_len];
+    if (last != top) {
+        last->heap_index = 0;
+        sift_down(q, last);
+    }
+    return top;
+}
+
+/* ---- the entries ---- */
+
+static struct entry **bucket(struct df_queue *q, enum df_kind kind, const char *name)
+{
+    uint32_t h = 2166136261U ^ (uint32_t)kind; /* FNV-1a */
+    for (const char *p = name; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619U;
+    return &q->buckets[h % BUCKETS];
+}
+
+/* Where the pointer to the entry stands, or the end of its bucket. */
+static struct entry **find(struct df_queue *q, enum df_kind kind, const char *name)
+{
+    struct entry **e = bucket(q, kind, name);
+    while (*e && ((*e)->key.kind != kind || strcmp((*e)->key.name, name) != 0))
+        e = &(*e)->next;
+    return e;
+}
+
+static int grow_heap(struct df_queue *q)
+{
+    if (q->entries < q->heap_cap)
+        return 0;
+    size_t cap = q->heap_cap ? q->heap_cap * 2 : 64;
+    struct entry **heap = reallocarray(q->heap, cap, sizeof(struct entry *));
+    if (!heap)
+        return -1;
+    q->heap = heap;
+    q->heap_cap = cap;
+    return 0;
+}
+
+static int add_entry(struct df_queue *q, struct entry **at, enum df_kind kind, const char *name,
+                     int64_t due_us)
+{
+    struct entry *e = grow_heap(q) < 0 ? NULL : calloc(1, sizeof(*e));
+    if (!e)
+        return -1;
+    e->key.kind = kind;
+    (void)snprintf(e->key.name, sizeof(e->key.name), "%s", name);
+    e->again_us = NEVER;
+    *at = e;
+    q->entries++;
+    push(q, e, due_us);
+    return 0;
+}
+
+static int add_locked(struct df_queue *q, enum df_kind kind, const char *name, int64_t due_us)
+{
+    struct entry **at = find(q, kind, name);
+    struct entry *e = *at;
+    if (!e)
+        return add_entry(q, at, kind, name, due_us);
+    if (e->working) {
+        if (due_us < e->again_us)
+            e->again_us = due_us;
+    } else if (due_us < e->due_us) {
+        e->due_us = due_us;
+        sift_up(q, e);
+    }
+    return 0;
+}
+
+int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_t delay_us,
+                 struct df_err *err)
+{
+    if (strlen(name) >= sizeof(((struct df_queue_key *)NULL)->name))
+        DF_BUG("the name %s is too long for a key", name);
+    (void)pthread_mutex_lock(&q->lock);
+    int result = q->closed ? 0 : add_locked(q, kind, name, df_mono_us() + delay_us);
+    (void)pthread_cond_signal(&q->changed);
+    (void)pthread_mutex_unlock(&q->lock);
+    return result < 0 ? df_fail_oom(err) : 0;
+}
+
+/* ---- the workers' side ---- */
+
+static void sleep_until(struct df_queue *q, int64_t due_us)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    int64_t wait_us = due_us - df_mono_us();
+    int64_t ns = ts.tv_nsec + (wait_us > 0 ? wait_us % 1000000 : 0) * 1000;
+    ts.tv_sec += (time_t)(wait_us > 0 ? wait_us / 1000000 : 0) + ns / 1000000000;
+    ts.tv_nsec = (long)(ns % 1000000000);
+    (void)pthread_cond_timedwait(&q->changed, &q->lock, &ts);
+}
+
+bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    while (!q->closed && (!q->heap_len || q->heap[0]->due_us > df_mono_us())) {
+        if (q->heap_len)
+            sleep_until(q, q->heap[0]->due_us);
+        else
+            (void)pthread_cond_wait(&q->changed, &q->lock);
+    }
+    bool got = !q->closed;
+    if (got) {
+        struct entry *e = pop(q);
+        e->working = true;
+        e->again_us = NEVER;
+        *ret = e->key;
+        /* One signal woke one worker: if more is due, the next worker is woken from here. */
+        if (q->heap_len)
+            (void)pthread_cond_signal(&q->changed);
+    }
+    (void)pthread_mutex_unlock(&q->lock);
+    return got;
+}
+
+int64_t df_queue_backoff_us(int failures)
+{
+    int64_t us = DF_QUEUE_BACKOFF_MIN_US;
+    for (int i = 1; i < failures && us < DF_QUEUE_BACKOFF_MAX_US; i++)
+        us *= 2;
+    return us < DF_QUEUE_BACKOFF_MAX_US ? us : DF_QUEUE_BACKOFF_MAX_US;
+}
+
+/* Half of it for sure, the other half by chance, so that many failures do not come back as one. */
+static int64_t with_jitter(int64_t us)
+{
+    uint32_t chance = 0;
+    if (df_random(&chance, sizeof(chance), NULL) < 0)
+        return us;
+    return us / 2 + (int64_t)((double)(us / 2) * chance / UINT32_MAX);
+}
+
+void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    struct entry **at = find(q, key->kind, key->name);
+    struct entry *e = *at;
+    if (!e || !e->working)
+        DF_BUG("%s is not being worked on", key->name);
+    e->working = false;
+    e->failures = failed ? e->failures + 1 : 0;
+    int64_t due_us = e->again_us;
+    if (failed) {
+        int64_t later = df_mono_us() + with_jitter(df_queue_backoff_us(e->failures));
+        due_us = later < due_us ? later : due_us;
+    }
+    if (due_us == NEVER) {
+        *at = e->next;
+        free(e);
+        q->entries--;
+    } else {
+        push(q, e, due_us);
+        (void)pthread_cond_signal(&q->changed);
+    }
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- its life ---- */
+
+int df_queue_new(struct df_queue **ret, struct df_err *err)
+{
+    struct df_queue *q = calloc(1, sizeof(*q));
+    if (!q)
+        return df_fail_oom(err);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&q->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&q->lock, NULL);
+    *ret = q;
+    return 0;
+}
+
+void df_queue_close(struct df_queue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    q->closed = true;
+    (void)pthread_cond_broadcast(&q->changed);
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
+void df_queue_free(struct df_queue *q)
+{
+    if (!q)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct entry *e = q->buckets[i], *next; e; e = next) {
+            next = e->next;
+            free(e);
+        }
+    }
+    free(q->heap);
+    (void)pthread_cond_destroy(&q->changed);
+    (void)pthread_mutex_destroy(&q->lock);
+    free(q);
+}

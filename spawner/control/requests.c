@@ -1,0 +1,151 @@
+/*
+ * requests.c - what people ask of runs and executors.
+ */
+#include "common/base/clock.h"
+#include "spawner/control/loop.h"
+#include "spawner/control/new_docs.h"
+
+static int check_role(enum df_role role, enum df_role least, const char *what, struct df_err *err)
+{
+    if (role >= least)
+        return 0;
+    return df_fail(err, DF_ERR_DENIED, "%s needs the role %s; yours is %s", what,
+                   df_role_name(least), df_role_name(role));
+}
+
+static int not_being_deleted(const cJSON *executor, struct df_err *err)
+{
+    if (!df_json_at(executor, "status.deleting"))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s is being deleted",
+                          df_json_str(executor, "metadata.name"));
+}
+
+/* ---- create ---- */
+
+struct numbering {
+    enum df_action action;
+    enum df_role role;
+    int64_t number; /* out */
+};
+
+/* The check is made on the very document that is written: nobody deletes the executor between. */
+static int take_number(cJSON *executor, void *arg, struct df_err *err)
+{
+    struct numbering *n = arg;
+    cJSON *status = df_json_object_at(executor, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (not_being_deleted(executor, err) < 0 ||
+        df_executor_check_action(executor, n->action, n->role, err) < 0)
+        return -1;
+    n->number = df_json_int(status, "runCounter", 0) + 1;
+    return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
+}
+
+/* A delete may have come between the number and the run, and have missed it. */
+static int check_still_there(struct df_spawner *s, const char *executor, const cJSON *run,
+                             struct df_err *err)
+{
+    DF_JSON cJSON *owner = NULL;
+    if (df_store_get(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
+        not_being_deleted(owner, err) == 0)
+        return 0;
+    (void)df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
+                          df_json_str(run, "metadata.uid"), NULL);
+    return -1;
+}
+
+int df_control_create_run(struct df_spawner *s, const char *executor, const cJSON *body,
+                          enum df_role role, const char *actor, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *owner = NULL, *run = NULL, *stored = NULL;
+    struct numbering n = {.role = role};
+    if (df_new_run(executor, body, actor, &run, err) < 0 ||
+        df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
+        df_store_modify(s->store, DF_KIND_EXECUTOR, executor, take_number, &n, &owner, err) < 0 ||
+        df_new_run_number(run, owner, n.number, err) < 0 ||
+        df_store_create(s->store, DF_KIND_RUN, run, &stored, err) < 0 ||
+        check_still_there(s, executor, stored, err) < 0)
+        return -1;
+    if (ret)
+        *ret = DF_TAKE(stored);
+    return 0;
+}
+
+/* ---- decide ---- */
+
+static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "run %s is %s: %s",
+                          df_json_str(run, "metadata.name"), df_run_phase(run), why);
+}
+
+/* {by, at} and one member more. */
+static cJSON *signed_note(const char *by, const char *key, const char *value)
+{
+    cJSON *note = cJSON_CreateObject();
+    if (note &&
+        (df_json_add_str(note, key, value, NULL) < 0 || df_json_add_str(note, "by", by, NULL) < 0 ||
+         df_json_add_time(note, "at", df_real_us(), NULL) < 0)) {
+        cJSON_Delete(note);
+        return NULL;
+    }
+    return note;
+}
+
+struct request {
+    const char *verdict; /* of a decision, or why to cancel (or NULL) */
+    const char *actor;
+};
+
+static int set_decision(cJSON *run, void *arg, struct df_err *err)
+{
+    const struct request *r = arg;
+    const char *taken = df_json_str(run, "spec.decision.verdict");
+    if (df_streq(taken, r->verdict))
+        return 1;
+    if (taken)
+        return wrong_state(
+            run, df_streq(taken, "approved") ? "it was approved" : "it was discarded", err);
+    if (!df_streq(df_run_phase(run), "WaitingApproval"))
+        return wrong_state(run, "it does not wait for a decision", err);
+    cJSON *note = signed_note(r->actor, "verdict", r->verdict);
+    return df_json_set(df_json_object_at(run, "spec"), "decision", note, err);
+}
+
+int df_control_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
+                      const char *actor, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    struct request r = {approve ? "approved" : "discarded", actor};
+    if (df_store_get(s->store, DF_KIND_RUN, run, &doc, err) < 0)
+        return -1;
+    bool destroys = df_streq(df_json_str(doc, "spec.action"), df_action_name(DF_ACTION_DESTROY));
+    enum df_role least = approve && destroys ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
+    if (check_role(role, least, approve ? "approving this run" : "discarding a run", err) < 0)
+        return -1;
+    return df_store_modify(s->store, DF_KIND_RUN, run, set_decision, &r, ret, err);
+}
+
+/* ---- cancel ---- */
+
+static int set_cancel(cJSON *run, void *arg, struct df_err *err)
+{
+    const struct request *r = arg;
+    if (df_json_at(run, "spec.cancel"))
+        return 1;
+    if (df_run_is_final(run))
+        return wrong_state(run, "it has ended", err);
+    cJSON *note = signed_note(r->actor, "reason", r->verdict);
+    return df_json_set(df_json_object_at(run, "spec"), "cancel", note, err);
+}
+
+int df_control_cancel(struct df_spawner *s, const char *run, enum df_role role, const char *actor,
+                      const char *why, cJSON **ret, struct df_err *err)
+{
+    struct request r = {why, actor};
+    if (check_role(role, DF_ROLE_WRITE, "cancelling a run", err) < 0)
+        return -1;
+    return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);
+}

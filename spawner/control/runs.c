@@ -1,0 +1,330 @@
+/*
+ * runs.c - one pass over one run: what its steps did is taken over into its status, df_run_next()
+ * decides, one thing is done, the executor and then the run are written.
+ *
+ * The order is what makes a crash harmless: a step's document before the run that mentions it, the
+ * executor before the run that it follows, the plan's blob gone before the run is final. Each
+ * earlier write is repeated by the next pass, unless it is there.
+ */
+#include "common/base/clock.h"
+#include "spawner/control/loop.h"
+#include "spawner/control/new_docs.h"
+#include "spawner/control/plans.h"
+
+/* What a pass is about. The run is changed in memory and written once, at the end. */
+struct pass {
+    struct df_control *c;
+    cJSON *run;
+    cJSON *executor; /* NULL: gone */
+    cJSON *plan;     /* its steps, or NULL */
+    cJSON *apply;
+    bool is_first;
+    int64_t now_us;
+};
+
+static void free_pass(struct pass *p)
+{
+    cJSON_Delete(p->run);
+    cJSON_Delete(p->executor);
+    cJSON_Delete(p->plan);
+    cJSON_Delete(p->apply);
+}
+
+/* ---- observe ---- */
+
+/* NULL in *ret when there is none. */
+static int get_if_there(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
+                        struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_store_get(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err *err)
+{
+    char name[64];
+    if (df_new_task_name(p->run, step, name, err) < 0)
+        return -1;
+    return get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err);
+}
+
+/* The name of the oldest unfinished run of an executor, "" when there is none. */
+static int first_in_queue(struct df_store *s, const char *executor, char ret[64],
+                          struct df_err *err)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", executor);
+    const struct df_store_list_options o = {.label = label, .limit = 1};
+    DF_JSON cJSON *list = NULL;
+    if (df_store_list(s, DF_KIND_RUN, &o, &list, NULL, err) < 0)
+        return -1;
+    const char *name = df_json_str(cJSON_GetArrayItem(list, 0), "metadata.name");
+    (void)snprintf(ret, 64, "%s", name ? name : "");
+    return 0;
+}
+
+static const char *executor_name(const struct pass *p)
+{
+    return df_json_str(p->run, "spec.executorRef.name");
+}
+
+static int observe(struct pass *p, struct df_err *err)
+{
+    struct df_store *s = p->c->s->store;
+    char first[64] = "";
+    p->now_us = df_real_us();
+    if (get_if_there(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
+        get_step(p, "plan", &p->plan, err) < 0 || get_step(p, "apply", &p->apply, err) < 0)
+        return -1;
+    /* A run that has a step is the first: no other could begin before its end. */
+    if (!p->plan && first_in_queue(s, executor_name(p), first, err) < 0)
+        return -1;
+    p->is_first = p->plan || df_streq(first, df_json_str(p->run, "metadata.name"));
+    return 0;
+}
+
+/* ---- what the steps say ---- */
+
+static const char *step_phase(const cJSON *task)
+{
+    if (df_task_succeeded(task))
+        return "Succeeded";
+    if (df_task_is_final(task))
+        return df_streq(df_task_reason(task), "Canceled") ? "Canceled" : "Failed";
+    return df_json_at(task, "status.claimedBy") ? "Running" : "Pending";
+}
+
+/* The value in that entry of one of the status's lists whose key has that name; or NULL. */
+static const char *in_list(const cJSON *task, const char *list, const char *key, const char *name,
+                           const char *value)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, list)) {
+        if (df_streq(df_json_str(entry, key), name))
+            return df_json_str(entry, value);
+    }
+    return NULL;
+}
+
+static const char *started_at(const cJSON *task)
+{
+    return in_list(task, "status.timeline", "name", "created", "at");
+}
+
+static const char *finished_at(const cJSON *task)
+{
+    return df_task_is_final(task)
+               ? in_list(task, "status.conditions", "type", "Progressing", "lastTransitionTime")
+               : NULL;
+}
+
+static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df_err *err)
+{
+    cJSON *step = cJSON_CreateObject();
+    if (df_json_append(steps, step, err) < 0 || df_json_add_str(step, "name", name, err) < 0 ||
+        df_json_add_str(step, "taskAction", df_json_str(task, "metadata.name"), err) < 0 ||
+        df_json_add_str(step, "phase", step_phase(task), err) < 0 ||
+        df_json_add_str(step, "startedAt", started_at(task), err) < 0)
+        return -1;
+    return df_json_add_str(step, "finishedAt", finished_at(task), err);
+}
+
+static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, struct df_err *err)
+{
+    const cJSON *item = df_json_at(task, path);
+    return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
+}
+
+static int take_over(const struct pass *p, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
+    if (!p->plan && !p->apply) {
+        cJSON_Delete(steps);
+        return 0;
+    }
+    if (df_json_set(status, "steps", steps, err) < 0 ||
+        (p->plan && add_step(steps, "plan", p->plan, err) < 0) ||
+        (p->apply && add_step(steps, "apply", p->apply, err) < 0) ||
+        copy(status, "hasChanges", p->plan, "status.hasChanges", err) < 0 ||
+        copy(status, "planSummary", p->plan, "status.planSummary", err) < 0 ||
+        copy(status, "source", p->plan, "status.source", err) < 0 ||
+        copy(status, "tool", p->plan, "status.tool", err) < 0 ||
+        copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
+        copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0)
+        return -1;
+    if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
+        return copy(status, "approvedBy", p->run, "spec.decision.by", err);
+    return 0;
+}
+
+/* ---- act ---- */
+
+static int set_phase(const struct pass *p, const char *phase, struct df_err *err)
+{
+    return df_json_set_str(df_json_object_at(p->run, "status"), "phase", phase, err);
+}
+
+/* Makes the step's document; one that is there already was made by a pass that did not come to its
+ * end. */
+static int make_step(struct pass *p, const char *step, const char *action, cJSON **ret,
+                     struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    struct df_spawner *s = p->c->s;
+    if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0)
+        return -1;
+    if (df_store_create(s->store, DF_KIND_TASK_ACTION, task, ret, &why) < 0) {
+        if (!df_streq(why.reason, "AlreadyExists")) {
+            *err = why;
+            return -1;
+        }
+        if (get_step(p, step, ret, err) < 0)
+            return -1;
+    }
+    if (take_over(p, err) < 0)
+        return -1;
+    return set_phase(p, "Running", err);
+}
+
+static int set_step_cancel(cJSON *task, void *arg, struct df_err *err)
+{
+    if (df_json_at(task, "spec.cancel") || df_task_is_final(task))
+        return 1;
+    cJSON *spec = df_json_object_at(task, "spec");
+    return df_json_set(spec, "cancel", cJSON_Duplicate(arg, true), err);
+}
+
+static int cancel_step(struct pass *p, struct df_err *err)
+{
+    const cJSON *step = p->apply ? p->apply : p->plan;
+    const cJSON *note = df_json_at(p->run, "spec.cancel");
+    DF_JSON cJSON *gone = NULL;
+    if (!note) {
+        gone = cJSON_CreateObject();
+        if (!gone || df_json_add_str(gone, "reason", "the executor is gone", err) < 0 ||
+            df_json_add_time(gone, "at", p->now_us, err) < 0)
+            return df_fail_oom(err);
+    }
+    union {
+        const cJSON *note;
+        void *arg;
+    } pass_on = {note ? note : gone};
+    return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, df_json_str(step, "metadata.name"),
+                           set_step_cancel, pass_on.arg, NULL, err);
+}
+
+static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(p->run, "status");
+    bool succeeded = df_streq(v->phase, "Succeeded");
+    char at[DF_TIME_LEN];
+    if (p->plan && df_plan_delete(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0)
+        return -1;
+    if (set_phase(p, v->phase, err) < 0 || df_json_set_str(status, "reason", v->reason, err) < 0 ||
+        df_json_set_str(status, "message", v->message, err) < 0 ||
+        df_json_set_str(status, "finishedAt", df_time_format(p->now_us, at), err) < 0 ||
+        df_label_set(p->run, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
+        df_label_set(p->run, DF_LABEL_QUEUE, NULL, err) < 0)
+        return -1;
+    return df_task_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
+                                  v->reason, v->message, p->now_us, err);
+}
+
+static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
+{
+    switch (v->next) {
+    case DF_RUN_START:
+        return make_step(p, "plan", df_run_plan_action(p->run, p->executor), &p->plan, err);
+    case DF_RUN_APPLY:
+        return make_step(p, "apply", "apply", &p->apply, err);
+    case DF_RUN_ASK:
+        return set_phase(p, "WaitingApproval", err);
+    case DF_RUN_CANCEL_STEP:
+        return cancel_step(p, err);
+    case DF_RUN_FINISH:
+        return finish(p, v, err);
+    case DF_RUN_WAIT:
+    default:
+        break;
+    }
+    /* A pass that died behind the making of a step did not come to say so. */
+    bool lags = p->apply ? !df_streq(df_run_phase(p->run), "Running")
+                         : p->plan && df_streq(df_run_phase(p->run), "Pending");
+    return lags ? set_phase(p, "Running", err) : 0;
+}
+
+/* ---- write ---- */
+
+static int follow(cJSON *executor, void *arg, struct df_err *err)
+{
+    DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
+    if (!before)
+        return df_fail_oom(err);
+    if (df_executor_follow_run(executor, arg, err) < 0)
+        return -1;
+    return df_json_equal(before, executor) ? 1 : 0;
+}
+
+static int write_executor(struct pass *p, struct df_err *err)
+{
+    if (!p->executor || (!p->is_first && !df_run_is_final(p->run)))
+        return 0;
+    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), follow, p->run, NULL,
+                           err);
+}
+
+static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
+{
+    const char *phase = df_run_phase(p->run);
+    if (!df_run_is_final(p->run) &&
+        df_task_set_conditions(p->run, DF_OUTCOME_NONE, phase, NULL, p->now_us, err) < 0)
+        return -1;
+    if (df_json_equal(before, p->run))
+        return 0;
+    if (write_executor(p, err) < 0)
+        return -1;
+    return df_store_update(p->c->s->store, DF_KIND_RUN, p->run, NULL, err);
+}
+
+/* A run that has ended (this pass is what its last write led to): the next one's turn has come. */
+static int wake_next(struct pass *p, struct df_err *err)
+{
+    char next[64];
+    if (first_in_queue(p->c->s->store, executor_name(p), next, err) < 0)
+        return -1;
+    if (next[0])
+        df_control_wake(p->c, DF_KIND_RUN, next);
+    return 0;
+}
+
+static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
+{
+    DF_JSON cJSON *before = cJSON_Duplicate(p->run, true);
+    if (!before)
+        return df_fail_oom(err);
+    if (observe(p, err) < 0 || take_over(p, err) < 0)
+        return -1;
+    const struct df_run_view view = {p->run, p->executor, p->plan, p->apply, p->is_first};
+    struct df_run_verdict v = df_run_next(&view, p->now_us);
+    if (act(p, &v, err) < 0 || write_run(p, before, err) < 0)
+        return -1;
+    *ret_wake_us = v.next == DF_RUN_WAIT ? v.wake_us : 0;
+    return 0;
+}
+
+int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                     struct df_err *err)
+{
+    DF_CLEANUP(free_pass) struct pass p = {.c = c};
+    if (get_if_there(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
+        return -1;
+    if (!p.run)
+        return 0;
+    if (df_run_is_final(p.run))
+        return wake_next(&p, err);
+    return one_pass(&p, ret_wake_us, err);
+}

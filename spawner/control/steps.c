@@ -1,0 +1,216 @@
+/*
+ * steps.c - a step's claim, its reports and its result. Streams and plans have files of their own.
+ */
+#include "spawner/control/steps.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/parse.h"
+#include "spawner/control/outcome.h"
+#include "spawner/control/step_auth.h"
+#include "spawner/control/step_document.h"
+
+/* Reads the task once for its name and hands the change to the store. */
+static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
+                  cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+        return -1;
+    return df_store_modify(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"),
+                           change, arg, ret, err);
+}
+
+/* ---- claim ---- */
+
+struct claim {
+    struct df_step_tokens tokens;
+    char step_hash[65];
+    char state_hash[65];
+    const cJSON *body;
+    int64_t now_us;
+};
+
+static bool is_claim_id(const char *s)
+{
+    return s && strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32;
+}
+
+static int set_claimed_by(cJSON *status, const struct claim *c, struct df_err *err)
+{
+    static const char *const members[] = {"claimId", "podUid",   "host",
+                                          "pid",     "pidStart", "version"};
+    cJSON *claimed = df_json_object_at(status, "claimedBy");
+    if (!claimed)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(c->body, members[i]);
+        bool text = cJSON_IsString(item) && strlen(item->valuestring) <= 256;
+        if ((text || cJSON_IsNumber(item)) &&
+            df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
+            return -1;
+    }
+    return df_json_add_time(claimed, "at", c->now_us, err);
+}
+
+/* The claim token opens this once: for one claimId, which may ask again when an answer was lost. */
+static int set_claim(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct claim *c = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    const char *holder = df_json_str(task, "status.claimedBy.claimId");
+    if (!auth)
+        return df_fail_oom(err);
+    if (df_step_check_token(task, "claim", c->tokens.claim, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    if (holder && !df_streq(holder, df_json_str(c->body, "claimId")))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
+                              "the step was claimed by another runner");
+    if (!holder && df_json_at(task, "spec.cancel"))
+        return df_step_fail_over(err);
+    if (!holder && set_claimed_by(status, c, err) < 0)
+        return -1;
+    if (df_json_set_str(auth, "step", c->step_hash, err) < 0 ||
+        df_json_set_str(auth, "state", c->state_hash, err) < 0)
+        return -1;
+    return df_task_add_time(task, "claimed", c->now_us, err);
+}
+
+struct ending {
+    const char *reason;
+    const char *message;
+};
+
+static int set_failed(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct ending *e = arg;
+    if (df_task_is_final(task))
+        return 1;
+    return df_outcome_fail(task, 3, e->reason, e->message, df_real_us(), err);
+}
+
+/* A step that asks for what is not there ends here: its runner is told that it is over. */
+static int refuse_step(struct df_spawner *s, const char *uid, const struct df_err *why,
+                       struct df_err *err)
+{
+    struct ending e = {why->reason, why->message};
+    df_warn("step %s cannot be run: %s", uid, why->message);
+    if (modify(s, uid, set_failed, &e, NULL, err) < 0)
+        return -1;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
+}
+
+static int hand_out(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    if (modify(s, uid, set_claim, c, &task, err) < 0)
+        return -1;
+    if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_USER)
+        return refuse_step(s, uid, &why, err);
+    *err = why;
+    return -1;
+}
+
+int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                  cJSON **ret, struct df_err *err)
+{
+    struct claim c = {.body = body, .now_us = df_real_us()};
+    if (!is_claim_id(df_json_str(body, "claimId")))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "claimId: must be 32 lower-case hex digits");
+    if (!token || strlen(token) >= sizeof(c.tokens.claim))
+        return df_fail(err, DF_ERR_DENIED, "this is no claim token");
+    (void)snprintf(c.tokens.claim, sizeof(c.tokens.claim), "%s", token);
+    int result = df_step_new_token(c.tokens.step, c.step_hash, err) < 0 ||
+                         df_step_new_token(c.tokens.state, c.state_hash, err) < 0 ||
+                         hand_out(s, uid, &c, ret, err) < 0
+                     ? -1
+                     : 0;
+    explicit_bzero(&c.tokens, sizeof(c.tokens));
+    return result;
+}
+
+/* ---- progress, result ---- */
+
+struct report {
+    const char *token;
+    const cJSON *body;
+};
+
+static int set_progress(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct report *r = arg;
+    if (df_step_check_token(task, "step", r->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    return df_outcome_merge(task, r->body, df_real_us(), err);
+}
+
+int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                     struct df_err *err)
+{
+    struct report r = {token, body};
+    return modify(s, uid, set_progress, &r, NULL, err);
+}
+
+/* The answer to the first may have been lost: the same again is success. */
+static int repeat_result(const cJSON *task, const cJSON *body, struct df_err *err)
+{
+    bool same = df_json_int(task, "status.exitCode", -1) == df_json_int(body, "exitCode", -2) &&
+                df_streq(df_json_str(task, "status.reason"), df_json_str(body, "reason"));
+    return same ? 1 : df_step_fail_over(err);
+}
+
+static int set_result(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct report *r = arg;
+    if (df_step_check_token(task, "step", r->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return repeat_result(task, r->body, err);
+    return df_outcome_result(task, r->body, df_real_us(), err);
+}
+
+int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                   struct df_err *err)
+{
+    struct report r = {token, body};
+    return modify(s, uid, set_result, &r, NULL, err);
+}
+
+/* ---- the state of a step ---- */
+
+int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
+                         struct df_step_state_access *ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_step_state_access a = {0};
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+        df_step_check_token(task, "state", password, err) < 0)
+        return -1;
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    const char *run = df_json_str(task, "spec.runRef.name");
+    (void)snprintf(a.executor_uid, sizeof(a.executor_uid), "%s", executor ? executor : "");
+    (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
+    a.may_write = df_streq(df_json_str(task, "spec.action"), "apply");
+    *ret = a;
+    return 0;
+}
+
+int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
+                              const char *path, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_step_open(s, uid, token, &task, err) < 0)
+        return -1;
+    return df_state_keep_errored(s->states, df_json_str(task, "spec.executorRef.uid"), uid, path,
+                                 err);
+}

@@ -1,0 +1,58 @@
+/*
+ * steps.h - the spawner's side of docs/step-protocol.md: claim, streams, artifacts, result.
+ * HTTP-free: api/ is a thin skin over it.
+ *
+ * Every function checks the token it is given against the hashes in the TaskAction's status
+ * (constant time) and fails with DENIED (bad token), NOT_FOUND (no such step), or CONFLICT reason
+ * StepOver (HTTP 410). Thread rule: any thread.
+ */
+#ifndef DF_STEPS_H
+#define DF_STEPS_H
+
+#include "spawner/control/control.h"
+
+/* body: the claim request. *ret: the step document; holds secrets: delete with df_json_wipe().
+ * CONFLICT AlreadyClaimed. */
+int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                  cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
+int df_step_append(struct df_spawner *s, const char *uid, const char *token, enum df_stream stream,
+                   int64_t offset, const void *bytes, size_t n, int64_t *ret_end,
+                   struct df_err *err) DF_MUST_CHECK;
+int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
+                       enum df_stream stream, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
+int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                     struct df_err *err) DF_MUST_CHECK;
+/* path: a finished file in df_blob_tmp_dir; taken over. */
+int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, const char *path,
+                     struct df_err *err) DF_MUST_CHECK;
+/* An open descriptor of an unnamed file with the opened bundle; the caller closes. */
+int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
+                     int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
+int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
+                              const char *path, struct df_err *err) DF_MUST_CHECK;
+int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                   struct df_err *err) DF_MUST_CHECK;
+
+/* Who may use a step's state, and as whom. */
+struct df_step_state_access {
+    char executor_uid[64];
+    char run[64];
+    bool may_write;
+};
+int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
+                         struct df_step_state_access *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The bytes of a step's stream from offset, at most b->max. For readers (API): no token. *ret_end:
+ * the stream's size now. */
+int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
+                 struct df_buf *b, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
+/* A number that changes with every byte of the step's streams and every document. Take it before
+ * looking at anything, look, and hand it to df_step_wait_since(): no change is missed in between.
+ */
+uint64_t df_step_mark(struct df_spawner *s, const char *uid);
+/* Sleeps until something changed since the mark, or timeout_ms passed. May wake for nothing. */
+void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, int64_t timeout_ms);
+
+#endif

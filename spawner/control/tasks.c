@@ -1,0 +1,303 @@
+/*
+ * tasks.c - one pass over one step: ask the engine what is there, ask df_task_next() what is next,
+ * do that one thing.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/crypto/crypto.h"
+#include "spawner/control/loop.h"
+#include "spawner/control/outcome.h"
+#include "spawner/control/salvage.h"
+
+struct pass {
+    struct df_control *c;
+    cJSON *task;
+    struct df_engine *engine;
+    struct df_engine_step step;
+    struct df_engine_observation seen;
+    int64_t now_us;
+};
+
+static void free_pass(struct pass *p)
+{
+    cJSON_Delete(p->task);
+}
+
+static int modify(struct pass *p, df_store_change change, void *arg, struct df_err *err)
+{
+    return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, p->step.name, change, arg, NULL,
+                           err);
+}
+
+/* ---- ends ---- */
+
+struct ending {
+    const struct pass *pass;
+    const cJSON *result; /* what the runner left, or NULL */
+    const char *reason;
+    const char *message;
+};
+
+/* Unless the runner's own report was faster. */
+static int set_end(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct ending *e = arg;
+    const struct pass *p = e->pass;
+    if (df_task_is_final(task))
+        return 1;
+    if (e->result)
+        return df_outcome_result(task, e->result, p->now_us, err);
+    return df_outcome_fail(task, p->seen.exit_code, e->reason, e->message, p->now_us, err);
+}
+
+static int fail(struct pass *p, const char *reason, const char *message, struct df_err *err)
+{
+    struct ending e = {.pass = p, .reason = reason, .message = message};
+    df_warn("step %s failed: %s: %s", p->step.name, reason, message);
+    return modify(p, set_end, &e, err);
+}
+
+/* The runner could not reach us before it had to end, but left its word. */
+static int collect(struct pass *p, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    struct df_err why = {0};
+    struct ending e = {.pass = p};
+    if (p->engine->ops->result(p->engine, &p->step, &result, err) < 0)
+        return -1;
+    e.result = result;
+    if (modify(p, set_end, &e, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_USER)
+        return fail(p, "RunnerFailed", why.message, err);
+    *err = why;
+    return -1;
+}
+
+/* ---- create ---- */
+
+static int count_live(struct pass *p, int64_t *ret, struct df_err *err)
+{
+    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
+    DF_JSON cJSON *live = NULL;
+    if (df_store_list(p->c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
+        return -1;
+    *ret = cJSON_GetArraySize(live);
+    return 0;
+}
+
+/* The claim token's hash must be durable before a runner can come with the token. */
+static int set_created(cJSON *task, void *arg, struct df_err *err)
+{
+    const char *hash = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    int64_t now_us = df_real_us();
+    if (!auth)
+        return df_fail_oom(err);
+    if (df_task_is_final(task) || df_json_at(task, "status.claimedBy") ||
+        df_json_at(task, "spec.cancel"))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict", "the step is not to be started");
+    if (df_json_set_str(auth, "claim", hash, err) < 0 ||
+        df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+        df_task_add_time(task, "created", now_us, err) < 0)
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, now_us, err);
+}
+
+/* Takes one of the places for living steps. *ret_taken false: there is none; the step is woken when
+ * one is free. The count is of what the store says, so that nothing is ever counted wrong for long.
+ */
+static int take_place(struct pass *p, char *hash, bool *ret_taken, struct df_err *err)
+{
+    struct df_control *c = p->c;
+    int64_t live = 0;
+    bool has_one = df_label_has(p->task, DF_LABEL_LIVE);
+    if (!has_one && count_live(p, &live, err) < 0)
+        return -1;
+    *ret_taken = has_one || live < c->s->config->max_steps;
+    if (*ret_taken)
+        return modify(p, set_created, hash, err);
+    if (!df_strs_has(&c->waiting, p->step.name))
+        (void)df_strs_add(&c->waiting, p->step.name);
+    return df_strs_check(&c->waiting, err);
+}
+
+static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    if (df_json_equal(df_json_at(task, "status.engineRef"), arg))
+        return 1;
+    return df_json_set(status, "engineRef", cJSON_Duplicate(arg, true), err);
+}
+
+static bool may_pass(const struct df_err *why)
+{
+    return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_LIMIT || why->cls == DF_ERR_CONFLICT;
+}
+
+static int start(struct pass *p, const char *token, struct df_err *err)
+{
+    DF_JSON cJSON *ref = NULL;
+    struct df_err why = {0};
+    p->step.claim_token = token;
+    int result = p->engine->ops->create(p->engine, &p->step, &ref, &why);
+    p->step.claim_token = NULL;
+    if (result == 0)
+        return modify(p, set_engine_ref, ref, err);
+    if (!may_pass(&why))
+        return fail(p, "EngineFailed", why.message, err);
+    *err = why;
+    return -1;
+}
+
+static int create(struct pass *p, struct df_err *err)
+{
+    char token[65], hash[DF_SHA256_HEX];
+    bool taken = false;
+    if (atomic_load(&p->c->draining))
+        return 0;
+    if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
+        return -1;
+    (void)pthread_mutex_lock(&p->c->places);
+    int result = take_place(p, hash, &taken, err);
+    (void)pthread_mutex_unlock(&p->c->places);
+    if (result == 0 && taken)
+        result = start(p, token, err);
+    explicit_bzero(token, sizeof(token));
+    return result;
+}
+
+/* ---- after the end ---- */
+
+/* Nothing of a step lives any more: the lock that it may have left is nobody's. */
+static int release_lock(struct pass *p, struct df_err *err)
+{
+    const char *executor = df_json_str(p->task, "spec.executorRef.uid");
+    bool released = false;
+    if (df_state_release_dead(p->c->s->states, executor, p->step.uid, &released, err) < 0)
+        return -1;
+    if (released)
+        df_info("the state lock of step %s is released: every process of the step is dead",
+                p->step.name);
+    return 0;
+}
+
+/* Before the step is final: who waits for its end finds its log whole and its lock free. */
+static int after_death(struct pass *p, struct df_err *err)
+{
+    if (!df_json_at(p->task, "status.claimedBy"))
+        return 0;
+    if (!df_task_is_final(p->task))
+        df_salvage_streams(p->c->s, p->engine, &p->step);
+    return release_lock(p, err);
+}
+
+static int set_settled(cJSON *task, void *arg, struct df_err *err)
+{
+    (void)arg;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    if (!auth)
+        return df_fail_oom(err);
+    cJSON_DeleteItemFromObjectCaseSensitive(auth, "state");
+    if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0)
+        return -1;
+    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+}
+
+static void wake_waiting(struct df_control *c)
+{
+    (void)pthread_mutex_lock(&c->places);
+    for (size_t i = 0; i < c->waiting.len; i++)
+        df_control_wake(c, DF_KIND_TASK_ACTION, c->waiting.items[i]);
+    df_strs_free(&c->waiting);
+    (void)pthread_mutex_unlock(&c->places);
+}
+
+/* The engine holds nothing of the step any more: its place is free, its state password dies. */
+static int settle(struct pass *p, struct df_err *err)
+{
+    if (!df_label_has(p->task, DF_LABEL_UNFINISHED))
+        return 0;
+    if (modify(p, set_settled, NULL, err) < 0)
+        return -1;
+    wake_waiting(p->c);
+    return 0;
+}
+
+static int clean(struct pass *p, struct df_err *err)
+{
+    const char *executor = df_json_str(p->task, "spec.executorRef.uid");
+    if (df_json_at(p->task, "status.claimedBy") &&
+        df_salvage_state(p->c->s, p->engine, &p->step, executor, err) < 0)
+        return -1;
+    if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
+        return -1;
+    return settle(p, err);
+}
+
+/* ---- the pass ---- */
+
+static void describe(struct pass *p)
+{
+    const struct df_spawner *s = p->c->s;
+    p->now_us = df_real_us();
+    p->step = (struct df_engine_step){.name = df_json_str(p->task, "metadata.name"),
+                                      .uid = df_json_str(p->task, "metadata.uid"),
+                                      .server_url = s->server_url,
+                                      .endpoint_file = s->endpoint_file,
+                                      .grace_seconds = df_json_int(p->task, "spec.graceSeconds", 0),
+                                      .placement = df_json_at(p->task, "spec.placement")};
+}
+
+static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
+{
+    switch (v->next) {
+    case DF_TASK_CREATE:
+        return create(p, err);
+    case DF_TASK_COLLECT:
+        return collect(p, err);
+    case DF_TASK_CANCEL:
+        return p->engine->ops->cancel(p->engine, &p->step, err);
+    case DF_TASK_CLEAN:
+        return clean(p, err);
+    case DF_TASK_FAIL:
+        return fail(p, v->reason, v->message, err);
+    case DF_TASK_WAIT:
+    default:
+        return df_task_is_final(p->task) && p->seen.phase == DF_ENGINE_ABSENT ? settle(p, err) : 0;
+    }
+}
+
+static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
+{
+    if (p->engine->ops->status(p->engine, &p->step, &p->seen, err) < 0)
+        return -1;
+    if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
+        return -1;
+    struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
+    *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
+    return act(p, &v, err);
+}
+
+int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                      struct df_err *err)
+{
+    DF_CLEANUP(free_pass) struct pass p = {.c = c};
+    struct df_err why = {0};
+    if (df_store_get(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, &why) < 0) {
+        if (why.cls == DF_ERR_NOT_FOUND)
+            return 0;
+        *err = why;
+        return -1;
+    }
+    df_control_wake(c, DF_KIND_RUN, df_json_str(p.task, "spec.runRef.name"));
+    if (!df_label_has(p.task, DF_LABEL_UNFINISHED))
+        return 0;
+    describe(&p);
+    if (df_engine_get(&c->s->engines, df_json_str(p.task, "spec.engine"), &p.engine, &why) < 0)
+        return df_task_is_final(p.task) ? settle(&p, err)
+                                        : fail(&p, "InvalidStep", why.message, err);
+    return one_pass(&p, ret_wake_us, err);
+}

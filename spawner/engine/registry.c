@@ -1,0 +1,50 @@
+#include "spawner/engine/engine.h"
+
+#include "common/base/limits.h"
+
+static struct df_engine *find(const struct df_engine_registry *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (df_streq(r->engines[i]->ops->name, name))
+            return r->engines[i];
+    return NULL;
+}
+
+int df_engine_register(struct df_engine_registry *r, struct df_engine *e, struct df_err *err)
+{
+    if (find(r, e->ops->name))
+        return df_fail(err, DF_ERR_CONFLICT, "execution engine \"%s\" is already registered",
+                       e->ops->name);
+    if (r->count == DF_ARRAY_SIZE(r->engines))
+        return df_fail(err, DF_ERR_LIMIT, "more than %zu execution engines", r->count);
+    r->engines[r->count++] = e;
+    return 0;
+}
+
+static int unsupported(const struct df_engine_registry *r, const char *name, struct df_err *err)
+{
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
+    for (size_t i = 0; i < r->count; i++)
+        (void)df_buf_addf(&names, "%s%s", i ? " " : "", r->engines[i]->ops->name);
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "unsupported execution engine: \"%s\" (registered: [%s])", name,
+                          df_buf_str(&names));
+}
+
+int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
+                  struct df_err *err)
+{
+    struct df_engine *e = find(r, name);
+    if (!e)
+        return unsupported(r, name, err);
+    *ret = e;
+    return 0;
+}
+
+void df_engine_registry_close(struct df_engine_registry *r)
+{
+    while (r->count) {
+        struct df_engine *e = r->engines[--r->count];
+        e->ops->close(e);
+    }
+}

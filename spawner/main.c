@@ -1,0 +1,7 @@
+/* dayfly: the spawner service and its command line. */
+#include "spawner/cli/cli.h"
+
+int main(int argc, char **argv)
+{
+    return df_cli_main(argc, argv);
+}

@@ -1,0 +1,72 @@
+#include "spawner/model/model.h"
+#include "spawner/model/rules.h"
+#include "spawner/model/tables.h"
+
+/* The kind that the URL, or a tag, branch or commit, tells; before the check, which asks for it. */
+static int fill_source_kind(cJSON *doc, struct df_err *err)
+{
+    const cJSON *source = df_json_at(doc, "spec.source");
+    const char *url = df_json_str(source, "url");
+    if (!url || df_json_at(source, "kind"))
+        return 0;
+    const char *kind = df_source_kind(url);
+    if (!kind &&
+        (df_json_at(source, "tag") || df_json_at(source, "branch") || df_json_at(source, "commit")))
+        kind = "git";
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(doc, "spec");
+    return df_json_add_str(df_json_object_at(spec, "source"), "kind", kind, err);
+}
+
+/* An apply, and nothing else, has a plan to come from. */
+static void check_plan_from(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+{
+    const struct df_path spec = {root, "spec", 0}, here = {&spec, "planFrom", 0};
+    bool apply = df_streq(df_json_str(doc, "spec.action"), "apply");
+    bool has_plan = df_json_at(doc, "spec.planFrom");
+    if (apply && !has_plan)
+        df_fault(f, &here, "is required for an apply");
+    if (!apply && has_plan)
+        df_fault(f, &here, "is for an apply alone");
+}
+
+/* Another storage would start with an empty state: what the old one knows would be orphaned. */
+static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                                struct df_faults *f)
+{
+    const struct df_path spec = {root, "spec", 0}, here = {&spec, "storage", 0};
+    const char *state = df_json_str(old, "status.state");
+    bool in_use = df_json_bool(old, "status.mayHoldResources", false) ||
+                  df_streq(state, "provisioned") || df_streq(state, "destroy");
+    if (in_use && !df_json_equal(df_json_at(doc, "spec.storage"), df_json_at(old, "spec.storage")))
+        df_fault(f, &here, "cannot be changed before the executor is destroyed");
+}
+
+static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
+{
+    if (f->no_memory)
+        return df_fail_oom(err);
+    if (!f->count)
+        return 0;
+    char more[40] = "";
+    if (f->left_out)
+        (void)snprintf(more, sizeof(more), "; and %d more", f->left_out);
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: %s%s",
+                          df_kind_name(kind), f->text, more);
+}
+
+int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    struct df_faults f = {0};
+    const struct df_path root = {0};
+    if (!cJSON_IsObject(doc))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: must be an object",
+                              df_kind_name(kind));
+    if (fill_source_kind(doc, err) < 0)
+        return -1;
+    df_schema_check(df_table(kind), doc, old, &root, &f);
+    if (!f.count && kind == DF_KIND_TASK_ACTION)
+        check_plan_from(doc, &root, &f);
+    if (!f.count && kind == DF_KIND_EXECUTOR && old)
+        check_storage_stays(doc, old, &root, &f);
+    return report(kind, &f, err);
+}

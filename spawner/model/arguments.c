@@ -1,0 +1,139 @@
+/*
+ * What a user may add to the command line and the environment of tofu, and what not: options that
+ * dayfly sets itself, that move the state or the plan to another place, or that let a run do
+ * something else than its action says.
+ */
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "spawner/model/rules.h"
+
+/* ---- arguments ---- */
+
+struct refusal {
+    const char *name; /* of the option, without dashes; a prefix when it ends with '*' */
+    const char *why;
+};
+
+static const struct refusal refused_options[] = {
+    {"chdir", "use spec.source.folder"},
+    {"state*", "the state is kept by spec.storage"},
+    {"backup*", "the state is kept by spec.storage"},
+    {"backend*", "the state is kept by spec.storage"},
+    {"lock*", "dayfly locks the state itself"},
+    {"auto-approve", "use autoApprove of the run"},
+    {"destroy", "use the action destroy"},
+    {"out", "dayfly keeps the plan itself"},
+    {"generate-config-out", "a run changes no sources"},
+    {"json*", "dayfly reads the events itself"},
+    {"input", "nobody is there to answer"},
+    {"detailed-exitcode", "dayfly reads the exit code itself"},
+    {"show-sensitive", "sensitive values stay out of the log"},
+    {"var", "use spec.variables"},
+    {"var-file", "use spec.variables"},
+    {"help", "it makes no plan"},
+    {"h", "it makes no plan"},
+    {"version", "it makes no plan"},
+};
+
+static bool is_option(const char *pattern, const char *name, size_t n)
+{
+    size_t m = strlen(pattern);
+    if (pattern[m - 1] == '*')
+        return n >= m - 1 && strncmp(name, pattern, m - 1) == 0;
+    return n == m && strncmp(name, pattern, n) == 0;
+}
+
+/* Go takes -x and --x for the same option, with its value behind "=" or in the next argument. */
+static void check_option(const char *argument, const struct df_path *path, struct df_faults *f)
+{
+    const char *name = argument + (argument[1] == '-' ? 2 : 1);
+    size_t n = strcspn(name, "=");
+    if (n == 0 || *name == '-') {
+        df_fault(f, path, "\"%.64s\" is no option", argument);
+        return;
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(refused_options); i++)
+        if (is_option(refused_options[i].name, name, n))
+            df_fault(f, path, "-%.*s is refused: %s", n > 64 ? 64 : (int)n, name,
+                     refused_options[i].why);
+}
+
+void df_rule_arguments(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    bool may_be_value = false;
+    int index = 0;
+    for (const cJSON *item = value->child; item; item = item->next) {
+        const struct df_path here = {path, NULL, index++};
+        const char *argument = item->valuestring;
+        if (*argument == '-')
+            check_option(argument, &here, f);
+        else if (!may_be_value)
+            df_fault(f, &here, "\"%.64s\" does not begin with -", argument);
+        may_be_value = *argument == '-' && !strchr(argument, '=');
+    }
+}
+
+/* ---- environment ---- */
+
+static const struct refusal refused_variables[] = {
+    {"TF_HTTP_*", "the state is kept by spec.storage"},
+    {"TF_STATE*", "the state is kept by spec.storage"},
+    {"TF_WORKSPACE", "an executor is one workspace"},
+    {"TF_CLI_ARGS*", "use spec.arguments"},
+    {"TF_CLI_CONFIG_FILE", "dayfly writes the CLI configuration"},
+    {"TERRAFORM_CONFIG", "dayfly writes the CLI configuration"},
+    {"TF_PLUGIN_CACHE_*", "it is set by the service's configuration"},
+    {"TF_REATTACH_PROVIDERS", "providers are started by tofu"},
+    {"TF_DATA_DIR", "it is set by dayfly"},
+    {"TF_IN_AUTOMATION", "it is set by dayfly"},
+    {"TF_INPUT", "it is set by dayfly"},
+    {"PATH", "it is set by dayfly"},
+    {"HOME", "it is set by dayfly"},
+    {"TMPDIR", "it is set by dayfly"},
+    {"DAYFLY_*", "it is set by dayfly"},
+    {"LD_*", "it changes which program runs"},
+};
+
+static void check_env_name(const char *name, const struct df_path *path, struct df_faults *f)
+{
+    if (!df_is_env_name(name)) {
+        df_fault(f, path, "\"%.64s\" is no name of an environment variable", name);
+        return;
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(refused_variables); i++)
+        if (is_option(refused_variables[i].name, name, strlen(name)))
+            df_fault(f, path, "%.64s is refused: %s", name, refused_variables[i].why);
+}
+
+/* Faults for entries whose member `key` was there before. Lists are short: at most a few hundred.
+ */
+static void check_unique(const cJSON *list, const char *key, const struct df_path *path,
+                         struct df_faults *f)
+{
+    int index = 0;
+    for (const cJSON *item = list->child; item; item = item->next) {
+        const struct df_path here = {path, NULL, index++};
+        const char *name = df_json_str(item, key);
+        for (const cJSON *old = list->child; old != item; old = old->next) {
+            if (df_streq(df_json_str(old, key), name)) {
+                df_fault(f, &here, "\"%.64s\" is there twice", name);
+                break;
+            }
+        }
+    }
+}
+
+void df_rule_environment(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    int index = 0;
+    for (const cJSON *item = value->child; item; item = item->next) {
+        const struct df_path entry = {path, NULL, index++}, here = {&entry, "name", 0};
+        check_env_name(df_json_str(item, "name"), &here, f);
+    }
+    check_unique(value, "name", path, f);
+}
+
+void df_rule_secrets(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    check_unique(value, "name", path, f);
+}

@@ -1,0 +1,34 @@
+/*
+ * rules.h - what the tables of fields cannot say by themselves; inside spawner/model only.
+ * Each is a df_rule: it adds a fault for everything that is wrong.
+ */
+#ifndef DF_RULES_H
+#define DF_RULES_H
+
+#include "spawner/model/schema.h"
+
+/* rules.c: strings and keys */
+df_rule df_rule_name;       /* a DNS label */
+df_rule df_rule_identifier; /* a name of an HCL variable */
+df_rule df_rule_duration;   /* "1h30m", from one second to a week */
+df_rule df_rule_time;       /* RFC 3339 */
+df_rule df_rule_version;    /* an exact version or a constraint */
+df_rule df_rule_sha256;     /* 64 lower-case hex digits */
+df_rule df_rule_labels;     /* keys and values as Kubernetes has them */
+df_rule df_rule_annotation_keys;
+df_rule df_rule_variables; /* the keys are identifiers */
+
+/* source.c: spec.source as a whole, and the kind that its URL tells ("git", "archive"), or NULL */
+df_rule df_rule_source;
+const char *df_source_kind(const char *url);
+
+/* arguments.c: spec.arguments, spec.environment, spec.secrets */
+df_rule df_rule_arguments;
+df_rule df_rule_environment;
+df_rule df_rule_secrets;
+
+/* storage.c, integration.c */
+df_rule df_rule_storage;
+df_rule df_rule_integrations;
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * The life of a run: Pending, its turn, a plan step, perhaps an approval, perhaps an apply step, an
+ * end. Every state waits for something that must come (a step ends within its deadlines, a run
+ * before it ends) or has a deadline of its own (an approval ends with its plan).
+ */
+#include "common/base/clock.h"
+#include "spawner/model/model.h"
+
+static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
+
+const char *df_run_phase(const cJSON *run)
+{
+    const char *phase = df_json_str(run, "status.phase");
+    return phase ? phase : "Pending";
+}
+
+bool df_run_is_final(const cJSON *run)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(final_phases); i++)
+        if (df_streq(df_run_phase(run), final_phases[i]))
+            return true;
+    return false;
+}
+
+static bool is_action(const cJSON *run, enum df_action action)
+{
+    return df_streq(df_json_str(run, "spec.action"), df_action_name(action));
+}
+
+const char *df_run_plan_action(const cJSON *run, const cJSON *executor)
+{
+    bool destroying = df_streq(df_json_str(executor, "status.state"), "destroy");
+    bool dry_run = is_action(run, DF_ACTION_DRY_RUN);
+    return is_action(run, DF_ACTION_DESTROY) || (dry_run && destroying) ? "plan-destroy" : "plan";
+}
+
+/* ---- verdicts ---- */
+
+static struct df_run_verdict next(enum df_run_next what)
+{
+    return (struct df_run_verdict){.next = what};
+}
+
+static struct df_run_verdict finish(const char *phase, const char *reason, const char *message)
+{
+    struct df_run_verdict v = {.next = DF_RUN_FINISH, .phase = phase};
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s", message ? message : "");
+    return v;
+}
+
+static struct df_run_verdict finish_canceled(const cJSON *run)
+{
+    struct df_run_verdict v = finish("Canceled", "Canceled", NULL);
+    const char *by = df_json_str(run, "spec.cancel.by");
+    const char *why = df_json_str(run, "spec.cancel.reason");
+    (void)snprintf(v.message, sizeof(v.message), "canceled%s%s%s%s", by ? " by " : "", by ? by : "",
+                   why ? ": " : "", why ? why : "");
+    return v;
+}
+
+static struct df_run_verdict finish_gone(void)
+{
+    return finish("Failed", "ExecutorGone", "the executor was deleted while the run was under way");
+}
+
+/* ---- steps ---- */
+
+static bool wants_cancel(const cJSON *doc)
+{
+    return cJSON_IsObject(df_json_at(doc, "spec.cancel"));
+}
+
+/* Does the run's status say that there was a step of this name? */
+static bool had_step(const cJSON *run, const char *name)
+{
+    const cJSON *step;
+    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
+        if (df_streq(df_json_str(step, "name"), name) && df_json_str(step, "taskAction"))
+            return true;
+    }
+    return false;
+}
+
+static struct df_run_verdict wait_for_step(const struct df_run_view *v, const cJSON *step)
+{
+    bool must_end = wants_cancel(v->run) || !v->executor;
+    return next(must_end && !wants_cancel(step) ? DF_RUN_CANCEL_STEP : DF_RUN_WAIT);
+}
+
+static struct df_run_verdict after_failed_step(const struct df_run_view *v, const cJSON *step)
+{
+    const char *reason = df_task_reason(step), *message = df_json_str(step, "status.message");
+    if (wants_cancel(v->run))
+        return finish_canceled(v->run);
+    if (!v->executor)
+        return finish_gone();
+    if (df_streq(reason, "Canceled"))
+        return finish("Canceled", reason, message);
+    return finish("Failed", reason, message);
+}
+
+/* ---- the plan is there ---- */
+
+static bool is_approved(const struct df_run_view *v)
+{
+    const char *verdict = df_json_str(v->run, "spec.decision.verdict");
+    if (verdict)
+        return df_streq(verdict, "approved");
+    /* What already waits for a person is not approved by a later change of the executor. */
+    return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
+           (df_json_bool(v->run, "spec.autoApprove", false) ||
+            df_streq(df_json_str(v->executor, "spec.approval"), "automatic"));
+}
+
+/* When the plan expires, or 0 when it does not say. */
+static int64_t plan_expiry(const cJSON *plan)
+{
+    const char *at = df_json_str(plan, "status.plan.expiresAt");
+    int64_t us = 0;
+    return at && df_time_parse(at, &us, NULL) == 0 ? us : 0;
+}
+
+static struct df_run_verdict ask(const struct df_run_view *v)
+{
+    if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
+        return next(DF_RUN_ASK);
+    return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v->plan)};
+}
+
+static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now_us)
+{
+    int64_t expiry = plan_expiry(v->plan);
+    if (wants_cancel(v->run))
+        return finish_canceled(v->run);
+    if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
+        return finish("Discarded", "Discarded", NULL);
+    if (is_action(v->run, DF_ACTION_DRY_RUN))
+        return finish("Succeeded", "Planned", NULL);
+    if (!df_json_bool(v->plan, "status.hasChanges", true))
+        return is_action(v->run, DF_ACTION_DESTROY)
+                   ? finish("Succeeded", "Destroyed", "there was nothing to destroy")
+                   : finish("Succeeded", "NoChanges", "there was nothing to change");
+    if (!v->executor)
+        return finish_gone();
+    if (expiry && now_us >= expiry)
+        return finish("Failed", "PlanExpired",
+                      "the plan expired before it was applied; start a new run");
+    return is_approved(v) ? next(DF_RUN_APPLY) : ask(v);
+}
+
+/* ---- before the plan ---- */
+
+static struct df_run_verdict before_plan(const struct df_run_view *v)
+{
+    if (wants_cancel(v->run))
+        return finish_canceled(v->run);
+    if (!v->executor)
+        return finish_gone();
+    return next(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
+}
+
+/* A step that was there and is not: made again it might run twice. */
+static struct df_run_verdict finish_lost(const char *name)
+{
+    struct df_run_verdict v = finish("Failed", "InternalError", NULL);
+    (void)snprintf(v.message, sizeof(v.message),
+                   "the TaskAction of the %s step was deleted; what it did is in the state and the "
+                   "log",
+                   name);
+    return v;
+}
+
+struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
+{
+    if (df_run_is_final(v->run))
+        return next(DF_RUN_WAIT);
+    if (!v->apply && had_step(v->run, "apply"))
+        return finish_lost("apply");
+    if (!v->plan && had_step(v->run, "plan"))
+        return finish_lost("plan");
+    const cJSON *step = v->apply ? v->apply : v->plan;
+    if (!step)
+        return before_plan(v);
+    if (!df_task_is_final(step))
+        return wait_for_step(v, step);
+    if (!df_task_succeeded(step))
+        return after_failed_step(v, step);
+    if (!v->apply)
+        return after_plan(v, now_us);
+    return finish("Succeeded", is_action(v->run, DF_ACTION_DESTROY) ? "Destroyed" : "Applied",
+                  df_json_str(step, "status.message"));
+}

@@ -1,0 +1,64 @@
+/*
+ * schema.h - documents checked against tables: one row a field; inside spawner/model only.
+ *
+ * A check finds every fault, each with its path, fills in defaults, and refuses what no row names.
+ * Thread rule: pure functions over the document handed in.
+ */
+#ifndef DF_SCHEMA_H
+#define DF_SCHEMA_H
+
+#include "common/json/json.h"
+
+/* Where a value stands: a list from the leaf to the root, on the stack of the check. */
+struct df_path {
+    const struct df_path *up; /* NULL: the root, which has no name */
+    const char *key;          /* NULL: the item number index */
+    int index;
+};
+
+/* What is wrong, as one text: "spec.a: is required; spec.b: must be a string". */
+struct df_faults {
+    char text[900];
+    size_t len;
+    int count;
+    int left_out; /* faults that found no room in text */
+    bool no_memory;
+};
+
+void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, ...)
+    DF_PRINTF(3, 4);
+
+/* A rule that a table cannot say. Adds a fault for everything wrong in value. */
+typedef void df_rule(const cJSON *value, const struct df_path *path, struct df_faults *f);
+
+enum df_type {
+    DF_TYPE_ANY,
+    DF_TYPE_STRING,
+    DF_TYPE_BOOL,
+    DF_TYPE_WHOLE,
+    DF_TYPE_OBJECT,
+    DF_TYPE_LIST
+};
+
+#define DF_REQUIRED 1U
+#define DF_FROZEN 2U /* as it was when the document was made */
+#define DF_LINES 4U  /* STRING: may have line breaks and tabs */
+
+struct df_field {
+    const char *name; /* of the member; NULL in the row that ends a table and in items */
+    enum df_type type;
+    unsigned flags;
+    int64_t min, max;         /* WHOLE: value; STRING: bytes; LIST, OBJECT: count. max 0: no cap */
+    const char *const *words; /* STRING: one of these, ends with NULL; or NULL */
+    const char *fallback;     /* JSON text put in when the member is absent; or NULL */
+    const struct df_field *fields; /* OBJECT: its members; NULL: any names */
+    const struct df_field *item;   /* LIST: every item; OBJECT without fields: every member */
+    df_rule *rule;                 /* asked when all of the above is right; or NULL */
+};
+
+/* Checks the members of object against the rows. old: the object as it was, for frozen fields, or
+ * NULL. */
+void df_schema_check(const struct df_field *fields, cJSON *object, const cJSON *old,
+                     const struct df_path *path, struct df_faults *f);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * tables.h - the fields of the three kinds of documents; inside spawner/model only.
+ */
+#ifndef DF_TABLES_H
+#define DF_TABLES_H
+
+#include "spawner/model/model.h"
+#include "spawner/model/schema.h"
+
+/* The rows of a whole document of this kind. */
+const struct df_field *df_table(enum df_kind kind);
+
+#endif

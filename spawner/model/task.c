@@ -1,0 +1,257 @@
+/*
+ * The life of a step: created by the engine, claimed once by its runner, ended with a result, or by
+ * one of three deadlines: it was not claimed in time, it runs past its timeout, it does not end
+ * after a cancel.
+ */
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/model/model.h"
+
+/* ---- conditions and timeline ---- */
+
+static cJSON *find_named(const cJSON *list, const char *key, const char *name)
+{
+    cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(df_json_str(item, key), name))
+            return item;
+    }
+    return NULL;
+}
+
+static const cJSON *condition(const cJSON *task, const char *type)
+{
+    return find_named(df_json_at(task, "status.conditions"), "type", type);
+}
+
+static bool is_true(const cJSON *task, const char *type)
+{
+    return df_streq(df_json_str(condition(task, type), "status"), "True");
+}
+
+bool df_task_succeeded(const cJSON *task)
+{
+    return is_true(task, "Succeeded");
+}
+
+bool df_task_is_final(const cJSON *task)
+{
+    return df_task_succeeded(task) || is_true(task, "Failed");
+}
+
+const char *df_task_reason(const cJSON *task)
+{
+    const char *reason = df_json_str(condition(task, "Progressing"), "reason");
+    return reason ? reason : "Queued";
+}
+
+/* What all three conditions of a task say besides their status. */
+struct condition_text {
+    const char *reason;
+    const char *message;
+    int64_t generation;
+    int64_t now_us;
+};
+
+static int set_condition(cJSON *list, const char *type, bool is_so,
+                         const struct condition_text *text, struct df_err *err)
+{
+    const char *status = is_so ? "True" : "False";
+    cJSON *c = find_named(list, "type", type);
+    if (!c) {
+        c = cJSON_CreateObject();
+        if (df_json_append(list, c, err) < 0 || df_json_add_str(c, "type", type, err) < 0)
+            return -1;
+    }
+    if (!df_streq(df_json_str(c, "status"), status)) {
+        char at[DF_TIME_LEN];
+        if (df_json_set_str(c, "status", status, err) < 0 ||
+            df_json_set_str(c, "lastTransitionTime", df_time_format(text->now_us, at), err) < 0)
+            return -1;
+    }
+    if (df_json_set_str(c, "reason", text->reason, err) < 0 ||
+        df_json_set_str(c, "message", text->message ? text->message : "", err) < 0)
+        return -1;
+    return df_json_set(c, "observedGeneration", cJSON_CreateNumber((double)text->generation), err);
+}
+
+int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
+                           const char *message, int64_t now_us, struct df_err *err)
+{
+    const struct condition_text text = {reason, message,
+                                        df_json_int(task, "metadata.generation", 1), now_us};
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *list = status ? df_json_array_at(status, "conditions") : NULL;
+    if (!list)
+        return df_fail_oom(err);
+    if (set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
+        set_condition(list, "Succeeded", outcome == DF_OUTCOME_SUCCEEDED, &text, err) < 0)
+        return -1;
+    return set_condition(list, "Failed", outcome == DF_OUTCOME_FAILED, &text, err);
+}
+
+int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *timeline = status ? df_json_array_at(status, "timeline") : NULL;
+    if (!timeline)
+        return df_fail_oom(err);
+    if (find_named(timeline, "name", name))
+        return 0;
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
+        return -1;
+    return df_json_add_time(entry, "at", at_us, err);
+}
+
+/* ---- deadlines ---- */
+
+#define SECOND_US INT64_C(1000000)
+#define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
+/* A runner that died before its claim is started again after this pause. */
+#define RECREATE_PAUSE_US (2 * SECOND_US)
+/* How often a cancel that has no effect yet is repeated. */
+#define CANCEL_AGAIN_US (5 * SECOND_US)
+
+static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
+{
+    return df_json_int(task, path, fallback) * SECOND_US;
+}
+
+static int64_t grace_us(const cJSON *task)
+{
+    return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
+}
+
+/* The time that stands at path in object, or fallback. */
+static int64_t time_at(const cJSON *object, const char *path, int64_t fallback)
+{
+    const char *text = df_json_str(object, path);
+    int64_t us;
+    return text && df_time_parse(text, &us, NULL) == 0 ? us : fallback;
+}
+
+static int64_t timeline_at(const cJSON *task, const char *name, int64_t fallback)
+{
+    return time_at(find_named(df_json_at(task, "status.timeline"), "name", name), "at", fallback);
+}
+
+/* 0 while the engine was never asked. */
+static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
+{
+    bool there = seen->phase != DF_ENGINE_ABSENT;
+    int64_t created = timeline_at(task, "created", there ? seen->since_us : 0);
+    return created ? created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS) : 0;
+}
+
+/* When a claimed step has had its timeout, its grace period and the margin. */
+static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
+{
+    return time_at(task, "status.claimedBy.at", seen->since_us) +
+           seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) + grace_us(task) +
+           MARGIN_US;
+}
+
+/* ---- verdicts ---- */
+
+static struct df_task_verdict next(enum df_task_next what, int64_t wake_us)
+{
+    return (struct df_task_verdict){.next = what, .wake_us = wake_us};
+}
+
+static struct df_task_verdict cancel_now(int64_t now_us)
+{
+    return next(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
+}
+
+static struct df_task_verdict fail(const struct df_engine_observation *seen, const char *reason,
+                                   const char *message)
+{
+    struct df_task_verdict v = {.next = DF_TASK_FAIL};
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s%s%s", message, seen->cause[0] ? ": " : "",
+                   seen->cause);
+    return v;
+}
+
+static bool is_alive(const struct df_engine_observation *seen)
+{
+    return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
+}
+
+static bool is_canceled(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "spec.cancel"));
+}
+
+/* ---- the four situations ---- */
+
+/* A runner that has reported is on its way out; one that is still there later is ended. */
+static struct df_task_verdict when_final(const cJSON *task,
+                                         const struct df_engine_observation *seen, int64_t now_us)
+{
+    if (seen->phase == DF_ENGINE_ABSENT)
+        return next(DF_TASK_WAIT, 0);
+    if (!is_alive(seen))
+        return next(DF_TASK_CLEAN, 0);
+    int64_t end =
+        time_at(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) + MARGIN_US;
+    bool may_leave = df_json_at(task, "status.claimedBy") && now_us < end;
+    return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
+}
+
+static struct df_task_verdict
+when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t deadline = claim_deadline(task, seen);
+    if (is_canceled(task)) {
+        int64_t end = time_at(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
+        return is_alive(seen) && now_us < end ? cancel_now(now_us)
+                                              : fail(seen, "Canceled", "canceled before it began");
+    }
+    if (deadline && now_us >= deadline)
+        return fail(seen, "NeverClaimed", "the runner did not report in time");
+    if (is_alive(seen))
+        return next(DF_TASK_WAIT, deadline);
+    bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
+    return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
+}
+
+static struct df_task_verdict
+when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    if (is_canceled(task))
+        return fail(seen, "Canceled", "canceled, and its runner ended without a result");
+    if (now_us >= run_deadline(task, seen))
+        return fail(seen, "TimedOut", "it ran out of time, and its runner ended without a result");
+    return fail(seen, "RunnerLost", "the runner ended without a result");
+}
+
+static struct df_task_verdict
+when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
+    if (is_canceled(task)) {
+        int64_t canceled = time_at(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
+        end = canceled < end ? canceled : end;
+        if (now_us >= end)
+            return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
+        return cancel_now(now_us);
+    }
+    if (now_us >= end)
+        return fail(seen, "TimedOut", "it ran out of time and could not be ended");
+    return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
+}
+
+struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
+                                    int64_t now_us)
+{
+    if (df_task_is_final(task))
+        return when_final(task, seen, now_us);
+    if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
+        return next(DF_TASK_COLLECT, 0);
+    if (!cJSON_IsObject(df_json_at(task, "status.claimedBy")))
+        return when_unclaimed(task, seen, now_us);
+    return is_alive(seen) ? when_claimed_and_alive(task, seen, now_us)
+                          : when_claimed_and_gone(task, seen, now_us);
+}

@@ -1,0 +1,214 @@
+/*
+ * service.c - puts the spawner together in a data directory:
+ *
+ *   lock         flocked as long as the service lives
+ *   endpoint     its URL, for clients and for runners that lost it
+ *   dayfly.db    documents, audit trail, secrets (sealed)
+ *   key          the key file
+ *   blobs/       states, plans (sealed), logs, events
+ *   steps/       directories of the local engine
+ */
+#include "spawner/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/process/process.h"
+#include "spawner/api/api.h"
+
+struct df_service {
+    struct df_spawner spawner;
+    int lock_fd;
+    struct df_api *api;
+};
+
+/* ---- the data directory ---- */
+
+static char *data_path(const struct df_service *s, const char *name)
+{
+    return df_fs_join(s->spawner.config->data_directory, name);
+}
+
+static int make_data_directory(const char *path, struct df_err *err)
+{
+    if (df_fs_mkdirs(path, 0700, err) < 0)
+        return df_err_wrap(err, "dataDirectory");
+    /* One that was made by hand may be open to others: states and logs lie in it. */
+    if (chmod(path, 0700) < 0)
+        return df_fail_errno(err, errno, "dataDirectory: close %s to others", path);
+    return 0;
+}
+
+static int fail_busy(const struct df_service *s, struct df_err *err)
+{
+    DF_BUF struct df_buf url = DF_BUF_INIT(DF_KIB);
+    if (df_fs_read(s->spawner.endpoint_file, &url, NULL) < 0)
+        df_buf_clear(&url);
+    int n = (int)strcspn(df_buf_str(&url), "\n");
+    return df_fail_reason(err, DF_ERR_CONFLICT, "Busy",
+                          "another dayfly serves the data directory %s%s%.*s",
+                          s->spawner.config->data_directory, n ? ", at " : "", n, df_buf_str(&url));
+}
+
+static int lock_data_directory(struct df_service *s, struct df_err *err)
+{
+    DF_FREE char *path = data_path(s, "lock");
+    if (!path)
+        return df_fail_oom(err);
+    s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (s->lock_fd < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? fail_busy(s, err)
+                                    : df_fail_errno(err, errno, "lock %s", path);
+    return 0;
+}
+
+/* ---- the parts ---- */
+
+static int open_store(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    DF_FREE char *database = data_path(s, "dayfly.db");
+    DF_FREE char *key = data_path(s, "key");
+    DF_FREE char *blobs = data_path(s, "blobs");
+    if (!database || !key || !blobs)
+        return df_fail_oom(err);
+    if (df_store_sqlite_open(database, &p->store, err) < 0 ||
+        df_vault_open(database, key, &p->vault, err) < 0 || df_blob_open(blobs, &p->blobs, err) < 0)
+        return -1;
+    return df_states_open(p->blobs, &p->states, err);
+}
+
+/* runner.path, else the program beside this one, else the one in PATH. The caller frees. */
+static char *find_runner(const struct df_config *config)
+{
+    static const char name[] = "dayfly-runner";
+    char self[4096];
+    if (config->runner_path)
+        return strdup(config->runner_path);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+        char *beside = df_fs_join(self, name);
+        if (beside && access(beside, X_OK) == 0)
+            return beside;
+        free(beside);
+    }
+    const char *path = getenv("PATH");
+    return path ? df_process_which(name, path) : NULL;
+}
+
+static void on_engine_news(void *arg, const char *step_name)
+{
+    const struct df_spawner *s = arg;
+    df_control_wake(s->control, DF_KIND_TASK_ACTION, step_name);
+}
+
+static int open_engine(struct df_service *s, struct df_err *err)
+{
+    DF_FREE char *directory = data_path(s, "steps");
+    DF_FREE char *runner = find_runner(s->spawner.config);
+    struct df_engine *local = NULL;
+    if (!directory)
+        return df_fail_oom(err);
+    if (!runner)
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "dayfly-runner is neither beside this program nor in PATH: set runner.path");
+    const struct df_local_options o = {.directory = directory,
+                                       .runner_path = runner,
+                                       .notify = on_engine_news,
+                                       .notify_arg = &s->spawner,
+                                       .keep_failed = s->spawner.config->keep_failed};
+    if (df_engine_local_new(&o, &local, err) < 0)
+        return -1;
+    if (df_engine_register(&s->spawner.engines, local, err) == 0)
+        return 0;
+    local->ops->close(local);
+    return -1;
+}
+
+static int start_api(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    if (df_api_start(p, &s->api, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("%s\n", p->server_url);
+    if (!line)
+        return df_fail_oom(err);
+    return df_fs_replace(p->endpoint_file, line, strlen(line), 0600, err);
+}
+
+/* In this order each part finds those that it uses: the control loop's memory is there before the
+ * API answers, the API's address is known before the loop starts a runner. */
+static int start(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    p->endpoint_file = data_path(s, "endpoint");
+    if (!p->endpoint_file)
+        return df_fail_oom(err);
+    if (make_data_directory(p->config->data_directory, err) < 0 ||
+        lock_data_directory(s, err) < 0 || open_store(s, err) < 0 ||
+        df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 || start_api(s, err) < 0)
+        return -1;
+    return df_control_start(p->control, err);
+}
+
+static void close_all(struct df_service *s)
+{
+    struct df_spawner *p = &s->spawner;
+    if (s->api)
+        df_api_stop(s->api);
+    df_engine_registry_close(&p->engines);
+    df_control_free(p->control);
+    if (p->states)
+        df_states_close(p->states);
+    if (p->blobs)
+        df_blob_close(p->blobs);
+    if (p->vault)
+        df_vault_close(p->vault);
+    df_store_close(p->store);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd);
+    free(p->server_url);
+    free(p->endpoint_file);
+    free(s);
+}
+
+int df_service_start(const struct df_config *config, struct df_service **ret, struct df_err *err)
+{
+    struct df_service *s = calloc(1, sizeof(*s));
+    if (!s)
+        return df_fail_oom(err);
+    s->lock_fd = -1;
+    s->spawner.config = config;
+    if (start(s, err) < 0) {
+        close_all(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+const char *df_service_url(const struct df_service *s)
+{
+    return s->spawner.server_url;
+}
+
+struct df_spawner *df_service_spawner(struct df_service *s)
+{
+    return &s->spawner;
+}
+
+void df_service_stop(struct df_service *s, bool cancel_steps)
+{
+    df_control_stop(s->spawner.control, cancel_steps);
+    close_all(s);
+}

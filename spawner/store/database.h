@@ -1,0 +1,75 @@
+/*
+ * database.h - connections to the SQLite file that holds documents, audit trail and secrets.
+ *
+ * The file is made whole beside its place and then moved there, so that whatever already lies there
+ * is either ours or never touched. Failures: a full disk is LIMIT, a busy file RETRY, everything
+ * else SYSTEM with the file's name and the way out.
+ * Thread rule: one connection, one thread at a time; any number of connections.
+ */
+#ifndef DF_DATABASE_H
+#define DF_DATABASE_H
+
+#include <sqlite3.h>
+
+#include "common/base/err.h"
+
+struct df_db; /* opaque */
+
+enum df_db_check {
+    DF_DB_CHECK_HEADER, /* is it ours and of a version we know? */
+    DF_DB_CHECK_ALL     /* and is every page sound? Reads the whole file */
+};
+
+/* Opens for reading and writing; makes the file when absent. */
+int df_db_open(const char *path, enum df_db_check check, struct df_db **ret,
+               struct df_err *err) DF_MUST_CHECK;
+void df_db_close(struct df_db *db);
+
+/* What a statement's parameters ?1, ?2, ... are bound to. Texts and bytes are borrowed until the
+ * statement is reset. */
+struct df_db_arg {
+    enum { DF_DB_END, DF_DB_INT, DF_DB_TEXT, DF_DB_BYTES } type;
+    int64_t number; /* INT: the value; BYTES: the length */
+    const void *bytes;
+};
+#define DF_DB_I(value)                                                                             \
+    {                                                                                              \
+        DF_DB_INT, (value), NULL                                                                   \
+    }
+#define DF_DB_T(text)                                                                              \
+    {                                                                                              \
+        DF_DB_TEXT, 0, (text)                                                                      \
+    }
+#define DF_DB_B(bytes, length)                                                                     \
+    {                                                                                              \
+        DF_DB_BYTES, (int64_t)(length), (bytes)                                                    \
+    }
+#define DF_DB_ARGS(...) ((const struct df_db_arg[]){__VA_ARGS__, {DF_DB_END, 0, NULL}})
+
+/* Resets a statement when it goes out of scope: DF_DB_STMT sqlite3_stmt *q = NULL; */
+static inline void df_cleanup_stmt(sqlite3_stmt **q)
+{
+    if (*q)
+        (void)sqlite3_reset(*q);
+}
+#define DF_DB_STMT DF_CLEANUP(df_cleanup_stmt)
+
+/* The statement, prepared once a connection and bound. args may be NULL. Borrowed: the connection
+ * owns it. */
+int df_db_query(struct df_db *db, const char *sql, const struct df_db_arg *args, sqlite3_stmt **ret,
+                struct df_err *err) DF_MUST_CHECK;
+
+/* *ret_row: is there a (further) row, to be read with sqlite3_column_*? */
+int df_db_step(struct df_db *db, sqlite3_stmt *q, bool *ret_row, struct df_err *err) DF_MUST_CHECK;
+
+/* A statement that yields nothing, to its end. */
+int df_db_run(struct df_db *db, const char *sql, const struct df_db_arg *args,
+              struct df_err *err) DF_MUST_CHECK;
+
+/* Runs body inside of one write transaction: 0 commits, durably; 1 (nothing to do) and -1 roll
+ * back. Returns what body returned, or -1 when the commit failed: then nothing was written. */
+typedef int (*df_db_body)(struct df_db *db, void *arg, struct df_err *err);
+int df_db_transaction(struct df_db *db, df_db_body body, void *arg,
+                      struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,41 @@
+#include "spawner/store/store.h"
+
+#define ATTEMPTS 16
+
+/* One round: 0 done, 1 somebody was faster, -1 failed. */
+static int attempt(struct df_store *s, enum df_kind kind, const char *name, df_store_change change,
+                   void *arg, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    if (df_store_get(s, kind, name, &doc, err) < 0)
+        return -1;
+    int verdict = change(doc, arg, err);
+    if (verdict < 0)
+        return -1;
+    if (verdict > 0) {
+        *ret = DF_TAKE(doc);
+        return 0;
+    }
+    if (df_store_update(s, kind, doc, ret, err) == 0)
+        return 0;
+    return df_streq(err->reason, "Conflict") ? 1 : -1;
+}
+
+int df_store_modify(struct df_store *s, enum df_kind kind, const char *name, df_store_change change,
+                    void *arg, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *stored = NULL;
+    /* A conflict that the next round gets over is no failure: the caller's err stays untouched. */
+    struct df_err why = {0};
+    int result = 1;
+    for (int i = 0; i < ATTEMPTS && result > 0; i++)
+        result = attempt(s, kind, name, change, arg, &stored, &why);
+    if (result != 0) {
+        if (err)
+            *err = why;
+        return -1;
+    }
+    if (ret)
+        *ret = DF_TAKE(stored);
+    return 0;
+}

@@ -1,0 +1,150 @@
+/*
+ * store.h - where the documents live: Executor, Run and TaskAction as JSON with optimistic
+ * concurrency and a watch.
+ *
+ * One interface, two homes (SQLite here; custom resources in a cluster). A write is durable when
+ * the call returns 0. Thread rule: any thread. Documents handed in are borrowed, documents handed
+ * out are the caller's.
+ */
+#ifndef DF_STORE_H
+#define DF_STORE_H
+
+#include "spawner/model/model.h"
+
+struct df_store; /* opaque */
+
+enum df_change { DF_CHANGE_ADDED, DF_CHANGE_MODIFIED, DF_CHANGE_DELETED };
+
+struct df_store_event {
+    enum df_change change;
+    enum df_kind kind;
+    const char *name; /* borrowed during the call */
+    const char *resource_version;
+};
+
+/* Called after the commit, in commit order, outside of the store's lock, from the writer's thread
+ * and before its call returns: be quick, do not write, watch or unwatch, and take no lock that is
+ * held by anybody who writes. Reading is fine. */
+typedef void (*df_store_watcher)(void *arg, const struct df_store_event *event);
+
+struct df_store_list_options {
+    const char *label;       /* "key=value": only documents with that label; or NULL */
+    const char *name_prefix; /* or NULL */
+    const char *cursor;      /* continue after this (opaque, from ret_cursor); or NULL */
+    int limit;               /* 0: 500; at most 1000 */
+    bool newest_first;       /* by creation */
+};
+
+struct df_store_ops {
+    void (*close)(struct df_store *s);
+    int (*create)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                  struct df_err *err);
+    int (*get)(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
+               struct df_err *err);
+    int (*get_by_uid)(struct df_store *s, enum df_kind kind, const char *uid, cJSON **ret,
+                      struct df_err *err);
+    int (*list)(struct df_store *s, enum df_kind kind, const struct df_store_list_options *o,
+                cJSON **ret, char **ret_cursor, struct df_err *err);
+    int (*update)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                  struct df_err *err);
+    int (*remove)(struct df_store *s, enum df_kind kind, const char *name, const char *uid,
+                  struct df_err *err);
+    int (*watch)(struct df_store *s, df_store_watcher fn, void *arg, struct df_err *err);
+    void (*unwatch)(struct df_store *s, df_store_watcher fn, void *arg);
+    int (*audit)(struct df_store *s, const cJSON *entry, struct df_err *err);
+    int (*audit_list)(struct df_store *s, const char *cursor, int limit, cJSON **ret,
+                      char **ret_cursor, struct df_err *err);
+};
+
+struct df_store {
+    const struct df_store_ops *ops;
+};
+
+/* The SQLite home. path: the database file, made when absent. A corrupt or foreign file: class
+ * SYSTEM, the message says which file and what to do; nothing is changed. */
+int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
+
+static inline void df_store_close(struct df_store *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+/* Stores a new document: sets uid, resourceVersion, generation 1, creationTimestamp. CONFLICT
+ * AlreadyExists. ret (may be NULL): the stored document. */
+static inline int df_store_create(struct df_store *s, enum df_kind kind, const cJSON *doc,
+                                  cJSON **ret, struct df_err *err)
+{
+    return s->ops->create(s, kind, doc, ret, err);
+}
+
+static inline int df_store_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
+                               struct df_err *err)
+{
+    return s->ops->get(s, kind, name, ret, err);
+}
+
+static inline int df_store_get_by_uid(struct df_store *s, enum df_kind kind, const char *uid,
+                                      cJSON **ret, struct df_err *err)
+{
+    return s->ops->get_by_uid(s, kind, uid, ret, err);
+}
+
+/* An array. o may be NULL. A page may end before its limit when its documents are large. ret_cursor
+ * (may be NULL): for the next page, owned by the caller; NULL at the end. */
+static inline int df_store_list(struct df_store *s, enum df_kind kind,
+                                const struct df_store_list_options *o, cJSON **ret,
+                                char **ret_cursor, struct df_err *err)
+{
+    return s->ops->list(s, kind, o, ret, ret_cursor, err);
+}
+
+/* Replaces the document if its metadata.resourceVersion (required) and uid (if it has one) are
+ * still the stored ones: CONFLICT Conflict otherwise; NOT_FOUND when absent. generation grows when
+ * spec differs. An update that changes nothing is success, without event or new version. */
+static inline int df_store_update(struct df_store *s, enum df_kind kind, const cJSON *doc,
+                                  cJSON **ret, struct df_err *err)
+{
+    return s->ops->update(s, kind, doc, ret, err);
+}
+
+/* uid: precondition, or NULL. NOT_FOUND when absent. */
+static inline int df_store_remove(struct df_store *s, enum df_kind kind, const char *name,
+                                  const char *uid, struct df_err *err)
+{
+    return s->ops->remove(s, kind, name, uid, err);
+}
+
+static inline int df_store_watch(struct df_store *s, df_store_watcher fn, void *arg,
+                                 struct df_err *err)
+{
+    return s->ops->watch(s, fn, arg, err);
+}
+
+/* After the return fn is not running and will not be called again. */
+static inline void df_store_unwatch(struct df_store *s, df_store_watcher fn, void *arg)
+{
+    s->ops->unwatch(s, fn, arg);
+}
+
+/* Appends {at, actor, role, action, kind, name, outcome, detail} to the audit trail. */
+static inline int df_store_audit(struct df_store *s, const cJSON *entry, struct df_err *err)
+{
+    return s->ops->audit(s, entry, err);
+}
+
+/* The audit trail, newest first; cursor and limit as in lists. */
+static inline int df_store_audit_list(struct df_store *s, const char *cursor, int limit,
+                                      cJSON **ret, char **ret_cursor, struct df_err *err)
+{
+    return s->ops->audit_list(s, cursor, limit, ret, ret_cursor, err);
+}
+
+/* Reads, changes and writes a document again until no one is faster (at most 16 times). change
+ * returns 0 to write, 1 to leave it (success; *ret is the document as read), -1 with err. ret may
+ * be NULL. */
+typedef int (*df_store_change)(cJSON *doc, void *arg, struct df_err *err);
+int df_store_modify(struct df_store *s, enum df_kind kind, const char *name, df_store_change change,
+                    void *arg, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+#endif
