@@ -1,0 +1,94 @@
+/*
+ * fuzz_redact - the redactor against its slow oracle.
+ *
+ * Input: number of secrets; for each its length and bytes; a seed for the sizes of the pieces; the
+ * text. A text byte 0x01 stands for "here comes a form of a secret", picked by the next byte, so
+ * that the fuzzer finds forms without having to guess them.
+ */
+#include "common/redact/redact.h"
+#include "tests/unit/redact_oracle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+    const uint8_t *p, *end;
+};
+
+static unsigned next_byte(struct input *in)
+{
+    return in->p < in->end ? *in->p++ : 0;
+}
+
+static void read_secrets(struct input *in, struct df_strs *secrets)
+{
+    unsigned count = next_byte(in) % 8;
+    for (unsigned i = 0; i < count; i++) {
+        char value[256];
+        unsigned n = next_byte(in);
+        for (unsigned k = 0; k < n; k++) {
+            unsigned c = next_byte(in);
+            value[k] = (char)(c ? c : '.');
+        }
+        value[n] = '\0';
+        if (df_strs_add(secrets, value) < 0)
+            abort();
+    }
+}
+
+static void read_text(struct input *in, const struct oracle *o, struct df_buf *text)
+{
+    while (in->p < in->end) {
+        unsigned c = next_byte(in);
+        if (c == 1 && o->count) {
+            const struct df_buf *form = &o->patterns[next_byte(in) * 7919U % o->count];
+            (void)df_buf_add(text, form->data, form->len);
+        } else {
+            (void)df_buf_addc(text, (char)c);
+        }
+    }
+}
+
+static void redact(const struct df_redact_set *set, const struct df_buf *text, unsigned seed,
+                   struct df_buf *out)
+{
+    struct df_redact *r = NULL;
+    if (df_redact_new(set, &r, NULL) < 0)
+        abort();
+    for (size_t at = 0; at < text->len;) {
+        seed = seed * 1103515245U + 12345U;
+        size_t n = 1 + (seed >> 16) % 97;
+        n = n < text->len - at ? n : text->len - at;
+        if (df_redact_feed(r, text->data + at, n, out, NULL) < 0)
+            abort();
+        at += n;
+    }
+    if (df_redact_finish(r, out, NULL) < 0)
+        abort();
+    df_redact_free(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size > 4096)
+        return 0;
+    struct input in = {data, data + size};
+    DF_STRS struct df_strs secrets = {0};
+    read_secrets(&in, &secrets);
+    unsigned seed = next_byte(&in);
+    struct df_redact_set *set = NULL;
+    if (df_redact_set_new(&secrets, &set, NULL) < 0)
+        abort();
+    struct oracle o = oracle_new(&secrets);
+    DF_BUF struct df_buf text = DF_BUF_INIT(1 << 20), expected = DF_BUF_INIT(1 << 20),
+                         out = DF_BUF_INIT(1 << 20);
+    read_text(&in, &o, &text);
+    if (!text.failed) {
+        oracle_redact(&o, df_buf_str(&text), text.len, &expected);
+        redact(set, &text, seed, &out);
+        if (out.len != expected.len || (out.len && memcmp(out.data, expected.data, out.len) != 0))
+            abort();
+    }
+    oracle_free(&o);
+    df_redact_set_free(set);
+    return 0;
+}

@@ -1,0 +1,49 @@
+/* What the runner reads by itself of a module's files and of tofu's words: any bytes end somewhere,
+ * and what is made of them fits. */
+#include "runner/tofu/cloudblock.h"
+#include "runner/tofu/failure.h"
+#include "runner/tofu/version.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_failure(const char *text)
+{
+    struct df_failure f;
+    df_failure_from_text(text, &f);
+    if (strlen(f.summary) >= sizeof f.summary || strlen(f.detail) >= sizeof f.detail)
+        abort();
+    struct df_err err = {0};
+    if (df_failure_explain(&f, "tofu init", "InitFailed", &err) != -1 || !*err.reason)
+        abort();
+}
+
+static void check_version(const char *text)
+{
+    struct df_version v, again;
+    struct df_constraint c;
+    char out[DF_VERSION_TEXT];
+    if (df_version_parse(text, &v, NULL) == 0 &&
+        (df_version_parse(df_version_format(&v, out), &again, NULL) < 0 ||
+         df_version_compare(&v, &again) != 0))
+        abort();
+    if (df_constraint_parse(text, &c, NULL) == 0 && df_constraint_exact(&c) &&
+        !df_constraint_allows(&c, df_constraint_exact(&c)))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* A block of its own, so that a read behind its end is seen. */
+    DF_FREE char *text = malloc(size + 1);
+    if (!text)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    DF_FREE char *bytes = malloc(size ? size : 1);
+    if (bytes && size)
+        memcpy(bytes, data, size);
+    (void)df_hcl_has_cloud_block(bytes, size);
+    check_failure(text);
+    check_version(text);
+    return 0;
+}

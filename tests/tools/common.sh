@@ -1,0 +1,40 @@
+# Shared by the get-* scripts: where built tools are kept, and how one is built by one process at a time.
+# Sourced with `set -eu` in force.
+tools_dir=$(cd "$(dirname "$0")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/dayfly/tools
+mkdir -p "$cache"
+
+say() {
+    echo "$*" >&2
+}
+
+# Installs a Debian package that a tool is built with. As root; else says what is missing.
+need_package() { # package
+    dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed' && return 0
+    if [ "$(id -u)" != 0 ]; then
+        say "Missing Debian package: $1 (apt-get install --no-install-recommends $1)"
+        exit 1
+    fi
+    apt-get -qq update >&2
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y "$1" >/dev/null
+}
+
+# Builds Go programs of tests/tools/<name> into the cache, once, and prints their directory.
+go_build() { # name version ldflags package...
+    name=$1 version=$2 ldflags=$3
+    shift 3
+    dir=$cache/$name-$version
+    if [ ! -e "$dir/.complete" ]; then
+        exec 9>"$cache/.$name.lock"
+        flock 9
+    fi
+    if [ ! -e "$dir/.complete" ]; then
+        go=$("$tools_dir/get-go")
+        say "Building $name $version (once, into $dir; it may take some minutes)"
+        mkdir -p "$dir"
+        (cd "$tools_dir/$name" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly CGO_ENABLED=0 "$go" build -trimpath \
+            -ldflags "$ldflags" -o "$dir/" "$@") >&2
+        touch "$dir/.complete"
+    fi
+    echo "$dir"
+}

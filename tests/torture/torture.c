@@ -1,0 +1,332 @@
+/*
+ * torture.c - fails the k-th allocation of every scenario, for k = 1, 2, ... until the scenario no
+ * longer reaches it.
+ *
+ * Each time the scenario must end, either with success (the allocation did not matter) or with a
+ * failure that says so, and must leak nothing (the program is built with AddressSanitizer). malloc
+ * and its kin are wrapped at link time, so every call in common/ and in the statically linked
+ * libraries counts; cJSON gets the same through its hooks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
+#include "common/archive/names.h"
+#include "common/archive/tree.h"
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/blob/blob.h"
+#include "common/crypto/crypto.h"
+#include "common/http/http.h"
+#include "common/json/json.h"
+#include "common/metrics/metrics.h"
+#include "common/process/process.h"
+#include "common/redact/redact.h"
+#include "common/yaml/yaml.h"
+
+static long until_failure = -1; /* allocations left before one fails; -1: none fails */
+static bool has_failed;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t m);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void *__real_reallocarray(void *p, size_t n, size_t m);
+int __real_vasprintf(char **ret, const char *fmt, va_list ap);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t m);
+void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+void *__wrap_reallocarray(void *p, size_t n, size_t m);
+int __wrap_vasprintf(char **ret, const char *fmt, va_list ap);
+
+static bool fail_now(void)
+{
+    if (until_failure < 0)
+        return false;
+    if (until_failure-- > 0)
+        return false;
+    has_failed = true;
+    errno = ENOMEM;
+    return true;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fail_now() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t m)
+{
+    return fail_now() ? NULL : __real_calloc(n, m);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fail_now() ? NULL : __real_realloc(p, n);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t m)
+{
+    return fail_now() ? NULL : __real_reallocarray(p, n, m);
+}
+
+char *__wrap_strdup(const char *s)
+{
+    return fail_now() ? NULL : __real_strdup(s);
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+    return fail_now() ? NULL : __real_strndup(s, n);
+}
+
+int __wrap_vasprintf(char **ret, const char *fmt, va_list ap)
+{
+    if (!fail_now())
+        return __real_vasprintf(ret, fmt, ap);
+    *ret = NULL;
+    return -1;
+}
+
+/* ---- scenarios: 0 or -1 with err, like everything else
+ * -------------------------------------------- */
+
+static char directory[] = "/tmp/dayfly-torture-XXXXXX";
+
+static int json_round_trip(struct df_err *err)
+{
+    static const char text[] =
+        "{\"a\":[1,2.5,true,null,{\"b\":\"\\u00e4\\n\"}],\"c\":{\"d\":\"e\"}}";
+    DF_JSON cJSON *j = NULL, *copy = NULL;
+    if (df_json_parse(text, sizeof(text) - 1, &j, err) < 0)
+        return -1;
+    if (df_json_add_str(j, "f", "g", err) < 0 || df_json_add_time(j, "t", 1, err) < 0 ||
+        df_json_set_str(j, "f", "h", err) < 0)
+        return -1;
+    DF_FREE char *printed = df_json_print_pretty(j);
+    if (!printed)
+        return df_fail_oom(err);
+    if (df_json_parse(printed, strlen(printed), &copy, err) < 0)
+        return -1;
+    if (!df_json_equal(j, copy))
+        DF_BUG("the copy differs: %s", printed);
+    return df_json_merge_patch(&j, copy, err);
+}
+
+static int yaml_round_trip(struct df_err *err)
+{
+    static const char text[] = "a: &x [1, two, {b: c}]\nd: *x\ne: |\n  long\n  text\n";
+    DF_JSON cJSON *j = NULL;
+    struct df_yaml_lines *lines = NULL;
+    if (df_yaml_parse(text, sizeof(text) - 1, &j, &lines, err) < 0)
+        return -1;
+    df_yaml_lines_free(lines);
+    DF_FREE char *printed = df_yaml_print(j);
+    return printed ? 0 : df_fail_oom(err);
+}
+
+static int crypto_round_trip(struct df_err *err)
+{
+    static const unsigned char key[DF_KEY_LEN] = {1, 2, 3};
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_MIB), opened = DF_BUF_INIT(DF_MIB);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB), bytes = DF_BUF_INIT(DF_MIB);
+    if (df_aead_seal(key, "aad", "secret", 6, &sealed, err) < 0 ||
+        df_aead_open(key, "aad", sealed.data, sealed.len, &opened, err) < 0)
+        return -1;
+    if (df_base64_encode(opened.data, opened.len, true, &text, err) < 0 ||
+        df_base64_decode(text.data, text.len, true, &bytes, err) < 0)
+        return -1;
+    if (bytes.len != 6 || memcmp(bytes.data, "secret", 6) != 0)
+        DF_BUG("the round trip changed the text");
+    return 0;
+}
+
+static int crypto_of_files(struct df_err *err)
+{
+    static const unsigned char key[DF_KEY_LEN] = {1, 2, 3};
+    DF_CLOSE int plain = memfd_create("plain", MFD_CLOEXEC);
+    DF_CLOSE int sealed = memfd_create("sealed", MFD_CLOEXEC);
+    DF_CLOSE int opened = memfd_create("opened", MFD_CLOEXEC);
+    DF_FREE char *path = df_fs_join(directory, "key");
+    unsigned char loaded[DF_KEY_LEN];
+    char hex[DF_SHA256_HEX];
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_write_all(plain, "text", 4, err) < 0 ||
+        df_seal_file(key, "aad", plain, sealed, err) < 0 ||
+        df_open_file(key, "aad", sealed, opened, err) < 0 ||
+        df_sha256_file_hex(opened, hex, NULL, err) < 0)
+        return -1;
+    return df_key_file(path, loaded, err);
+}
+
+static int blob_life(struct df_err *err)
+{
+    struct df_blob *b = NULL;
+    if (df_blob_open(directory, &b, err) < 0)
+        return -1;
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_MIB);
+    DF_STRS struct df_strs keys = {0};
+    int64_t size = 0;
+    int result = -1;
+    if (df_blob_put(b, "a/b", "text", 4, err) == 0 && df_blob_get(b, "a/b", &out, err) == 0 &&
+        df_blob_list(b, "a", &keys, err) == 0 && df_blob_append(b, "s", 0, "x", 1, &size, err) == 0)
+        result = 0;
+    until_failure = -1; /* the next round must find no stream */
+    if (df_blob_delete(b, "s", err) < 0)
+        result = -1;
+    df_blob_close(b);
+    return result;
+}
+
+static int redaction(struct df_err *err)
+{
+    DF_STRS struct df_strs secrets = {0};
+    struct df_redact_set *set = NULL;
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_MIB);
+    (void)df_strs_add(&secrets, "hunter2-hunter2");
+    (void)df_strs_add(&secrets, "a\"b\nc/d=e f");
+    if (df_strs_check(&secrets, err) < 0 || df_redact_set_new(&secrets, &set, err) < 0)
+        return -1;
+    int result = df_redact_string(set, "say hunter2-hunter2 now", &out, err);
+    df_redact_set_free(set);
+    if (result == 0 && strstr(df_buf_str(&out), "hunter2"))
+        DF_BUG("a secret came through: %s", out.data);
+    return result;
+}
+
+static int files(struct df_err *err)
+{
+    DF_FREE char *sub = df_fs_join(directory, "x/y/z");
+    DF_FREE char *file = sub ? df_fs_join(sub, "f") : NULL;
+    DF_BUF struct df_buf b = DF_BUF_INIT(100);
+    if (!file)
+        return df_fail_oom(err);
+    if (df_fs_mkdirs(sub, 0700, err) < 0 || df_fs_replace(file, "text", 4, 0600, err) < 0 ||
+        df_fs_read(file, &b, err) < 0)
+        return -1;
+    DF_FREE char *top = df_fs_join(directory, "x");
+    return top ? df_fs_remove_tree(top, err) : df_fail_oom(err);
+}
+
+static enum df_tree_visit check_link(void *arg, const struct df_tree_entry *e, struct df_err *err)
+{
+    const int *root = arg;
+    bool bad = S_ISLNK(e->st->st_mode) && df_tree_link_stays(*root, e->path, err) < 0;
+    return bad ? DF_TREE_FAIL : DF_TREE_GO_ON;
+}
+
+/* Of unpacking only what is ours: libarchive itself gives up when there is no memory. */
+static int trees(struct df_err *err)
+{
+    static const char *const names[] = {"a/b/c", "a/b/d", "./e//f"};
+    DF_CLOSE int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DF_NAMES struct df_names seen = {0};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        DF_FREE char *clean = NULL;
+        if (df_name_clean(names[i], &clean, err) < 0 ||
+            df_names_add(&seen, clean, DF_NAME_FILE, err) < 0)
+            return -1;
+    }
+    if (symlinkat("x/../y", root, "link") < 0)
+        DF_BUG("symlinkat: errno %d", errno);
+    int result = df_tree_walk(directory, check_link, &root, err);
+    (void)unlinkat(root, "link", 0);
+    return result;
+}
+
+static int process(struct df_err *err)
+{
+    static const char *const argv[] = {"/bin/echo", "hello", NULL}, *const env[] = {NULL};
+    struct df_process_options o = {
+        .argv = argv, .env = env, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000), tail = DF_BUF_INIT(1000);
+    int code = 0;
+    return df_process_run(&o, 10000, &out, &tail, &code, err);
+}
+
+static int http_refused(struct df_err *err)
+{
+    struct df_http_options o = {.bearer = "token"};
+    DF_HTTP struct df_http *h = NULL;
+    DF_HTTP_RESPONSE struct df_http_response r = {0};
+    if (df_http_new(&o, &h, err) < 0)
+        return -1;
+    struct df_http_request req = DF_HTTP_REQUEST("GET", "http://127.0.0.1:1/");
+    struct df_err refused = {0};
+    if (df_http_send(h, &req, &r, &refused) == 0)
+        DF_BUG("port 1 answered");
+    if (refused.cls == DF_ERR_RETRY)
+        return 0;
+    *err = refused;
+    return -1;
+}
+
+static int metrics(struct df_err *err)
+{
+    static struct df_metric *m;
+    if (!m)
+        m = df_metric_counter("torture_total", "Allocations that failed.", "kind");
+    df_metric_add(m, "one", 1);
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_MIB);
+    return df_metrics_write(&out, err);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct df_err *err);
+} scenarios[] = {{"json", json_round_trip},
+                 {"yaml", yaml_round_trip},
+                 {"crypto", crypto_round_trip},
+                 {"sealing", crypto_of_files},
+                 {"blob", blob_life},
+                 {"redact", redaction},
+                 {"files", files},
+                 {"trees", trees},
+                 {"process", process},
+                 {"http", http_refused},
+                 {"metrics", metrics}};
+
+/* Returns how many allocations were failed, or -1 when the scenario fails without any. */
+static long torture(int (*run)(struct df_err *err))
+{
+    for (long k = 0;; k++) {
+        struct df_err err = {0};
+        has_failed = false;
+        until_failure = k;
+        int result = run(&err);
+        until_failure = -1;
+        if (result < 0 && !err.message[0])
+            DF_BUG("allocation %ld failed without a message", k + 1);
+        if (has_failed)
+            continue;
+        if (result < 0)
+            (void)fprintf(stderr, "fails by itself: %s\n", err.message);
+        return result < 0 ? -1 : k;
+    }
+}
+
+int main(void)
+{
+    struct df_err err = {0};
+    cJSON_Hooks hooks = {__wrap_malloc, free};
+    cJSON_InitHooks(&hooks);
+    if (!mkdtemp(directory) || df_http_global_init(&err) < 0)
+        return 1;
+    int passed = 0, failed = 0;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(scenarios); i++) {
+        long n = torture(scenarios[i].run);
+        (void)printf("%-8s %ld allocations failed in turn\n", scenarios[i].name, n);
+        *(n < 0 ? &failed : &passed) += 1;
+    }
+    if (df_fs_remove_tree(directory, &err) < 0)
+        (void)fprintf(stderr, "%s\n", err.message);
+    (void)printf("[  PASSED  ] %d tests\n", passed);
+    if (failed)
+        (void)printf("[  FAILED  ] %d tests\n", failed);
+    return failed != 0;
+}

@@ -1,0 +1,411 @@
+/*
+ * control_world.h - a spawner without API and without processes: real store, vault, blobs and
+ * states in a scratch directory, and an engine that does what the test says. The test plays the
+ * runners. Include behind cmocka.h.
+ */
+#ifndef DF_TEST_CONTROL_WORLD_H
+#define DF_TEST_CONTROL_WORLD_H
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "common/base/clock.h"
+#include "common/bundle/bundle.h"
+#include "common/crypto/crypto.h"
+#include "spawner/control/steps.h"
+#include "tests/unit/scratch.h"
+
+/* ---- the engine ---- */
+
+#define FAKE_STEPS 64
+
+struct fake_step {
+    char name[64], uid[40], token[65];
+    struct df_engine_observation seen;
+    char *result; /* JSON, or NULL; owned */
+    char *log;    /* path of a log that was not handed over, or NULL; owned */
+    char *state;  /* the same of an errored.tfstate */
+    int creates, starts, cancels, cleanups;
+};
+
+struct fake_engine {
+    struct df_engine engine;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct df_spawner *s;
+    struct fake_step steps[FAKE_STEPS];
+    size_t count;
+    struct df_err create_error; /* cls != NONE: create() fails with it */
+};
+
+static struct fake_step *fake_find(struct fake_engine *f, const char *name)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (df_streq(f->steps[i].name, name))
+            return &f->steps[i];
+    if (f->count == FAKE_STEPS)
+        DF_BUG("too many steps");
+    struct fake_step *s = &f->steps[f->count++];
+    (void)snprintf(s->name, sizeof(s->name), "%s", name);
+    s->seen = (struct df_engine_observation){.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    return s;
+}
+
+static struct fake_engine *fake_of(struct df_engine *e)
+{
+    return (struct fake_engine *)(void *)e;
+}
+
+static int fake_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
+                       struct df_err *err)
+{
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    struct fake_step *s = fake_find(f, step->name);
+    struct df_err why = f->create_error;
+    bool fails = why.cls != DF_ERR_NONE;
+    s->creates++;
+    if (!fails && s->seen.phase != DF_ENGINE_RUNNING) {
+        (void)snprintf(s->uid, sizeof(s->uid), "%s", step->uid);
+        (void)snprintf(s->token, sizeof(s->token), "%s", step->claim_token);
+        s->starts++;
+        s->seen.phase = DF_ENGINE_RUNNING;
+        s->seen.since_us = df_real_us();
+    }
+    (void)pthread_cond_broadcast(&f->changed);
+    (void)pthread_mutex_unlock(&f->lock);
+    if (fails) {
+        *err = why;
+        return -1;
+    }
+    *ret = cJSON_CreateObject();
+    return df_json_add_str(*ret, "kind", "local", err);
+}
+
+static int fake_status(struct df_engine *e, const struct df_engine_step *step,
+                       struct df_engine_observation *ret, struct df_err *err)
+{
+    (void)err;
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    *ret = fake_find(f, step->name)->seen;
+    (void)pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+static int fake_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
+                       struct df_err *err)
+{
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    const char *text = fake_find(f, step->name)->result;
+    int result = text ? df_json_parse(text, strlen(text), ret, err)
+                      : df_fail(err, DF_ERR_NOT_FOUND, "no result");
+    (void)pthread_mutex_unlock(&f->lock);
+    return result;
+}
+
+static int fake_leftover(struct df_engine *e, const struct df_engine_step *step, const char *name,
+                         char **ret, struct df_err *err)
+{
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    struct fake_step *s = fake_find(f, step->name);
+    const char *path = df_streq(name, "log") ? s->log : df_streq(name, "events") ? NULL : s->state;
+    *ret = path ? strdup(path) : NULL;
+    (void)pthread_mutex_unlock(&f->lock);
+    return *ret ? 0 : df_fail(err, DF_ERR_NOT_FOUND, "nothing left");
+}
+
+static int fake_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    (void)err;
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    fake_find(f, step->name)->cancels++;
+    (void)pthread_cond_broadcast(&f->changed);
+    (void)pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+static int fake_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    (void)err;
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    struct fake_step *s = fake_find(f, step->name);
+    s->cleanups++;
+    s->seen.phase = DF_ENGINE_ABSENT;
+    (void)pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+static void fake_close(struct df_engine *e)
+{
+    struct fake_engine *f = fake_of(e);
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->steps[i].result);
+        free(f->steps[i].log);
+        free(f->steps[i].state);
+    }
+    (void)pthread_mutex_destroy(&f->lock);
+    (void)pthread_cond_destroy(&f->changed);
+}
+
+static const struct df_engine_ops fake_ops = {.name = "local",
+                                              .create = fake_create,
+                                              .status = fake_status,
+                                              .result = fake_result,
+                                              .leftover = fake_leftover,
+                                              .cancel = fake_cancel,
+                                              .cleanup = fake_cleanup,
+                                              .close = fake_close};
+
+/* ---- the world ---- */
+
+struct world {
+    struct df_spawner s;
+    struct df_config config;
+    struct fake_engine engine;
+    char *dir;
+};
+
+static char config_engine[] = "local";
+static char server_url[] = "http://127.0.0.1:8030";
+
+static void world_open(struct world *w, const char *dir)
+{
+    struct df_err err = {0};
+    *w = (struct world){.dir = strdup(dir)};
+    w->config = (struct df_config){.engine = config_engine,
+                                   .workers = 3,
+                                   .max_steps = 8,
+                                   .timeout_plan_s = 3600,
+                                   .timeout_apply_s = 3600,
+                                   .timeout_grace_s = 900,
+                                   .timeout_pending_s = 120,
+                                   .plan_life_s = 3600};
+    w->s.config = &w->config;
+    w->s.server_url = server_url;
+    DF_FREE char *db = df_fs_join(dir, "dayfly.db");
+    DF_FREE char *key = df_fs_join(dir, "key");
+    DF_FREE char *blobs = df_fs_join(dir, "blobs");
+    if (df_store_sqlite_open(db, &w->s.store, &err) < 0 ||
+        df_vault_open(db, key, &w->s.vault, &err) < 0 ||
+        df_blob_open(blobs, &w->s.blobs, &err) < 0 ||
+        df_states_open(w->s.blobs, &w->s.states, &err) < 0)
+        fail_msg("open the world: %s", err.message);
+    w->engine.engine.ops = &fake_ops;
+    w->engine.s = &w->s;
+    (void)pthread_mutex_init(&w->engine.lock, NULL);
+    (void)pthread_cond_init(&w->engine.changed, NULL);
+    assert_int_equal(df_engine_register(&w->s.engines, &w->engine.engine, NULL), 0);
+    assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+}
+
+static void world_close(struct world *w)
+{
+    df_engine_registry_close(&w->s.engines);
+    df_control_free(w->s.control);
+    df_states_close(w->s.states);
+    df_blob_close(w->s.blobs);
+    df_vault_close(w->s.vault);
+    df_store_close(w->s.store);
+    free(w->dir);
+}
+
+/* JSON with ' for ", which reads better inside of C. */
+static cJSON *json(const char *text)
+{
+    cJSON *j = NULL;
+    struct df_err err = {0};
+    DF_FREE char *quoted = strdup(text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
+        fail_msg("%s: %s", err.message, text);
+    return j;
+}
+
+/* An Executor as the API would store it. spec: JSON members besides the source, or "". */
+static void make_executor(struct world *w, const char *name, const char *spec)
+{
+    DF_FREE char *text = df_strf("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
+                                 "'metadata':{'name':'%s'},'spec':{'source':{'url':"
+                                 "'file:///nowhere','kind':'directory'}%s%s}}",
+                                 name, *spec ? "," : "", spec);
+    DF_JSON cJSON *doc = json(text);
+    struct df_err err = {0};
+    if (df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* Creates a run and returns its document. */
+static cJSON *make_run(struct world *w, const char *executor, const char *body)
+{
+    DF_JSON cJSON *request = json(body);
+    cJSON *run = NULL;
+    struct df_err err = {0};
+    if (df_control_create_run(&w->s, executor, request, DF_ROLE_ADMIN, "tester", &run, &err) < 0)
+        fail_msg("%s", err.message);
+    return run;
+}
+
+static cJSON *get(struct world *w, enum df_kind kind, const char *name)
+{
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    if (df_store_get(w->s.store, kind, name, &doc, &err) < 0 && err.cls != DF_ERR_NOT_FOUND)
+        fail_msg("%s", err.message);
+    return doc;
+}
+
+/* The value at a path of a document, as text; "" when there is none. The caller frees. */
+static char *value_of(struct world *w, enum df_kind kind, const char *name, const char *path)
+{
+    DF_JSON cJSON *doc = get(w, kind, name);
+    const cJSON *item = df_json_at(doc, path);
+    if (cJSON_IsString(item))
+        return strdup(item->valuestring);
+    return item ? df_json_print(item) : strdup("");
+}
+
+#define assert_value(w, kind, name, path, expected)                                                \
+    do {                                                                                           \
+        char *found_ = value_of(w, kind, name, path);                                              \
+        assert_string_equal(found_, expected);                                                     \
+        free(found_);                                                                              \
+    } while (0)
+
+/* Waits until a document says so; the alarm of main() ends what never comes. */
+static void await_value(struct world *w, enum df_kind kind, const char *name, const char *path,
+                        const char *expected)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_FREE char *found = value_of(w, kind, name, path);
+        if (df_streq(found, expected))
+            return;
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+/* ---- playing the runner ---- */
+
+#define CLAIM_A "{'claimId':'00000000000000000000000000000aaa','host':'h','pid':7}"
+#define CLAIM_B "{'claimId':'00000000000000000000000000000bbb','host':'h','pid':8}"
+
+/* Waits until the engine was asked to start the step; returns its entry. */
+static struct fake_step *await_start(struct world *w, const char *name)
+{
+    struct fake_engine *f = &w->engine;
+    (void)pthread_mutex_lock(&f->lock);
+    struct fake_step *s;
+    while ((s = fake_find(f, name))->seen.phase != DF_ENGINE_RUNNING)
+        (void)pthread_cond_wait(&f->changed, &f->lock);
+    (void)pthread_mutex_unlock(&f->lock);
+    return s;
+}
+
+struct runner {
+    struct world *w;
+    char name[64], uid[40], step_token[65], state_password[65];
+};
+
+static int try_claim(struct world *w, const struct fake_step *s, const char *body, cJSON **ret,
+                     struct df_err *err)
+{
+    DF_JSON cJSON *request = json(body);
+    return df_step_claim(&w->s, s->uid, s->token, request, ret, err);
+}
+
+static struct runner runner_of(struct world *w, const struct fake_step *s, const cJSON *doc)
+{
+    struct runner r = {.w = w};
+    const char *password = df_json_str(doc, "state.password");
+    (void)snprintf(r.name, sizeof(r.name), "%s", s->name);
+    (void)snprintf(r.uid, sizeof(r.uid), "%s", s->uid);
+    (void)snprintf(r.step_token, sizeof(r.step_token), "%s", df_json_str(doc, "stepToken"));
+    (void)snprintf(r.state_password, sizeof(r.state_password), "%s", password ? password : "");
+    return r;
+}
+
+static struct runner claim(struct world *w, const char *name)
+{
+    struct fake_step *s = await_start(w, name);
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    if (try_claim(w, s, CLAIM_A, &doc, &err) < 0)
+        fail_msg("claim of %s: %s", name, err.message);
+    struct runner r = runner_of(w, s, doc);
+    df_json_wipe(doc);
+    return r;
+}
+
+/* A bundle in the blobs' tmp dir, as a runner uploads it. The caller frees the path. */
+static char *make_bundle(const struct runner *r, const char *run, const char *plan_text)
+{
+    struct df_err err = {0};
+    const char *tmp = df_blob_tmp_dir(r->w->s.blobs);
+    DF_FREE char *plan = df_strf("%s/plan-file", tmp);
+    char *path = df_strf("%s/bundle-%s", tmp, r->uid);
+    DF_FREE char *header_text = df_strf("{'run':'%s','step':'%s','action':'plan'}", run, r->uid);
+    DF_JSON cJSON *header = json(header_text);
+    const struct df_bundle_part parts[] = {{"plan", plan}};
+    DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || df_fs_replace(plan, plan_text, strlen(plan_text), 0600, &err) < 0 ||
+        df_bundle_write(fd, header, parts, 1, &err) < 0)
+        fail_msg("bundle: %s", err.message);
+    assert_int_equal(unlink(plan), 0);
+    return path;
+}
+
+static void put_plan(const struct runner *r, const char *run)
+{
+    DF_FREE char *path = make_bundle(r, run, "the plan");
+    struct df_err err = {0};
+    if (df_step_put_plan(&r->w->s, r->uid, r->step_token, path, &err) < 0)
+        fail_msg("put plan: %s", err.message);
+}
+
+static int try_result(const struct runner *r, const char *body, struct df_err *err)
+{
+    DF_JSON cJSON *result = json(body);
+    return df_step_result(&r->w->s, r->uid, r->step_token, result, err);
+}
+
+/* The processes of a step are gone, and the engine says so. */
+static void end_processes(struct world *w, const char *name, int exit_code, const char *cause)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, name);
+    s->seen.phase = DF_ENGINE_ENDED;
+    s->seen.exit_code = exit_code;
+    s->seen.has_result = s->result != NULL;
+    (void)snprintf(s->seen.cause, sizeof(s->seen.cause), "%s", cause);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, name);
+}
+
+static void report(const struct runner *r, const char *body)
+{
+    struct df_err err = {0};
+    if (try_result(r, body, &err) < 0)
+        fail_msg("result of %s: %s", r->name, err.message);
+    end_processes(r->w, r->name, 0, "exited with code 0");
+}
+
+#define PLANNED                                                                                    \
+    "{'exitCode':0,'reason':'Planned','hasChanges':true,'planSummary':{'add':1,"                   \
+    "'change':0,'destroy':0,'import':0}}"
+#define NOTHING_TO_DO "{'exitCode':0,'reason':'NoChanges','hasChanges':false}"
+#define APPLIED "{'exitCode':0,'reason':'Applied'}"
+
+static void play_plan(struct world *w, const char *run, const char *step)
+{
+    struct runner r = claim(w, step);
+    put_plan(&r, run);
+    report(&r, PLANNED);
+}
+
+#endif

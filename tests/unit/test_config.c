@@ -1,0 +1,385 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "spawner/config/config.h"
+
+static char directory[] = "/tmp/dayfly-test-XXXXXX";
+static char *file_path;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory))
+        return -1;
+    file_path = df_fs_join(directory, "config.yaml");
+    return file_path ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    free(file_path);
+    return df_fs_remove_tree(directory, NULL);
+}
+
+static void write_file(const char *text)
+{
+    assert_int_equal(df_fs_replace(file_path, text, strlen(text), 0600, NULL), 0);
+}
+
+static char *home_env[] = {(char[]){"HOME=/home/eve"}, NULL};
+
+static void assert_fails(const char *file, char *const *env, const char *override,
+                         const char *message)
+{
+    DF_STRS struct df_strs overrides = {0};
+    struct df_config c;
+    struct df_err err = {0};
+    if (override)
+        assert_int_equal(df_strs_add(&overrides, override), 0);
+    if (df_config_load(file, env, &overrides, &c, &err) == 0)
+        fail_msg("accepted, instead of: %s", message);
+    if (!strstr(err.message, message))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, message);
+}
+
+static void without_anything_there_are_defaults(void **state)
+{
+    (void)state;
+    struct df_config c;
+    assert_int_equal(df_config_load(NULL, home_env, NULL, &c, NULL), 0);
+    assert_string_equal(c.data_directory, "/home/eve/.local/state/dayfly");
+    assert_string_equal(c.tool_cache_directory, "/home/eve/.cache/dayfly/tools");
+    assert_string_equal(c.listen, "127.0.0.1:8030");
+    assert_string_equal(c.engine, "local");
+    assert_null(c.advertise_url);
+    assert_null(c.token_file);
+    assert_int_equal(c.workers, 4);
+    assert_int_equal(c.max_steps, 8);
+    assert_int_equal(c.tool_directories.len, 0);
+    assert_true(c.tool_search_path);
+    assert_int_equal(c.timeout_plan_s, DF_TIMEOUT_STEP_SECONDS);
+    assert_int_equal(c.timeout_apply_s, DF_TIMEOUT_STEP_SECONDS);
+    assert_int_equal(c.timeout_grace_s, DF_TIMEOUT_GRACE_SECONDS);
+    assert_int_equal(c.timeout_pending_s, DF_TIMEOUT_PENDING_SECONDS);
+    assert_int_equal(c.plan_life_s, DF_PLAN_LIFE_SECONDS);
+    assert_int_equal(c.log_level, DF_LOG_INFO);
+    assert_false(c.keep_failed);
+    assert_false(c.embedded);
+    df_config_free(&c);
+    df_config_free(&c);
+}
+
+static void directories_follow_the_xdg_variables(void **state)
+{
+    (void)state;
+    char *env[] = {(char[]){"HOME=/home/eve"}, (char[]){"XDG_STATE_HOME=/s"},
+                   (char[]){"XDG_CACHE_HOME=relative"}, NULL};
+    struct df_config c;
+    assert_int_equal(df_config_load(NULL, env, NULL, &c, NULL), 0);
+    assert_string_equal(c.data_directory, "/s/dayfly");
+    assert_string_equal(c.tool_cache_directory, "/home/eve/.cache/dayfly/tools");
+    df_config_free(&c);
+    char *homeless[] = {(char[]){"DAYFLY_DATA_DIRECTORY=/d"}, NULL}, *nothing[] = {NULL};
+    assert_int_equal(df_config_load(NULL, homeless, NULL, &c, NULL), 0);
+    assert_string_equal(c.tool_cache_directory, "/d/tools");
+    df_config_free(&c);
+    assert_fails(NULL, nothing, NULL, "dataDirectory: is required when neither XDG_STATE_HOME nor");
+}
+
+static void a_file_sets_every_key(void **state)
+{
+    (void)state;
+    write_file("dataDirectory: /d\n"
+               "listen: '[::1]:9000'\n"
+               "advertiseUrl: http://me:9000\n"
+               "auth:\n  tokenFile: tokens\n"
+               "engine: job\n"
+               "runner: {path: ./bin/dayfly-runner, keepFailed: true}\n"
+               "control: {workers: 2, maxSteps: 3}\n"
+               "tools:\n"
+               "  directories: [/opt/a, b]\n"
+               "  searchPath: false\n"
+               "  cacheDirectory: /c\n"
+               "  index: {opentofu: https://x/, terraform: file:///t}\n"
+               "  caFile: /ca.pem\n"
+               "providers:\n"
+               "  pluginCacheDirectory: /p\n"
+               "  filesystemMirror: /f\n"
+               "  networkMirror: https://m/\n"
+               "  credentialsFile: /cred\n"
+               "timeouts: {plan: 1m, apply: 2h, grace: 30s, pending: 1h30m, planLife: 24h}\n"
+               "log: {level: debug, format: json}\n");
+    struct df_config c;
+    struct df_err err = {0};
+    if (df_config_load(file_path, home_env, NULL, &c, &err) < 0)
+        fail_msg("%s", err.message);
+    DF_FREE char *real = realpath(directory, NULL);
+    DF_FREE char *tokens = df_fs_join(real, "tokens"), *b = df_fs_join(real, "b");
+    assert_string_equal(c.data_directory, "/d");
+    assert_string_equal(c.listen, "[::1]:9000");
+    assert_string_equal(c.advertise_url, "http://me:9000");
+    assert_string_equal(c.token_file, tokens);
+    assert_string_equal(c.engine, "job");
+    assert_true(df_starts_with(c.runner_path, real));
+    assert_true(c.keep_failed);
+    assert_int_equal(c.workers, 2);
+    assert_int_equal(c.max_steps, 3);
+    assert_int_equal(c.tool_directories.len, 2);
+    assert_string_equal(c.tool_directories.items[0], "/opt/a");
+    assert_string_equal(c.tool_directories.items[1], b);
+    assert_false(c.tool_search_path);
+    assert_string_equal(c.tool_cache_directory, "/c");
+    assert_string_equal(c.tool_index_opentofu, "https://x/");
+    assert_string_equal(c.tool_index_terraform, "file:///t");
+    assert_string_equal(c.tool_ca_file, "/ca.pem");
+    assert_string_equal(c.plugin_cache_directory, "/p");
+    assert_string_equal(c.filesystem_mirror, "/f");
+    assert_string_equal(c.network_mirror, "https://m/");
+    assert_string_equal(c.registry_credentials_file, "/cred");
+    assert_int_equal(c.timeout_plan_s, 60);
+    assert_int_equal(c.timeout_apply_s, 7200);
+    assert_int_equal(c.timeout_grace_s, 30);
+    assert_int_equal(c.timeout_pending_s, 5400);
+    assert_int_equal(c.plan_life_s, 86400);
+    assert_int_equal(c.log_level, DF_LOG_DEBUG);
+    assert_true(c.log_json);
+    df_config_free(&c);
+}
+
+static void flags_beat_the_environment_and_that_beats_the_file(void **state)
+{
+    (void)state;
+    write_file("control: {workers: 2, maxSteps: 2}\ntimeouts: {plan: 2s}\n"
+               "tools: {directories: [/file]}\n");
+    char *env[] = {(char[]){"HOME=/home/eve"},
+                   (char[]){"DAYFLY_CONTROL_WORKERS=3"},
+                   (char[]){"DAYFLY_CONTROL_MAX_STEPS=3"},
+                   (char[]){"DAYFLY_LOG_LEVEL="},
+                   (char[]){"DAYFLY_TOOLS_DIRECTORIES=/a::/b"},
+                   NULL};
+    DF_STRS struct df_strs overrides = {0};
+    assert_int_equal(df_strs_add(&overrides, "control.workers=4"), 0);
+    struct df_config c;
+    assert_int_equal(df_config_load(file_path, env, &overrides, &c, NULL), 0);
+    assert_int_equal(c.workers, 4);
+    assert_int_equal(c.max_steps, 3);
+    assert_int_equal(c.timeout_plan_s, 2);
+    assert_int_equal(c.log_level, DF_LOG_INFO);
+    assert_int_equal(c.tool_directories.len, 2);
+    assert_string_equal(c.tool_directories.items[1], "/b");
+    df_config_free(&c);
+}
+
+static void an_empty_file_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "# nothing\n", "{}", "auth:\nlog: {}\n"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        struct df_config c;
+        write_file(texts[i]);
+        assert_int_equal(df_config_load(file_path, home_env, NULL, &c, NULL), 0);
+        df_config_free(&c);
+    }
+}
+
+static void faults_of_a_file_name_the_key_and_the_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"listen: a:1\ncolour: blue\n", ":2: colour: there is no such key"},
+        {"tools:\n  cachDirectory: /x\n", ":2: tools.cachDirectory: there is no such key"},
+        {"tools:\n  index:\n    tofu: /x\n", ":3: tools.index.tofu: there is no such key"},
+        {"tools.cacheDirectory: /x\n", "tools.cacheDirectory: there is no such key"},
+        {"tools: /x\n", ":1: tools: must hold keys"},
+        {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
+        {"listen: [a]\n", ":1: listen: must be a single value"},
+        {"listen: {a: b}\n", ":1: listen: must be a single value"},
+        {"\nlisten:\n", "listen: has no value; leave it out"},
+        {"listen: ''\n", ":1: listen: is empty; leave it out"},
+        {"control:\n  workers: many\n", ":2: control.workers: \"many\" is no whole number from 1"},
+        {"control:\n  workers: 1.5\n", "is no whole number from 1 to 256"},
+        {"control:\n  workers: 0\n", "is no whole number from 1 to 256"},
+        {"tools:\n  searchPath: yes\n", ":2: tools.searchPath: \"yes\" is neither true nor false"},
+        {"timeouts:\n  plan: 60\n", ":2: timeouts.plan: \"60\" is no duration"},
+        {"timeouts:\n  plan: 0s\n", ":2: timeouts.plan: \"0s\" is not from 1s to 168h"},
+        {"log:\n  level: loud\n", ":2: log.level: log level \"loud\" is none of"},
+        {"log:\n  format: xml\n", ":2: log.format: \"xml\" is neither json nor text"},
+        {"tools:\n  directories: [1]\n", ":2: tools.directories: must be a list of strings"},
+        {"- listen\n", "config.yaml: must hold keys"},
+        {"listen: a\nlisten: b\n", "line 2: the key \"listen\" stands twice"},
+        {"listen: [\n", "config.yaml: bad YAML at "},
+        {"listen: nowhere\n", "listen: \"nowhere\" must be address:port"},
+        {"listen: 127.0.0.1:70000\n", "must be address:port"},
+        {"listen: 0.0.0.0:80\n", "auth.tokenFile: is required, because listen (0.0.0.0:80) is"},
+        {"tools: {index: {opentofu: ftp://x}}\n", "must be an https:// or file:/// URL"},
+        {"providers: {networkMirror: http://x/}\n", "must be an https:// or file:/// URL"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        write_file(cases[i].text);
+        assert_fails(file_path, home_env, NULL, cases[i].message);
+    }
+    assert_fails("/nowhere/config.yaml", home_env, NULL, "configuration file /nowhere/config.yaml");
+}
+
+static void a_misspelt_variable_of_our_sections_is_an_error(void **state)
+{
+    (void)state;
+    char *wrong[] = {(char[]){"HOME=/h"}, (char[]){"DAYFLY_TOOLS_CACHE_DIR=/x"}, NULL};
+    assert_fails(NULL, wrong, NULL, "DAYFLY_TOOLS_CACHE_DIR: there is no such key");
+    char *bad[] = {(char[]){"HOME=/h"}, (char[]){"DAYFLY_CONTROL_WORKERS=x"}, NULL};
+    assert_fails(NULL, bad, NULL, "DAYFLY_CONTROL_WORKERS: \"x\" is no whole number");
+    /* Variables of clients, and those that Kubernetes makes of a Service named dayfly. */
+    char *others[] = {(char[]){"HOME=/h"},
+                      (char[]){"DAYFLY_SERVER=http://x"},
+                      (char[]){"DAYFLY_TOKEN=t"},
+                      (char[]){"DAYFLY_PORT=tcp://10.0.0.1:80"},
+                      (char[]){"DAYFLY_SERVICE_HOST=10.0.0.1"},
+                      NULL};
+    struct df_config c;
+    assert_int_equal(df_config_load(NULL, others, NULL, &c, NULL), 0);
+    df_config_free(&c);
+}
+
+static void a_flag_must_be_a_key_and_a_value(void **state)
+{
+    (void)state;
+    assert_fails(NULL, home_env, "colour=blue", "colour=blue: there is no such key");
+    assert_fails(NULL, home_env, "listen", "listen: there is no such key (key=value");
+    assert_fails(NULL, home_env, "control.workers=-1", "control.workers: \"-1\" is no whole");
+}
+
+/* ---- the documentation ---- */
+
+/* The row of docs/configuration.md that begins with this key, up to its end, or NULL. */
+static const char *find_row(const char *page, const char *key, size_t *ret_len)
+{
+    DF_FREE char *start = df_strf("\n| `%s` |", key);
+    const char *row = strstr(page, start);
+    if (row)
+        *ret_len = strcspn(row + 1, "\n");
+    return row ? row + 1 : NULL;
+}
+
+static void every_key_is_documented_with_its_default_and_no_other(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf page = DF_BUF_INIT(DF_MIB);
+    assert_int_equal(df_fs_read("docs/configuration.md", &page, NULL), 0);
+    const char *name, *fallback;
+    size_t count = 0, rows = 0, len = 0;
+    for (; df_config_key(count, &name, &fallback); count++) {
+        const char *row = find_row(df_buf_str(&page), name, &len);
+        if (!row)
+            fail_msg("%s is not documented", name);
+        DF_FREE char *cell = df_strf("| `%s` | `%s` |", name, fallback ? fallback : "");
+        if (fallback && strncmp(row, cell, strlen(cell)) != 0)
+            fail_msg("the default of %s is documented as: %.*s", name, (int)len, row);
+    }
+    for (const char *p = df_buf_str(&page); (p = strstr(p, "\n| `")); p++)
+        rows++;
+    assert_int_equal(rows, count);
+}
+
+static void every_key_may_be_set_by_its_variable(void **state)
+{
+    (void)state;
+    const char *name, *fallback;
+    for (size_t i = 0; df_config_key(i, &name, &fallback); i++) {
+        char entry[200] = "DAYFLY_";
+        size_t n = strlen(entry);
+        for (const char *p = name; *p; p++) {
+            if (isupper((unsigned char)*p))
+                entry[n++] = '_';
+            entry[n++] = *p == '.' ? '_' : (char)toupper((unsigned char)*p);
+        }
+        bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
+        const char *value = fallback ? fallback : format ? "json" : "https://x/";
+        (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
+        char *env[] = {(char[]){"HOME=/h"}, entry, NULL};
+        struct df_config c;
+        struct df_err err = {0};
+        if (df_config_load(NULL, env, NULL, &c, &err) < 0)
+            fail_msg("%s: %s", entry, err.message);
+        df_config_free(&c);
+    }
+}
+
+/* ---- registry credentials ---- */
+
+static int load_credentials(const char *text, mode_t mode, cJSON **ret, struct df_err *err)
+{
+    struct df_config c = {.registry_credentials_file = file_path};
+    assert_int_equal(df_fs_replace(file_path, text, strlen(text), mode, NULL), 0);
+    return df_config_credentials(&c, ret, err);
+}
+
+static void registry_credentials_are_hosts_and_tokens(void **state)
+{
+    (void)state;
+    struct df_config none = {0};
+    cJSON *j = NULL;
+    assert_int_equal(df_config_credentials(&none, &j, NULL), 0);
+    assert_null(j->child);
+    df_json_wipe(j);
+    assert_int_equal(load_credentials("a.example: s3cret\n", 0600, &j, NULL), 0);
+    assert_string_equal(cJSON_GetObjectItem(j, "a.example")->valuestring, "s3cret");
+    df_json_wipe(j);
+}
+
+static void registry_credentials_that_others_may_read_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        mode_t mode;
+        const char *message;
+    } cases[] = {
+        {"a: s3cret\n", 0644, "others may read it"},
+        {"a: s3cret\n", 0660, "others may read it"},
+        {"- s3cret\n", 0600, "must be a list of"},
+        {"a: [s3cret]\n", 0600, "the token of \"a\""},
+        {"a: ''\n", 0600, "the token of \"a\""},
+        {"a: s3cret\na: b\n", 0600, "stands twice"},
+        {"", 0600, "must be a list of"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        cJSON *j = NULL;
+        assert_int_equal(load_credentials(cases[i].text, cases[i].mode, &j, &err), -1);
+        assert_non_null(strstr(err.message, cases[i].message));
+        assert_non_null(strstr(err.message, "providers.credentialsFile"));
+        assert_null(strstr(err.message, "s3cret"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_anything_there_are_defaults),
+        cmocka_unit_test(directories_follow_the_xdg_variables),
+        cmocka_unit_test(a_file_sets_every_key),
+        cmocka_unit_test(flags_beat_the_environment_and_that_beats_the_file),
+        cmocka_unit_test(an_empty_file_changes_nothing),
+        cmocka_unit_test(faults_of_a_file_name_the_key_and_the_line),
+        cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),
+        cmocka_unit_test(a_flag_must_be_a_key_and_a_value),
+        cmocka_unit_test(every_key_is_documented_with_its_default_and_no_other),
+        cmocka_unit_test(every_key_may_be_set_by_its_variable),
+        cmocka_unit_test(registry_credentials_are_hosts_and_tokens),
+        cmocka_unit_test(registry_credentials_that_others_may_read_are_refused),
+    };
+    return cmocka_run_group_tests_name("config", tests, make_directory, remove_directory);
+}

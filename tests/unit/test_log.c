@@ -1,0 +1,197 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/json/json.h"
+#include "tests/unit/scratch.h"
+
+/* ---- what arrives on stderr ---- */
+
+static int real_stderr = -1;
+
+static void catch_stderr(const char *dir)
+{
+    DF_FREE char *path = df_fs_join(dir, "stderr");
+    DF_CLOSE int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    assert_true(fd >= 0 && real_stderr >= 0);
+    assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+}
+
+static void read_caught(const char *dir, struct df_buf *b)
+{
+    DF_FREE char *path = df_fs_join(dir, "stderr");
+    assert_int_equal(dup2(real_stderr, STDERR_FILENO), STDERR_FILENO);
+    (void)close(real_stderr);
+    assert_int_equal(df_fs_read(path, b, NULL), 0);
+}
+
+static cJSON *parse_line(const char *line, size_t n)
+{
+    struct df_err err = {0};
+    cJSON *j = NULL;
+    if (df_json_parse(line, n, &j, &err) < 0)
+        fail_msg("%.*s: %s", (int)n, line, err.message);
+    return j;
+}
+
+static void a_json_line_says_when_what_and_where(void **state)
+{
+    df_log_setup(DF_LOG_INFO, true, "spawner");
+    catch_stderr(*state);
+    df_log_context("net-1", "net-1-plan");
+    df_info("step %d started", 1);
+    df_log_context(NULL, NULL);
+    df_error("done");
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    size_t n = strcspn(df_buf_str(&b), "\n");
+    DF_JSON cJSON *first = parse_line(df_buf_str(&b), n);
+    DF_JSON cJSON *second = parse_line(df_buf_str(&b) + n + 1, b.len - n - 2);
+    assert_int_equal(strlen(df_json_str(first, "ts")), 27);
+    assert_string_equal(df_json_str(first, "level"), "info");
+    assert_string_equal(df_json_str(first, "component"), "spawner");
+    assert_string_equal(df_json_str(first, "msg"), "step 1 started");
+    assert_string_equal(df_json_str(first, "run"), "net-1");
+    assert_string_equal(df_json_str(first, "step"), "net-1-plan");
+    assert_string_equal(df_json_str(second, "level"), "error");
+    assert_null(df_json_str(second, "run"));
+}
+
+static void lines_below_the_level_are_not_written(void **state)
+{
+    df_log_setup(DF_LOG_WARN, true, "x");
+    catch_stderr(*state);
+    df_debug("no");
+    df_info("no");
+    df_warn("yes");
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    assert_null(strstr(df_buf_str(&b), "no"));
+    assert_non_null(strstr(df_buf_str(&b), "yes"));
+}
+
+static void no_input_can_forge_a_line(void **state)
+{
+    static const char *const hostile[] = {
+        "a\nb",
+        "a\r\nb",
+        "\x1b[31mred",
+        "\",\"level\":\"error",
+        "\\",
+        "\x7f",
+        "\xff\xfe",
+        "\xc2\x9b"
+        "31m",
+        "\xe2\x82",
+        "ok \xc3\xa9",
+    };
+    for (int json = 0; json < 2; json++) {
+        df_log_setup(DF_LOG_INFO, json, "x");
+        catch_stderr(*state);
+        for (size_t i = 0; i < DF_ARRAY_SIZE(hostile); i++) {
+            df_log_context(hostile[i], NULL);
+            df_info("%s", hostile[i]);
+        }
+        df_log_context(NULL, NULL);
+        DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+        read_caught(*state, &b);
+        size_t lines = 0;
+        for (const char *p = df_buf_str(&b); *p; lines++) {
+            size_t n = strcspn(p, "\n");
+            for (size_t i = 0; i < n; i++)
+                assert_true((unsigned char)p[i] >= 0x20 && p[i] != 0x7f);
+            assert_null(memmem(p, n, "\xc2\x9b", 2));
+            DF_JSON cJSON *j = json ? parse_line(p, n) : NULL;
+            assert_true(!json || df_streq(df_json_str(j, "level"), "info"));
+            p += n + 1;
+        }
+        assert_int_equal(lines, DF_ARRAY_SIZE(hostile));
+    }
+}
+
+static void a_long_message_is_cut_to_a_whole_line(void **state)
+{
+    DF_FREE char *longer = malloc(100001);
+    assert_non_null(longer);
+    memset(longer, '\x01', 100000);
+    longer[100000] = '\0';
+    df_log_setup(DF_LOG_INFO, true, "x");
+    catch_stderr(*state);
+    df_log_context(longer, longer);
+    df_info("%s", longer);
+    df_log_context(NULL, NULL);
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    assert_true(b.len > 1000 && b.len <= DF_LIMIT_LOG_RECORD);
+    DF_JSON cJSON *j = parse_line(df_buf_str(&b), b.len);
+    assert_non_null(df_json_str(j, "msg"));
+}
+
+static void *write_lines(void *arg)
+{
+    df_log_context(arg, NULL);
+    for (int i = 0; i < 500; i++)
+        df_info("line %d of many", i);
+    return NULL;
+}
+
+static void lines_of_threads_do_not_mix(void **state)
+{
+    pthread_t threads[4];
+    static char names[4][4] = {"a", "b", "c", "d"};
+    df_log_setup(DF_LOG_INFO, true, "x");
+    catch_stderr(*state);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_lines, names[i]), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_MIB);
+    read_caught(*state, &b);
+    size_t lines = 0;
+    for (const char *p = df_buf_str(&b); *p; lines++) {
+        size_t n = strcspn(p, "\n");
+        DF_JSON cJSON *j = parse_line(p, n);
+        assert_int_equal(strlen(df_json_str(j, "run")), 1);
+        p += n + 1;
+    }
+    assert_int_equal(lines, 2000);
+}
+
+static void words_of_levels_are_read(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"debug", "info", "warn", "error"};
+    enum df_log_level level = DF_LOG_DEBUG;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++) {
+        assert_int_equal(df_log_level_parse(words[i], &level, NULL), 0);
+        assert_int_equal(level, i);
+    }
+    struct df_err err = {0};
+    assert_int_equal(df_log_level_parse("loud", &level, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_int_equal(df_log_level_parse(NULL, &level, &err), -1);
+    assert_int_equal(level, DF_LOG_ERROR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(a_json_line_says_when_what_and_where),
+        scratch_test(lines_below_the_level_are_not_written),
+        scratch_test(no_input_can_forge_a_line),
+        scratch_test(a_long_message_is_cut_to_a_whole_line),
+        scratch_test(lines_of_threads_do_not_mix),
+        scratch_test(words_of_levels_are_read),
+    };
+    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}

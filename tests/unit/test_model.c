@@ -1,0 +1,905 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "spawner/model/integration.h"
+#include "spawner/model/tables.h"
+
+/* JSON with ' for " reads better inside of C. */
+static cJSON *doc(const char *text)
+{
+    struct df_err err = {0};
+    cJSON *j = NULL;
+    DF_FREE char *quoted = strdup(text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
+        fail_msg("%s: %s", text, err.message);
+    return j;
+}
+
+static cJSON *executor_of(const char *spec)
+{
+    cJSON *j = doc("{'metadata':{'name':'net'}}");
+    assert_int_equal(df_json_add(j, "spec", doc(spec), NULL), 0);
+    return j;
+}
+
+/* A whole executor whose spec has one more member, given as "'name': value". */
+static cJSON *executor_with(const char *member)
+{
+    DF_FREE char *spec =
+        df_strf("{'source':{'url':'file:///src'}%s%s}", *member ? "," : "", member);
+    return executor_of(spec);
+}
+
+static cJSON *executor_from(const char *source)
+{
+    DF_FREE char *spec = df_strf("{'source':%s}", source);
+    return executor_of(spec);
+}
+
+static void assert_admitted(enum df_kind kind, cJSON *j, const char *what)
+{
+    struct df_err err = {0};
+    if (df_model_admit(kind, j, NULL, &err) < 0)
+        fail_msg("%s: %s", what, err.message);
+}
+
+static void assert_refused(enum df_kind kind, cJSON *j, const char *what, const char *message)
+{
+    struct df_err err = {0};
+    if (df_model_admit(kind, j, NULL, &err) == 0)
+        fail_msg("accepted: %s", what);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_string_equal(err.reason, "InvalidDocument");
+    if (!strstr(err.message, message))
+        fail_msg("%s: \"%s\" does not say \"%s\"", what, err.message, message);
+}
+
+/* ---- names ---- */
+
+static void kinds_actions_and_roles_are_known_by_their_names(void **state)
+{
+    (void)state;
+    enum df_kind kind;
+    enum df_action action;
+    enum df_role role;
+    for (int i = 0; i < DF_KIND_COUNT; i++) {
+        assert_int_equal(df_kind_parse(df_kind_name((enum df_kind)i), &kind, NULL), 0);
+        assert_int_equal(kind, i);
+        assert_int_equal(df_kind_parse(df_kind_plural((enum df_kind)i), &kind, NULL), 0);
+        assert_int_equal(kind, i);
+        assert_int_equal(df_action_parse(df_action_name((enum df_action)i), &action, NULL), 0);
+        assert_int_equal(action, i);
+        assert_int_equal(df_role_parse(df_role_name((enum df_role)(i + 1)), &role, NULL), 0);
+        assert_int_equal(role, i + 1);
+    }
+    assert_int_equal(df_kind_parse("executor", &kind, NULL), 0);
+    assert_int_equal(df_kind_parse("pods", &kind, NULL), -1);
+    assert_int_equal(df_kind_parse(NULL, &kind, NULL), -1);
+    assert_int_equal(df_action_parse("apply", &action, NULL), -1);
+    assert_int_equal(df_role_parse("none", &role, NULL), -1);
+    assert_int_equal(df_role_parse("root", &role, NULL), -1);
+}
+
+static void names_of_runs_and_steps_stay_dns_labels(void **state)
+{
+    (void)state;
+    char longest[64], name[64], other[64], step[64];
+    memset(longest, 'a', 63);
+    longest[63] = '\0';
+    assert_int_equal(df_model_name("net-prod", "3", name, NULL), 0);
+    assert_string_equal(name, "net-prod-3");
+    assert_int_equal(df_model_name(name, "apply", step, NULL), 0);
+    assert_string_equal(step, "net-prod-3-apply");
+    /* 61 characters and a number of one digit fit exactly; 62 do not. */
+    assert_int_equal(df_model_name(longest + 2, "7", name, NULL), 0);
+    assert_int_equal(strlen(name), 63);
+    assert_string_equal(name + 61, "-7");
+    assert_int_equal(df_model_name(longest + 1, "7", name, NULL), 0);
+    assert_int_equal(strlen(name), 63);
+    assert_true(df_is_dns_label(name));
+    for (size_t n = 40; n <= 63; n++) {
+        assert_int_equal(df_model_name(longest + 63 - n, "2147483647", name, NULL), 0);
+        assert_int_equal(df_model_name(name, "apply", step, NULL), 0);
+        assert_true(df_is_dns_label(name) && df_is_dns_label(step));
+        assert_true(df_ends_with(step, "-apply"));
+    }
+    /* Two that are cut at the same place stay two. */
+    longest[62] = 'b';
+    assert_int_equal(df_model_name(longest, "7", name, NULL), 0);
+    longest[62] = 'c';
+    assert_int_equal(df_model_name(longest, "7", other, NULL), 0);
+    assert_string_not_equal(name, other);
+}
+
+/* ---- whole documents ---- */
+
+static void a_small_executor_gets_its_defaults(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j = executor_with("");
+    assert_admitted(DF_KIND_EXECUTOR, j, "small");
+    DF_JSON cJSON *expected = doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
+                                  "'metadata':{'name':'net','namespace':'default'},'spec':{"
+                                  "'source':{'url':'file:///src'},'runtime':{'name':'opentofu'},"
+                                  "'storage':{'type':'managed'},'approval':'required'}}");
+    assert_true(df_json_equal(j, expected));
+}
+
+static void an_executor_may_say_everything(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j =
+        doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor','metadata':{'name':'net-prod',"
+            "'namespace':'default','labels':{'team':'net','example.com/tier':'one'},"
+            "'annotations':{'note':'two\\nlines'},'resourceVersion':'12'},'spec':{"
+            "'description':'The\\nnetwork.','runtime':{'name':'terraform','version':'~> 1.9, != "
+            "1.9.3'},'source':{'url':'https://git.example/net.git','branch':'main',"
+            "'folder':'envs/prod','submodules':true,'secretRef':{'name':'git'}},"
+            "'variables':{'region':'eu','zones':['a','b'],'size':{'n':3,'big':9007199254740993},"
+            "'none':null,'my-var':true},'arguments':['-parallelism=5','-target','module.a',"
+            "'-replace=aws_instance.x[0]','-refresh=false'],'environment':[{'name':'AWS_REGION',"
+            "'value':'eu-west-1'},{'name':'TF_LOG','value':''}],'secrets':[{'name':'db',"
+            "'keys':['password']},{'name':'all'}],'integrations':[{'provider':'aws',"
+            "'secretRef':{'name':'aws-prod'}},{'provider':'github','secretRef':{'name':'gh'}}],"
+            "'storage':{'type':'s3','path':'net/prod.tfstate','config':{'bucket':'b',"
+            "'region':'eu-west-1','use_lockfile':true,'max_retries':5}},'approval':'automatic',"
+            "'timeouts':{'plan':'30m','apply':'2h','grace':'15m','pending':'90s'},"
+            "'placement':{'nodeSelector':{'disk':'ssd'}}}}");
+    assert_admitted(DF_KIND_EXECUTOR, j, "all");
+}
+
+static void every_fault_is_found_with_its_path(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j =
+        doc("{'kind':'Run','metadata':{'name':'Net','uid':'x','labels':{'a':1}},'status':{},"
+            "'spec':{'sourc':{},'runtime':{'version':1.9},'approval':'never',"
+            "'environment':[{'name':'A'}],'timeouts':{'plan':'soon'},'variables':[]}}");
+    struct df_err err = {0};
+    assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
+    static const char *const faults[] = {
+        "kind: \"Run\" is none of Executor",
+        "metadata.uid: is no field (there are: name, namespace,",
+        "metadata.name: \"Net\" is no name",
+        "metadata.labels.a: must be a string; put it in quotes",
+        "spec.sourc: is no field",
+        "spec.runtime.version: must be a string; put it in quotes",
+        "spec.source: is required",
+        "spec.variables: must be an object",
+        "spec.environment[0].value: is required",
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(faults); i++)
+        if (!strstr(err.message, faults[i]))
+            fail_msg("\"%s\" is not in \"%s\"", faults[i], err.message);
+    assert_non_null(strstr(err.message, "invalid Executor: "));
+}
+
+static void more_faults_than_fit_are_counted(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j = executor_with("");
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(j, "spec");
+    for (int i = 0; i < 1000; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "field%d", i);
+        assert_int_equal(df_json_add_bool(spec, name, true, NULL), 0);
+    }
+    struct df_err err = {0};
+    assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
+    assert_non_null(strstr(err.message, "spec.field0: is no field"));
+    assert_non_null(strstr(err.message, "; and 99"));
+    assert_true(strlen(err.message) < sizeof(err.message) - 1);
+}
+
+static void hostile_keys_cannot_forge_a_message(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j = executor_with("");
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(j, "spec");
+    assert_int_equal(df_json_add_bool(spec, "a\n\x1b[31mb\xff", true, NULL), 0);
+    struct df_err err = {0};
+    assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
+    assert_non_null(strstr(err.message, "spec.a??[31mb?: is no field"));
+}
+
+static void what_is_no_object_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"[]", "null", "1", "'x'"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        DF_JSON cJSON *j = doc(texts[i]);
+        assert_refused(DF_KIND_EXECUTOR, j, texts[i], "must be an object");
+    }
+    static const char *const parts[] = {"{'spec':[]}", "{'metadata':null,'spec':{}}",
+                                        "{'spec':{'source':[]}}", "{'spec':{'source':{'url':1}}}"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {
+        DF_JSON cJSON *j = doc(parts[i]);
+        assert_refused(DF_KIND_EXECUTOR, j, parts[i], "must be");
+    }
+}
+
+/* ---- fields one by one ---- */
+
+static const struct {
+    const char *member, *fault; /* NULL: accepted */
+} members[] = {
+    {"'description':''", NULL},
+    {"'description':'a\\u0007b'", "spec.description: has a control character"},
+    {"'runtime':{}", NULL},
+    {"'runtime':{'name':'tofu'}", "spec.runtime.name: \"tofu\" is none of opentofu, terraform"},
+    {"'runtime':{'name':null}", "spec.runtime.name: must be a string and is null; leave it out"},
+    {"'runtime':{'version':'1.12.6'}", NULL},
+    {"'runtime':{'version':'>= 1.8, < 2.0'}", NULL},
+    {"'runtime':{'version':'~>1.9'}", NULL},
+    {"'runtime':{'version':'1.10.0-rc1'}", NULL},
+    {"'runtime':{'version':''}", "spec.runtime.version: is empty"},
+    {"'runtime':{'version':'latest'}", "\"latest\" is no version"},
+    {"'runtime':{'version':'v1.2.3'}", "is no version"},
+    {"'runtime':{'version':'1.2.3.4'}", "is no version"},
+    {"'runtime':{'version':'>= 1.8,'}", "is no version"},
+    {"'runtime':{'version':'>> 1.8'}", "is no version"},
+    {"'runtime':{'version':'1..2'}", "is no version"},
+    {"'runtime':{'version':'1.2-'}", "is no version"},
+    {"'runtime':{'version':'../../x'}", "is no version"},
+    {"'variables':{'ok_1':1}", NULL},
+    {"'variables':{'1x':1}", "spec.variables: \"1x\" is no name of a variable"},
+    {"'variables':{'':1}", "is no name of a variable"},
+    {"'variables':{'a b':1}", "is no name of a variable"},
+    {"'variables':{'a=b':1}", "is no name of a variable"},
+    {"'environment':[{'name':'A','value':''},{'name':'B','value':'x\\ny'}]", NULL},
+    {"'environment':[{'name':'1A','value':''}]", "is no name of an environment variable"},
+    {"'environment':[{'name':'A=B','value':''}]", "is no name of an environment variable"},
+    {"'environment':[{'name':'A','value':1}]", "environment[0].value: must be a string; put it"},
+    {"'environment':[{'name':'A','value':''},{'name':'A','value':''}]",
+     "spec.environment[1]: \"A\" is there twice"},
+    {"'environment':[{'name':'A','value':'','from':''}]", "spec.environment[0].from: is no field"},
+    {"'environment':{'A':'b'}", "spec.environment: must be a list"},
+    {"'secrets':[{'name':'db'}]", NULL},
+    {"'secrets':[{'name':'db','keys':[]}]", "spec.secrets[0].keys: is empty"},
+    {"'secrets':[{'name':'db','keys':['a b']}]", "spec.secrets[0].keys[0]: \"a b\" is no ident"},
+    {"'secrets':[{'name':'DB'}]", "spec.secrets[0].name: \"DB\" is no name"},
+    {"'secrets':[{'name':'db'},{'name':'db'}]", "spec.secrets[1]: \"db\" is there twice"},
+    {"'secrets':['db']", "spec.secrets[0]: must be an object"},
+    {"'integrations':[{'provider':'aws'}]", "spec.integrations[0].secretRef: is required"},
+    {"'integrations':[{'provider':'aws','secretRef':{}}]",
+     "spec.integrations[0].secretRef.name: is required"},
+    {"'integrations':[{'provider':'ibm','secretRef':{'name':'x'}}]",
+     "spec.integrations[0].provider: \"ibm\" is none of aws, azurerm"},
+    {"'integrations':[{'provider':'aws','secretRef':{'name':'x'}},{'provider':'gcp','secretRef':"
+     "{'name':'x'}},{'provider':'aws','secretRef':{'name':'y'}}]",
+     "spec.integrations[2]: aws and aws exclude each other"},
+    {"'integrations':[{'provider':'github_ssh','secretRef':{'name':'x'}},{'provider':"
+     "'bitbucket_ssh','secretRef':{'name':'y'}}]",
+     "github_ssh and bitbucket_ssh exclude each other: both set GIT_SSH_COMMAND"},
+    {"'approval':'automatic'", NULL},
+    {"'approval':true", "spec.approval: must be a string"},
+    {"'timeouts':{'plan':'1h30m','grace':'1s'}", NULL},
+    {"'timeouts':{'plan':60}", "spec.timeouts.plan: must be a string; put it in quotes"},
+    {"'timeouts':{'plan':'0s'}", "must be from 1s to 168h"},
+    {"'timeouts':{'plan':'500ms'}", "must be from 1s to 168h"},
+    {"'timeouts':{'plan':'1000h'}", "must be from 1s to 168h"},
+    {"'timeouts':{'plan':'1 hour'}", "is no duration"},
+    {"'timeouts':{'all':'1h'}", "spec.timeouts.all: is no field (there are: plan, apply, grace, "},
+    {"'placement':{'anything':[1,{'a':null}]}", NULL},
+    {"'placement':[]", "spec.placement: must be an object"},
+    /* storage */
+    {"'storage':{'type':'managed','path':'a/b'}", NULL},
+    {"'storage':{'type':'managed','config':{}}", NULL},
+    {"'storage':{'type':'managed','config':{'bucket':'b'}}", "is for other types than managed"},
+    {"'storage':{'type':'http'}", "spec.storage.type: \"http\" is none of managed, s3"},
+    {"'storage':{'type':'s3','path':'a','config':{'bucket':'b','region':'r'}}", NULL},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r'}}",
+     "spec.storage.path: is required for type s3"},
+    {"'storage':{'type':'s3','path':'a'}", "spec.storage.config.bucket: is required for type s3"},
+    {"'storage':{'type':'s3','path':'/a','config':{'bucket':'b','region':'r'}}",
+     "spec.storage.path: may not begin with /"},
+    {"'storage':{'type':'s3','path':'a/../b','config':{'bucket':'b','region':'r'}}",
+     "may not have"},
+    {"'storage':{'type':'s3','path':'a','config':{'bucket':'b','region':'r','key':'x'}}",
+     "spec.storage.config.key: is set by spec.storage.path"},
+    {"'storage':{'type':'s3','path':'a','config':{'bucket':'b','region':'r','secret_key':'x'}}",
+     "spec.storage.config.secret_key: is a secret"},
+    {"'storage':{'type':'s3','path':'a','config':{'bucket':{},'region':'r'}}",
+     "spec.storage.config.bucket: must be a string, a number"},
+    {"'storage':{'type':'azurerm','path':'a','config':{'resource_group_name':'r',"
+     "'storage_account_name':'s'}}",
+     "spec.storage.config.container_name: is required for type azurerm"},
+    {"'storage':{'type':'gcs','path':'a','config':{'bucket':'b'}}", NULL},
+    {"'storage':{'type':'gcs','path':'a','config':{'bucket':'b','prefix':'x'}}", "is set by"},
+    {"'storage':{'type':'local','path':'/var/lib/x.tfstate'}", NULL},
+    {"'storage':{'type':'local','path':'x.tfstate'}", "spec.storage.path: must be absolute"},
+};
+
+static void fields_are_checked_one_by_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        DF_JSON cJSON *j = executor_with(members[i].member);
+        if (members[i].fault)
+            assert_refused(DF_KIND_EXECUTOR, j, members[i].member, members[i].fault);
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, members[i].member);
+    }
+}
+
+/* Puts n entries made of the format (its %zu is a number) into spec. */
+static cJSON *executor_with_many(const char *head, const char *entry, const char *tail, size_t n)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    const char *hole = strstr(entry, "%zu");
+    (void)df_buf_adds(&b, head);
+    for (size_t i = 0; i < n; i++)
+        (void)df_buf_addf(&b, "%s%.*s%zu%s", i ? "," : "", (int)(hole - entry), entry, i, hole + 3);
+    (void)df_buf_adds(&b, tail);
+    return executor_with(df_buf_str(&b));
+}
+
+static void lists_and_objects_end_at_their_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *entry, *tail;
+        size_t limit;
+        const char *fault;
+    } cases[] = {
+        {"'arguments':[", "'-target=a%zu'", "]", DF_LIMIT_ARGUMENTS,
+         "spec.arguments: has 101 entries; 100 are allowed"},
+        {"'variables':{", "'v%zu':1", "}", DF_LIMIT_VARIABLES, "spec.variables: has 1001 entries"},
+        {"'environment':[", "{'name':'E%zu','value':''}", "]", DF_LIMIT_ENVIRONMENT,
+         "spec.environment: has 501 entries"},
+        {"'secrets':[", "{'name':'s%zu'}", "]", DF_LIMIT_REFERENCES,
+         "spec.secrets: has 101 entries"},
+        {"'secrets':[{'name':'s','keys':[", "'k%zu'", "]}]", DF_LIMIT_VARIABLES,
+         "spec.secrets[0].keys: has 1001 entries"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *full =
+            executor_with_many(cases[i].head, cases[i].entry, cases[i].tail, cases[i].limit);
+        DF_JSON cJSON *more =
+            executor_with_many(cases[i].head, cases[i].entry, cases[i].tail, cases[i].limit + 1);
+        assert_admitted(DF_KIND_EXECUTOR, full, cases[i].fault);
+        assert_refused(DF_KIND_EXECUTOR, more, cases[i].head, cases[i].fault);
+    }
+}
+
+static cJSON *executor_labelled(const char *holder, size_t count, size_t length)
+{
+    cJSON *j = executor_with("");
+    cJSON *labels = df_json_object_at(df_json_object_at(j, "metadata"), holder);
+    DF_FREE char *value = malloc(length + 1);
+    assert_non_null(value);
+    memset(value, 'x', length);
+    value[length] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "l%zu", i);
+        assert_int_equal(df_json_add_str(labels, name, value, NULL), 0);
+    }
+    return j;
+}
+
+static void labels_and_annotations_are_as_kubernetes_has_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *holder;
+        size_t count, length;
+        const char *fault;
+    } cases[] = {
+        {"labels", DF_LIMIT_LABELS, 63, NULL},
+        {"labels", DF_LIMIT_LABELS + 1, 1, "metadata.labels: has 101 entries"},
+        {"labels", 1, 64, "metadata.labels.l0: is longer than 63 bytes"},
+        {"labels", 1, 0, NULL},
+        {"annotations", 1, DF_LIMIT_ANNOTATION, NULL},
+        {"annotations", 1, DF_LIMIT_ANNOTATION + 1, "metadata.annotations.l0: is longer than"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_labelled(cases[i].holder, cases[i].count, cases[i].length);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_EXECUTOR, j, cases[i].holder, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, cases[i].holder);
+    }
+    static const struct {
+        const char *labels;
+        bool good;
+    } texts[] = {
+        {"{'a':'b'}", true},      {"{'a.b_c-d':'B-c.d_e'}", true},
+        {"{'x.io/a':'b'}", true}, {"{'':'b'}", false},
+        {"{'-a':'b'}", false},    {"{'a-':'b'}", false},
+        {"{'a b':'b'}", false},   {"{'x.io/':'b'}", false},
+        {"{'/a':'b'}", false},    {"{'a/b/c':'b'}", false},
+        {"{'a':'b c'}", false},   {"{'a':'-b'}", false},
+        {"{'a':'b='}", false},    {"{'a':1}", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        DF_JSON cJSON *j = executor_with("");
+        assert_int_equal(
+            df_json_add(df_json_object_at(j, "metadata"), "labels", doc(texts[i].labels), NULL), 0);
+        if (texts[i].good)
+            assert_admitted(DF_KIND_EXECUTOR, j, texts[i].labels);
+        else
+            assert_refused(DF_KIND_EXECUTOR, j, texts[i].labels, "metadata.labels");
+    }
+}
+
+/* ---- arguments ---- */
+
+static void arguments_of_dayfly_are_refused_in_every_spelling(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "chdir",
+        "state",
+        "state-out",
+        "backup",
+        "backend",
+        "backend-config",
+        "lock",
+        "lock-timeout",
+        "auto-approve",
+        "destroy",
+        "out",
+        "json",
+        "json-into",
+        "input",
+        "detailed-exitcode",
+        "var",
+        "var-file",
+        "show-sensitive",
+        "generate-config-out",
+        "help",
+        "h",
+        "version",
+    };
+    static const char *const forms[] = {"'-%s'",        "'--%s'",    "'-%s=x'",
+                                        "'--%s=false'", "'-%s','x'", "'--%s','x'"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names) * DF_ARRAY_SIZE(forms); i++) {
+        const char *name = names[i / DF_ARRAY_SIZE(forms)];
+        DF_BUF struct df_buf b = DF_BUF_INIT(200);
+        const char *form = forms[i % DF_ARRAY_SIZE(forms)], *hole = strstr(form, "%s");
+        (void)df_buf_addf(&b, "'arguments':['-parallelism=2',%.*s%s%s]", (int)(hole - form), form,
+                          name, hole + 2);
+        DF_FREE char *fault = df_strf("spec.arguments[1]: -%s is refused: ", name);
+        DF_JSON cJSON *j = executor_with(df_buf_str(&b));
+        assert_refused(DF_KIND_EXECUTOR, j, df_buf_str(&b), fault);
+    }
+}
+
+static void other_arguments_are_the_users_business(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member, *fault;
+    } cases[] = {
+        {"'arguments':[]", NULL},
+        {"'arguments':['-target=a','--target=b','-target','c','-replace','d']", NULL},
+        {"'arguments':['-exclude=a','-parallelism=1','-refresh-only','-compact-warnings']", NULL},
+        {"'arguments':['-target=out']", NULL},
+        {"'arguments':['-target','out']", NULL},
+        {"'arguments':['-target','-out=x']", "-out is refused"},
+        {"'arguments':['plan.bin']", "spec.arguments[0]: \"plan.bin\" does not begin with -"},
+        {"'arguments':['-target=a','b']", "spec.arguments[1]: \"b\" does not begin with -"},
+        {"'arguments':['-target','a','b']", "spec.arguments[2]: \"b\" does not begin with -"},
+        {"'arguments':['-']", "is no option"},
+        {"'arguments':['--']", "is no option"},
+        {"'arguments':['---out=x']", "is no option"},
+        {"'arguments':['-=x']", "is no option"},
+        {"'arguments':['']", "spec.arguments[0]: is empty"},
+        {"'arguments':['-target=a\\nb']", "has a control character"},
+        {"'arguments':'-target=a'", "spec.arguments: must be a list"},
+        {"'arguments':[5]", "spec.arguments[0]: must be a string"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_with(cases[i].member);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_EXECUTOR, j, cases[i].member, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, cases[i].member);
+    }
+}
+
+static void variables_of_dayfly_are_refused_in_the_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool refused;
+    } cases[] = {
+        {"TF_HTTP_ADDRESS", true},
+        {"TF_HTTP_", true},
+        {"TF_CLI_CONFIG_FILE", true},
+        {"TF_DATA_DIR", true},
+        {"TF_INPUT", true},
+        {"TF_IN_AUTOMATION", true},
+        {"TF_CLI_ARGS", true},
+        {"TF_CLI_ARGS_plan", true},
+        {"TF_WORKSPACE", true},
+        {"PATH", true},
+        {"HOME", true},
+        {"DAYFLY_TOKEN", true},
+        {"LD_PRELOAD", true},
+        {"TMPDIR", true},
+        {"TF_REATTACH_PROVIDERS", true},
+        {"TERRAFORM_CONFIG", true},
+        {"TF_LOG", false},
+        {"TF_VAR_x", false},
+        {"TF_ENCRYPTION", false},
+        {"AWS_REGION", false},
+        {"PATHS", false},
+        {"GOPATH", false},
+        {"path", false},
+        {"HTTPS_PROXY", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *member = df_strf("'environment':[{'name':'%s','value':'x'}]", cases[i].name);
+        DF_JSON cJSON *j = executor_with(member);
+        if (cases[i].refused)
+            assert_refused(DF_KIND_EXECUTOR, j, member, "is refused: ");
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, member);
+    }
+}
+
+/* ---- sources ---- */
+
+#define SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+
+static void sources_that_are_accepted_tell_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *kind;
+    } cases[] = {
+        {"{'url':'file:///dir'}", NULL},
+        {"{'url':'file:///dir with blank/\xc3\xa9'}", NULL},
+        {"{'url':'file:///dir/'}", NULL},
+        {"{'url':'file:///dir','kind':'directory'}", "directory"},
+        {"{'url':'file:///repo','branch':'main'}", "git"},
+        {"{'url':'file:///repo.git','tag':'v1'}", "git"},
+        {"{'url':'file:///repo.git/','tag':'v1'}", "git"},
+        {"{'url':'file:///x.tar.gz'}", "archive"},
+        {"{'url':'file:///x.ZIP','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/x.tgz','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/x.tar.zst?ref=1','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/download','kind':'archive','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://git.example/a/b','branch':'main'}", "git"},
+        {"{'url':'https://git.example:8443/a/b.git','commit':'" COMMIT "'}", "git"},
+        {"{'url':'https://[::1]:8443/a','commit':'" SHA256 "'}", "git"},
+        {"{'url':'http://127.0.0.1:1234/a.git','branch':'main'}", "git"},
+        {"{'url':'http://localhost/a.git','branch':'main'}", "git"},
+        {"{'url':'ssh://git@h:2222/a.git','branch':'feature/x.y_z'}", "git"},
+        {"{'url':'ssh://h/a','branch':'main'}", "git"},
+        {"{'url':'git@github.com:a/b.git','tag':'v1.2.3'}", "git"},
+        {"{'url':'git@h:b','branch':'main','folder':'a/b/c','submodules':true,'secretRef':"
+         "{'name':'key'}}",
+         "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':''}", "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':'.'}", "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':'..a/b..'}", "git"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_from(cases[i].source);
+        assert_admitted(DF_KIND_EXECUTOR, j, cases[i].source);
+        const char *kind = df_json_str(j, "spec.source.kind");
+        if (cases[i].kind ? !df_streq(kind, cases[i].kind) : kind != NULL)
+            fail_msg("%s: kind %s", cases[i].source, kind ? kind : "absent");
+    }
+}
+
+static void hostile_and_ambiguous_sources_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *fault;
+    } cases[] = {
+        {"{}", "spec.source.url: is required"},
+        {"{'url':''}", "spec.source.url: is empty"},
+        {"{'url':'/dir'}", "must be a file:///, https:// or ssh:// URL"},
+        {"{'url':'dir'}", "must be a file:///"},
+        {"{'url':'file://dir'}", "must name an absolute path"},
+        {"{'url':'file:/dir'}", "must be a file:///"},
+        {"{'url':'FILE:///dir'}", "must be a file:///"},
+        {"{'url':'ftp://h/x','branch':'m'}", "must be a file:///"},
+        {"{'url':'git://h/x','branch':'m'}", "must be a file:///"},
+        {"{'url':'ext::sh -c id','branch':'m'}", "must be a file:///"},
+        {"{'url':'ext::sh -c a@b:c','branch':'m'}", "spec.source.url: has"},
+        {"{'url':'--upload-pack=id','branch':'m'}", "must be a file:///"},
+        {"{'url':'-oProxyCommand=id@h:x','branch':'m'}", "has no valid user name"},
+        {"{'url':'git@-oProxyCommand=id:x','branch':'m'}", "has no valid host"},
+        {"{'url':'ssh://-oProxyCommand=id/x','branch':'m'}", "has no valid host"},
+        {"{'url':'ssh://-l@h/x','branch':'m'}", "has no valid user name"},
+        {"{'url':'git@h:-x','branch':'m'}", "has no valid path"},
+        {"{'url':'git@h:','branch':'m'}", "has no valid path"},
+        {"{'url':'git@h::x','branch':'m'}", "has no valid path"},
+        {"{'url':'@h:x','branch':'m'}", "must be a file:///"},
+        {"{'url':'https://','branch':'m'}", "has no valid host"},
+        {"{'url':'https://h','branch':'m'}", "has no path"},
+        {"{'url':'https://h/','branch':'m'}", "has no path"},
+        {"{'url':'https://h:0/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h:99999/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h:/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h_h/x','branch':'m'}", "has no valid host"},
+        {"{'url':'https://h/a b','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/a\\\\b','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/\xc3\xa9','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/a\\u0001','branch':'m'}", "has a control character"},
+        {"{'url':'https://h/a#frag','branch':'m'}", "may not have a fragment"},
+        {"{'url':'https://h/a?ref=v1','branch':'m'}", "may have no query"},
+        {"{'url':'http://h/a','branch':'m'}", "must be https"},
+        {"{'url':'http://127.0.0.1.evil/a','branch':'m'}", "must be https"},
+        {"{'url':'https://user:hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'https://hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'ssh://git:hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'https://h/x.zip?token=hunter2','sha256':'" SHA256 "'}", "name it in secretRef"},
+        {"{'url':'https://h/x.zip?X-Amz-Signature=hunter2','sha256':'" SHA256 "'}",
+         "name it in secretRef"},
+        /* refs */
+        {"{'url':'file:///r.git'}", "needs a tag, a branch or a commit"},
+        {"{'url':'https://h/r','tag':'a','branch':'b'}",
+         "takes only one of tag, branch and commit"},
+        {"{'url':'file:///r','tag':'a','commit':'" COMMIT "'}", "takes only one"},
+        {"{'url':'file:///x.zip','tag':'a'}", "of kind archive has neither tag"},
+        {"{'url':'file:///x','kind':'directory','tag':'a'}", "of kind directory has neither tag"},
+        {"{'url':'https://h/r','branch':'-b'}", "spec.source.branch: may not begin with -"},
+        {"{'url':'https://h/r','tag':'--upload-pack=id'}", "spec.source.tag: may not begin with -"},
+        {"{'url':'https://h/r','branch':'a..b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a~1'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a^'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a:b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a@{1}'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'@'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'.a'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a/.b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a//b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a/'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'/a'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a.lock'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a.lock/b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a*'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a\\\\b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'refs/heads/main'}", "is the short name"},
+        {"{'url':'https://h/r','branch':''}", "spec.source.branch: is empty"},
+        {"{'url':'https://h/r','commit':'0123'}", "must be 40 or 64 lower-case hex digits"},
+        {"{'url':'https://h/r','commit':'0123456789ABCDEF0123456789abcdef01234567'}", "must be 40"},
+        {"{'url':'https://h/r','commit':'g123456789abcdef0123456789abcdef01234567'}", "must be 40"},
+        /* folders */
+        {"{'url':'https://h/r','branch':'m','folder':'/a'}", "must be a relative path"},
+        {"{'url':'https://h/r','branch':'m','folder':'..'}", "may not lead through .."},
+        {"{'url':'https://h/r','branch':'m','folder':'a/../b'}", "may not lead through .."},
+        {"{'url':'https://h/r','branch':'m','folder':'a/.git/hooks'}", "may not lead through"},
+        {"{'url':'https://h/r','branch':'m','folder':'.GIT'}", "may not lead through"},
+        {"{'url':'https://h/r','branch':'m','folder':'a//b'}", "has an empty part"},
+        {"{'url':'https://h/r','branch':'m','folder':'a\\\\b'}", "must be a relative path"},
+        {"{'url':'https://h/r','branch':'m','folder':'-a'}", "must be a relative path"},
+        /* kinds */
+        {"{'url':'https://h/x.zip'}", "needs sha256"},
+        {"{'url':'http://localhost/x.zip'}", "needs sha256"},
+        {"{'url':'file:///x.zip','sha256':'0'}", "must be 64 lower-case hex digits"},
+        {"{'url':'https://h/r','branch':'m','sha256':'" SHA256 "'}", "of kind git has no sha256"},
+        {"{'url':'https://h/r','kind':'directory'}", "needs a file:/// URL"},
+        {"{'url':'git@h:r.zip','kind':'archive'}", "needs a file or https URL"},
+        {"{'url':'file:///r','kind':'svn'}", "is none of directory, git, archive"},
+        {"{'url':'file:///x.zip','submodules':true}", "has no submodules"},
+        {"{'url':'https://h/r','branch':'m','secretRef':'x'}", "secretRef: must be an object"},
+        {"{'url':'https://h/r','branch':'m','depth':1}", "spec.source.depth: is no field"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_from(cases[i].source);
+        assert_refused(DF_KIND_EXECUTOR, j, cases[i].source, cases[i].fault);
+        /* R4: a credential in a URL does not come back in the message. */
+        struct df_err err = {0};
+        assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
+        assert_null(strstr(err.message, "hunter2"));
+    }
+}
+
+/* ---- updates ---- */
+
+static void frozen_fields_stay_as_they_were(void **state)
+{
+    (void)state;
+    static const char old_text[] =
+        "{'metadata':{'name':'net'},'spec':{'source':{'url':'file:///r.git','branch':'m',"
+        "'folder':'a'},'storage':{'type':'managed'}},'status':{'state':'%s'}}";
+    static const struct {
+        const char *state, *metadata, *source, *storage, *fault;
+    } cases[] = {
+        {"provisioned", "{'name':'net'}", "{'url':'file:///r.git','branch':'other','folder':'a'}",
+         "{}", NULL},
+        {"provisioned", "{'name':'net'}", "{'url':'file:///s.git','tag':'v2','folder':'a'}",
+         "{'type':'managed'}", NULL},
+        {"provisioned", "{'name':'other'}", "{'url':'file:///r.git','branch':'m','folder':'a'}",
+         "{}", "metadata.name: cannot be changed"},
+        {"provisioned", "{'name':'net'}", "{'url':'file:///r.git','branch':'m','folder':'b'}", "{}",
+         "spec.source.folder: cannot be changed"},
+        {"provisioned", "{'name':'net'}", "{'url':'file:///r.git','branch':'m'}", "{}",
+         "spec.source.folder: cannot be changed"},
+        {"provisioned", "{'name':'net'}", "{'url':'file:///r.git','branch':'m','folder':'a'}",
+         "{'path':'x'}", "spec.storage: cannot be changed before the executor is destroyed"},
+        {"destroy", "{'name':'net'}", "{'url':'file:///r.git','branch':'m','folder':'a'}",
+         "{'path':'x'}", "spec.storage: cannot be changed"},
+        {"provision", "{'name':'net'}", "{'url':'file:///r.git','branch':'m','folder':'a'}",
+         "{'path':'x'}", NULL},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_BUF struct df_buf b = DF_BUF_INIT(1000);
+        const char *hole = strstr(old_text, "%s");
+        (void)df_buf_addf(&b, "%.*s%s%s", (int)(hole - old_text), old_text, cases[i].state,
+                          hole + 2);
+        DF_FREE char *text = df_strf("{'metadata':%s,'spec':{'source':%s,'storage':%s}}",
+                                     cases[i].metadata, cases[i].source, cases[i].storage);
+        DF_JSON cJSON *old = doc(df_buf_str(&b)), *j = doc(text);
+        cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(old, "status");
+        assert_admitted(DF_KIND_EXECUTOR, old, "old");
+        assert_int_equal(df_json_add(old, "status", status, NULL), 0);
+        struct df_err err = {0};
+        int result = df_model_admit(DF_KIND_EXECUTOR, j, old, &err);
+        if (result != (cases[i].fault ? -1 : 0))
+            fail_msg("case %zu: %s", i, err.message);
+        if (cases[i].fault && !strstr(err.message, cases[i].fault))
+            fail_msg("case %zu: %s", i, err.message);
+    }
+}
+
+/* ---- runs and steps ---- */
+
+static void runs_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *fault;
+    } cases[] = {
+        {"{'executorRef':{'name':'net'},'action':'provision'}", NULL},
+        {"{'executorRef':{'name':'net'},'action':'dry-run','variables':{'a':1},'arguments':"
+         "['-target=a'],'autoApprove':true,'requestedBy':'eve','number':7}",
+         NULL},
+        {"{'executorRef':{'name':'net'},'action':'destroy','decision':{'verdict':'approved','by':"
+         "'eve','at':'2026-11-21T12:00:00Z'},'cancel':{'by':'eve','at':'2026-11-21T12:00:00Z',"
+         "'reason':'no'}}",
+         NULL},
+        {"{'action':'provision'}", "spec.executorRef: is required"},
+        {"{'executorRef':{'name':'net'}}", "spec.action: is required"},
+        {"{'executorRef':{'name':'net'},'action':'apply'}", "is none of provision, dry-run, dest"},
+        {"{'executorRef':{'name':'net'},'action':'provision','autoApprove':'yes'}",
+         "spec.autoApprove: must be true or false"},
+        {"{'executorRef':{'name':'net'},'action':'provision','number':1.5}",
+         "spec.number: must be a whole number"},
+        {"{'executorRef':{'name':'net'},'action':'provision','number':0}",
+         "spec.number: must be from 1 to 2147483647"},
+        {"{'executorRef':{'name':'net'},'action':'provision','arguments':['-lock=false']}",
+         "-lock is refused"},
+        {"{'executorRef':{'name':'net'},'action':'provision','decision':{'verdict':'maybe'}}",
+         "spec.decision.verdict: \"maybe\" is none of approved, discarded"},
+        {"{'executorRef':{'name':'net'},'action':'provision','cancel':{'at':'yesterday'}}",
+         "spec.cancel.at: \"yesterday\" is no RFC 3339 time"},
+        {"{'executorRef':{'name':'net'},'action':'provision','source':{}}",
+         "spec.source: is no field"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_of(cases[i].spec);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_RUN, j, cases[i].spec, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_RUN, j, cases[i].spec);
+    }
+}
+
+static void steps_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more, *fault;
+    } cases[] = {
+        {"'action':'plan'", NULL},
+        {"'action':'plan-destroy','timeoutSeconds':3600,'graceSeconds':900,'pendingSeconds':120",
+         NULL},
+        {"'action':'apply','planFrom':'net-1-plan','variables':{'a':1},'arguments':['-target=x'],"
+         "'environment':[{'name':'A','value':'b'}],'secrets':[{'name':'s'}],'storage':{'type':"
+         "'managed'},'runtime':{'name':'opentofu','version':'1.12.6'},'placement':{}",
+         NULL},
+        {"'action':'apply'", "spec.planFrom: is required for an apply"},
+        {"'action':'plan','planFrom':'x'", "spec.planFrom: is for an apply alone"},
+        {"'action':'refresh'", "is none of plan, plan-destroy, apply"},
+        {"'action':'plan','timeoutSeconds':0", "spec.timeoutSeconds: must be from 1 to 604800"},
+        {"'action':'plan','timeoutSeconds':'1h'", "spec.timeoutSeconds: must be a whole number"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *spec =
+            df_strf("{'engine':'local','runRef':{'name':'net-1'},'executorRef':{'name':'net'},"
+                    "'targetResource':'executor/net','source':{'url':'file:///src'},%s}",
+                    cases[i].more);
+        DF_JSON cJSON *j = executor_of(spec);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_TASK_ACTION, j, spec, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_TASK_ACTION, j, spec);
+    }
+}
+
+static void admitting_twice_changes_nothing(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *j = executor_from("{'url':'git@h:x','branch':'main'}");
+    assert_admitted(DF_KIND_EXECUTOR, j, "once");
+    DF_JSON cJSON *once = cJSON_Duplicate(j, true);
+    assert_admitted(DF_KIND_EXECUTOR, j, "twice");
+    assert_true(df_json_equal(once, j));
+}
+
+/* ---- the documentation ---- */
+
+/* Does the page have the word in backquotes, alone, behind a dot or in a list of fields? */
+static bool is_documented(const char *page, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = page; (p = strstr(p, word)); p += n) {
+        char before = p == page ? ' ' : p[-1], after = p[n];
+        if (strchr("`.{ ", before) && after && strchr("`.,:}[{", after))
+            return true;
+    }
+    return false;
+}
+
+static void check_documented(const struct df_field *fields, const char *page)
+{
+    for (; fields->name; fields++) {
+        if (!is_documented(page, fields->name))
+            fail_msg("%s is not in docs/objects.md", fields->name);
+        if (fields->fields)
+            check_documented(fields->fields, page);
+        if (fields->item && fields->item->fields)
+            check_documented(fields->item->fields, page);
+    }
+}
+
+static void every_field_and_provider_is_documented(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf page = DF_BUF_INIT(DF_MIB);
+    assert_int_equal(df_fs_read("docs/objects.md", &page, NULL), 0);
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+        check_documented(df_table((enum df_kind)kind), df_buf_str(&page));
+    for (size_t i = 0; df_integration_providers[i]; i++)
+        assert_true(is_documented(df_buf_str(&page), df_integration_providers[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_actions_and_roles_are_known_by_their_names),
+        cmocka_unit_test(names_of_runs_and_steps_stay_dns_labels),
+        cmocka_unit_test(a_small_executor_gets_its_defaults),
+        cmocka_unit_test(an_executor_may_say_everything),
+        cmocka_unit_test(every_fault_is_found_with_its_path),
+        cmocka_unit_test(more_faults_than_fit_are_counted),
+        cmocka_unit_test(hostile_keys_cannot_forge_a_message),
+        cmocka_unit_test(what_is_no_object_is_refused),
+        cmocka_unit_test(fields_are_checked_one_by_one),
+        cmocka_unit_test(lists_and_objects_end_at_their_limits),
+        cmocka_unit_test(labels_and_annotations_are_as_kubernetes_has_them),
+        cmocka_unit_test(arguments_of_dayfly_are_refused_in_every_spelling),
+        cmocka_unit_test(other_arguments_are_the_users_business),
+        cmocka_unit_test(variables_of_dayfly_are_refused_in_the_environment),
+        cmocka_unit_test(sources_that_are_accepted_tell_their_kind),
+        cmocka_unit_test(hostile_and_ambiguous_sources_are_refused),
+        cmocka_unit_test(frozen_fields_stay_as_they_were),
+        cmocka_unit_test(runs_are_checked),
+        cmocka_unit_test(steps_are_checked),
+        cmocka_unit_test(admitting_twice_changes_nothing),
+        cmocka_unit_test(every_field_and_provider_is_documented),
+    };
+    return cmocka_run_group_tests_name("model", tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "spawner/model/model.h"
+
+/* JSON with ' for " reads better inside of C. */
+static cJSON *doc(const char *text)
+{
+    struct df_err err = {0};
+    cJSON *j = NULL;
+    DF_FREE char *quoted = strdup(text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
+        fail_msg("%s: %s", text, err.message);
+    return j;
+}
+
+#define NOON "2026-11-21T12:00:00.000000Z"
+static int64_t noon(void)
+{
+    int64_t us = 0;
+    assert_int_equal(df_time_parse(NOON, &us, NULL), 0);
+    return us;
+}
+
+/* ---- steps as the run sees them ---- */
+
+static const char live[] = "{'spec':{},'status':{'conditions':["
+                           "{'type':'Progressing','status':'True','reason':'Executing'}]}}";
+static const char live_canceled[] =
+    "{'spec':{'cancel':{'by':'a'}},'status':{'conditions':["
+    "{'type':'Progressing','status':'True','reason':'Executing'}]}}";
+#define ENDED(type, reason)                                                                        \
+    "'conditions':[{'type':'Progressing','status':'False','reason':'" reason "'},"                 \
+    "{'type':'" type "','status':'True','reason':'" reason "'}]"
+static const char plan_done[] =
+    "{'status':{'hasChanges':true,'plan':{'expiresAt':'2026-11-22T12:00:00Z'}," ENDED(
+        "Succeeded", "Planned") "}}";
+static const char plan_silent[] = "{'status':{" ENDED("Succeeded", "Planned") "}}";
+static const char plan_empty[] =
+    "{'status':{'hasChanges':false," ENDED("Succeeded", "NoChanges") "}}";
+static const char plan_expired[] = "{'status':{'hasChanges':true,'plan':{'expiresAt':'" NOON
+                                   "'}," ENDED("Succeeded", "Planned") "}}";
+static const char failed[] =
+    "{'status':{'message':'no such thing'," ENDED("Failed", "PlanFailed") "}}";
+static const char canceled[] = "{'status':{'message':'ended'," ENDED("Failed", "Canceled") "}}";
+static const char applied[] = "{'status':{'message':'3 added'," ENDED("Succeeded", "Applied") "}}";
+
+static const char executor_required[] = "{'spec':{'approval':'required'}}";
+static const char executor_automatic[] = "{'spec':{'approval':'automatic'}}";
+
+/* ---- one by one ---- */
+
+struct expectation {
+    const char *what;
+    const char *run, *executor, *plan, *apply;
+    bool not_first;
+    enum df_run_next next;
+    const char *phase, *reason, *message;
+};
+
+static const struct expectation expectations[] = {
+    {"a new run waits for its turn", "{'spec':{'action':'provision'}}", executor_required,
+     .not_first = true, .next = DF_RUN_WAIT},
+    {"a new run starts when it is first", "{'spec':{'action':'provision'}}", executor_required,
+     .next = DF_RUN_START},
+    {"a dry-run starts, too", "{'spec':{'action':'dry-run'}}", executor_required,
+     .next = DF_RUN_START},
+    {"a run whose start was noted and whose plan exists waits for it",
+     "{'spec':{'action':'provision'},'status':{'phase':'Running','steps':[{'name':'plan',"
+     "'taskAction':'x'}]}}",
+     executor_required, live, .next = DF_RUN_WAIT},
+    {"a plan that vanished is not made again",
+     "{'spec':{'action':'provision'},'status':{'phase':'Running','steps':[{'name':'plan',"
+     "'taskAction':'x'}]}}",
+     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "InternalError",
+     .message = "plan step was deleted"},
+    {"an apply that vanished is not made again",
+     "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
+     "{'name':'plan','taskAction':'x'},{'name':'apply','taskAction':'y'}]}}",
+     executor_required, plan_done, .next = DF_RUN_FINISH, .phase = "Failed",
+     .reason = "InternalError", .message = "apply step was deleted"},
+    {"a step that is only planned for is no step that was there",
+     "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
+     "{'name':'plan','taskAction':'x'},{'name':'apply','phase':'Pending'}]}}",
+     executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"a dry-run ends after its plan", "{'spec':{'action':'dry-run'}}", executor_required, plan_done,
+     .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Planned"},
+    {"a dry-run without changes is planned as well", "{'spec':{'action':'dry-run'}}",
+     executor_automatic, plan_empty, .next = DF_RUN_FINISH, .phase = "Succeeded",
+     .reason = "Planned"},
+    {"nothing to change is no apply", "{'spec':{'action':'provision'}}", executor_automatic,
+     plan_empty, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "NoChanges"},
+    {"nothing to destroy is destroyed", "{'spec':{'action':'destroy'}}", executor_automatic,
+     plan_empty, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Destroyed"},
+    {"a plan with changes asks", "{'spec':{'action':'provision'}}", executor_required, plan_done,
+     .next = DF_RUN_ASK},
+    {"a plan that does not say asks", "{'spec':{'action':'provision'}}", executor_required,
+     plan_silent, .next = DF_RUN_ASK},
+    {"a destroy asks", "{'spec':{'action':'destroy'}}", executor_required, plan_done,
+     .next = DF_RUN_ASK},
+    {"who asked waits", "{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}",
+     executor_required, plan_done, .next = DF_RUN_WAIT},
+    {"auto-approval of the run", "{'spec':{'action':'provision','autoApprove':true}}",
+     executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"automatic approval of the executor", "{'spec':{'action':'provision'}}", executor_automatic,
+     plan_done, .next = DF_RUN_APPLY},
+    {"what waits for a person is not approved by a change of the executor",
+     "{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}", executor_automatic,
+     plan_done, .next = DF_RUN_WAIT},
+    {"an approved plan is applied",
+     "{'spec':{'action':'provision','decision':{'verdict':'approved'}},"
+     "'status':{'phase':'WaitingApproval'}}",
+     executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"a discarded plan is not",
+     "{'spec':{'action':'provision','decision':{'verdict':'discarded'}},"
+     "'status':{'phase':'WaitingApproval'}}",
+     executor_automatic, plan_done, .next = DF_RUN_FINISH, .phase = "Discarded",
+     .reason = "Discarded"},
+    {"an expired plan is not waited for",
+     "{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}", executor_required,
+     plan_expired, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "PlanExpired"},
+    {"an expired plan is not applied, approved or not",
+     "{'spec':{'action':'provision','autoApprove':true,'decision':{'verdict':'approved'}}}",
+     executor_automatic, plan_expired, .next = DF_RUN_FINISH, .phase = "Failed",
+     .reason = "PlanExpired"},
+    {"a failed plan fails the run with its reason", "{'spec':{'action':'provision'}}",
+     executor_required, failed, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "PlanFailed",
+     .message = "no such thing"},
+    {"a step that was canceled cancels the run", "{'spec':{'action':'provision'}}",
+     executor_required, canceled, .next = DF_RUN_FINISH, .phase = "Canceled", .reason = "Canceled",
+     .message = "ended"},
+    {"cancel before the turn",
+     "{'spec':{'action':'provision','cancel':{'by':'eve','reason':'no'}}}", executor_required,
+     .not_first = true, .next = DF_RUN_FINISH, .phase = "Canceled", .reason = "Canceled",
+     .message = "canceled by eve: no"},
+    {"cancel while waiting for approval",
+     "{'spec':{'action':'provision','cancel':{}},'status':{'phase':'WaitingApproval'}}",
+     executor_required, plan_done, .next = DF_RUN_FINISH, .phase = "Canceled",
+     .reason = "Canceled"},
+    {"cancel beats an approval",
+     "{'spec':{'action':'provision','cancel':{},'decision':{'verdict':'approved'}}}",
+     executor_required, plan_done, .next = DF_RUN_FINISH, .phase = "Canceled",
+     .reason = "Canceled"},
+    {"cancel during the plan is passed on", "{'spec':{'action':'provision','cancel':{}}}",
+     executor_required, live, .next = DF_RUN_CANCEL_STEP},
+    {"cancel that was passed on waits", "{'spec':{'action':'provision','cancel':{}}}",
+     executor_required, live_canceled, .next = DF_RUN_WAIT},
+    {"cancel during the apply is passed on", "{'spec':{'action':'provision','cancel':{}}}",
+     executor_required, plan_done, live, .next = DF_RUN_CANCEL_STEP},
+    {"an apply is waited for", "{'spec':{'action':'provision'}}", executor_required, plan_done,
+     live, .next = DF_RUN_WAIT},
+    {"a plan that was used and expired does not end an apply", "{'spec':{'action':'provision'}}",
+     executor_required, plan_expired, live, .next = DF_RUN_WAIT},
+    {"an apply that succeeded", "{'spec':{'action':'provision'}}", executor_required, plan_done,
+     applied, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Applied",
+     .message = "3 added"},
+    {"a destroy that succeeded", "{'spec':{'action':'destroy'}}", executor_required, plan_done,
+     applied, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Destroyed"},
+    {"an apply that in fact succeeded stays so, canceled or not",
+     "{'spec':{'action':'provision','cancel':{}}}", executor_required, plan_done, applied,
+     .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Applied"},
+    {"an apply that failed after a cancel is canceled",
+     "{'spec':{'action':'provision','cancel':{'by':'eve'}}}", executor_required, plan_done, failed,
+     .next = DF_RUN_FINISH, .phase = "Canceled", .reason = "Canceled",
+     .message = "canceled by eve"},
+    {"an apply that failed", "{'spec':{'action':'provision'}}", executor_required, plan_done,
+     failed, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "PlanFailed"},
+    {"an executor that is gone fails what has not begun", "{'spec':{'action':'provision'}}", NULL,
+     .not_first = true, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "ExecutorGone"},
+    {"an executor that is gone ends what runs", "{'spec':{'action':'provision'}}", NULL, live,
+     .next = DF_RUN_CANCEL_STEP},
+    {"and then fails it", "{'spec':{'action':'provision'}}", NULL, canceled, .next = DF_RUN_FINISH,
+     .phase = "Failed", .reason = "ExecutorGone"},
+    {"an executor that is gone fails what waits", "{'spec':{'action':'provision'}}", NULL,
+     plan_done, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "ExecutorGone"},
+    {"what was applied before the executor went stays applied", "{'spec':{'action':'provision'}}",
+     NULL, plan_done, applied, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Applied"},
+};
+
+static void a_run_is_decided_as_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(expectations); i++) {
+        const struct expectation *e = &expectations[i];
+        DF_JSON cJSON *run = doc(e->run), *executor = e->executor ? doc(e->executor) : NULL;
+        DF_JSON cJSON *plan = e->plan ? doc(e->plan) : NULL;
+        DF_JSON cJSON *apply = e->apply ? doc(e->apply) : NULL;
+        struct df_run_view view = {run, executor, plan, apply, !e->not_first};
+        struct df_run_verdict v = df_run_next(&view, noon());
+        if (v.next != e->next || (e->phase && !df_streq(v.phase, e->phase)) ||
+            (e->reason && !df_streq(v.reason, e->reason)) ||
+            (e->message && !strstr(v.message, e->message)))
+            fail_msg("%s: next %d, phase %s, reason \"%s\", message \"%s\"", e->what, v.next,
+                     v.phase ? v.phase : "-", v.reason, v.message);
+    }
+}
+
+static void waiting_for_an_approval_ends_with_the_plan(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run =
+        doc("{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}");
+    DF_JSON cJSON *executor = doc(executor_required), *plan = doc(plan_done);
+    struct df_run_view view = {run, executor, plan, NULL, true};
+    struct df_run_verdict v = df_run_next(&view, noon());
+    assert_int_equal(v.next, DF_RUN_WAIT);
+    assert_int_equal(v.wake_us, noon() + INT64_C(86400000000));
+    v = df_run_next(&view, v.wake_us);
+    assert_int_equal(v.next, DF_RUN_FINISH);
+    assert_string_equal(v.reason, "PlanExpired");
+}
+
+/* ---- every combination ---- */
+
+static const char *const actions[] = {"provision", "dry-run", "destroy"};
+static const char *const phases[] = {NULL,        "Pending", "Running",  "WaitingApproval",
+                                     "Succeeded", "Failed",  "Canceled", "Discarded"};
+static const char *const decisions[] = {NULL, "approved", "discarded"};
+static const char *const executors[] = {NULL, executor_required, executor_automatic};
+static const char *const plans[] = {NULL,       live,         live_canceled, plan_done, plan_silent,
+                                    plan_empty, plan_expired, failed,        canceled};
+static const char *const applies[] = {NULL, live, live_canceled, applied, failed, canceled};
+static const char *const noted[] = {
+    "[]", "[{'name':'plan','taskAction':'x'}]",
+    "[{'name':'plan','taskAction':'x'},{'name':'apply','taskAction':'y'}]"};
+
+struct combination {
+    size_t action, phase, decision, executor, plan, apply, steps;
+    bool cancel, automatic, first;
+};
+
+/* Counts through all combinations like an odometer; false at the end. */
+static bool advance(struct combination *c)
+{
+    size_t *digits[] = {&c->action, &c->phase, &c->decision, &c->executor,
+                        &c->plan,   &c->apply, &c->steps};
+    static const size_t sizes[] = {DF_ARRAY_SIZE(actions),   DF_ARRAY_SIZE(phases),
+                                   DF_ARRAY_SIZE(decisions), DF_ARRAY_SIZE(executors),
+                                   DF_ARRAY_SIZE(plans),     DF_ARRAY_SIZE(applies),
+                                   DF_ARRAY_SIZE(noted)};
+    bool *flags[] = {&c->cancel, &c->automatic, &c->first};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(flags); i++) {
+        *flags[i] = !*flags[i];
+        if (*flags[i])
+            return true;
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(digits); i++) {
+        if (++*digits[i] < sizes[i])
+            return true;
+        *digits[i] = 0;
+    }
+    return false;
+}
+
+static cJSON *combined_run(const struct combination *c)
+{
+    cJSON *run = cJSON_CreateObject(), *spec = df_json_object_at(run, "spec");
+    cJSON *status = df_json_object_at(run, "status");
+    (void)df_json_add_str(spec, "action", actions[c->action], NULL);
+    (void)df_json_add_bool(spec, "autoApprove", c->automatic, NULL);
+    if (c->cancel)
+        (void)df_json_object_at(spec, "cancel");
+    if (decisions[c->decision])
+        (void)df_json_set_str(df_json_object_at(spec, "decision"), "verdict",
+                              decisions[c->decision], NULL);
+    (void)df_json_add_str(status, "phase", phases[c->phase], NULL);
+    (void)df_json_add(status, "steps", doc(noted[c->steps]), NULL);
+    return run;
+}
+
+static bool is_any(const char *s, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (df_streq(s, list[i]))
+            return true;
+    return false;
+}
+
+static void check_invariants(const struct combination *c, const struct df_run_verdict *v)
+{
+    const char *plan = plans[c->plan], *apply = applies[c->apply];
+    bool final = c->phase >= 4, dry_run = c->action == 1;
+    const char *last = apply ? apply : plan;
+    bool is_live = last == live || last == live_canceled;
+    bool planned = plan == plan_done || plan == plan_silent;
+    bool approved =
+        c->decision == 1 || (c->decision == 0 && c->phase != 3 &&
+                             (c->automatic || executors[c->executor] == executor_automatic));
+    switch (v->next) {
+    case DF_RUN_START:
+        assert_true(!final && !plan && !apply && c->steps == 0);
+        assert_true(c->first && !c->cancel && executors[c->executor]);
+        break;
+    case DF_RUN_APPLY:
+        /* R1: never a second apply, never one without a yes. */
+        assert_true(!final && !apply && c->steps < 2 && planned && !dry_run);
+        assert_true(approved && !c->cancel && executors[c->executor]);
+        break;
+    case DF_RUN_ASK:
+        assert_true(!final && !apply && planned && !dry_run && !c->cancel && !approved);
+        assert_true(c->decision == 0 && c->phase != 3);
+        break;
+    case DF_RUN_CANCEL_STEP:
+        assert_true(!final && last == live && (c->cancel || !executors[c->executor]));
+        break;
+    case DF_RUN_FINISH:
+        assert_true(!final && v->reason[0]);
+        assert_true(is_any(v->phase, phases + 4, 4));
+        /* R5: what lives is not given up. A step that was noted and is gone does not live. */
+        assert_true(!is_live || (c->steps == 2 && !apply) || (c->steps >= 1 && !plan));
+        assert_true(last != applied || df_streq(v->phase, "Succeeded") || !plan);
+        break;
+    case DF_RUN_WAIT:
+        /* R5: for an end that must come, for the turn, or for a person until the plan expires. */
+        assert_true(final || is_live || (!plan && !apply && !c->first) ||
+                    (planned && !apply && c->phase == 3));
+        if (!final && is_live && (c->cancel || !executors[c->executor]))
+            assert_ptr_equal(last, live_canceled);
+        if (!final && plan == plan_done && !apply)
+            assert_true(v->wake_us > noon());
+        break;
+    }
+}
+
+static void every_combination_keeps_the_promises(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    cJSON *executor_docs[] = {NULL, doc(executor_required), doc(executor_automatic)};
+    cJSON *plan_docs[DF_ARRAY_SIZE(plans)] = {0}, *apply_docs[DF_ARRAY_SIZE(applies)] = {0};
+    for (size_t i = 1; i < DF_ARRAY_SIZE(plans); i++)
+        plan_docs[i] = doc(plans[i]);
+    for (size_t i = 1; i < DF_ARRAY_SIZE(applies); i++)
+        apply_docs[i] = doc(applies[i]);
+    struct combination c = {0};
+    do {
+        DF_JSON cJSON *run = combined_run(&c);
+        struct df_run_view view = {run, executor_docs[c.executor], plan_docs[c.plan],
+                                   apply_docs[c.apply], c.first};
+        struct df_run_verdict v = df_run_next(&view, noon());
+        check_invariants(&c, &v);
+        count++;
+    } while (advance(&c));
+    assert_int_equal(count, 8 * 3 * 8 * 3 * 3 * 9 * 6 * 3);
+    for (size_t i = 1; i < DF_ARRAY_SIZE(plans); i++)
+        cJSON_Delete(plan_docs[i]);
+    for (size_t i = 1; i < DF_ARRAY_SIZE(applies); i++)
+        cJSON_Delete(apply_docs[i]);
+    cJSON_Delete(executor_docs[1]);
+    cJSON_Delete(executor_docs[2]);
+}
+
+static void the_plan_step_of_a_destroy_plans_the_destruction(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *action, *executor, *step;
+    } cases[] = {
+        {"provision", "{'status':{'state':'provision'}}", "plan"},
+        {"provision", "{'status':{'state':'destroy'}}", "plan"},
+        {"provision", "{'status':{'state':'destroyed'}}", "plan"},
+        {"dry-run", "{'status':{'state':'provisioned'}}", "plan"},
+        {"dry-run", "{'status':{'state':'destroy'}}", "plan-destroy"},
+        {"dry-run", "{}", "plan"},
+        {"destroy", "{'status':{'state':'provisioned'}}", "plan-destroy"},
+        {"destroy", "{}", "plan-destroy"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *executor = doc(cases[i].executor), *run = doc("{'spec':{}}");
+        assert_int_equal(
+            df_json_set_str(df_json_object_at(run, "spec"), "action", cases[i].action, NULL), 0);
+        assert_string_equal(df_run_plan_action(run, executor), cases[i].step);
+    }
+}
+
+static void a_run_is_pending_until_it_says_otherwise(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = doc("{}");
+    assert_string_equal(df_run_phase(run), "Pending");
+    assert_false(df_run_is_final(run));
+    for (size_t i = 1; i < DF_ARRAY_SIZE(phases); i++) {
+        assert_int_equal(
+            df_json_set_str(df_json_object_at(run, "status"), "phase", phases[i], NULL), 0);
+        assert_string_equal(df_run_phase(run), phases[i]);
+        assert_true(df_run_is_final(run) == (i >= 4));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_is_decided_as_the_table_says),
+        cmocka_unit_test(waiting_for_an_approval_ends_with_the_plan),
+        cmocka_unit_test(every_combination_keeps_the_promises),
+        cmocka_unit_test(the_plan_step_of_a_destroy_plans_the_destruction),
+        cmocka_unit_test(a_run_is_pending_until_it_says_otherwise),
+    };
+    return cmocka_run_group_tests_name("model_run", tests, NULL, NULL);
+}

@@ -1,0 +1,495 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/model/model.h"
+
+#define SECOND INT64_C(1000000)
+#define EPOCH (INT64_C(1800000000) * SECOND) /* when the step was created */
+
+/* ---- steps to decide about ---- */
+
+struct step {
+    enum df_outcome end;
+    bool claimed, canceled;
+    bool never_created;
+};
+
+#define PENDING_S 120
+#define TIMEOUT_S 3600
+#define GRACE_S 900
+#define MARGIN_S DF_TIMEOUT_MARGIN_SECONDS
+#define CLAIM_S 5   /* the claim, after EPOCH */
+#define CANCEL_S 50 /* the cancel, after EPOCH */
+#define FINAL_S 100 /* the end, after EPOCH */
+
+static void put_time(cJSON *parent, const char *member, int64_t second)
+{
+    assert_int_equal(
+        df_json_add_time(df_json_object_at(parent, member), "at", EPOCH + second * SECOND, NULL),
+        0);
+}
+
+static cJSON *make_step(const struct step *s)
+{
+    cJSON *task = cJSON_CreateObject();
+    cJSON *spec = df_json_object_at(task, "spec"), *status = df_json_object_at(task, "status");
+    (void)df_json_add_num(spec, "timeoutSeconds", TIMEOUT_S, NULL);
+    (void)df_json_add_num(spec, "graceSeconds", GRACE_S, NULL);
+    (void)df_json_add_num(spec, "pendingSeconds", PENDING_S, NULL);
+    if (s->canceled)
+        put_time(spec, "cancel", CANCEL_S);
+    if (s->claimed)
+        put_time(status, "claimedBy", CLAIM_S);
+    assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);
+    if (!s->never_created)
+        assert_int_equal(df_task_add_time(task, "created", EPOCH, NULL), 0);
+    assert_int_equal(
+        df_task_set_conditions(task, s->end, "Reason", "", EPOCH + FINAL_S * SECOND, NULL), 0);
+    return task;
+}
+
+static struct df_engine_observation observed(enum df_engine_phase phase, bool has_result)
+{
+    struct df_engine_observation seen = {.phase = phase, .exit_code = -1, .has_result = has_result};
+    if (phase != DF_ENGINE_ABSENT)
+        seen.since_us = EPOCH;
+    if (phase == DF_ENGINE_ENDED)
+        (void)snprintf(seen.cause, sizeof(seen.cause), "killed by signal 9");
+    return seen;
+}
+
+static struct df_task_verdict decide(const struct step *s, enum df_engine_phase phase,
+                                     bool has_result, int64_t second)
+{
+    DF_JSON cJSON *task = make_step(s);
+    struct df_engine_observation seen = observed(phase, has_result);
+    return df_task_next(task, &seen, EPOCH + second * SECOND);
+}
+
+/* ---- one by one ---- */
+
+#define ABSENT DF_ENGINE_ABSENT
+#define STARTING DF_ENGINE_PENDING
+#define RUNNING DF_ENGINE_RUNNING
+#define ENDED DF_ENGINE_ENDED
+#define RAN_OUT (CLAIM_S + TIMEOUT_S + GRACE_S + MARGIN_S)
+#define GIVEN_UP (RAN_OUT + GRACE_S + MARGIN_S)
+#define CANCEL_OUT (CANCEL_S + GRACE_S + 2 * MARGIN_S)
+
+struct expectation {
+    const char *what;
+    struct step step;
+    enum df_engine_phase phase;
+    bool has_result;
+    int64_t second; /* after EPOCH */
+    enum df_task_next next;
+    const char *reason;
+    int64_t wake; /* second after EPOCH, or 0 */
+};
+
+static const struct expectation expectations[] = {
+    {"a new step is created", {.never_created = true}, ABSENT, false, 0, .next = DF_TASK_CREATE},
+    {"also when it had to wait for long until it was its turn",
+     {.never_created = true},
+     ABSENT,
+     false,
+     99999,
+     .next = DF_TASK_CREATE},
+    {"a step whose creation was cut short is created again",
+     {0},
+     ABSENT,
+     false,
+     1,
+     .next = DF_TASK_CREATE},
+    {"but not for ever",
+     {0},
+     ABSENT,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a starting runner has until its deadline to claim",
+     {0},
+     STARTING,
+     false,
+     1,
+     .next = DF_TASK_WAIT,
+     .wake = PENDING_S},
+    {"a running one, too",
+     {0},
+     RUNNING,
+     false,
+     PENDING_S - 1,
+     .next = DF_TASK_WAIT,
+     .wake = PENDING_S},
+    {"and then it was never claimed",
+     {0},
+     RUNNING,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a starting one that stays so as well",
+     {0},
+     STARTING,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a runner that died before its claim is started again after a pause",
+     {0},
+     ENDED,
+     false,
+     1,
+     .next = DF_TASK_WAIT,
+     .wake = 2},
+    {"after that pause", {0}, ENDED, false, 2, .next = DF_TASK_CREATE},
+    {"but not past the deadline",
+     {0},
+     ENDED,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a runner that reported its failure before a claim is heard",
+     {0},
+     ENDED,
+     true,
+     PENDING_S,
+     .next = DF_TASK_COLLECT},
+    {"a cancel before anything lives ends it at once",
+     {.canceled = true, .never_created = true},
+     ABSENT,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_FAIL,
+     .reason = "Canceled"},
+    {"a cancel ends an unclaimed runner first",
+     {.canceled = true},
+     RUNNING,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = CANCEL_S + 5},
+    {"a starting one, too",
+     {.canceled = true},
+     STARTING,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = CANCEL_S + 5},
+    {"and then the step",
+     {.canceled = true},
+     ENDED,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_FAIL,
+     .reason = "Canceled"},
+    {"a claimed step works until its time is up",
+     {.claimed = true},
+     RUNNING,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_WAIT,
+     .wake = RAN_OUT},
+    {"it may use its time and grace",
+     {.claimed = true},
+     RUNNING,
+     false,
+     RAN_OUT - 1,
+     .next = DF_TASK_WAIT,
+     .wake = RAN_OUT},
+    {"then it is ended",
+     {.claimed = true},
+     RUNNING,
+     false,
+     RAN_OUT,
+     .next = DF_TASK_CANCEL,
+     .wake = RAN_OUT + 5},
+    {"and if that has no effect given up",
+     {.claimed = true},
+     RUNNING,
+     false,
+     GIVEN_UP,
+     .next = DF_TASK_FAIL,
+     .reason = "TimedOut"},
+    {"an end that is too late is a timeout",
+     {.claimed = true},
+     ENDED,
+     false,
+     RAN_OUT,
+     .next = DF_TASK_FAIL,
+     .reason = "TimedOut"},
+    {"a claimed step whose runner is gone is lost",
+     {.claimed = true},
+     ENDED,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "RunnerLost"},
+    {"also when the engine knows nothing of it",
+     {.claimed = true},
+     ABSENT,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "RunnerLost"},
+    {"a result that was left behind is collected",
+     {.claimed = true},
+     ENDED,
+     true,
+     CLAIM_S,
+     .next = DF_TASK_COLLECT},
+    {"also after a cancel",
+     {.claimed = true, .canceled = true},
+     ENDED,
+     true,
+     CANCEL_S,
+     .next = DF_TASK_COLLECT},
+    {"also when it is late", {.claimed = true}, ENDED, true, GIVEN_UP, .next = DF_TASK_COLLECT},
+    {"a cancel is passed to the engine",
+     {.claimed = true, .canceled = true},
+     RUNNING,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = CANCEL_S + 5},
+    {"an end after it is a cancel",
+     {.claimed = true, .canceled = true},
+     ENDED,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_FAIL,
+     .reason = "Canceled"},
+    {"one that has no effect ends after the grace period",
+     {.claimed = true, .canceled = true},
+     RUNNING,
+     false,
+     CANCEL_OUT,
+     .next = DF_TASK_FAIL,
+     .reason = "Canceled"},
+    {"a final step with nothing left is at rest",
+     {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
+     ABSENT,
+     false,
+     FINAL_S,
+     .next = DF_TASK_WAIT},
+    {"what is left of it is cleaned up",
+     {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
+     ENDED,
+     true,
+     FINAL_S,
+     .next = DF_TASK_CLEAN},
+    {"a runner that has reported may leave",
+     {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
+     RUNNING,
+     false,
+     FINAL_S,
+     .next = DF_TASK_WAIT,
+     .wake = FINAL_S + MARGIN_S},
+    {"but not stay",
+     {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
+     RUNNING,
+     false,
+     FINAL_S + MARGIN_S,
+     .next = DF_TASK_CANCEL,
+     .wake = FINAL_S + MARGIN_S + 5},
+    {"a runner that never claimed a final step is ended at once",
+     {.end = DF_OUTCOME_FAILED},
+     RUNNING,
+     false,
+     FINAL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = FINAL_S + 5},
+    {"a failed step is cleaned up as well",
+     {.end = DF_OUTCOME_FAILED, .claimed = true, .canceled = true},
+     ENDED,
+     false,
+     FINAL_S,
+     .next = DF_TASK_CLEAN},
+};
+
+static void a_step_is_decided_as_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(expectations); i++) {
+        const struct expectation *e = &expectations[i];
+        struct df_task_verdict v = decide(&e->step, e->phase, e->has_result, e->second);
+        int64_t wake = v.wake_us ? (v.wake_us - EPOCH) / SECOND : 0;
+        if (v.next != e->next || wake != e->wake || (e->reason && !df_streq(v.reason, e->reason)))
+            fail_msg("%s: next %d, reason \"%s\", wake %lld", e->what, v.next, v.reason,
+                     (long long)wake);
+    }
+}
+
+static void a_loss_names_its_cause(void **state)
+{
+    (void)state;
+    struct step claimed = {.claimed = true}, fresh = {0};
+    struct df_task_verdict v = decide(&claimed, ENDED, false, CLAIM_S);
+    assert_non_null(strstr(v.message, "killed by signal 9"));
+    v = decide(&fresh, ENDED, false, PENDING_S);
+    assert_non_null(strstr(v.message, "killed by signal 9"));
+}
+
+/* ---- every combination ---- */
+
+static const int64_t moments[] = {
+    0,         1,          2,       CANCEL_S,    FINAL_S,  FINAL_S + MARGIN_S,
+    PENDING_S, CANCEL_OUT, RAN_OUT, RAN_OUT + 1, GIVEN_UP, GIVEN_UP + 99999};
+
+static void check_invariants(const struct step *s, enum df_engine_phase phase, bool has_result,
+                             int64_t second, const struct df_task_verdict *v)
+{
+    bool alive = phase == STARTING || phase == RUNNING;
+    switch (v->next) {
+    case DF_TASK_CREATE:
+        /* R1: never once it was claimed, never beside something that lives. */
+        assert_true(!s->claimed && s->end == DF_OUTCOME_NONE && !s->canceled && !alive);
+        assert_true(s->never_created || second < PENDING_S);
+        break;
+    case DF_TASK_COLLECT:
+        assert_true(s->end == DF_OUTCOME_NONE && phase == ENDED && has_result);
+        break;
+    case DF_TASK_CLEAN:
+        assert_true(s->end != DF_OUTCOME_NONE && phase == ENDED);
+        break;
+    case DF_TASK_CANCEL:
+        assert_true(alive && v->wake_us > EPOCH + second * SECOND);
+        assert_true(s->end != DF_OUTCOME_NONE || s->canceled || (s->claimed && second >= RAN_OUT));
+        break;
+    case DF_TASK_FAIL:
+        assert_true(s->end == DF_OUTCOME_NONE && v->reason[0] && v->message[0]);
+        assert_true(!(phase == ENDED && has_result));
+        assert_true(!s->claimed || !alive || second >= CANCEL_OUT);
+        break;
+    case DF_TASK_WAIT:
+        /* R5: at rest, or with a deadline ahead. */
+        if (v->wake_us == 0)
+            assert_true(s->end != DF_OUTCOME_NONE && phase == ABSENT);
+        else
+            assert_true(v->wake_us > EPOCH + second * SECOND);
+        break;
+    }
+}
+
+static void every_combination_keeps_the_promises(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2; bits++) {
+        unsigned rest = bits;
+        struct step s = {.end = (enum df_outcome)(rest % 3)};
+        rest /= 3;
+        s.claimed = rest & 1;
+        s.canceled = rest & 2;
+        s.never_created = rest & 4;
+        enum df_engine_phase phase = (enum df_engine_phase)(rest >> 3 & 3);
+        bool has_result = phase == ENDED && (rest >> 5);
+        for (size_t i = 0; i < DF_ARRAY_SIZE(moments); i++) {
+            struct df_task_verdict v = decide(&s, phase, has_result, moments[i]);
+            check_invariants(&s, phase, has_result, moments[i], &v);
+        }
+    }
+}
+
+/* An engine that obeys, and one that does not: both ways the step ends, and in bounded time. */
+static void every_step_ends_whatever_the_engine_does(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 32; bits++) {
+        struct step s = {.claimed = bits & 1, .canceled = bits & 2, .never_created = bits & 4};
+        bool obedient = bits & 8;
+        enum df_engine_phase phase = bits & 16 ? RUNNING : ABSENT;
+        int64_t now = CANCEL_S;
+        int passes = 0;
+        struct df_task_verdict v = {0};
+        while (v.next != DF_TASK_FAIL && ++passes < 10000) {
+            v = decide(&s, phase, false, now);
+            if (v.next == DF_TASK_CREATE) {
+                s.never_created = false;
+                phase = obedient ? RUNNING : ABSENT;
+                now++;
+            } else if (v.next == DF_TASK_CANCEL) {
+                phase = obedient ? ENDED : phase;
+            }
+            if (v.wake_us)
+                now = (v.wake_us - EPOCH) / SECOND;
+        }
+        assert_int_equal(v.next, DF_TASK_FAIL);
+        assert_true(now <= GIVEN_UP);
+    }
+}
+
+/* ---- conditions and timeline ---- */
+
+static void conditions_are_written_together_and_keep_the_time_of_their_change(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = cJSON_CreateObject();
+    (void)df_json_add_num(df_json_object_at(task, "metadata"), "generation", 3, NULL);
+    assert_string_equal(df_task_reason(task), "Queued");
+    assert_false(df_task_is_final(task));
+    assert_int_equal(
+        df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, 1 * SECOND, NULL), 0);
+    assert_int_equal(
+        df_task_set_conditions(task, DF_OUTCOME_NONE, "Executing", "now", 2 * SECOND, NULL), 0);
+    assert_string_equal(df_task_reason(task), "Executing");
+    assert_false(df_task_is_final(task));
+    assert_int_equal(
+        df_task_set_conditions(task, DF_OUTCOME_SUCCEEDED, "Applied", "done", 3 * SECOND, NULL), 0);
+    assert_true(df_task_is_final(task));
+    assert_true(df_task_succeeded(task));
+    DF_FREE char *text = df_json_print(df_json_at(task, "status.conditions"));
+    assert_string_equal(
+        text, "[{\"type\":\"Progressing\",\"status\":\"False\","
+              "\"lastTransitionTime\":\"1970-01-01T00:00:03.000000Z\",\"reason\":\"Applied\","
+              "\"message\":\"done\",\"observedGeneration\":3},"
+              "{\"type\":\"Succeeded\",\"status\":\"True\","
+              "\"lastTransitionTime\":\"1970-01-01T00:00:03.000000Z\",\"reason\":\"Applied\","
+              "\"message\":\"done\",\"observedGeneration\":3},"
+              "{\"type\":\"Failed\",\"status\":\"False\","
+              "\"lastTransitionTime\":\"1970-01-01T00:00:01.000000Z\",\"reason\":\"Applied\","
+              "\"message\":\"done\",\"observedGeneration\":3}]");
+}
+
+static void a_failed_step_is_final_and_did_not_succeed(void **state)
+{
+    (void)state;
+    struct step s = {.end = DF_OUTCOME_FAILED};
+    DF_JSON cJSON *task = make_step(&s);
+    assert_true(df_task_is_final(task));
+    assert_false(df_task_succeeded(task));
+}
+
+static void a_moment_of_the_timeline_is_written_once(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = cJSON_CreateObject();
+    assert_int_equal(df_task_add_time(task, "created", 1 * SECOND, NULL), 0);
+    assert_int_equal(df_task_add_time(task, "started", 2 * SECOND, NULL), 0);
+    assert_int_equal(df_task_add_time(task, "created", 3 * SECOND, NULL), 0);
+    DF_FREE char *text = df_json_print(df_json_at(task, "status.timeline"));
+    assert_string_equal(text, "[{\"name\":\"created\",\"at\":\"1970-01-01T00:00:01.000000Z\"},"
+                              "{\"name\":\"started\",\"at\":\"1970-01-01T00:00:02.000000Z\"}]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_is_decided_as_the_table_says),
+        cmocka_unit_test(a_loss_names_its_cause),
+        cmocka_unit_test(every_combination_keeps_the_promises),
+        cmocka_unit_test(every_step_ends_whatever_the_engine_does),
+        cmocka_unit_test(conditions_are_written_together_and_keep_the_time_of_their_change),
+        cmocka_unit_test(a_failed_step_is_final_and_did_not_succeed),
+        cmocka_unit_test(a_moment_of_the_timeline_is_written_once),
+    };
+    return cmocka_run_group_tests_name("model_task", tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* The queue: one key once, one worker a key, back-off after failures. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "spawner/control/queue.h"
+
+static struct df_queue *new_queue(void)
+{
+    struct df_queue *q = NULL;
+    assert_int_equal(df_queue_new(&q, NULL), 0);
+    return q;
+}
+
+static void add(struct df_queue *q, const char *name, int64_t delay_us)
+{
+    assert_int_equal(df_queue_add(q, DF_KIND_RUN, name, delay_us, NULL), 0);
+}
+
+static struct df_queue_key get(struct df_queue *q)
+{
+    struct df_queue_key key = {0};
+    assert_true(df_queue_get(q, &key));
+    return key;
+}
+
+/* Nothing is due: another key, added now, is what comes out. */
+static void assert_nothing_due(struct df_queue *q)
+{
+    add(q, "probe", 0);
+    struct df_queue_key key = get(q);
+    assert_string_equal(key.name, "probe");
+    df_queue_done(q, &key, false);
+}
+
+static void keys_come_out_in_the_order_they_went_in(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    static const char *const names[] = {"c", "a", "b", "e", "d"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
+        add(q, names[i], 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        struct df_queue_key key = get(q);
+        assert_string_equal(key.name, names[i]);
+        df_queue_done(q, &key, false);
+    }
+    df_queue_free(q);
+}
+
+static void a_key_added_many_times_comes_out_once(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    for (int i = 0; i < 100; i++)
+        add(q, "net-1", 0);
+    struct df_queue_key key = get(q);
+    df_queue_done(q, &key, false);
+    assert_nothing_due(q);
+    df_queue_free(q);
+}
+
+static void the_same_name_of_another_kind_is_another_key(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "net", 0);
+    assert_int_equal(df_queue_add(q, DF_KIND_TASK_ACTION, "net", 0, NULL), 0);
+    struct df_queue_key one = get(q), two = get(q);
+    assert_int_equal(one.kind, DF_KIND_RUN);
+    assert_int_equal(two.kind, DF_KIND_TASK_ACTION);
+    df_queue_done(q, &one, false);
+    df_queue_done(q, &two, false);
+    df_queue_free(q);
+}
+
+static void a_key_that_is_worked_on_is_not_given_out_twice_but_once_more_afterwards(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "net-1", 0);
+    struct df_queue_key key = get(q);
+    add(q, "net-1", 0);
+    add(q, "net-1", 0);
+    assert_nothing_due(q);
+    df_queue_done(q, &key, false);
+    key = get(q);
+    assert_string_equal(key.name, "net-1");
+    df_queue_done(q, &key, false);
+    assert_nothing_due(q);
+    df_queue_free(q);
+}
+
+static void a_delayed_key_waits_and_an_earlier_time_wins(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "late", 3600 * (int64_t)1000000);
+    assert_nothing_due(q);
+    add(q, "late", 2000);
+    add(q, "late", 3600 * (int64_t)1000000);
+    int64_t before = df_mono_us();
+    struct df_queue_key key = get(q);
+    assert_string_equal(key.name, "late");
+    assert_true(df_mono_us() >= before);
+    df_queue_done(q, &key, false);
+    df_queue_free(q);
+}
+
+static void a_delay_asked_for_while_working_counts_after_done(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "net-1", 0);
+    struct df_queue_key key = get(q);
+    add(q, "net-1", 1000);
+    df_queue_done(q, &key, false);
+    key = get(q);
+    assert_string_equal(key.name, "net-1");
+    df_queue_done(q, &key, false);
+    df_queue_free(q);
+}
+
+static void a_failure_comes_back_by_itself_and_success_forgets_it(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "net-1", 0);
+    for (int i = 0; i < 3; i++) {
+        struct df_queue_key key = get(q);
+        assert_string_equal(key.name, "net-1");
+        df_queue_done(q, &key, true);
+    }
+    struct df_queue_key key = get(q);
+    df_queue_done(q, &key, false);
+    assert_nothing_due(q);
+    df_queue_free(q);
+}
+
+static void the_back_off_doubles_up_to_its_cap(void **state)
+{
+    (void)state;
+    assert_int_equal(df_queue_backoff_us(1), DF_QUEUE_BACKOFF_MIN_US);
+    assert_int_equal(df_queue_backoff_us(2), 2 * DF_QUEUE_BACKOFF_MIN_US);
+    assert_int_equal(df_queue_backoff_us(5), 16 * DF_QUEUE_BACKOFF_MIN_US);
+    assert_int_equal(df_queue_backoff_us(50), DF_QUEUE_BACKOFF_MAX_US);
+    assert_int_equal(df_queue_backoff_us(INT32_MAX), DF_QUEUE_BACKOFF_MAX_US);
+}
+
+static void thousands_of_keys_come_out_by_their_due_times(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    /* Due in the past by different amounts, so that all are due and their order is known. */
+    for (int i = 0; i < 5000; i++) {
+        char name[32];
+        int shuffled = i * 7919 % 5000; /* 7919 is prime: every number once */
+        (void)snprintf(name, sizeof(name), "k%d", shuffled);
+        add(q, name, -1000000000 + (int64_t)shuffled * 100000);
+    }
+    int last = -1;
+    for (int i = 0; i < 5000; i++) {
+        struct df_queue_key key = get(q);
+        int n = 0;
+        assert_int_equal(sscanf(key.name, "k%d", &n), 1);
+        assert_true(n > last);
+        last = n;
+        df_queue_done(q, &key, false);
+    }
+    df_queue_free(q);
+}
+
+static void *get_in_thread(void *q)
+{
+    struct df_queue_key key;
+    return df_queue_get(q, &key) ? q : NULL;
+}
+
+static void closing_sends_sleeping_workers_home(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "late", 3600 * (int64_t)1000000);
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, q), 0);
+    df_queue_close(q);
+    for (size_t i = 0; i < 4; i++) {
+        void *got = q;
+        (void)pthread_join(threads[i], &got);
+        assert_null(got);
+    }
+    add(q, "after", 0);
+    struct df_queue_key key;
+    assert_false(df_queue_get(q, &key));
+    df_queue_free(q);
+}
+
+/* ---- many threads: run under TSan ---- */
+
+#define KEYS 16
+#define ADDS 4000
+#define WORKERS 4
+
+struct crowd {
+    struct df_queue *q;
+    atomic_int inside[KEYS]; /* workers on this key now: never two */
+    atomic_int wanted[KEYS]; /* raised before an add */
+    atomic_int seen[KEYS];   /* wanted as a pass saw it */
+    atomic_int overlaps;
+};
+
+static void *crowd_worker(void *arg)
+{
+    struct crowd *c = arg;
+    struct df_queue_key key;
+    for (unsigned pass = 0; df_queue_get(c->q, &key); pass++) {
+        int k = key.name[1] - 'a';
+        if (atomic_fetch_add(&c->inside[k], 1) != 0)
+            atomic_fetch_add(&c->overlaps, 1);
+        atomic_store(&c->seen[k], atomic_load(&c->wanted[k]));
+        atomic_fetch_sub(&c->inside[k], 1);
+        df_queue_done(c->q, &key, pass % 7 == 0);
+    }
+    return NULL;
+}
+
+static void *crowd_adder(void *arg)
+{
+    struct crowd *c = arg;
+    for (int i = 0; i < ADDS; i++) {
+        char name[3] = {'k', (char)('a' + i % KEYS), 0};
+        atomic_fetch_add(&c->wanted[i % KEYS], 1);
+        (void)!df_queue_add(c->q, DF_KIND_RUN, name, i % 3 ? 0 : 50, NULL);
+    }
+    return NULL;
+}
+
+static bool all_seen(struct crowd *c)
+{
+    for (size_t k = 0; k < KEYS; k++)
+        if (atomic_load(&c->seen[k]) != atomic_load(&c->wanted[k]))
+            return false;
+    return true;
+}
+
+static void many_threads_lose_no_wake_and_never_share_a_key(void **state)
+{
+    (void)state;
+    static struct crowd c;
+    c.q = new_queue();
+    pthread_t workers[WORKERS], adders[2];
+    for (size_t i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&workers[i], NULL, crowd_worker, &c), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&adders[i], NULL, crowd_adder, &c), 0);
+    for (size_t i = 0; i < 2; i++)
+        (void)pthread_join(adders[i], NULL);
+    int64_t give_up = df_mono_ms() + 60000;
+    while (!all_seen(&c) && df_mono_ms() < give_up)
+        (void)usleep(1000);
+    assert_true(all_seen(&c));
+    df_queue_close(c.q);
+    for (size_t i = 0; i < WORKERS; i++)
+        (void)pthread_join(workers[i], NULL);
+    assert_int_equal(c.overlaps, 0);
+    df_queue_free(c.q);
+}
+
+int main(void)
+{
+    (void)alarm(120); /* a lost wake would sleep for ever */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_come_out_in_the_order_they_went_in),
+        cmocka_unit_test(a_key_added_many_times_comes_out_once),
+        cmocka_unit_test(the_same_name_of_another_kind_is_another_key),
+        cmocka_unit_test(a_key_that_is_worked_on_is_not_given_out_twice_but_once_more_afterwards),
+        cmocka_unit_test(a_delayed_key_waits_and_an_earlier_time_wins),
+        cmocka_unit_test(a_delay_asked_for_while_working_counts_after_done),
+        cmocka_unit_test(a_failure_comes_back_by_itself_and_success_forgets_it),
+        cmocka_unit_test(the_back_off_doubles_up_to_its_cap),
+        cmocka_unit_test(thousands_of_keys_come_out_by_their_due_times),
+        cmocka_unit_test(closing_sends_sleeping_workers_home),
+        cmocka_unit_test(many_threads_lose_no_wake_and_never_share_a_key),
+    };
+    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+}

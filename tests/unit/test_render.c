@@ -1,0 +1,454 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/mman.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "spawner/cli/kinds.h"
+#include "spawner/cli/outputs.h"
+#include "spawner/cli/reasons.h"
+#include "spawner/cli/summary.h"
+#include "spawner/cli/text.h"
+#include "spawner/cli/timeline.h"
+#include "spawner/cli/view.h"
+
+#define NOW "2026-11-21T10:00:00.000000Z"
+
+static int64_t now_us(void)
+{
+    int64_t us = 0;
+    assert_int_equal(df_time_parse(NOW, &us, NULL), 0);
+    return us;
+}
+
+/* JSON with ' for ", so that it can be read in C. */
+static cJSON *json(const char *text)
+{
+    DF_FREE char *copy = strdup(text);
+    assert_non_null(copy);
+    for (char *c = copy; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    cJSON *doc = cJSON_Parse(copy);
+    if (!doc)
+        fail_msg("no JSON: %s", copy);
+    return doc;
+}
+
+/* ---- pieces -----------------------------------------------------------------------------------
+ */
+
+static void durations_and_ages_use_the_units_that_people_use(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *duration, *age;
+    } cases[] = {
+        {-3, "0.0 s", "0s"},
+        {0, "0.0 s", "0s"},
+        {0.94, "0.9 s", "0s"},
+        {59.9, "59.9 s", "59s"},
+        {60, "1 min 0 s", "60s"},
+        {125, "2 min 5 s", "2m"},
+        {3600, "1 h 0 min", "60m"},
+        {7200, "2 h 0 min", "2h"},
+        {86400, "24 h 0 min", "24h"},
+        {172800, "48 h 0 min", "2d"},
+        {1e9, "277777 h 46 min", "11574d"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        char text[DF_SHORT_TEXT];
+        int64_t us = (int64_t)(cases[i].seconds * 1e6);
+        assert_string_equal(df_text_duration(us, text), cases[i].duration);
+        assert_string_equal(df_text_age(us, text), cases[i].age);
+    }
+}
+
+static void foreign_text_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"plain\ttext\n", "plain\ttext\n"},
+        {"\x1b[2Jgone", "^[[2Jgone"},
+        {"a\rb", "a^Mb"},
+        {"bell\a", "bell^G"},
+        {"\x7f", "^?"},
+        {"\xc2\x9b"
+         "31m",
+         "^?31m"},
+        {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+        {"\x1b]0;title\a", "^[]0;title^G"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+        df_text_safe(&out, cases[i].in, strlen(cases[i].in));
+        assert_string_equal(df_buf_str(&out), cases[i].out);
+    }
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    df_text_safe(&out, "a\0b", 3);
+    assert_string_equal(df_buf_str(&out), "a^@b");
+}
+
+static void tables_are_aligned_by_characters_not_bytes(void **state)
+{
+    (void)state;
+    DF_TABLE struct df_table t = {.columns = 3};
+    static const char *const cells[] = {"NAME",
+                                        "X",
+                                        "LAST",
+                                        "gr\xc3\xbc\xc3\x9f"
+                                        "e",
+                                        NULL,
+                                        "end",
+                                        "a\x1b[1m",
+                                        "two\nlines",
+                                        ""};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cells); i++)
+        df_table_add(&t, cells[i]);
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    assert_int_equal(df_table_print(&t, 2, &out, NULL), 0);
+    assert_string_equal(df_buf_str(&out), "  NAME     X     LAST\n"
+                                          "  gr\xc3\xbc\xc3\x9f"
+                                          "e    -     end\n"
+                                          "  a^[[1m   two   -\n");
+}
+
+static void summaries_say_what_will_be_and_what_was_done(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *plain = json("{'add':3,'change':0,'destroy':1}");
+    DF_JSON cJSON *import = json("{'add':0,'change':2,'destroy':0,'import':5}");
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    assert_true(df_text_summary(plain, false, &out));
+    assert_string_equal(df_buf_str(&out), "3 to add, 0 to change, 1 to destroy");
+    df_buf_clear(&out);
+    assert_true(df_text_summary(import, true, &out));
+    assert_string_equal(df_buf_str(&out), "5 imported, 0 added, 2 changed, 0 destroyed");
+    assert_false(df_text_summary(NULL, true, &out));
+}
+
+/* ---- tables of documents ----------------------------------------------------------------------
+ */
+
+static void lists_show_the_columns_of_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *item, *table;
+        bool wide;
+    } cases[] = {
+        {"runs",
+         "[{'metadata':{'name':'net-1','creationTimestamp':'2026-11-21T09:57:00Z'},"
+         "'spec':{'executorRef':{'name':'net'},'action':'provision'},"
+         "'status':{'phase':'Succeeded','reason':'Applied','planSummary':{'add':1,'change':2,"
+         "'destroy':3},'startedAt':'2026-11-21T09:57:00Z','finishedAt':'2026-11-21T09:57:02.5Z'}}]",
+         "NAME    EXECUTOR   ACTION      PHASE       REASON    PLAN       TOOK    AGE\n"
+         "net-1   net        provision   Succeeded   Applied   +1 ~2 -3   2.5 s   3m\n",
+         false},
+        {"executor",
+         "[{'metadata':{'name':'net'},'spec':{},'status':{'state':'provision','status':'ready'}}]",
+         "NAME   STATE       STATUS   LAST RUN   PHASE   AGE\n"
+         "net    provision   ready    -          -       -\n",
+         false},
+        {"secret", "[{'name':'db','keys':['a','b'],'updatedAt':'2026-11-21T09:59:58Z'}]",
+         "NAME   KEYS   CHANGED\ndb     a,b    2s\n", false},
+        {"audit",
+         "[{'at':'t','actor':'ci','role':'write','action':'create','kind':'Run','name':'net-1',"
+         "'outcome':'ok','detail':'\\u001b[2J'}]",
+         "AT   ACTOR   ROLE    ACTION   KIND   NAME    OUTCOME   DETAIL\n"
+         "t    ci      write   create   Run    net-1   ok        ^[[2J\n",
+         true},
+        {"taskactions", "[]", "NAME   ACTION   REASON   EXIT CODE   PLAN   AGE\n", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        const struct df_shown *kind = NULL;
+        DF_JSON cJSON *items = json(cases[i].item);
+        DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+        assert_int_equal(df_shown_find(cases[i].kind, &kind, NULL), 0);
+        assert_int_equal(df_shown_table(kind, items, cases[i].wide, true, now_us(), &out, NULL), 0);
+        assert_string_equal(df_buf_str(&out), cases[i].table);
+    }
+}
+
+static void an_unknown_kind_is_answered_with_the_nearest(void **state)
+{
+    (void)state;
+    const struct df_shown *kind = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_shown_find("excutors", &kind, &err), -1);
+    assert_string_equal(err.message, "unknown kind \"excutors\"; did you mean executors?");
+    assert_int_equal(df_shown_find("pods", &kind, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+}
+
+static void details_leave_out_what_has_no_value(void **state)
+{
+    (void)state;
+    const struct df_shown *kind = NULL;
+    DF_JSON cJSON *item = json("{'metadata':{'name':'net'},'spec':{'source':{'url':'file:///a'},"
+                               "'variables':{'x':1,'y':2}},'status':{'revision':4}}");
+    DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+    assert_int_equal(df_shown_find("executors", &kind, NULL), 0);
+    assert_int_equal(df_shown_details(kind, item, now_us(), &out, NULL), 0);
+    assert_string_equal(df_buf_str(&out), "Name        net\n"
+                                          "Revision    4\n"
+                                          "Source      file:///a\n"
+                                          "Variables   x,y\n");
+}
+
+static void a_timeline_shows_what_each_stage_took(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task =
+        json("{'status':{'timeline':[{'name':'queued','at':'2026-11-21T10:00:00.000000Z'},"
+             "{'name':'claimed','at':'2026-11-21T10:00:00.012000Z'},"
+             "{'name':'executed','at':'2026-11-21T10:00:01.512000Z'}]}}");
+    DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+    assert_int_equal(df_timeline_add(task, &out, NULL), 0);
+    assert_non_null(strstr(df_buf_str(&out), "claimed    2026-11-21T10:00:00.012000Z   +0.012 s"));
+    assert_non_null(strstr(df_buf_str(&out), "executed   2026-11-21T10:00:01.512000Z   +1.500 s"));
+    assert_int_equal(df_text_timeline(task, NULL, "executed", 0), 1512000);
+    assert_int_equal(df_text_timeline(task, "claimed", "executed", 0), 1500000);
+    assert_int_equal(df_text_timeline(task, "nothing", "executed", 0), -1);
+}
+
+static void outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *outputs =
+        json("{'a':{'sensitive':false,'type':'string','value':'x\\ny'},"
+             "'b':{'sensitive':true,'type':'string'},"
+             "'c':{'sensitive':false,'type':['list','number'],'value':[1,2.5]},"
+             "'d':{'sensitive':false,'type':'dynamic','value':null}}");
+    DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+    assert_int_equal(df_outputs_text(outputs, &out, NULL), 0);
+    assert_string_equal(df_buf_str(&out),
+                        "a = \"x\\ny\"\nb = <sensitive>\nc = [1,2.5]\nd = null\n");
+}
+
+static void the_document_of_a_run_holds_its_four_parts(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = json(
+        "{'metadata':{'name':'net-1'},'status':{'planSummary':{'add':1},"
+        "'steps':[{'name':'plan','taskAction':'net-1-plan','phase':'Succeeded'},"
+        "{'name':'apply','taskAction':'net-1-apply','phase':'Failed','reason':'ApplyFailed'}]}}");
+    DF_JSON cJSON *tasks =
+        json("[{'metadata':{'name':'net-1-apply'},'status':{'exitCode':2,'reason':'other',"
+             "'claimedBy':{'pid':7,'host':'h'}}},{'metadata':{'name':'net-1-plan'},'status':{'"
+             "exitCode':0}}]");
+    DF_JSON cJSON *outputs = json("{}"), *doc = NULL;
+    assert_int_equal(df_summary_document(run, tasks, outputs, &doc, NULL), 0);
+    DF_FREE char *steps = df_json_print(df_json_at(doc, "steps"));
+    assert_string_equal(
+        steps, "[{\"name\":\"plan\",\"taskAction\":\"net-1-plan\",\"phase\":\"Succeeded\","
+               "\"exitCode\":0},{\"name\":\"apply\",\"taskAction\":\"net-1-apply\","
+               "\"phase\":\"Failed\",\"reason\":\"ApplyFailed\",\"exitCode\":2,\"host\":\"h\","
+               "\"pid\":7}]");
+    assert_int_equal(df_json_int(doc, "planSummary.add", 0), 1);
+    assert_true(cJSON_IsObject(df_json_at(doc, "outputs")));
+    assert_true(df_json_equal(df_json_at(doc, "run"), run));
+    assert_int_equal(cJSON_GetArraySize(doc), 4);
+}
+
+static void a_run_without_a_plan_has_null_for_its_summary(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = json("{'status':{}}"), *tasks = json("[]"), *outputs = json("{}");
+    DF_JSON cJSON *doc = NULL;
+    assert_int_equal(df_summary_document(run, tasks, outputs, &doc, NULL), 0);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(doc, "planSummary")));
+    assert_int_equal(cJSON_GetArraySize(df_json_at(doc, "steps")), 0);
+}
+
+/* ---- reasons ----------------------------------------------------------------------------------
+ */
+
+static void every_reason_of_the_documentation_has_its_sentences(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf page = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    assert_int_equal(df_fs_read("docs/objects.md", &page, NULL), 0);
+    char *section = strstr(page.data, "\n## Reasons\n");
+    assert_non_null(section);
+    size_t found = 0;
+    for (char *at = section; *at;) {
+        size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        char word[64];
+        (void)snprintf(word, sizeof(word), "%.*s", (int)(n < 63 ? n : 63), at);
+        /* Reasons stand between backquotes, several in one pair. */
+        size_t capitals = 0;
+        for (size_t i = 0; i < n; i++)
+            capitals += at[i] >= 'A' && at[i] <= 'Z';
+        if (capitals >= 2 && !df_reason_find(word))
+            fail_msg("no sentence for %s", word);
+        found += capitals >= 2;
+        at += n ? n : 1;
+    }
+    assert_true(found > 20);
+}
+
+static void reasons_are_sentences_and_known_once(void **state)
+{
+    (void)state;
+    for (const struct df_reason *r = df_reasons; r->word; r++) {
+        assert_ptr_equal(df_reason_find(r->word), r);
+        assert_true(df_ends_with(r->meaning, "."));
+        assert_true(!r->next || df_ends_with(r->next, "."));
+    }
+    assert_null(df_reason_find("Nonsense"));
+    assert_null(df_reason_find(""));
+}
+
+/* ---- the view ---------------------------------------------------------------------------------
+ */
+
+struct screen {
+    int fd;
+    struct df_view view;
+    char text[8192];
+};
+
+static void open_screen(struct screen *s, bool live, bool color)
+{
+    (void)unsetenv("TERM"); /* a dumb one has no status line */
+    s->fd = memfd_create("screen", MFD_CLOEXEC);
+    assert_true(s->fd >= 0);
+    df_view_init(&s->view, s->fd, live, color);
+}
+
+/* What was written since the beginning. */
+static const char *seen(struct screen *s)
+{
+    ssize_t n = pread(s->fd, s->text, sizeof(s->text) - 1, 0);
+    assert_true(n >= 0);
+    s->text[n] = '\0';
+    return s->text;
+}
+
+static void close_screen(struct screen *s)
+{
+    df_view_free(&s->view);
+    (void)close(s->fd);
+}
+
+static void a_pipe_gets_plain_lines(void **state)
+{
+    (void)state;
+    struct screen s;
+    open_screen(&s, false, false);
+    df_view_say(&s.view, DF_TONE_STRONG, "net-1: %s", "provision");
+    df_view_status(&s.view, "plan");
+    df_view_tick(&s.view);
+    df_view_log(&s.view, "one\ntw", 6);
+    assert_string_equal(seen(&s), "net-1: provision\none\n");
+    df_view_log(&s.view, "o\nthree", 7);
+    df_view_say(&s.view, DF_TONE_GOOD, "plan: done");
+    assert_string_equal(seen(&s), "net-1: provision\none\ntwo\nthree\nplan: done\n");
+    df_view_log(&s.view, "rest", 4);
+    df_view_free(&s.view);
+    assert_string_equal(seen(&s), "net-1: provision\none\ntwo\nthree\nplan: done\nrest\n");
+    close_screen(&s);
+}
+
+static void a_pipe_gets_the_bytes_of_the_log_as_they_are(void **state)
+{
+    (void)state;
+    struct screen s;
+    open_screen(&s, false, false);
+    df_view_log(&s.view, "\x1b[1mx\x1b[0m\r\n", 11);
+    assert_string_equal(seen(&s), "\x1b[1mx\x1b[0m\r\n");
+    close_screen(&s);
+}
+
+static void a_terminal_has_one_line_at_the_bottom_that_is_taken_away_for_others(void **state)
+{
+    (void)state;
+    struct screen s;
+    open_screen(&s, true, false);
+    df_view_status(&s.view, "plan");
+    assert_string_equal(seen(&s), "| plan  0.0 s");
+    df_view_log(&s.view, "a\x1b[2J\n", 6);
+    assert_string_equal(seen(&s), "| plan  0.0 s\r\x1b[Ka^[[2J\n| plan  0.0 s");
+    df_view_idle(&s.view);
+    assert_true(df_ends_with(seen(&s), "\r\x1b[K"));
+    df_view_tick(&s.view);
+    assert_true(df_ends_with(seen(&s), "\r\x1b[K"));
+    close_screen(&s);
+}
+
+static void a_status_never_wraps(void **state)
+{
+    (void)state;
+    struct screen s;
+    open_screen(&s, true, false);
+    char text[300];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    df_view_status(&s.view, "%s", text);
+    assert_int_equal(strlen(seen(&s)), 79); /* no terminal: 80 columns */
+    close_screen(&s);
+}
+
+static void an_endless_line_is_shown_in_pieces_and_held_in_bounded_memory(void **state)
+{
+    (void)state;
+    struct screen s;
+    open_screen(&s, false, false);
+    static char block[10000];
+    memset(block, 'x', sizeof(block));
+    for (int i = 0; i < 100; i++)
+        df_view_log(&s.view, block, sizeof(block));
+    assert_true(s.view.line.len <= 64 * DF_KIB);
+    df_view_free(&s.view);
+    assert_int_equal(lseek(s.fd, 0, SEEK_END), 100 * sizeof(block) + 1);
+    close_screen(&s);
+}
+
+static void nobody_looking_is_no_work(void **state)
+{
+    (void)state;
+    struct df_view v;
+    df_view_init(&v, -1, false, false);
+    df_view_say(&v, DF_TONE_PLAIN, "hello");
+    df_view_log(&v, "text", 4);
+    df_view_status(&v, "x");
+    df_view_tick(&v);
+    assert_int_equal(v.line.len, 0);
+    df_view_free(&v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_and_ages_use_the_units_that_people_use),
+        cmocka_unit_test(foreign_text_cannot_steer_the_terminal),
+        cmocka_unit_test(tables_are_aligned_by_characters_not_bytes),
+        cmocka_unit_test(summaries_say_what_will_be_and_what_was_done),
+        cmocka_unit_test(lists_show_the_columns_of_their_kind),
+        cmocka_unit_test(an_unknown_kind_is_answered_with_the_nearest),
+        cmocka_unit_test(details_leave_out_what_has_no_value),
+        cmocka_unit_test(a_timeline_shows_what_each_stage_took),
+        cmocka_unit_test(outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive),
+        cmocka_unit_test(the_document_of_a_run_holds_its_four_parts),
+        cmocka_unit_test(a_run_without_a_plan_has_null_for_its_summary),
+        cmocka_unit_test(every_reason_of_the_documentation_has_its_sentences),
+        cmocka_unit_test(reasons_are_sentences_and_known_once),
+        cmocka_unit_test(a_pipe_gets_plain_lines),
+        cmocka_unit_test(a_pipe_gets_the_bytes_of_the_log_as_they_are),
+        cmocka_unit_test(a_terminal_has_one_line_at_the_bottom_that_is_taken_away_for_others),
+        cmocka_unit_test(a_status_never_wraps),
+        cmocka_unit_test(an_endless_line_is_shown_in_pieces_and_held_in_bounded_memory),
+        cmocka_unit_test(nobody_looking_is_no_work),
+    };
+    return cmocka_run_group_tests_name("render", tests, NULL, NULL);
+}

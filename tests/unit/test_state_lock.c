@@ -1,0 +1,189 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/state_words.h"
+
+static void a_lock_is_taken_once_and_its_holder_is_named(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    must_lock(&w, "A", STEP);
+    DF_JSON cJSON *info = lock_info("B"), *holder = NULL, *first = lock_info("A");
+    assert_failed(df_state_lock(w.states, UID, info, NULL, &holder, &err), &err, DF_ERR_CONFLICT,
+                  "StateLocked");
+    assert_true(df_json_equal(holder, first));
+    assert_non_null(strstr(err.message, "me@here"));
+    assert_lock_id(&w, "A");
+}
+
+static void locking_again_with_the_same_id_is_the_same_lock(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    must_lock(&w, "A", STEP);
+    must_lock(&w, "A", STEP);
+    assert_failed(lock(&w, "A", NULL, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_failed(lock(&w, "A", "another-step", &err), &err, DF_ERR_CONFLICT, "StateLocked");
+}
+
+static void a_lock_survives_its_process(void **state)
+{
+    struct df_err err = {0};
+    {
+        WORLD w = open_world(*state);
+        must_lock(&w, "A", STEP);
+    }
+    WORLD w = open_world(*state);
+    assert_lock_id(&w, "A");
+    assert_failed(lock(&w, "B", NULL, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+}
+
+static void a_lock_is_released_by_its_id_alone(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    must_lock(&w, "A", STEP);
+    static const char *const wrong[] = {"B", "", "a", NULL};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(wrong); i++) {
+        DF_JSON cJSON *holder = NULL;
+        assert_failed(df_state_unlock(w.states, UID, wrong[i], &holder, &err), &err,
+                      DF_ERR_CONFLICT, "StateLocked");
+        assert_string_equal(df_json_str(holder, "ID"), "A");
+    }
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    assert_lock_id(&w, NULL);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    must_lock(&w, "B", NULL);
+}
+
+static void a_dead_step_loses_its_own_lock_and_no_other(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    bool released = true;
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_false(released);
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_release_dead(w.states, UID, "another-step", &released, &err), 0);
+    assert_false(released);
+    assert_lock_id(&w, "A");
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_true(released);
+    assert_lock_id(&w, NULL);
+    must_lock(&w, "P", NULL);
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_false(released);
+    assert_lock_id(&w, "P");
+}
+
+static void an_admin_releases_any_lock(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_force_unlock(w.states, UID, &err), 0);
+    assert_int_equal(df_state_force_unlock(w.states, UID, &err), 0);
+    assert_lock_id(&w, NULL);
+}
+
+static void a_lock_without_id_or_beyond_its_cap_is_refused(void **state)
+{
+    static const char *const infos[] = {"{}", "{\"ID\":\"\"}", "{\"ID\":7}",    "{\"ID\":null}",
+                                        "[]", "\"A\"",         "{\"id\":\"A\"}"};
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(infos); i++) {
+        DF_JSON cJSON *info = NULL;
+        assert_int_equal(df_json_parse(infos[i], strlen(infos[i]), &info, &err), 0);
+        assert_failed(df_state_lock(w.states, UID, info, NULL, NULL, &err), &err, DF_ERR_USER, "");
+    }
+    DF_JSON cJSON *info = lock_info("A");
+    DF_FREE char *big = malloc(DF_LIMIT_LOCK_INFO + 1);
+    assert_non_null(big);
+    memset(big, 'x', DF_LIMIT_LOCK_INFO);
+    big[DF_LIMIT_LOCK_INFO] = '\0';
+    assert_int_equal(df_json_add_str(info, "Info", big, NULL), 0);
+    assert_failed(df_state_lock(w.states, UID, info, NULL, NULL, &err), &err, DF_ERR_LIMIT, "");
+    assert_lock_id(&w, NULL);
+}
+
+static void while_it_is_locked_only_the_holder_writes(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    const struct df_state_writer nobody = {0};
+    must_put(&w, 1);
+    must_put(&w, 2);
+    must_lock(&w, "A", STEP);
+    assert_failed(put(&w, 3, "L", "", NULL, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_failed(put(&w, 3, "L", "", "B", &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_failed(df_state_delete(w.states, UID, &nobody, &err), &err, DF_ERR_CONFLICT,
+                  "StateLocked");
+    assert_failed(df_state_rollback(w.states, UID, 1, "me", &err), &err, DF_ERR_CONFLICT,
+                  "StateLocked");
+    assert_current(&w, 2);
+    assert_int_equal(put(&w, 3, "L", "", "A", &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    /* A lock that was broken while its holder worked: serial and lineage still protect. */
+    assert_int_equal(put(&w, 4, "L", "", "A", &err), 0);
+    assert_failed(put(&w, 4, "L", ",\"x\":1", "A", &err), &err, DF_ERR_CONFLICT, "StaleSerial");
+}
+
+static void knowing_the_id_of_a_steps_lock_is_not_enough_to_write(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    char step[64];
+    DF_FREE char *text = state_text(1, "L", "");
+    const struct df_state_writer person = {.lock_id = "A", .actor = "me"};
+    const struct df_state_writer other = {.lock_id = "A", .step_uid = "another-step"};
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_lock_step(w.states, UID, "A", step, &err), 0);
+    assert_string_equal(step, STEP);
+    assert_int_equal(df_state_lock_step(w.states, UID, "B", step, &err), 0);
+    assert_string_equal(step, "");
+    assert_failed(put_text(&w, text, &person, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_failed(put_text(&w, text, &other, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_failed(df_state_delete(w.states, UID, &other, &err), &err, DF_ERR_CONFLICT,
+                  "StateLocked");
+    assert_int_equal(put(&w, 1, "L", "", "A", &err), 0);
+    assert_int_equal(df_state_force_unlock(w.states, UID, &err), 0);
+    must_lock(&w, "P", NULL);
+    assert_int_equal(df_state_lock_step(w.states, UID, "P", step, &err), 0);
+    assert_string_equal(step, "");
+}
+
+static void a_damaged_lock_protects_until_an_admin_removes_it(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    must_put(&w, 1);
+    must_lock(&w, "A", STEP);
+    overwrite(&w, "lock.json", "{\"inf");
+    assert_failed(put(&w, 2, "L", "", "A", &err), &err, DF_ERR_SYSTEM, "");
+    assert_non_null(strstr(err.message, "state unlock"));
+    assert_failed(lock(&w, "B", NULL, &err), &err, DF_ERR_SYSTEM, "");
+    assert_int_equal(df_state_force_unlock(w.states, UID, &err), 0);
+    must_lock(&w, "B", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(a_lock_is_taken_once_and_its_holder_is_named),
+        scratch_test(locking_again_with_the_same_id_is_the_same_lock),
+        scratch_test(a_lock_survives_its_process),
+        scratch_test(a_lock_is_released_by_its_id_alone),
+        scratch_test(a_dead_step_loses_its_own_lock_and_no_other),
+        scratch_test(an_admin_releases_any_lock),
+        scratch_test(a_lock_without_id_or_beyond_its_cap_is_refused),
+        scratch_test(while_it_is_locked_only_the_holder_writes),
+        scratch_test(knowing_the_id_of_a_steps_lock_is_not_enough_to_write),
+        scratch_test(a_damaged_lock_protects_until_an_admin_removes_it),
+    };
+    return cmocka_run_group_tests_name("state_lock", tests, NULL, NULL);
+}

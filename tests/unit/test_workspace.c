@@ -1,0 +1,371 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "common/base/fs.h"
+#include "runner/tofu/cliconfig.h"
+#include "runner/tofu/cloudblock.h"
+#include "runner/tofu/workspace.h"
+
+extern char **environ;
+
+struct place {
+    char dir[64];
+    char *module;
+    struct df_dirs dirs;
+    char **environ_before;
+};
+
+static int setup(void **state)
+{
+    struct place *p = calloc(1, sizeof(*p));
+    (void)snprintf(p->dir, sizeof(p->dir), "/tmp/dayfly-work-XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    p->module = df_fs_join(p->dir, "module");
+    assert_int_equal(df_fs_mkdirs(p->module, 0755, NULL), 0);
+    assert_int_equal(df_dirs_make(p->dir, &p->dirs, NULL), 0);
+    p->environ_before = environ;
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct place *p = *state;
+    environ = p->environ_before;
+    int failed = df_fs_remove_tree(p->dir, NULL);
+    df_dirs_free(&p->dirs);
+    free(p->module);
+    free(p);
+    return failed;
+}
+
+static cJSON *parse(const char *text)
+{
+    cJSON *j = NULL;
+    struct df_err err = {0};
+    if (df_json_parse(text, strlen(text), &j, &err) < 0)
+        fail_msg("%s", err.message);
+    return j;
+}
+
+static struct df_workspace prepare(const struct place *p, const char *document)
+{
+    DF_JSON cJSON *step = parse(document);
+    struct df_workspace w = {0};
+    struct df_err err = {0};
+    if (df_workspace_prepare(step, &p->dirs, p->module, &w, &err) < 0)
+        fail_msg("%s", err.message);
+    return w;
+}
+
+static void refused(const struct place *p, const char *document, const char *reason,
+                    const char *word)
+{
+    DF_JSON cJSON *step = parse(document);
+    struct df_workspace w = {0};
+    struct df_err err = {0};
+    if (df_workspace_prepare(step, &p->dirs, p->module, &w, &err) == 0)
+        fail_msg("taken: %s", document);
+    assert_string_equal(err.reason, reason);
+    if (!strstr(err.message, word))
+        fail_msg("\"%s\" is not in: %s", word, err.message);
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    DF_FREE char *path = df_fs_join(dir, name);
+    assert_int_equal(df_fs_write(path, text, strlen(text), 0644, NULL), 0);
+}
+
+static char *content(const char *dir, const char *name)
+{
+    DF_FREE char *path = df_fs_join(dir, name);
+    struct df_buf b = DF_BUF_INIT(DF_MIB);
+    assert_int_equal(df_fs_read(path, &b, NULL), 0);
+    return df_buf_take(&b);
+}
+
+#define MANAGED                                                                                    \
+    "\"state\":{\"type\":\"managed\",\"address\":\"http://127.0.0.1:1/s\",\"username\":\"u\","     \
+    "\"password\":\"pw\"}"
+#define BACKEND "zzzz_dayfly_override.tf.json"
+#define VARIABLES "zzzz_dayfly.auto.tfvars.json"
+
+/* ---- state ---- */
+
+static void managed_state_is_an_http_backend_told_by_the_environment(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
+    DF_FREE char *backend = content(p->module, BACKEND);
+    assert_string_equal(backend, "{\"terraform\":{\"backend\":{\"http\":{}}}}");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_HTTP_ADDRESS"), "http://127.0.0.1:1/s");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_HTTP_LOCK_ADDRESS"), "http://127.0.0.1:1/s");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_HTTP_UNLOCK_METHOD"), "UNLOCK");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_HTTP_PASSWORD"), "pw");
+}
+
+static void other_states_become_their_backend_with_its_settings(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w = prepare(
+        p, "{\"state\":{\"type\":\"s3\",\"config\":{\"bucket\":\"b\",\"key\":\"a/${b}\"}}}");
+    DF_FREE char *backend = content(p->module, BACKEND);
+    assert_string_equal(
+        backend, "{\"terraform\":{\"backend\":{\"s3\":{\"bucket\":\"b\",\"key\":\"a/${b}\"}}}}");
+    assert_null(df_strs_get_env(&w.env, "TF_HTTP_ADDRESS"));
+}
+
+static void a_state_that_would_be_lost_or_has_no_place_is_refused(void **state)
+{
+    const struct place *p = *state;
+    refused(p, "{}", "InvalidStep", "state.type");
+    refused(p, "{\"state\":{\"type\":\"managed\"}}", "InvalidStep", "state.address");
+    refused(p, "{\"state\":{\"type\":\"local\"}}", "InvalidStep", "absolute");
+    refused(p, "{\"state\":{\"type\":\"local\",\"config\":{\"path\":\"x.tfstate\"}}}",
+            "InvalidStep", "absolute");
+}
+
+/* ---- the module ---- */
+
+static void variables_are_written_as_they_are(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w =
+        prepare(p, "{" MANAGED ",\"variables\":{\"region\":\"eu\",\"n\":9007199254740993,"
+                   "\"l\":[1,null,{\"a\":true}]}}");
+    DF_FREE char *text = content(p->module, VARIABLES);
+    assert_string_equal(text,
+                        "{\"region\":\"eu\",\"n\":9007199254740993,\"l\":[1,null,{\"a\":true}]}");
+}
+
+static void links_of_the_module_are_replaced_not_followed(void **state)
+{
+    const struct place *p = *state;
+    DF_FREE char *victim = df_fs_join(p->dir, "victim");
+    DF_FREE char *link = df_fs_join(p->module, BACKEND);
+    put(p->dir, "victim", "mine");
+    assert_int_equal(symlink(victim, link), 0);
+    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
+    DF_FREE char *text = content(p->dir, "victim");
+    assert_string_equal(text, "mine");
+}
+
+static void a_data_directory_that_came_along_is_removed(void **state)
+{
+    const struct place *p = *state;
+    DF_FREE char *data = df_fs_join(p->module, ".terraform");
+    assert_int_equal(df_fs_mkdirs(data, 0755, NULL), 0);
+    put(data, "environment", "production");
+    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
+    assert_false(df_fs_exists(data));
+}
+
+static void a_module_behind_a_cloud_block_is_refused(void **state)
+{
+    const struct place *p = *state;
+    put(p->module, "main.tf", "terraform {\n  cloud {\n  }\n}\n");
+    refused(p, "{" MANAGED "}", "InitFailed", "main.tf");
+    put(p->module, "main.tf", "");
+    put(p->module, "x.tf.json", "{\"terraform\":{\"cloud\":{}}}");
+    refused(p, "{" MANAGED "}", "InitFailed", "x.tf.json");
+    put(p->module, "x.tf.json", "{\"terraform\":[{},{\"cloud\":{}}]}");
+    refused(p, "{" MANAGED "}", "InitFailed", "x.tf.json");
+    put(p->module, "x.tf.json", "{\"terraform\":{\"backend\":{}}}");
+    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
+}
+
+static void cloud_blocks_are_told_from_what_looks_like_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool cloud;
+    } table[] = {
+        {"terraform { cloud { } }", true},
+        {"terraform {\n cloud {\n organization = \"o\"\n } }", true},
+        {"/* x */ terraform { # y\n required_version = \"1\"\n cloud{} }", true},
+        {"locals { a = \"}\" }\nterraform {\ncloud {}\n}", true},
+        {"locals { a = \"${b[\"}\"]}{\" }\nterraform {\ncloud {}\n}", true},
+        {"locals { a = <<EOT\n{ \"\nEOT\n}\nterraform {\ncloud {}\n}", true},
+        {"locals {\n a = <<-EOT\n  { EOT x\n  EOT\n}\nterraform {\ncloud {}\n}", true},
+        {"locals { a = 1 << 2 }\nterraform { cloud {} }", true},
+        {"", false},
+        {"terraform { }", false},
+        {"terraform { # cloud {\n}", false},
+        {"terraform { // cloud {\n}", false},
+        {"terraform { /* cloud { */ }", false},
+        {"terraform { required_version = \"cloud {\" }", false},
+        {"terraform { required_version = \"\\\" cloud { \" }", false},
+        {"terraform { a = \"$${\" }\nx { cloud { } }", false},
+        {"terraform { x { cloud { } } }", false},
+        {"cloud { }", false},
+        {"resource \"terraform\" \"x\" { cloud { } }", false},
+        {"module \"m\" { cloud { } }", false},
+        {"terraform { cloud = 1 }", false},
+        {"terraform { my_cloud { } }", false},
+        {"terraform { backend \"http\" { } }\nlocals { cloud = { } }", false},
+        {"locals { a = <<EOT\nterraform { cloud { } }\nEOT\n}", false},
+        {"locals { a = <<EOT\nterraform { cloud { } }", false},
+        {"\"${\"${\"${\"", false},
+        {"/*", false},
+        {"<<", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        if (df_hcl_has_cloud_block(table[i].text, strlen(table[i].text)) != table[i].cloud)
+            fail_msg("%s", table[i].text);
+    }
+}
+
+/* ---- environment ---- */
+
+static void nothing_is_inherited_but_the_list(void **state)
+{
+    const struct place *p = *state;
+    static const char *const stray[] = {"PATH=/bin",
+                                        "LANG=C.UTF-8",
+                                        "HTTPS_PROXY=http://proxy:1",
+                                        "HOME=/home/me",
+                                        "TF_VAR_x=1",
+                                        "TF_CLI_ARGS=-x",
+                                        "TF_WORKSPACE=w",
+                                        "TF_LOG=trace",
+                                        "AWS_SECRET_ACCESS_KEY=k",
+                                        "TF_CLI_CONFIG_FILE=/home/me/.terraformrc"};
+    DF_STRS struct df_strs machine = {0};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(stray); i++)
+        (void)df_strs_add(&machine, stray[i]);
+    environ = machine.items;
+    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
+    assert_string_equal(df_strs_get_env(&w.env, "PATH"), "/bin");
+    assert_string_equal(df_strs_get_env(&w.env, "LANG"), "C.UTF-8");
+    assert_string_equal(df_strs_get_env(&w.env, "HTTPS_PROXY"), "http://proxy:1");
+    assert_string_equal(df_strs_get_env(&w.env, "HOME"), p->dirs.home);
+    assert_string_equal(df_strs_get_env(&w.env, "TMPDIR"), p->dirs.temporary);
+    assert_string_equal(df_strs_get_env(&w.env, "TF_IN_AUTOMATION"), "1");
+    assert_string_equal(df_strs_get_env(&w.env, "CHECKPOINT_DISABLE"), "1");
+    static const char *const absent[] = {"TF_VAR_x", "TF_CLI_ARGS", "TF_WORKSPACE", "TF_LOG",
+                                         "AWS_SECRET_ACCESS_KEY"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(absent); i++)
+        assert_null(df_strs_get_env(&w.env, absent[i]));
+    environ = p->environ_before;
+    assert_true(df_starts_with(df_strs_get_env(&w.env, "TF_CLI_CONFIG_FILE"), p->dirs.secret));
+}
+
+static void the_step_s_environment_is_added_but_cannot_lead_tofu_astray(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w =
+        prepare(p, "{" MANAGED ",\"traceparent\":\"00-1-2-01\","
+                   "\"environment\":{\"AWS_REGION\":\"eu\",\"TF_HTTP_ADDRESS\":\"http://evil\","
+                   "\"TF_CLI_CONFIG_FILE\":\"/evil\",\"TF_DATA_DIR\":\"/evil\"},"
+                   "\"secretEnvironment\":{\"TF_VAR_password\":\"s3cret\"}}");
+    assert_string_equal(df_strs_get_env(&w.env, "AWS_REGION"), "eu");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_VAR_password"), "s3cret");
+    assert_string_equal(df_strs_get_env(&w.env, "TRACEPARENT"), "00-1-2-01");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_HTTP_ADDRESS"), "http://127.0.0.1:1/s");
+    assert_string_equal(df_strs_get_env(&w.env, "TF_DATA_DIR"), ".terraform");
+    assert_true(df_starts_with(df_strs_get_env(&w.env, "TF_CLI_CONFIG_FILE"), p->dirs.secret));
+}
+
+static void files_of_the_step_are_private_and_named_by_their_path(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w =
+        prepare(p, "{" MANAGED ",\"files\":{\"key.json\":\"{}\"},"
+                   "\"environment\":{\"GOOGLE\":\"@files/key.json\",\"NO\":\"@files/other\","
+                   "\"SSH\":\"ssh -i '@files/key.json' -o X=@files/no @files/\"}}");
+    const char *path = df_strs_get_env(&w.env, "GOOGLE");
+    assert_true(df_starts_with(path, p->dirs.secret));
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_string_equal(df_strs_get_env(&w.env, "NO"), "@files/other");
+    DF_FREE char *command = df_strf("ssh -i '%s' -o X=@files/no @files/", path);
+    assert_string_equal(df_strs_get_env(&w.env, "SSH"), command);
+}
+
+static void names_that_are_none_are_refused(void **state)
+{
+    const struct place *p = *state;
+    refused(p, "{" MANAGED ",\"files\":{\"../x\":\"\"}}", "InvalidStep", "../x");
+    refused(p, "{" MANAGED ",\"files\":{\"\":\"\"}}", "InvalidStep", "files");
+    refused(p, "{" MANAGED ",\"files\":{\"x\":1}}", "InvalidStep", "files");
+    refused(p, "{" MANAGED ",\"environment\":{\"A=B\":\"\"}}", "InvalidStep", "A=B");
+    refused(p, "{" MANAGED ",\"secretEnvironment\":{\"A\":{}}}", "InvalidStep", "A");
+}
+
+/* ---- CLI configuration ---- */
+
+static char *cli_config(const struct place *p, const char *providers)
+{
+    DF_JSON cJSON *j = parse(providers);
+    DF_FREE char *path = df_fs_join(p->dir, "cli");
+    struct df_err err = {0};
+    if (df_cliconfig_write(j, path, &err) < 0)
+        fail_msg("%s", err.message);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    return content(p->dir, "cli");
+}
+
+static void the_cli_configuration_says_what_the_step_says(void **state)
+{
+    const struct place *p = *state;
+    static const char *const table[][2] = {
+        {"{}", "{}\n"},
+        {"{\"pluginCacheDirectory\":null,\"credentials\":{}}", "{}\n"},
+        {"{\"filesystemMirror\":\"/m\",\"networkMirror\":\"https://n/\"}",
+         "{\"provider_installation\":{\"filesystem_mirror\":[{\"path\":\"/m\"}],"
+         "\"network_mirror\":[{\"url\":\"https://n/\"}]}}\n"},
+        {"{\"credentials\":{\"registry.example\":\"a${b}\\\"\"}}",
+         "{\"credentials\":{\"registry.example\":{\"token\":\"a\\u0024{b}\\\"\"}}}\n"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        DF_FREE char *text = cli_config(p, table[i][0]);
+        assert_string_equal(text, table[i][1]);
+    }
+}
+
+static void the_plugin_cache_is_made_when_it_is_not_there(void **state)
+{
+    const struct place *p = *state;
+    DF_FREE char *cache = df_fs_join(p->dir, "a/b");
+    DF_FREE char *providers = df_strf("{\"pluginCacheDirectory\":\"%s\"}", cache);
+    DF_FREE char *text = cli_config(p, providers);
+    assert_non_null(strstr(text, cache));
+    assert_true(df_fs_exists(cache));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(managed_state_is_an_http_backend_told_by_the_environment),
+        T(other_states_become_their_backend_with_its_settings),
+        T(a_state_that_would_be_lost_or_has_no_place_is_refused),
+        T(variables_are_written_as_they_are),
+        T(links_of_the_module_are_replaced_not_followed),
+        T(a_data_directory_that_came_along_is_removed),
+        T(a_module_behind_a_cloud_block_is_refused),
+        cmocka_unit_test(cloud_blocks_are_told_from_what_looks_like_them),
+        T(nothing_is_inherited_but_the_list),
+        T(the_step_s_environment_is_added_but_cannot_lead_tofu_astray),
+        T(files_of_the_step_are_private_and_named_by_their_path),
+        T(names_that_are_none_are_refused),
+        T(the_cli_configuration_says_what_the_step_says),
+        T(the_plugin_cache_is_made_when_it_is_not_there),
+    };
+    return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);
+}
