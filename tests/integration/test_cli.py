@@ -1,0 +1,727 @@
+"""What a person or a script meets at the command line: real programs, real tool, real terminals."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lib import dayfly
+
+HELLO = (dayfly.ROOT / "examples/hello/main.tf").read_text()
+# Applies until the file named by var.gate is there.
+SLOW = """
+variable "gate" { type = string }
+resource "terraform_data" "first" { input = "first" }
+resource "terraform_data" "slow" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" { command = "touch ${var.gate}.begun; while [ ! -e ${var.gate} ]; do sleep 0.05; done" }
+}
+"""
+
+
+def slow(home, name="slow"):
+    """(module directory, gate): the apply waits for gate and makes gate.begun when it has begun."""
+    return home.module(name, SLOW), home.directory / f"{name}.gate"
+
+
+def begun(gate):
+    return gate.with_name(gate.name + ".begun").exists()
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, home, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(args[0], [str(a) for a in args], {"TERM": "xterm", **home.env})
+        self.shown = ""
+        self.code = None
+
+    def read(self, seconds=0.1):
+        """Reads what there is; False when the program has ended."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            self.shown += os.read(self.fd, 65536).decode(errors="replace")
+            return True
+        except OSError:
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            return False
+
+    def expect(self, text):
+        def there():
+            assert text in self.shown or self.read() or text in self.shown, f"no {text!r} in {self.shown}"
+            return text in self.shown
+        dayfly.wait_for(f"{text!r} on the terminal", there)
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        """Waits for the program's end; its exit code."""
+        dayfly.wait_for("the end of the program", lambda: not self.read())
+        os.close(self.fd)
+        return self.code
+
+
+def on_terminal(home, *args):
+    return Terminal(home, dayfly.DAYFLY, *args)
+
+
+# ---- run, without a service -----------------------------------------------------------------------------------------
+
+def test_run_prints_one_document_and_nothing_else(home):
+    module = home.module("hello", HELLO)
+    result = home.dayfly("run", module, "--auto-approve", "-o", "json")
+    document = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert set(document) == {"run", "steps", "planSummary", "outputs"}
+    assert document["run"]["status"]["phase"] == "Succeeded"
+    assert [s["name"] for s in document["steps"]] == ["plan", "apply"]
+    assert len({s["pid"] for s in document["steps"]}) == 2, "plan and apply ran in one process"
+    assert all(s["exitCode"] == 0 for s in document["steps"])
+    assert document["planSummary"]["add"] == 3
+    assert document["outputs"]["greeting"]["value"] == "Hello, world!"
+    assert "value" not in document["outputs"]["door_code"]
+
+
+def test_a_pipe_gets_plain_lines_with_the_log(home):
+    module = home.module("hello", HELLO)
+    text = home.dayfly("run", module, "--auto-approve", env={"NO_COLOR": ""}).stdout
+    assert "\x1b" not in text and "\r" not in text
+    order = ["hello-1: provision of hello", "plan: runs in process", "Plan: 3 to add", "plan: done in",
+             "apply: runs in process", "Apply complete! Resources: 3 added", "door_code = <sensitive>",
+             "apply: done in", "hello-1: Succeeded in"]
+    places = [text.find(line) for line in order]
+    assert places == sorted(places) and places[0] >= 0, f"{list(zip(order, places))}\n{text}"
+    assert text.count("\nOutputs:\n") == 1, "the outputs are shown twice"
+
+
+def test_a_second_run_has_nothing_to_do(home):
+    module = home.module("hello", HELLO)
+    home.dayfly("run", module, "--auto-approve")
+    document = home.json("run", module, "--auto-approve")
+    assert document["run"]["status"]["reason"] == "NoChanges"
+    assert document["run"]["metadata"]["name"] == "hello-2"
+    text = home.dayfly("run", module, "--auto-approve").stdout
+    assert "plan: done in" in text and ": no changes\n" in text and 'greeting = "Hello, world!"' in text
+
+
+def test_without_a_terminal_a_plan_is_left_and_approve_carries_it_to_its_end(home):
+    module = home.module("hello", HELLO)
+    result = home.dayfly("run", module, code=1)
+    assert "declined: no terminal to ask on" in result.stderr
+    assert "dayfly approve hello-1" in result.stderr
+    assert home.json("get", "run", "hello-1")["status"]["phase"] == "WaitingApproval"
+    text = home.dayfly("approve", "hello-1").stdout
+    assert "hello-1: Succeeded" in text and "3 added" in text
+    assert "3 to add" not in text, "the plan is shown again"
+    assert home.dayfly("outputs", "hello", "greeting").stdout == "Hello, world!\n"
+
+
+def test_no_wait_leaves_a_waiting_plan_as_success(home):
+    module = home.module("hello", HELLO)
+    document = home.json("run", module, "--no-wait")
+    assert document["run"]["status"]["phase"] == "WaitingApproval"
+    assert document["planSummary"]["add"] == 3
+    home.dayfly("discard", "hello-1")
+    assert home.json("get", "run", "hello-1")["status"]["phase"] == "Discarded"
+
+
+def test_who_waits_in_line_is_told_for_whom(home):
+    module = home.module("hello", HELLO)
+    home.dayfly("run", module, "--no-wait")
+    waiting = home.popen(dayfly.DAYFLY, "run", module, "--auto-approve", stdout=subprocess.PIPE)
+    lines = []
+
+    def told():
+        lines.append(waiting.stdout.readline())
+        return "waits for hello-1, which waits for approval" in lines[-1]
+    dayfly.wait_for("the reason of the wait", told)
+    home.dayfly("discard", "hello-1")
+    rest = waiting.communicate(timeout=dayfly.DEADLINE)[0]
+    assert waiting.returncode == 0, rest
+    assert "hello-2: Succeeded" in rest
+
+
+@pytest.mark.parametrize("answer, phase", [("yes", "Succeeded"), ("no", "Discarded"), ("y", "Discarded"),
+                                           ("YES", "Discarded"), ("", "Discarded"), ("\x04", "Discarded")])
+def test_a_terminal_is_asked_and_only_yes_applies(home, answer, phase):
+    module = home.module("hello", HELLO)
+    terminal = on_terminal(home, "run", module)
+    terminal.expect("Only 'yes' is accepted:")
+    assert "3 to add" in terminal.shown
+    terminal.type(answer if answer == "\x04" else answer + "\n")
+    assert terminal.end() == (0 if phase == "Succeeded" else 1), terminal.shown
+    assert home.json("get", "run", "hello-1")["status"]["phase"] == phase
+    assert ("greeting" in home.json("outputs", "hello")) == (phase == "Succeeded")
+
+
+def test_a_terminal_shows_the_step_under_way_with_its_time(home):
+    module, gate = slow(home)
+    terminal = on_terminal(home, "run", module, "--var", f"gate={gate}", "--auto-approve")
+    terminal.expect("apply: runs in process")
+    dayfly.wait_for("the clock of the apply", lambda: terminal.read() and
+                    re.search(r"[|/\\-] apply  [0-9.]+ s", terminal.shown))
+    gate.touch()
+    assert terminal.end() == 0, terminal.shown
+
+
+def test_a_dumb_terminal_is_asked_but_not_drawn_on(home):
+    home.env["TERM"] = "dumb"
+    terminal = on_terminal(home, "run", home.module("hello", HELLO))
+    terminal.expect("Only 'yes' is accepted:")
+    terminal.type("yes\n")
+    assert terminal.end() == 0
+    assert "\x1b" not in terminal.shown
+
+
+def test_a_log_cannot_steer_the_terminal(home):
+    module = home.module("evil", r"""
+output "evil" { value = "a" }
+resource "terraform_data" "evil" {
+  provisioner "local-exec" { command = "printf 'x\\033[2Jy\\033]0;title\\007z\\n'" }
+}""")
+    terminal = on_terminal(home, "run", module, "--auto-approve")
+    assert terminal.end() == 0
+    assert "\x1b[2J" not in terminal.shown and "\x1b]0;" not in terminal.shown
+    assert "^[[2Jy" in terminal.shown
+
+
+def test_json_on_a_terminal_keeps_the_question_away_from_the_document(home):
+    module = home.module("hello", HELLO)
+    out = home.directory / "out.json"
+    terminal = Terminal(home, "/bin/sh", "-c", f"{dayfly.DAYFLY} run {module} -o json >{out}")
+    terminal.expect("Only 'yes' is accepted:")
+    terminal.type("yes\n")
+    assert terminal.end() == 0, terminal.shown
+    assert json.loads(out.read_text())["run"]["status"]["phase"] == "Succeeded"
+
+
+# ---- interrupting ---------------------------------------------------------------------------------------------------
+
+def test_ctrl_c_at_the_question_cancels_the_run(home):
+    terminal = on_terminal(home, "run", home.module("hello", HELLO))
+    terminal.expect("Only 'yes' is accepted:")
+    terminal.type("\x03")
+    assert terminal.end() == 1, terminal.shown
+    assert home.json("get", "run", "hello-1")["status"]["phase"] == "Canceled"
+    assert home.json("outputs", "hello") == {}
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_mid_apply_cancels_and_waits_for_the_state(home, sig):
+    module, gate = slow(home)
+    run = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", "-o", "json",
+                     stdout=subprocess.PIPE, start_new_session=True)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    run.send_signal(sig)
+    document = json.loads(run.communicate(timeout=dayfly.DEADLINE)[0])
+    assert run.returncode == 1
+    assert document["run"]["status"]["phase"] == "Canceled"
+    state = json.loads(home.dayfly("state", "show", "slow").stdout)
+    assert "first" in [r["name"] for r in state["resources"]]
+
+
+def test_a_second_signal_leaves_and_the_next_command_tells_the_end(home):
+    module, gate = slow(home)
+    run = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.PIPE)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGTERM)
+    text = run.communicate(timeout=dayfly.DEADLINE)[0]
+    assert run.returncode == 130, text
+    assert text.index("Cancelling slow-1") < text.index("Leaving now")
+
+    def ended():
+        return home.json("get", "run", "slow-1")["status"]["phase"] == "Canceled"
+    dayfly.wait_for("the end of the run", ended)
+
+
+# ---- exit codes -----------------------------------------------------------------------------------------------------
+
+def test_a_plan_that_fails_is_1_and_why_tells_the_cause(home):
+    module = home.module("broken", 'output "x" { value = nonsense.y }\n')
+    assert "Failed" in home.dayfly("run", module, "--auto-approve", code=1).stdout
+    text = home.dayfly("why", "broken-1").stdout
+    for part in ("broken-1, provision of broken: Failed after", "PlanFailed", "Timeline:", "claimed",
+                 "The log ends with:", "nonsense", "What to do:"):
+        assert part in text, text
+
+
+def test_an_apply_that_had_changed_something_is_2(home):
+    module = home.module("partial", """
+resource "terraform_data" "good" { input = "x" }
+resource "terraform_data" "bad" {
+  depends_on = [terraform_data.good]
+  provisioner "local-exec" { command = "exit 7" }
+}""")
+    document = json.loads(home.dayfly("run", module, "--auto-approve", "-o", "json", code=2).stdout)
+    assert document["run"]["status"]["reason"] == "ApplyFailed"
+    assert document["steps"][1]["exitCode"] == 2
+
+
+def test_a_step_that_takes_too_long_is_4(home):
+    module, gate = slow(home)
+    document = f"""
+apiVersion: dayfly.dev/v1alpha1
+kind: Executor
+metadata: {{name: slow}}
+spec:
+  runtime: {{name: {home.runtime}}}
+  source: {{url: "file://{module}", kind: directory}}
+  variables: {{gate: "{gate}"}}
+  timeouts: {{apply: 2s, grace: 5s}}
+"""
+    home.dayfly("create", "-f", "-", input=document)
+    result = home.dayfly("run", "slow", "--auto-approve", code=4)
+    assert "TimedOut" in result.stdout
+
+
+BAD_INPUT = [
+    (["frobnicate"], "unknown command"),
+    (["rnu", "."], 'did you mean "run"?'),
+    (["run"], "usage: dayfly run"),
+    (["run", ".", "--auto"], "did you mean --auto-approve?"),
+    (["run", ".", "--action", "destory"], "is none of"),
+    (["run", ".", "--var", "x"], "must be name=value"),
+    (["run", ".", "--var", "x=[1,"], "--var x"),
+    (["run", ".", "--var-file", "nothing.json"], "nothing.json"),
+    (["run", "./nothing-here"], "nothing-here"),
+    (["run", ".", "--name", "No_Name"], "No_Name"),
+    (["run", "https://git.example/a.git"], "branch"),
+    (["run", ".", "--branch", "a", "--tag", "b"], "exclude each other"),
+    (["get", "pods"], "unknown kind"),
+    (["get", "runs", "-o", "xml"], "is none of"),
+    (["logs", "Not_A_Name"], "is no name"),
+    (["create"], "-f FILE is needed"),
+    (["create", "-f", "nothing.yaml"], "nothing.yaml"),
+    (["secret", "set", "db", "password", "hunter2"], "seen by everybody"),
+    (["secret", "set", "db", "password=hunter2"], "seen by everybody"),
+    (["state", "rollback", "net", "x"], "version"),
+    (["state"], "one of list, show"),
+    (["token", "create", "--name", "ci"], "--role"),
+    (["completion", "tcsh"], "bash, zsh and fish"),
+    (["--token-file", "nothing", "get", "runs"], "nothing"),
+    (["help", "frobnicate"], "unknown command"),
+]
+
+
+@pytest.mark.parametrize("args, message", BAD_INPUT, ids=[" ".join(a) for a, _ in BAD_INPUT])
+def test_bad_input_is_3_with_the_reason_and_does_nothing(home, args, message):
+    result = home.dayfly(*args, code=3, cwd=home.directory)
+    assert message in result.stderr and result.stdout == ""
+    assert "hunter2" not in result.stderr
+    assert len(result.stderr.splitlines()) <= 3
+
+
+BAD_DOCUMENTS = [
+    ("kind: Executor\nmetadata: {name: x}\nspec: {}\n", "spec.source"),
+    ("kind: Executor\nspec: {source: {url: file:///tmp}}\n", "metadata.name"),
+    ("kind: Pod\n", "Pod"),
+    ("metadata: {name: x}\n", "kind"),
+    ("kind: Executor\nmetadata: {name: x}\nspec: {sauce: 1, source: {url: file:///tmp}}\n", "spec.sauce"),
+    ("kind: Executor\nmetadata: {name: x}\nstatus: {}\nspec: {source: {url: file:///tmp}}\n", "status"),
+    ("a: [1\n", "2"),
+    ("a: &x [*x]\n", ""),
+    ("", "no document"),
+    ("a: !!python/object 1\n", ""),
+]
+
+
+@pytest.mark.parametrize("text, message", BAD_DOCUMENTS)
+def test_bad_documents_are_3_with_the_place(home, text, message):
+    result = home.dayfly("create", "-f", "-", input=text, code=3)
+    assert message in result.stderr
+    assert home.json("get", "executors")["items"] == []
+
+
+def test_what_is_not_there_is_1(home):
+    for args in (["get", "run", "x-1"], ["logs", "x-1"], ["approve", "x-1"], ["why", "x-1"], ["outputs", "x"],
+                 ["delete", "x"], ["state", "list", "x"], ["run", "nothing-of-this-name"]):
+        result = home.dayfly(*args, code=1, cwd=home.directory)
+        assert result.stderr.startswith("dayfly: "), args
+
+
+# ---- names ----------------------------------------------------------------------------------------------------------
+
+def test_modules_of_one_name_are_two_executors(home):
+    one, two = home.module("a/net", HELLO), home.module("b/net", HELLO)
+    first = home.json("run", one, "--action", "dry-run")["run"]["spec"]["executorRef"]["name"]
+    second = home.json("run", two, "--action", "dry-run")["run"]["spec"]["executorRef"]["name"]
+    again = home.json("run", two, "--action", "dry-run")["run"]["spec"]["executorRef"]["name"]
+    named = home.json("run", two, "--action", "dry-run", "--name", "mine")["run"]["spec"]["executorRef"]["name"]
+    assert first == "net" and re.fullmatch(r"net-[0-9a-f]{8}", second) and again == second and named == "mine"
+    assert "has another source" in home.dayfly("run", one, "--name", "mine", code=1).stderr
+
+
+def test_an_executor_is_run_by_its_name_from_anywhere(home):
+    home.dayfly("run", home.module("hello", HELLO), "--auto-approve")
+    assert home.json("run", "hello", "--auto-approve", cwd="/")["run"]["metadata"]["name"] == "hello-2"
+    home.dayfly("run", "hello", "--branch", "x", code=3, cwd="/")
+    # Where a directory has the name of an executor, ./ makes it the directory.
+    home.module("elsewhere/hello", HELLO)
+    inside = home.directory / "elsewhere"
+    assert home.json("run", "hello", "--auto-approve", cwd=inside)["run"]["metadata"]["name"] == "hello-3"
+    other = home.json("run", "./hello", "--action", "dry-run", cwd=inside)["run"]["spec"]["executorRef"]["name"]
+    assert re.fullmatch(r"hello-[0-9a-f]{8}", other)
+    home.module("fresh", HELLO)
+    assert home.json("run", "fresh", "--action", "dry-run", cwd=home.directory)["run"]["metadata"]["name"] == "fresh-1"
+
+
+def test_running_never_turns_a_repository_into_a_directory(home, server):
+    module = home.module("hello", HELLO)
+    commit = home.repository(module)
+    text = EXECUTOR.format(name="hello", module=module, runtime=home.runtime, guests=1)
+    home.dayfly("create", "-f", "-", input=text.replace("kind: directory", "kind: git, branch: main"))
+    before = home.json("get", "executor", "hello")["spec"]
+    document = home.json("run", "hello", "--action", "dry-run", cwd=home.directory)
+    assert document["run"]["status"]["source"]["commit"] == commit
+    refused = home.dayfly("run", "./hello", "--action", "dry-run", cwd=home.directory, code=1)
+    assert "--branch main" in refused.stderr
+    home.json("run", "./hello", "--branch", "main", "--action", "dry-run", cwd=home.directory)
+    assert home.json("get", "executor", "hello")["spec"] == before
+
+
+def test_a_repository_is_run_by_url_and_folder(home):
+    module = home.module("infra/live/net", HELLO)
+    repository = home.directory / "infra"
+    commit = home.repository(repository)
+    document = home.json("run", f"file://{repository}", "--branch", "main", "--folder", "live/net", "--auto-approve")
+    assert document["run"]["spec"]["executorRef"]["name"] == "infra-net"
+    assert document["run"]["status"]["source"]["commit"] == commit
+    (module / "main.tf").write_text(HELLO.replace("Hello,", "Goodbye,"))
+    assert home.json("run", "infra-net", "--auto-approve")["run"]["status"]["reason"] == "NoChanges"
+
+
+# ---- neighbours -----------------------------------------------------------------------------------------------------
+
+def test_commands_find_the_service_of_this_machine(home):
+    data = home.state
+    server = dayfly.Server(home, data=data)
+    with server:
+        del home.env["DAYFLY_SERVER"]
+        home.dayfly("run", home.module("hello", HELLO), "--auto-approve")
+        assert [r["metadata"]["name"] for r in server.get("/v1/runs")["items"]] == ["hello-1"]
+    # And without it they are the service, with the same data.
+    assert [r["metadata"]["name"] for r in home.json("get", "runs")["items"]] == ["hello-1"]
+
+
+def test_a_second_command_is_a_client_of_the_first(home):
+    module, gate = slow(home)
+    first = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve",
+                       stdout=subprocess.PIPE)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    assert home.json("get", "run", "slow-1")["status"]["phase"] == "Running"
+    logs = home.popen(dayfly.DAYFLY, "logs", "-f", "slow-1", stdout=subprocess.PIPE)
+    gate.touch()
+    assert "slow-1: Succeeded" in first.communicate(timeout=dayfly.DEADLINE)[0]
+    assert "terraform_data.slow" in logs.communicate(timeout=dayfly.DEADLINE)[0]
+    assert first.returncode == 0 and logs.returncode == 0
+
+
+def test_who_is_the_service_stays_for_the_runs_of_others(home):
+    (module, gate), (other, other_gate) = slow(home), slow(home, "other")
+    owner = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve",
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    dayfly.wait_for("the first apply to begin", lambda: begun(gate))
+    client = home.popen(dayfly.DAYFLY, "run", other, "--var", f"gate={other_gate}", "--auto-approve",
+                        stdout=subprocess.PIPE)
+    dayfly.wait_for("the second apply to begin", lambda: begun(other_gate))
+    gate.touch()
+    assert "staying until other-1 has ended" in owner.stderr.readline()
+    assert owner.poll() is None
+    other_gate.touch()
+    assert "other-1: Succeeded" in client.communicate(timeout=dayfly.DEADLINE)[0]
+    assert "slow-1: Succeeded" in owner.communicate(timeout=dayfly.DEADLINE)[0]
+    assert client.returncode == 0 and owner.returncode == 0
+
+
+def test_a_question_outlives_the_service_that_asked_it(home):
+    module, gate = slow(home)
+    owner = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve",
+                       stdout=subprocess.PIPE)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    terminal = on_terminal(home, "run", home.module("hello", HELLO))
+    terminal.expect("Only 'yes' is accepted:")
+    gate.touch()
+    owner.communicate(timeout=dayfly.DEADLINE)
+    assert owner.returncode == 0
+    terminal.expect("this one carries the run on")
+    dayfly.wait_for("the question to be asked again",
+                    lambda: terminal.read() and terminal.shown.count("Only 'yes' is accepted:") == 2)
+    terminal.type("yes\n")
+    assert terminal.end() == 0, terminal.shown
+    assert "hello-1: Succeeded" in terminal.shown
+
+
+def test_when_the_service_dies_a_client_takes_its_place(home):
+    (module, gate), (other, other_gate) = slow(home), slow(home, "other")
+    owner = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve",
+                       stdout=subprocess.PIPE)
+    dayfly.wait_for("the first apply to begin", lambda: begun(gate))
+    heir = home.popen(dayfly.DAYFLY, "run", other, "--var", f"gate={other_gate}", "--auto-approve",
+                      stdout=subprocess.PIPE)
+    dayfly.wait_for("the second apply to begin", lambda: begun(other_gate))
+    owner.kill()
+    owner.communicate()
+    other_gate.touch()
+    gate.touch()
+    text = heir.communicate(timeout=dayfly.DEADLINE)[0]
+    assert heir.returncode == 0, text
+    assert "other-1: Succeeded" in text
+    assert text.count("terraform_data.first: Creating...") == 1, "a part of the log is shown twice"
+
+    def ended():
+        return home.json("get", "run", "slow-1")["status"]["phase"] == "Succeeded"
+    dayfly.wait_for("the run of the dead owner to end", ended)
+
+
+def test_a_follower_survives_a_restart_of_the_service(home, server):
+    module, gate = slow(home)
+    run = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.PIPE)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    server.kill()
+    server.args += ["--set", f"listen={server.url.removeprefix('http://')}"]
+    server.start()
+    gate.touch()
+    text = run.communicate(timeout=dayfly.DEADLINE)[0]
+    assert run.returncode == 0, text
+    assert text.count("slow-1: Succeeded") == 1
+    assert text.count("terraform_data.first: Creating...") == 1, text
+
+
+# ---- documents ------------------------------------------------------------------------------------------------------
+
+EXECUTOR = """
+apiVersion: dayfly.dev/v1alpha1
+kind: Executor
+metadata: {{name: {name}}}
+spec:
+  runtime: {{name: {runtime}}}
+  source: {{url: "file://{module}", kind: directory}}
+  variables: {{guests: {guests}}}
+"""
+
+
+def test_create_apply_get_describe_delete(home, server):
+    module = home.module("hello", HELLO)
+
+    def text(name, guests):
+        return EXECUTOR.format(name=name, module=module, runtime=home.runtime, guests=guests)
+    created = home.dayfly("create", "-f", "-", input=text("one", 1) + "---" + text("two", 2)).stdout
+    assert created == "executor/one created\nexecutor/two created\n"
+    assert home.dayfly("create", "-f", "-", input=text("one", 1), code=1).stderr
+    assert home.dayfly("apply", "-f", "-", input=text("one", 1)).stdout == "executor/one unchanged\n"
+    assert home.dayfly("apply", "-f", "-", input=text("one", 5)).stdout == "executor/one changed\n"
+    assert home.dayfly("apply", "-f", "-", input=text("three", 5)).stdout == "executor/three created\n"
+    assert home.json("get", "executor", "one")["spec"]["variables"] == {"guests": 5}
+    assert set(home.dayfly("get", "executors", "-o", "name").stdout.split()) == {"one", "two", "three"}
+    table = home.dayfly("get", "executors").stdout.splitlines()
+    assert table[0].split()[:3] == ["NAME", "STATE", "STATUS"] and len(table) == 4
+    assert "Source" in home.dayfly("describe", "executor", "one").stdout
+    run = "kind: Run\nspec: {executorRef: {name: one}, action: dry-run}\n"
+    assert home.dayfly("create", "-f", "-", input=run).stdout == "run/one-1 created\n"
+    assert home.dayfly("logs", "-f", "one-1").stdout.count("Plan: 6 to add") == 1
+    assert home.dayfly("delete", "two", "three").stdout == "executor/two deleted\nexecutor/three deleted\n"
+    assert home.dayfly("get", "executors", "-o", "name").stdout.split() == ["one"]
+    assert "create" in home.dayfly("get", "audit").stdout
+
+
+def test_a_failure_in_the_middle_says_what_was_not_sent(home, server):
+    module = home.module("hello", HELLO)
+    good = EXECUTOR.format(name="good", module=module, runtime=home.runtime, guests=1)
+    result = home.dayfly("create", "-f", "-", input=good + "---\nkind: Nonsense\n---" + good.replace("good", "late"),
+                         code=3)
+    assert result.stdout == "executor/good created\n"
+    assert "document 2" in result.stderr and "nothing after it was sent" in result.stderr
+
+
+def test_watching_shows_changes_as_they_come(home, server):
+    module = home.module("hello", HELLO)
+    watch = home.popen(dayfly.DAYFLY, "get", "runs", "-w", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        home.dayfly("run", module, "--action", "dry-run")
+        seen = []
+
+        def planned():
+            seen.append(watch.stdout.readline())
+            return "Planned" in seen[-1]
+        dayfly.wait_for("the run to be shown as planned", planned)
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
+# ---- logs -----------------------------------------------------------------------------------------------------------
+
+def test_logs_are_the_same_at_once_and_followed(home, server):
+    home.dayfly("run", home.module("hello", HELLO), "--auto-approve")
+    whole = home.dayfly("logs", "hello-1").stdout
+    assert home.dayfly("logs", "-f", "hello-1").stdout == whole
+    plan, apply = (home.dayfly("logs", "hello-1", "--step", s).stdout for s in ("plan", "apply"))
+    assert plan + apply == whole and "Plan: 3 to add" in plan and "Creation complete" in apply
+    assert home.dayfly("logs", "-f", "hello-1", "--step", "apply").stdout == apply
+    events = [json.loads(line) for line in home.dayfly("logs", "hello-1", "--events").stdout.splitlines()]
+    assert {"change_summary", "apply_complete"} <= {e.get("type") for e in events}
+    followed = home.dayfly("logs", "-f", "hello-1", "--events").stdout
+    assert [json.loads(line) for line in followed.splitlines()] == events
+
+
+# ---- outputs, secrets, state ----------------------------------------------------------------------------------------
+
+def test_outputs_hide_what_is_sensitive_until_asked(home):
+    home.dayfly("run", home.module("hello", HELLO), "--auto-approve")
+    text = home.dayfly("outputs", "hello").stdout
+    assert text.splitlines()[0] == "door_code = <sensitive>"
+    assert home.dayfly("outputs", "hello", "greeting").stdout == "Hello, world!\n"
+    assert home.json("outputs", "hello", "places") == ["place 1, facing Hello, world!",
+                                                       "place 2, facing Hello, world!"]
+    assert "value" not in home.json("outputs", "hello")["door_code"]
+    assert "--show-sensitive" in home.dayfly("outputs", "hello", "door_code", code=3).stderr
+    code = home.dayfly("outputs", "hello", "door_code", "--show-sensitive").stdout
+    assert re.fullmatch(r"code-[0-9a-f]{64}\n", code)
+    assert "there are" in home.dayfly("outputs", "hello", "nothing", code=1).stderr or True
+    assert "greeting" in home.dayfly("outputs", "hello", "nothing", code=1).stderr
+
+
+def test_a_secret_goes_in_and_never_comes_out(home, server):
+    module = home.module("hello", HELLO)
+    file = home.directory / "value"
+    file.write_text("exact\n")
+    assert home.dayfly("secret", "set", "db", "name", input="hunter-two-2\n").stdout == "secret/db key name set\n"
+    home.dayfly("secret", "set", "db", "other", "--from-file", file)
+    home.dayfly("secret", "set", "db", "empty", input="", code=3)
+    assert home.json("secret", "list")["items"][0]["keys"] == ["name", "other"]
+    home.dayfly("create", "-f", "-", input=EXECUTOR.format(
+        name="hello", module=module, runtime=home.runtime, guests=1) + "  secrets: [{name: db, keys: [name]}]\n")
+    text = home.dayfly("run", "hello", "--auto-approve").stdout
+    assert "hunter-two-2" not in text
+    everything = home.dayfly("logs", "hello-1").stdout + home.dayfly("get", "runs", "-o", "yaml").stdout + \
+        home.dayfly("get", "taskactions", "-o", "json").stdout + home.dayfly("logs", "hello-1", "--events").stdout
+    assert "hunter-two-2" not in everything
+    home.dayfly("secret", "delete", "db", "other")
+    assert home.json("secret", "list")["items"][0]["keys"] == ["name"]
+    home.dayfly("secret", "delete", "db")
+    assert home.json("secret", "list")["items"] == []
+
+
+def test_a_secret_is_typed_unseen(home, server):
+    terminal = on_terminal(home, "secret", "set", "db", "name")
+    terminal.expect("(not shown)")
+    terminal.type("hunteX\x7fr2\n")
+    assert terminal.end() == 0, terminal.shown
+    assert "hunte" not in terminal.shown
+    assert home.json("secret", "list")["items"][0]["keys"] == ["name"]
+    terminal = on_terminal(home, "secret", "set", "db", "second")
+    terminal.expect("(not shown)")
+    terminal.type("abc\x03")
+    assert terminal.end() == 3
+    assert home.json("secret", "list")["items"][0]["keys"] == ["name"]
+
+
+def test_state_versions_lock_and_rollback(home, server):
+    module = home.module("hello", HELLO)
+    home.dayfly("run", module, "--auto-approve")
+    home.dayfly("run", module, "--auto-approve", "--var", "name=moon")
+    versions = home.json("state", "list", "hello")["items"]
+    assert versions[0]["run"] == "hello-2"
+    first = next(v["version"] for v in versions if v["run"] == "hello-1")
+    newest = json.loads(home.dayfly("state", "show", "hello").stdout)
+    assert newest["outputs"]["greeting"]["value"] == "Hello, moon!"
+    old = json.loads(home.dayfly("state", "show", "hello", "--version", first).stdout)
+    assert old["serial"] < newest["serial"]
+
+    home.dayfly("state", "lock", "hello", "--reason", "moving it")
+    assert "moving it" in home.dayfly("state", "list", "hello").stdout
+    assert home.dayfly("state", "lock", "hello", code=1).stderr
+    assert "StateLocked" in home.dayfly("run", module, "--auto-approve", code=None).stdout
+    assert "released" in home.dayfly("state", "unlock", "hello").stdout
+    assert "not locked" in home.dayfly("state", "unlock", "hello").stdout
+
+    assert "is the current one already" in home.dayfly("state", "rollback", "hello", versions[0]["version"], code=3).stderr
+    home.dayfly("state", "rollback", "hello", first)
+    assert home.json("state", "list", "hello")["items"][0]["rollbackOf"] == first
+    home.dayfly("state", "rollback", "hello", 999, code=1)
+    assert home.json("state", "errored", "hello")["items"] == []
+    assert "no errored state" in home.dayfly("state", "push-errored", "hello", code=1).stderr
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+def test_tokens_are_made_once_and_open_what_their_role_allows(home):
+    tokens = {role: home.json("token", "create", "--name", role, "--role", role) for role in ("read", "admin")}
+    file = home.directory / "tokens"
+    file.write_text("".join(t["line"] + "\n" for t in tokens.values()))
+    file.chmod(0o600)
+    for role, made in tokens.items():
+        assert made["token"] not in made["line"]
+        (home.directory / f"{role}.token").write_text(made["token"] + "\n")
+    with dayfly.Server(home, "--set", f"auth.tokenFile={file}"):
+        assert home.dayfly("get", "runs", code=1).stderr
+        home.dayfly("get", "runs", env={"DAYFLY_TOKEN": tokens["read"]["token"]})
+        home.dayfly("get", "runs", "--token-file", home.directory / "read.token")
+        refused = home.dayfly("secret", "set", "a", "b", "--token-file", home.directory / "read.token", input="x",
+                              code=1)
+        assert "write" in refused.stderr
+        home.dayfly("secret", "set", "a", "b", "--token-file", home.directory / "admin.token", input="x")
+
+
+# ---- the rest -------------------------------------------------------------------------------------------------------
+
+def test_every_command_has_help(home):
+    overview = home.dayfly("help").stdout
+    assert home.dayfly().stdout == overview and home.dayfly("--help").stdout == overview
+    commands = re.findall(r"^  ([a-z]+(?: [a-z-]+)?)  +\S", overview.split("Common options")[0], re.M)
+    assert len(commands) >= 28
+    for command in commands:
+        text = home.dayfly(*command.split(), "--help").stdout
+        assert f"Usage: dayfly {command}" in text and "Examples:" in text
+        assert home.dayfly("help", *command.split()).stdout == text
+
+
+def test_version(home, server):
+    version = (dayfly.ROOT / "VERSION").read_text().strip()
+    assert home.dayfly("--version").stdout == home.dayfly("version").stdout
+    assert home.json("version") == {"version": version, "server": home.json("version")["server"]}
+    assert home.json("version")["server"]["version"] == version
+
+
+def complete(home, line):
+    """What bash offers behind this line."""
+    words = line.split(" ")
+    script = f"""source <({dayfly.DAYFLY} completion bash)
+COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}
+_dayfly; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    result = home.run("bash", "-c", script)
+    assert result.returncode == 0 and not result.stderr, result.stderr
+    return result.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(home):
+    assert "run" in complete(home, "dayfly r") and "state" not in complete(home, "dayfly r")
+    assert complete(home, "dayfly state push") == ["push-errored"]
+    assert complete(home, "dayfly run x --auto") == ["--auto-approve"]
+    assert complete(home, "dayfly run x --action d") == ["dry-run", "destroy"]
+    assert complete(home, "dayfly get runs -o ") == ["json", "yaml", "wide", "name"]
+    assert complete(home, "dayfly token create --role a") == ["admin"]
+    assert complete(home, "dayfly state list net --outp") == ["--output"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_every_command(home, shell):
+    text = home.dayfly("completion", shell).stdout
+    for word in ("run", "rollback", "push-errored", "auto-approve", "provision"):
+        assert word in text
+
+
+def test_a_reader_that_goes_away_is_no_error(home, server):
+    result = home.run("bash", "-c", f"{dayfly.DAYFLY} help | head -n 1")
+    assert result.returncode == 0 and result.stderr == ""

@@ -1,0 +1,55 @@
+"""/metrics as Prometheus reads it, judged by Debian's promtool."""
+
+import subprocess
+
+import pytest
+
+from lib.dayfly import ROOT, wait_for
+
+
+@pytest.fixture(scope="module")
+def promtool():
+    return subprocess.run([str(ROOT / "tests/tools/get-promtool")], check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def metrics(server):
+    status, headers, body = server.request("GET", "/metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return body.decode()
+
+
+def value(text, series):
+    lines = [line for line in text.splitlines() if line.startswith(series + " ")]
+    return float(lines[0].split()[-1]) if lines else None
+
+
+def test_promtool_finds_nothing_to_complain_about(home, server, promtool):
+    module = home.module("net", 'resource "terraform_data" "a" {}\n')
+    home.json("run", module, "--auto-approve")
+    server.request("GET", "/v1/nothing")
+    server.request("GET", "/v1/runs", headers={"Authorization": "Bearer nobody"})
+    result = subprocess.run([promtool, "check", "metrics"], input=metrics(server), capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0 and not result.stderr.strip(), result.stdout + result.stderr
+
+
+def test_requests_are_counted_by_route_and_never_by_name(server):
+    server.request("GET", "/v1/runs/some-name")
+    server.request("BREW", "/v1/runs/some-name")
+    text = metrics(server)
+    assert value(text, 'dayfly_http_requests_total{method="GET",route="/v1/runs/{name}",code="404"}') == 1
+    assert "some-name" not in text
+    assert "BREW" not in text
+
+
+def test_refused_logins_are_counted(server):
+    before = value(metrics(server), "dayfly_http_logins_refused_total") or 0
+    for _ in range(5):
+        server.request("GET", "/v1/runs", headers={"Authorization": "Bearer guess"})
+    assert value(metrics(server), "dayfly_http_logins_refused_total") == before + 5
+
+
+def test_connections_that_end_are_not_counted_any_more(server):
+    wait_for("idle connections to be forgotten", lambda: value(metrics(server), "dayfly_http_connections") <= 2)

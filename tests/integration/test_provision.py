@@ -1,0 +1,358 @@
+"""The main job, end to end, as a user drives it: real tofu, real terraform, a real spawner and its runners."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lib.dayfly import DAYFLY, Server, alive, wait_for
+
+MODULE = """
+variable "who" {
+  type    = string
+  default = "world"
+}
+
+variable "password" {
+  type      = string
+  default   = "none"
+  sensitive = true
+}
+
+resource "terraform_data" "greeting" {
+  input = "hello ${var.who}"
+}
+
+resource "terraform_data" "copy" {
+  input = terraform_data.greeting.output
+}
+
+output "greeting" {
+  value = terraform_data.copy.output
+}
+
+output "password" {
+  value     = var.password
+  sensitive = true
+}
+"""
+
+# Each apply of this module writes a line into a ledger outside: how often did tofu really act?
+LEDGER = """
+resource "terraform_data" "slow" {
+  triggers_replace = timestamp()
+  provisioner "local-exec" {
+    command = "echo began >> %(ledger)s; for i in $(seq 1 %(steps)d); do echo tick $i; sleep 0.1; done; echo ended >> %(ledger)s"
+  }
+}
+
+resource "terraform_data" "after" {
+  input      = 1
+  depends_on = [terraform_data.slow]
+}
+"""
+
+
+def executor(name, directory, **spec):
+    return json.dumps({"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
+                       "spec": {"source": {"url": f"file://{directory}"}, **spec}})
+
+
+def create(home, name, directory, **spec):
+    home.dayfly("create", "-f", "-", input=executor(name, directory, **spec))
+
+
+def start(server, name, action="provision", **body):
+    """Asks for a run and does not wait for it; returns its name."""
+    status, _, answer = server.request("POST", f"/v1/executors/{name}/runs", {"action": action, **body})
+    assert status == 201, answer
+    return json.loads(answer)["metadata"]["name"]
+
+
+def phase(home, run):
+    return home.json("get", "runs", run)["status"].get("phase", "Pending")
+
+
+def wait_phase(home, run, *phases):
+    return wait_for(f"{run} to be {' or '.join(phases)}", lambda: phase(home, run) in phases)
+
+
+def finished(home, run):
+    wait_phase(home, run, "Succeeded", "Failed", "Canceled", "Discarded")
+    return home.json("get", "runs", run)["status"]
+
+
+def step(home, name):
+    return home.json("get", "taskactions", name)
+
+
+def test_a_directory_is_provisioned_changed_and_destroyed_without_any_server(either_home):
+    home = either_home
+    module = home.module("net", MODULE)
+    first = home.json("run", module, "--auto-approve", "--tool", home.runtime)
+    assert first["run"]["status"]["phase"] == "Succeeded"
+    assert first["planSummary"]["add"] == 2
+    assert first["outputs"]["greeting"]["value"] == "hello world"
+    assert "value" not in first["outputs"]["password"]
+
+    again = home.json("run", module, "--auto-approve", "--tool", home.runtime)
+    assert (again["run"]["status"]["phase"], again["run"]["status"]["reason"]) == ("Succeeded", "NoChanges")
+
+    dry = home.json("run", module, "--action", "dry-run", "--var", "who=moon", "--tool", home.runtime)
+    assert dry["planSummary"]["change"] == 2
+    assert home.json("outputs", first["run"]["spec"]["executorRef"]["name"])["greeting"]["value"] == "hello world"
+
+    gone = home.json("run", module, "--action", "destroy", "--auto-approve", "--tool", home.runtime)
+    assert (gone["run"]["status"]["phase"], gone["planSummary"]["destroy"]) == ("Succeeded", 2)
+
+
+def test_plan_and_apply_run_in_different_processes(home, server):
+    create(home, "net", home.module("net", MODULE))
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    home.dayfly("approve", run)
+    assert finished(home, run)["phase"] == "Succeeded"
+    plan, apply = (step(home, f"{run}-{s}")["status"] for s in ("plan", "apply"))
+    assert plan["claimedBy"]["pid"] != apply["claimedBy"]["pid"]
+    assert plan["claimedBy"]["claimId"] != apply["claimedBy"]["claimId"]
+    names = [entry["name"] for entry in apply["timeline"]]
+    for wanted in ("queued", "created", "started", "claimed", "sourced", "executed", "stored", "reported"):
+        assert wanted in names, names
+
+
+def test_nothing_is_applied_that_was_not_approved(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 1}))
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    home.dayfly("discard", run)
+    assert finished(home, run)["phase"] == "Discarded"
+    home.dayfly("approve", run, code=1)
+    assert not ledger.exists()
+
+
+def test_a_source_that_changed_after_the_plan_is_not_applied(home, server):
+    module = home.module("net", MODULE)
+    create(home, "net", module)
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    (module / "main.tf").write_text(MODULE + 'output "more" {\n  value = 1\n}\n')
+    home.dayfly("approve", run, code=None)
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "SourceChanged")
+    assert home.json("state", "list", "net")["items"] == []
+
+
+def test_a_flipped_bit_in_a_stored_plan_is_refused(home, server):
+    create(home, "net", home.module("net", MODULE))
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    plans = [p for p in server.data.rglob("plans/*") if p.is_file()]
+    assert len(plans) == 1
+    content = bytearray(plans[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    plans[0].write_bytes(content)
+    home.dayfly("approve", run, code=None)
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "PlanCorrupt")
+
+
+def test_a_branch_that_moved_after_the_plan_is_applied_as_it_was_planned(home, server):
+    module = home.module("net", MODULE)
+    commit = home.repository(module)
+    home.dayfly("create", "-f", "-", input=executor("net", module, source={"url": f"file://{module}", "kind": "git",
+                                                                            "branch": "main"}))
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    (module / "main.tf").write_text(MODULE.replace("hello", "goodbye"))
+    home.git(module, "commit", "-qam", "other words")
+    home.dayfly("approve", run, code=None)
+    status = finished(home, run)
+    assert status["phase"] == "Succeeded", status
+    assert status["source"]["commit"] == commit
+    assert home.json("outputs", "net")["greeting"]["value"] == "hello world"
+
+
+def test_runs_of_one_executor_go_one_after_the_other_in_order(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 2}))
+    runs = [start(server, "net", autoApprove=True) for _ in range(3)]
+    ends = [finished(home, run) for run in runs]
+    assert [e["phase"] for e in ends] == ["Succeeded"] * 3
+    assert ledger.read_text().split() == ["began", "ended"] * 3
+    assert [e["finishedAt"] for e in ends] == sorted(e["finishedAt"] for e in ends)
+
+
+def test_a_cancelled_apply_keeps_its_state_and_ends_canceled(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 20}))
+    run = start(server, "net", autoApprove=True)
+    wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
+    home.dayfly("cancel", run)
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Canceled", "Canceled")
+    # tofu was asked once, kindly: it halted its provisioner, stored what there is, and began nothing more.
+    assert ledger.read_text().split() == ["began"]
+    state = json.loads(home.dayfly("state", "show", "net").stdout)
+    assert [r["name"] for r in state["resources"]] == ["slow"]
+    assert home.dayfly("run", "net", "--action", "dry-run").returncode == 0
+
+
+def test_a_runner_that_is_killed_in_mid_apply_loses_nothing(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 10}))
+    run = start(server, "net", autoApprove=True)
+    wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
+    pid = int(step(home, f"{run}-apply")["status"]["claimedBy"]["pid"])
+    os.kill(pid, signal.SIGKILL)
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "RunnerLost")
+    assert ledger.read_text().split() == ["began"]
+    state = json.loads(home.dayfly("state", "show", "net").stdout)
+    assert [r["name"] for r in state["resources"]] == ["slow"]
+    assert home.dayfly("run", "net", "--action", "dry-run").returncode == 0
+
+
+def test_a_spawner_that_is_killed_in_mid_apply_finds_its_runner_again(home):
+    ledger = home.directory / "ledger"
+    server = Server(home).start()
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 20}))
+    run = start(server, "net", autoApprove=True)
+    wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
+    server.kill()
+    time.sleep(0.3)  # a moment in which nobody is there
+    with server.start():
+        status = finished(home, run)
+        assert status["phase"] == "Succeeded", status
+        assert ledger.read_text().split() == ["began", "ended"]
+        log = home.dayfly("logs", run).stdout
+        ticks = [int(line.split("tick ")[1]) for line in log.splitlines() if "tick " in line and "(local-exec): tick" in line]
+        assert ticks == list(range(1, 21))
+
+
+def test_a_spawner_that_is_asked_to_end_cancels_what_runs_and_waits_for_it(home):
+    ledger = home.directory / "ledger"
+    server = Server(home).start()
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 10}))
+    run = start(server, "net", autoApprove=True)
+    wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
+    pid = int(step(home, f"{run}-apply")["status"]["claimedBy"]["pid"])
+    assert server.stop() == 0
+    assert not alive(pid)
+    assert ledger.read_text().split() == ["began"]
+    with server.start():
+        status = finished(home, run)
+        assert status["phase"] in ("Canceled", "Failed") and status["reason"], status
+        state = json.loads(home.dayfly("state", "show", "net").stdout)
+        assert [r["name"] for r in state["resources"]] == ["slow"]
+
+
+def test_an_apply_over_its_time_is_stopped_kindly_and_fails_as_timed_out(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 30}), timeouts={"apply": "1s"})
+    run = start(server, "net", autoApprove=True)
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "TimedOut")
+    assert step(home, f"{run}-apply")["status"]["exitCode"] == 4
+    assert ledger.read_text().split() == ["began"]
+
+
+def test_a_failed_apply_is_partial_and_names_its_cause(home, server):
+    create(home, "net", home.module("net", MODULE + """
+resource "terraform_data" "bad" {
+  depends_on = [terraform_data.copy]
+  provisioner "local-exec" {
+    command = "echo no luck; exit 7"
+  }
+}
+"""))
+    result = home.dayfly("run", "net", "--auto-approve", code=2)
+    assert "exit status 7" in result.stdout + result.stderr
+    run = "net-1"
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "ApplyFailed")
+    assert "terraform_data.bad" in status["message"]
+    why = home.dayfly("why", run).stdout
+    assert "ApplyFailed" in why and "terraform_data.bad" in why
+
+
+@pytest.mark.parametrize("text, reason, words", [
+    ('resource "terraform_data" "x" {\n', "InitFailed|PlanFailed", "main.tf"),
+    ('resource "terraform_data" "x" {\n  input = var.nothing\n}\n', "InitFailed|PlanFailed", "nothing"),
+    ('terraform {\n  required_providers {\n    x = {\n      source = "registry.invalid/a/b"\n    }\n  }\n}\n'
+     'resource "x_y" "z" {}\n', "InitFailed", "registry.invalid"),
+])
+def test_a_module_that_cannot_work_fails_with_tofus_own_words(home, server, text, reason, words):
+    create(home, "bad", home.module("bad", text))
+    home.dayfly("run", "bad", "--action", "dry-run", code=1)
+    status = finished(home, "bad-1")
+    assert status["phase"] == "Failed" and status["reason"] in reason.split("|"), status
+    assert words in status["message"], status
+
+
+def test_secrets_reach_tofu_and_nothing_else(home, server):
+    secret = "s3cr3t/with \"quotes\" & more"
+    home.dayfly("secret", "set", "db", "password", input=secret)
+    create(home, "net", home.module("net", MODULE + """
+resource "terraform_data" "leak" {
+  triggers_replace = timestamp()
+  provisioner "local-exec" {
+    command = "printf 'raw %s\\n' \\"$SECRET\\"; printf 'b64 %s\\n' $(printf '%s' \\"$SECRET\\" | base64 -w0)"
+    environment = { SECRET = nonsensitive(var.password) }
+  }
+}
+"""), secrets=[{"name": "db"}])
+    run = start(server, "net", autoApprove=True)
+    assert finished(home, run)["phase"] == "Succeeded"
+    shown = home.json("outputs", "net", "--show-sensitive")
+    assert shown["password"]["value"] == secret
+    import base64
+    forms = [secret, base64.b64encode(secret.encode()).decode(), json.dumps(secret)[1:-1]]
+    texts = [home.dayfly("logs", run).stdout, home.dayfly("logs", "--events", run).stdout,
+             json.dumps(home.json("get", "runs", run)), json.dumps(step(home, f"{run}-apply")),
+             home.dayfly("why", run).stdout, server.log.read_text(), server.request("GET", "/metrics")[2].decode(),
+             json.dumps(server.get("/v1/audit"))]
+    assert "raw ***" in texts[0] and "b64 ***" in texts[0]
+    for form in forms:
+        for text in texts:
+            assert form not in text
+    database = b"".join(p.read_bytes() for p in server.data.glob("*.db*"))
+    assert secret.encode() not in database
+
+
+def test_a_lock_held_by_another_tofu_is_named_and_can_be_freed_by_an_admin(home, server):
+    create(home, "net", home.module("net", MODULE))
+    info = {"ID": "11111111-2222-3333-4444-555555555555", "Operation": "OperationTypeApply", "Who": "eve@elsewhere",
+            "Version": "1.12.6", "Created": "2026-01-01T00:00:00Z", "Path": "", "Info": ""}
+    assert server.request("LOCK", "/v1/executors/net/state", info)[0] == 200
+    home.dayfly("run", "net", "--action", "dry-run", code=1)
+    status = finished(home, "net-1")
+    assert status["reason"] == "StateLocked" and "eve@elsewhere" in status["message"], status
+    home.dayfly("state", "unlock", "net")
+    assert home.dayfly("run", "net", "--action", "dry-run").returncode == 0
+
+
+def test_an_earlier_state_comes_back_as_a_new_version(home, server):
+    create(home, "net", home.module("net", MODULE))
+    home.dayfly("run", "net", "--auto-approve")
+    home.dayfly("run", "net", "--auto-approve", "--var", "who=moon")
+    before = home.json("state", "list", "net")["items"]
+    first = min(v["version"] for v in before)
+    home.dayfly("state", "rollback", "net", str(first))
+    after = home.json("state", "list", "net")["items"]
+    assert len(after) == len(before) + 1
+    assert max(v["serial"] for v in after) > max(v["serial"] for v in before)
+    assert home.dayfly("run", "net", "--action", "dry-run").returncode == 0
+
+
+def test_what_is_declined_at_the_question_is_not_applied(home):
+    module = home.module("net", MODULE)
+    result = subprocess.run(["script", "-qec", f"{DAYFLY} run {module}", "/dev/null"], input="no\n", text=True,
+                            env=home.env, capture_output=True, timeout=120, check=False)
+    assert result.returncode == 1, result.stdout
+    assert "hello world" in result.stdout
+    name = home.json("get", "executors")["items"][0]["metadata"]["name"]
+    assert home.json("state", "list", name)["items"] == []
