@@ -861,7 +861,8 @@ def test_tools_come_over_https_with_a_configured_authority(steps, mirror, tmp_pa
         processes = []
         for i in range(4):  # writers at once
             other = Steps.__new__(Steps)
-            other.__dict__.update(steps.__dict__, count=10 + i, report=steps.home.directory / f"report-{i}")
+            other.__dict__.update(steps.__dict__, count=10 + i, report=steps.home.directory / f"report-{i}",
+                                  state=steps.home.directory / f"{i}.tfstate")
             processes.append((other, other.start("plan", **tools(steps, url, version="1.9.5",
                                                                  caFile=str(server.certificate)))))
         for other, process in processes:
