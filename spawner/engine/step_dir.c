@@ -13,6 +13,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/json/json.h"
+#include "common/process/tmpdir.h"
 
 enum { DRAIN_PIECES = 64 }; /* of 64 KiB at once: nobody waits for this loop longer than ms */
 
@@ -147,12 +148,22 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
     return kept ? 0 : df_fail_oom(err);
 }
 
+/* A runner that was killed leaves its temporary files, which may lie elsewhere. */
+static int remove_tmpdir(const struct df_step_dir *d, struct df_err *err)
+{
+    DF_FREE char *root = realpath(d->root, NULL); /* as the runner sees it */
+    DF_FREE char *work = root ? df_strf("%s/%s/work", root, d->uid) : NULL;
+    if (!root)
+        return df_fail_errno(err, errno, "%s", d->root);
+    return work ? df_tmpdir_remove(work, err) : df_fail_oom(err);
+}
+
 int df_step_dir_remove(const struct df_step_dir *d, const char *name, bool keep_work,
                        struct df_err *err)
 {
     if (keep_errored_state(d, name, err) < 0 || (keep_work && keep_work_dir(d, name, err) < 0))
         return -1;
-    if (give_name_back(d, name, err) < 0)
+    if (give_name_back(d, name, err) < 0 || remove_tmpdir(d, err) < 0)
         return -1;
     return df_fs_remove_tree(d->top, err);
 }

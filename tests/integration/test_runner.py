@@ -323,6 +323,19 @@ def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider)
     assert not steps.run("plan", "NoChanges", providers=providers)["hasChanges"]
 
 
+def test_a_provider_starts_in_however_deep_a_work_directory(home, provider):
+    steps = Steps(home, PROVIDED)
+    place = home.directory / "mirror" / HOST / "test" / "simple" / "1.0.0" / platform()
+    place.mkdir(parents=True)
+    (place / "terraform-provider-simple_v1.0.0").symlink_to(provider)
+    deep = home.directory / ("d" * 100) / "work"  # a socket's name has no room for it
+    code, result = steps.finish(steps.start(
+        "plan", work=deep, providers={"filesystemMirror": str(home.directory / "mirror")}))
+    assert (code, result["reason"]) == (0, "Planned"), result
+    assert "simple_resource.r will be created" in steps.log()
+    assert list(pathlib.Path("/tmp").glob(f"dayfly-{sha256(bytes(deep / 'work')).hexdigest()[:16]}")) == []
+
+
 def test_a_network_mirror_gets_its_token_and_nobody_else_does(home, provider, tmp_path):
     archive = tmp_path / "simple.zip"
     with zipfile.ZipFile(archive, "w") as z:
