@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/json/json.h"
 #include "common/process/tmpdir.h"
 
@@ -286,16 +287,20 @@ int df_step_dir_note_exit(const struct df_step_dir *d, int status, struct df_err
 static void read_exit(const struct df_step_dir *d, struct df_engine_observation *seen)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(64);
-    int n;
+    int64_t n;
     if (df_fs_read(d->exit, &b, NULL) < 0)
         return;
-    if (sscanf(df_buf_str(&b), "exited %d", &n) == 1) {
-        seen->exit_code = n;
-        (void)snprintf(seen->cause, sizeof(seen->cause), "exited with code %d", n);
-    } else if (sscanf(df_buf_str(&b), "killed %d", &n) == 1) {
-        const char *name = sigabbrev_np(n);
-        (void)snprintf(seen->cause, sizeof(seen->cause), "killed by signal %d%s%s", n,
+    bool was_killed = df_buf_str(&b)[0] == 'k';
+    const char *number = strchr(df_buf_str(&b), ' ');
+    if (!number || !df_scan_i64(&number, &n))
+        return;
+    if (was_killed) {
+        const char *name = sigabbrev_np((int)n);
+        (void)snprintf(seen->cause, sizeof(seen->cause), "killed by signal %d%s%s", (int)n,
                        name ? ", SIG" : "", name ? name : "");
+    } else {
+        seen->exit_code = (int)n;
+        (void)snprintf(seen->cause, sizeof(seen->cause), "exited with code %d", (int)n);
     }
 }
 
@@ -405,10 +410,11 @@ int64_t df_boot_us(void)
 static int64_t read_kill_at(const struct df_step_dir *d)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(64);
-    long long us;
-    if (df_fs_read(d->kill_at, &b, NULL) < 0 || sscanf(df_buf_str(&b), "%lld", &us) != 1)
+    int64_t us;
+    if (df_fs_read(d->kill_at, &b, NULL) < 0)
         return 0;
-    return us;
+    const char *text = df_buf_str(&b);
+    return df_scan_i64(&text, &us) ? us : 0;
 }
 
 int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,

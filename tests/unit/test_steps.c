@@ -283,8 +283,8 @@ static void a_sources_secret_becomes_its_credentials_and_storage_a_backend(void 
 static int append(const struct runner *r, int64_t offset, const char *text, int64_t *ret_end,
                   struct df_err *err)
 {
-    return df_step_append(&r->w->s, r->uid, r->step_token, DF_STREAM_LOG, offset, text,
-                          strlen(text), ret_end, err);
+    const struct df_frame frame = {DF_STREAM_LOG, offset, text, strlen(text)};
+    return df_step_append(&r->w->s, r->uid, r->step_token, &frame, ret_end, err);
 }
 
 static void assert_log(const struct runner *r, const char *expected)
@@ -391,12 +391,12 @@ static void streams_are_for_the_steps_own_runner_until_its_end(void **state)
     int64_t end;
     stranger.step_token[0] ^= 1;
     assert_fails(append(&stranger, 0, "x", &end, &err), err, DF_ERR_DENIED, "");
-    assert_fails(df_step_append(&w->s, r.uid, NULL, DF_STREAM_LOG, 0, "x", 1, &end, &err), err,
-                 DF_ERR_DENIED, "");
-    DF_FREE char *big = calloc(1, DF_LIMIT_STREAM_FRAME + 1);
-    assert_fails(df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, big,
-                                DF_LIMIT_STREAM_FRAME + 1, &end, &err),
-                 err, DF_ERR_LIMIT, "");
+    const struct df_frame small = {DF_STREAM_LOG, 0, "x", 1};
+    assert_fails(df_step_append(&w->s, r.uid, NULL, &small, &end, &err), err, DF_ERR_DENIED, "");
+    DF_FREE char *bytes = calloc(1, DF_LIMIT_STREAM_FRAME + 1);
+    const struct df_frame big = {DF_STREAM_LOG, 0, bytes, DF_LIMIT_STREAM_FRAME + 1};
+    assert_fails(df_step_append(&w->s, r.uid, r.step_token, &big, &end, &err), err, DF_ERR_LIMIT,
+                 "");
     report(&r, NOTHING_TO_DO);
     assert_fails(append(&r, 0, "x", &end, &err), err, DF_ERR_CONFLICT, "StepOver");
 }
