@@ -394,7 +394,7 @@ resource "terraform_data" "env" {{
     assert not {"TF_LOG", "TF_CLI_ARGS", "AWS_SECRET_ACCESS_KEY", "TF_WORKSPACE", "TF_VAR_name"} & env.keys()
     assert env["REGION"] == "eu" and env["TRACEPARENT"].startswith("00-0af7")
     assert env["KEYFILE"].endswith("/key.json")
-    assert str(steps.work) in env["HOME"] and str(steps.work) in env["TMPDIR"]
+    assert str(steps.work) in env["HOME"] and env["TMPDIR"].startswith((str(steps.work), "/tmp/dayfly-"))
     assert json.loads(steps.state.read_text())["outputs"]["greeting"]["value"] == "hello world"
     assert str(steps.file) not in pathlib.Path(f"{seen}.fds").read_text()
 

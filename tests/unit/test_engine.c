@@ -418,6 +418,16 @@ static void the_cause_of_an_end_says_the_code_or_the_signal(void **state)
     }
 }
 
+static void each_new_try_of_a_step_is_watched_to_its_end(void **state)
+{
+    struct fixture *f = *state;
+    script(f, "exit 3\n");
+    for (int i = 0; i < 30; i++) { /* the watch may not have seen yet that the last one is over */
+        create(f, step_a());
+        assert_string_equal(await_end(f, step_a()).cause, "exited with code 3");
+    }
+}
+
 static void a_step_has_not_ended_while_something_of_its_session_lives(void **state)
 {
     struct fixture *f = *state;
@@ -897,6 +907,7 @@ int main(void)
         TEST(a_name_that_another_step_has_is_a_conflict),
         TEST(what_a_dead_try_left_is_cleared_by_the_next),
         TEST(the_cause_of_an_end_says_the_code_or_the_signal),
+        TEST(each_new_try_of_a_step_is_watched_to_its_end),
         TEST(a_step_has_not_ended_while_something_of_its_session_lives),
         TEST(a_tofu_that_left_the_session_counts_as_well),
         TEST(a_tofu_that_lost_its_runner_is_interrupted_once),
