@@ -475,13 +475,25 @@ static struct runner reach_apply(struct world *w)
     return claim(w, "net-1-apply");
 }
 
+struct plan_change {
+    const char *key;
+    const cJSON *value;
+};
+
+static int set_in_plan(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct plan_change *c = arg;
+    cJSON *plan = df_json_object_at(df_json_object_at(task, "status"), "plan");
+    return df_json_set(plan, c->key, cJSON_Duplicate(c->value, true), err);
+}
+
+/* The control loop may be writing the same document just now. */
 static void change_plan_status(struct world *w, const char *task, const char *key, cJSON *value)
 {
-    DF_JSON cJSON *doc = get(w, DF_KIND_TASK_ACTION, task);
-    cJSON *plan = df_json_object_at(df_json_object_at(doc, "status"), "plan");
-    assert_int_equal(df_json_set(plan, key, value, NULL), 0);
+    DF_JSON cJSON *owned = value;
+    struct plan_change c = {key, value};
     struct df_err err = {0};
-    if (df_store_update(w->s.store, DF_KIND_TASK_ACTION, doc, NULL, &err) < 0)
+    if (df_store_modify(w->s.store, DF_KIND_TASK_ACTION, task, set_in_plan, &c, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 
