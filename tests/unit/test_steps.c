@@ -543,6 +543,18 @@ static void any_flipped_bit_of_a_stored_plan_is_found(void **state)
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
 }
 
+static int set_plan_from(cJSON *task, void *arg, struct df_err *err)
+{
+    return df_json_set_str(df_json_object_at(task, "spec"), "planFrom", arg, err);
+}
+
+static void plan_from(struct world *w, const char *apply, char *plan)
+{
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, apply, set_plan_from, plan, NULL, NULL),
+        0);
+}
+
 static void the_plan_of_another_run_is_refused(void **state)
 {
     struct world *w = *state;
@@ -552,10 +564,7 @@ static void the_plan_of_another_run_is_refused(void **state)
     await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "WaitingApproval");
     struct runner a = reach_apply(w);
     struct df_err err;
-    DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
-    assert_int_equal(
-        df_json_set_str(df_json_object_at(apply, "spec"), "planFrom", "dns-1-plan", NULL), 0);
-    assert_int_equal(df_store_update(w->s.store, DF_KIND_TASK_ACTION, apply, NULL, NULL), 0);
+    plan_from(w, "net-1-apply", (char[]){"dns-1-plan"});
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanOfOtherRun");
     /* Nor does the sealed blob of one do under the name of the other. */
     DF_FREE char *mine = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
@@ -564,10 +573,7 @@ static void the_plan_of_another_run_is_refused(void **state)
     DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
     assert_int_equal(df_blob_get(w->s.blobs, their_key, &b, NULL), 0);
     assert_int_equal(df_blob_put(w->s.blobs, my_key, b.data, b.len, NULL), 0);
-    DF_JSON cJSON *again = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
-    assert_int_equal(
-        df_json_set_str(df_json_object_at(again, "spec"), "planFrom", "net-1-plan", NULL), 0);
-    assert_int_equal(df_store_update(w->s.store, DF_KIND_TASK_ACTION, again, NULL, NULL), 0);
+    plan_from(w, "net-1-apply", (char[]){"net-1-plan"});
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
 }
 
