@@ -1,7 +1,6 @@
 #include "spawner/model/placement_rules.h"
 
 #include "common/base/limits.h"
-#include "common/base/parse.h"
 #include "spawner/model/placement.h"
 
 /* ---- mounts ---- */
@@ -73,13 +72,20 @@ void df_rule_volume(const cJSON *value, const struct df_path *path, struct df_fa
 
 /* ---- environment ---- */
 
+/* Kubernetes takes dots and dashes, too. */
+static bool is_env_name(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+    return *s && !s[n] && !(*s >= '0' && *s <= '9');
+}
+
 void df_rule_env(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     int index = 0;
     for (const cJSON *item = value->child; item; item = item->next) {
         const struct df_path here = {path, NULL, index++};
         const char *name = df_json_str(item, "name");
-        if (!df_is_env_name(name))
+        if (!is_env_name(name))
             df_fault(f, &here, "\"%.64s\" is no name of an environment variable", name);
         if (df_starts_with(name, "DAYFLY_"))
             df_fault(f, &here, "%.64s is set by the service", name);
