@@ -42,6 +42,14 @@ void df_rule_label_key(const cJSON *value, const struct df_path *path, struct df
     df_rule_annotation_keys(&map, path, f);
 }
 
+void df_rule_label_value(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    char key[] = "value";
+    cJSON member = {.type = cJSON_String, .string = key, .valuestring = value->valuestring};
+    const cJSON map = {.type = cJSON_Object, .child = &member};
+    df_rule_labels(&map, path, f);
+}
+
 void df_rule_ip(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     unsigned char address[16];

@@ -13,6 +13,10 @@
     {                                                                                              \
         .name = (field), .type = DF_TYPE_STRING, .max = 63                                         \
     }
+#define LABEL_TEXT(field)                                                                          \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_STRING, .max = 63, .rule = df_rule_label_value            \
+    }
 #define NEEDED .flags = DF_REQUIRED
 #define MODE(field) WHOLE(field, 0, 0777)
 #define ID(field)                                                                                  \
@@ -21,7 +25,8 @@
     }
 
 static const struct df_field text = {.type = DF_TYPE_STRING, .max = 1024};
-static const struct df_field label = LABEL_VALUE(NULL);
+static const struct df_field label = LABEL_VALUE(NULL); /* of a map whose rule looks at it */
+static const struct df_field label_text = LABEL_TEXT(NULL);
 static const struct df_field key_item = KEY(NULL);
 static const struct df_field subdomain_item = SUBDOMAIN(NULL);
 static const struct df_field annotation = {
@@ -42,7 +47,7 @@ static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecu
 static const struct df_field toleration[] = {
     KEY("key"),
     WORD("operator", toleration_operators),
-    LABEL_VALUE("value"),
+    LABEL_TEXT("value"),
     WORD("effect", effects),
     {.name = "tolerationSeconds", .type = DF_TYPE_WHOLE, .min = -1, .max = INT32_MAX},
     {0}};
@@ -52,7 +57,7 @@ static const char *const node_operators[] = {"In", "NotIn", "Exists", "DoesNotEx
                                              "Gt", "Lt",    NULL};
 static const struct df_field node_expression[] = {KEY("key", NEEDED),
                                                   WORD("operator", node_operators, NEEDED),
-                                                  LIST("values", &label, 1000),
+                                                  LIST("values", &label_text, 1000),
                                                   {0}};
 static const struct df_field node_expression_item =
     OBJECT(NULL, node_expression, .rule = df_rule_expression);
@@ -79,7 +84,7 @@ static const struct df_field node_affinity[] = {
 static const char *const label_operators[] = {"In", "NotIn", "Exists", "DoesNotExist", NULL};
 static const struct df_field label_expression[] = {KEY("key", NEEDED),
                                                    WORD("operator", label_operators, NEEDED),
-                                                   LIST("values", &label, 1000),
+                                                   LIST("values", &label_text, 1000),
                                                    {0}};
 static const struct df_field label_expression_item =
     OBJECT(NULL, label_expression, .rule = df_rule_expression);

@@ -10,6 +10,7 @@
 /* kube_rules.c: strings and small objects of Kubernetes */
 df_rule df_rule_subdomain;    /* a name of most objects */
 df_rule df_rule_label_key;    /* name or prefix/name */
+df_rule df_rule_label_value;  /* at most 63 of A-Z a-z 0-9 . _ - */
 df_rule df_rule_quantity;     /* "500m", "1.5Gi" */
 df_rule df_rule_image;        /* a reference that a kubelet can parse */
 df_rule df_rule_resources;    /* known names, no request above its limit */

@@ -18,10 +18,9 @@
     "'volumeMounts':[{'name':'w','mountPath':'/work'}]}],"                                         \
     "'volumes':[{'name':'w','emptyDir':{}}]}}"
 
-/* Each row: a patch, and what stands at a path afterwards. What follows core/v1's merge keys and
- * the directives was also seen from `kubectl patch`'s documentation. */
+/* Each row: a patch, and what stands at a path afterwards. */
 static const struct {
-    const char *what, *patch, *path, *expected; /* expected NULL: nothing is there */
+    const char *what, *patch, *path, *expected;
 } cases[] = {
     {"maps merge by key", "{'metadata':{'labels':{'b':'2'}}}", "metadata.labels",
      "{'a':'1','b':'2'}"},
