@@ -10,6 +10,7 @@
 #define DF_CLI_ARGS_H
 
 #include "common/base/buf.h"
+#include "common/base/nearest.h"
 
 struct df_option {
     const char *name;  /* long name, without dashes; NULL ends a table */
@@ -54,12 +55,6 @@ const char *df_arg_nth(const struct df_args *a, const char *name, size_t n);
 
 /* Is value one of "a|b|c"? */
 bool df_args_word(const char *words, const char *value);
-
-/* How many single letters must change to make b of a, counting a swap of neighbours as one. */
-size_t df_edit_distance(const char *a, const char *b);
-/* Keeps in *best the candidate nearest to word, if it is near enough to be a slip of the hand.
- * *best_distance starts as SIZE_MAX. */
-void df_nearest(const char *word, const char *candidate, const char **best, size_t *best_distance);
 
 /* One line for each option, aligned, for --help. */
 void df_args_help(const struct df_option *options, struct df_buf *out);

@@ -1,3 +1,4 @@
+#include "spawner/model/ephemeral.h"
 #include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/tables.h"
@@ -41,6 +42,21 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
         df_fault(f, &here, "cannot be changed before the executor is destroyed");
 }
 
+/* The keys of a Terrakube workspace are a placement, and wrong as early as one. */
+static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, struct df_faults *f,
+                                struct df_err *err)
+{
+    const struct df_path spec = {root, "spec", 0}, here = {&spec, "environment", 0};
+    DF_JSON cJSON *placement = NULL;
+    struct df_err why = {0};
+    if (df_ephemeral_placement(df_json_at(doc, "spec.environment"), &placement, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_USER)
+        return df_fail_reason(err, why.cls, why.reason, "%s", why.message);
+    df_fault(f, &here, "%s", why.message);
+    return 0;
+}
+
 static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
 {
     if (f->no_memory)
@@ -68,5 +84,7 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
         check_plan_from(doc, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && old)
         check_storage_stays(doc, old, &root, &f);
+    if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)
+        return -1;
     return report(kind, &f, err);
 }

@@ -82,7 +82,7 @@ static const struct refusal refused_variables[] = {
     {"TF_CLI_ARGS*", "use spec.arguments"},
     {"TF_CLI_CONFIG_FILE", "dayfly writes the CLI configuration"},
     {"TERRAFORM_CONFIG", "dayfly writes the CLI configuration"},
-    {"TF_PLUGIN_CACHE_*", "it is set by the service's configuration"},
+    {"TF_PLUGIN_CACHE_MAY*", "the lock file decides which providers are right"},
     {"TF_REATTACH_PROVIDERS", "providers are started by tofu"},
     {"TF_DATA_DIR", "it is set by dayfly"},
     {"TF_IN_AUTOMATION", "it is set by dayfly"},

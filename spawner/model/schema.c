@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "common/base/buf.h"
+#include "common/base/nearest.h"
 
 /* ---- faults ---- */
 
@@ -210,9 +211,16 @@ static void unknown_fault(const struct df_field *fields, const struct df_path *p
                           struct df_faults *f)
 {
     DF_BUF struct df_buf list = DF_BUF_INIT(400);
-    for (; fields->name; fields++)
+    const char *meant = NULL;
+    size_t distance = SIZE_MAX;
+    for (; fields->name; fields++) {
         (void)df_buf_addf(&list, "%s%s", list.len ? ", " : "", fields->name);
-    df_fault(f, path, "is no field (there are: %s)", df_buf_str(&list));
+        df_nearest(path->key, fields->name, &meant, &distance);
+    }
+    if (meant)
+        df_fault(f, path, "is no field; did you mean \"%s\"?", meant);
+    else
+        df_fault(f, path, "is no field (there are: %s)", df_buf_str(&list));
 }
 
 static cJSON *put_fallback(const struct df_field *row, cJSON *object, struct df_faults *f)

@@ -5,34 +5,9 @@
 
 #include "common/base/limits.h"
 #include "spawner/model/integration.h"
+#include "spawner/model/placement.h"
+#include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
-
-#define STRING(field, cap, ...)                                                                    \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_STRING, .min = 1, .max = (cap), __VA_ARGS__               \
-    }
-#define NAME(field, ...) STRING(field, DF_LIMIT_NAME, .rule = df_rule_name, __VA_ARGS__)
-#define WORD(field, list, ...) STRING(field, 64, .words = (list), __VA_ARGS__)
-#define BOOL(field)                                                                                \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_BOOL                                                      \
-    }
-#define WHOLE(field, low, high, ...)                                                               \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_WHOLE, .min = (low), .max = (high), __VA_ARGS__           \
-    }
-#define OBJECT(field, rows, ...)                                                                   \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_OBJECT, .fields = (rows), __VA_ARGS__                     \
-    }
-#define MAP(field, each, ...)                                                                      \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_OBJECT, .item = (each), __VA_ARGS__                       \
-    }
-#define LIST(field, each, cap, ...)                                                                \
-    {                                                                                              \
-        .name = (field), .type = DF_TYPE_LIST, .item = (each), .max = (cap), __VA_ARGS__           \
-    }
 
 /* ---- parts ---- */
 
@@ -124,6 +99,7 @@ static const struct df_field cancel[] = {
 #define SECRETS LIST("secrets", &secret_item, DF_LIMIT_REFERENCES, .rule = df_rule_secrets)
 #define INTEGRATIONS                                                                               \
     LIST("integrations", &integration_item, DF_LIMIT_REFERENCES, .rule = df_rule_integrations)
+#define PLACEMENT OBJECT("placement", df_placement_rows, .rule = df_rule_placement)
 #define SOURCE OBJECT("source", source, .flags = DF_REQUIRED, .rule = df_rule_source)
 
 /* ---- specs ---- */
@@ -141,7 +117,7 @@ static const struct df_field executor_spec[] = {
     OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
     WORD("approval", approvals, .fallback = "\"required\""),
     OBJECT("timeouts", timeouts),
-    MAP("placement", NULL),
+    PLACEMENT,
     {0},
 };
 
@@ -157,6 +133,7 @@ static const struct df_field run_spec[] = {
     STRING("requestedBy", 256, .flags = DF_FROZEN),
     WHOLE("number", 1, INT32_MAX, .flags = DF_FROZEN),
     MAP("snapshot", NULL, .flags = DF_FROZEN),
+    PLACEMENT,
     OBJECT("decision", decision),
     OBJECT("cancel", cancel),
     {0},
@@ -182,7 +159,7 @@ static const struct df_field task_spec[] = {
     SECRETS,
     INTEGRATIONS,
     OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
-    MAP("placement", NULL),
+    PLACEMENT,
     OBJECT("cancel", cancel),
     {0},
 };

@@ -290,7 +290,7 @@ static const struct {
     {"'timeouts':{'plan':'1000h'}", "must be from 1s to 168h"},
     {"'timeouts':{'plan':'1 hour'}", "is no duration"},
     {"'timeouts':{'all':'1h'}", "spec.timeouts.all: is no field (there are: plan, apply, grace, "},
-    {"'placement':{'anything':[1,{'a':null}]}", NULL},
+    {"'placement':{'anything':[1,{'a':null}]}", "spec.placement.anything: is no field"},
     {"'placement':[]", "spec.placement: must be an object"},
     /* storage */
     {"'storage':{'type':'managed','path':'a/b'}", NULL},
@@ -870,6 +870,7 @@ static void every_field_and_provider_is_documented(void **state)
     (void)state;
     DF_BUF struct df_buf page = DF_BUF_INIT(DF_MIB);
     assert_int_equal(df_fs_read("docs/objects.md", &page, NULL), 0);
+    assert_int_equal(df_fs_read("docs/placement.md", &page, NULL), 0);
     for (int kind = 0; kind < DF_KIND_COUNT; kind++)
         check_documented(df_table((enum df_kind)kind), df_buf_str(&page));
     for (size_t i = 0; df_integration_providers[i]; i++)

@@ -1,0 +1,23 @@
+/*
+ * pod_cause.h - causes of a step's trouble told apart by what Kubernetes says of them; inside
+ * spawner/engine only. Thread rule: pure functions.
+ */
+#ifndef DF_POD_CAUSE_H
+#define DF_POD_CAUSE_H
+
+#include "spawner/engine/pod_verdict.h"
+
+/* The reason for a text of Kubernetes (a waiting message, an Event, a refusal): SecretMissing,
+ * QuotaExceeded, ...; or fallback. Borrowed literal. */
+const char *df_pod_cause(const char *text, const char *fallback);
+
+/* Sets reason and message: our sentence of that reason, the words of Kubernetes (NULL or "": none),
+ * the way out. */
+void df_pod_explain(struct df_pod_verdict *v, const char *reason, const char *words);
+
+/* The latest Event of the object (kind, name; uid may be NULL) whose reason is one of words (ends
+ * with NULL): its message, and its reason in *ret_reason; or NULL. Borrowed. */
+const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *object,
+                         const char *const *words, const char **ret_reason);
+
+#endif

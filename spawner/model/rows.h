@@ -1,0 +1,38 @@
+/*
+ * rows.h - how a row of a table of fields is written; inside spawner/model only, for the files that
+ * hold tables.
+ */
+#ifndef DF_ROWS_H
+#define DF_ROWS_H
+
+#include "common/base/limits.h"
+#include "spawner/model/rules.h"
+
+#define STRING(field, cap, ...)                                                                    \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_STRING, .min = 1, .max = (cap), __VA_ARGS__               \
+    }
+#define NAME(field, ...) STRING(field, DF_LIMIT_NAME, .rule = df_rule_name, __VA_ARGS__)
+#define WORD(field, list, ...) STRING(field, 64, .words = (list), __VA_ARGS__)
+#define BOOL(field)                                                                                \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_BOOL                                                      \
+    }
+#define WHOLE(field, low, high, ...)                                                               \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_WHOLE, .min = (low), .max = (high), __VA_ARGS__           \
+    }
+#define OBJECT(field, rows, ...)                                                                   \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_OBJECT, .fields = (rows), __VA_ARGS__                     \
+    }
+#define MAP(field, each, ...)                                                                      \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_OBJECT, .item = (each), __VA_ARGS__                       \
+    }
+#define LIST(field, each, cap, ...)                                                                \
+    {                                                                                              \
+        .name = (field), .type = DF_TYPE_LIST, .item = (each), .max = (cap), __VA_ARGS__           \
+    }
+
+#endif

@@ -1,0 +1,331 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/limits.h"
+#include "spawner/engine/job_object.h"
+#include "tests/unit/kube_words.h"
+
+#define UID "0f8fad5b-d9cb-469f-a165-70867728950e"
+#define CA "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"
+
+static const struct df_job_spec plan = {
+    .name = "net-3-plan",
+    .namespace = "dayfly-jobs",
+    .uid = UID,
+    .run = "net-3",
+    .executor = "net",
+    .action = "plan",
+    .claim = DF_CLAIM_TOKEN,
+    .image = "registry.example/dayfly-runner:1",
+    .server_url = "https://dayfly.example:8030",
+    .ca_pem = CA,
+    .timeout_seconds = 3600,
+    .grace_seconds = 900,
+    .pending_seconds = 120,
+    .ttl_seconds = 7200,
+};
+
+static cJSON *build(const struct df_job_spec *spec)
+{
+    struct df_err err = {0};
+    cJSON *job = NULL;
+    if (df_job_build(spec, &job, &err) < 0)
+        fail_msg("%s", err.message);
+    return job;
+}
+
+static cJSON *build_with(const char *placement)
+{
+    struct df_job_spec spec = plan;
+    DF_JSON cJSON *p = json(placement);
+    spec.placement = p;
+    return build(&spec);
+}
+
+static const cJSON *runner_of(const cJSON *job)
+{
+    return named(job, "spec.template.spec.containers", DF_JOB_CONTAINER);
+}
+
+static void a_job_starts_its_step_once_and_ends_in_time(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build(&plan);
+    assert_at(job, "apiVersion", "'batch/v1'");
+    assert_at(job, "kind", "'Job'");
+    assert_at(job, "metadata.name", "'net-3-plan'");
+    assert_at(job, "metadata.namespace", "'dayfly-jobs'");
+    assert_at(job, "spec.backoffLimit", "0");
+    assert_at(job, "spec.podReplacementPolicy", "'Failed'");
+    assert_at(job, "spec.template.spec.restartPolicy", "'Never'");
+    assert_at(job, "spec.ttlSecondsAfterFinished", "7200");
+    /* Pending, timeout and grace, and the margin. */
+    assert_at(job, "spec.activeDeadlineSeconds", "4650");
+    assert_at(job, "spec.template.spec.terminationGracePeriodSeconds", "900");
+    assert_null(df_json_at(job, "spec.podFailurePolicy"));
+    assert_null(df_json_at(job, "spec.suspend"));
+}
+
+static void a_pod_is_as_restricted_as_the_standard_asks(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build(&plan);
+    const cJSON *runner = runner_of(job);
+    assert_at(job, "spec.template.spec.securityContext",
+              "{'runAsNonRoot':true,'runAsUser':65532,'runAsGroup':65532,'fsGroup':65532,"
+              "'fsGroupChangePolicy':'OnRootMismatch','seccompProfile':{'type':'RuntimeDefault'}}");
+    assert_at(runner, "securityContext",
+              "{'runAsNonRoot':true,'allowPrivilegeEscalation':false,"
+              "'readOnlyRootFilesystem':true,'capabilities':{'drop':['ALL']}}");
+    assert_at(job, "spec.template.spec.automountServiceAccountToken", "false");
+    assert_at(job, "spec.template.spec.enableServiceLinks", "false");
+    assert_at(named(job, "spec.template.spec.volumes", "dayfly-work"), "emptyDir", "{}");
+    assert_at(named(job, "spec.template.spec.volumes", "dayfly-tmp"), "emptyDir", "{}");
+    assert_at(named(runner, "volumeMounts", "dayfly-work"), "mountPath", "'/work'");
+    assert_at(named(runner, "volumeMounts", "dayfly-tmp"), "mountPath", "'/tmp'");
+}
+
+static void job_and_pod_say_whose_they_are(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build(&plan);
+    static const struct {
+        const char *key, *value;
+    } labels[] = {
+        {"dayfly.dev/step-uid", UID},
+        {"dayfly.dev/run", "net-3"},
+        {"dayfly.dev/executor", "net"},
+        {"dayfly.dev/action", "plan"},
+        {"app.kubernetes.io/managed-by", "dayfly"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(labels); i++) {
+        assert_string_equal(keyed(job, "metadata.labels", labels[i].key), labels[i].value);
+        assert_string_equal(keyed(job, "spec.template.metadata.labels", labels[i].key),
+                            labels[i].value);
+    }
+}
+
+static void the_runner_is_told_where_its_handoff_lies(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build(&plan);
+    const cJSON *runner = runner_of(job);
+    assert_at(runner, "image", "'registry.example/dayfly-runner:1'");
+    assert_at(runner, "args",
+              "['step','--handoff-file','" DF_JOB_HANDOFF_FILE "','--work-dir','" DF_JOB_WORK_DIR
+              "']");
+    assert_null(df_json_at(runner, "command"));
+    assert_at(runner, "terminationMessagePath", "'/dev/termination-log'");
+    assert_at(runner, "terminationMessagePolicy", "'File'");
+    assert_at(named(runner, "volumeMounts", "dayfly-handoff"), "mountPath",
+              "'/run/dayfly/handoff'");
+    const cJSON *items =
+        df_json_at(named(job, "spec.template.spec.volumes", "dayfly-handoff"), "downwardAPI.items");
+    static const char *const files[][2] = {{"handoff.json", "dayfly.dev/handoff"},
+                                           {"ca.pem", "dayfly.dev/ca"}};
+    for (int i = 0; i < 2; i++) {
+        const cJSON *item = cJSON_GetArrayItem(items, i);
+        DF_FREE char *field = df_strf("metadata.annotations['%s']", files[i][1]);
+        assert_string_equal(df_json_str(item, "path"), files[i][0]);
+        assert_string_equal(df_json_str(item, "fieldRef.fieldPath"), field);
+    }
+}
+
+static void mode_token_hands_over_a_projected_token(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build(&plan);
+    DF_JSON cJSON *handoff = NULL;
+    const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
+    assert_int_equal(df_json_parse(text, strlen(text), &handoff, NULL), 0);
+    assert_json(handoff,
+                "{'uid':'" UID "','server':'https://dayfly.example:8030','tokenFile':"
+                "'/run/dayfly/token/token','caFile':'/run/dayfly/handoff/ca.pem'}",
+                "the handoff");
+    assert_string_equal(keyed(job, "spec.template.metadata.annotations", "dayfly.dev/ca"), CA);
+    assert_at(named(job, "spec.template.spec.volumes", "dayfly-token"), "projected",
+              "{'sources':[{'serviceAccountToken':{'expirationSeconds':600,'path':'token',"
+              "'audience':'dayfly/" UID "'}}]}");
+    assert_at(named(runner_of(job), "volumeMounts", "dayfly-token"), "mountPath",
+              "'/run/dayfly/token'");
+    assert_null(named(job, "spec.template.spec.volumes", "dayfly-step"));
+}
+
+static void without_a_ca_there_is_no_file_for_it(void **state)
+{
+    (void)state;
+    struct df_job_spec spec = plan;
+    spec.ca_pem = NULL;
+    DF_JSON cJSON *job = build(&spec);
+    const cJSON *volume = named(job, "spec.template.spec.volumes", "dayfly-handoff");
+    const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
+    assert_int_equal(cJSON_GetArraySize(df_json_at(volume, "downwardAPI.items")), 1);
+    assert_null(strstr(text, "caFile"));
+    assert_null(keyed(job, "spec.template.metadata.annotations", "dayfly.dev/ca"));
+}
+
+static struct df_job_spec secret_spec(void)
+{
+    struct df_job_spec spec = plan;
+    spec.claim = DF_CLAIM_SECRET;
+    return spec;
+}
+
+static void mode_secret_waits_suspended_for_its_secret(void **state)
+{
+    (void)state;
+    struct df_job_spec spec = secret_spec();
+    DF_JSON cJSON *job = build(&spec);
+    DF_JSON cJSON *patch = NULL;
+    const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
+    assert_at(job, "spec.suspend", "true");
+    assert_at(named(job, "spec.template.spec.volumes", "dayfly-step"), "secret",
+              "{'secretName':'net-3-plan','defaultMode':288,'items':[{'key':'step.json','path':"
+              "'step.json'}]}");
+    assert_at(named(runner_of(job), "volumeMounts", "dayfly-step"), "mountPath",
+              "'/run/dayfly/step'");
+    assert_null(named(job, "spec.template.spec.volumes", "dayfly-token"));
+    assert_non_null(strstr(text, "\"documentFile\":\"/run/dayfly/step/step.json\""));
+    assert_null(strstr(text, "tokenFile"));
+
+    assert_int_equal(df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &patch, NULL), 0);
+    assert_int_equal(df_json_merge_patch(&job, patch, NULL), 0);
+    assert_at(job, "spec.suspend", "false");
+}
+
+static void a_secret_belongs_to_its_job_and_holds_the_step(void **state)
+{
+    (void)state;
+    struct df_job_spec spec = secret_spec();
+    DF_JSON cJSON *step = json("{'uid':'u','secretEnvironment':{'TF_VAR_p':'s3cr3t'}}");
+    DF_JSON cJSON *secret = NULL, *job = build(&spec);
+    assert_int_equal(df_job_secret_build(&spec, "job-uid", step, &secret, NULL), 0);
+    assert_at(secret, "kind", "'Secret'");
+    assert_at(secret, "metadata.name", "'net-3-plan'");
+    assert_at(secret, "metadata.namespace", "'dayfly-jobs'");
+    assert_at(secret, "metadata.ownerReferences",
+              "[{'apiVersion':'batch/v1','kind':'Job','name':'net-3-plan','uid':'job-uid',"
+              "'controller':true}]");
+    assert_string_equal(keyed(secret, "metadata.labels", "dayfly.dev/step-uid"), UID);
+    const char *text = keyed(secret, "stringData", "step.json");
+    DF_JSON cJSON *held = NULL;
+    assert_int_equal(df_json_parse(text, strlen(text), &held, NULL), 0);
+    assert_true(df_json_equal(held, step));
+    DF_FREE char *job_text = df_json_print(job);
+    assert_null(strstr(job_text, "s3cr3t"));
+}
+
+static void a_step_that_no_secret_can_hold_is_refused(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        struct df_err err = {0};
+        struct df_job_spec spec = secret_spec();
+        DF_JSON cJSON *secret = NULL;
+        /* {"a":"..."} */
+        size_t n = DF_LIMIT_STEP_SECRET - 8 + (size_t)more;
+        DF_FREE char *text = calloc(1, n + 1);
+        memset(text, 'x', n);
+        DF_JSON cJSON *step = cJSON_CreateObject();
+        assert_int_equal(df_json_add_str(step, "a", text, NULL), 0);
+        assert_int_equal(df_job_secret_build(&spec, "u", step, &secret, &err), more ? -1 : 0);
+        if (more) {
+            assert_int_equal(err.cls, DF_ERR_LIMIT);
+            assert_message(&err, "use the claim mode token");
+        }
+    }
+}
+
+static void a_ca_that_no_annotation_can_hold_is_refused(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    struct df_job_spec spec = plan;
+    DF_FREE char *ca = calloc(1, DF_LIMIT_CA_ANNOTATION + 2);
+    memset(ca, 'x', DF_LIMIT_CA_ANNOTATION);
+    spec.ca_pem = ca;
+    DF_JSON cJSON *fits = build(&spec);
+    ca[DF_LIMIT_CA_ANNOTATION] = 'x';
+    cJSON *job = NULL;
+    assert_int_equal(df_job_build(&spec, &job, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_LIMIT);
+}
+
+static void a_placement_adds_but_what_is_ours_stays(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *job = build_with(
+        "{'image':'mine','labels':{'team':'net'},'annotations':{'a':'b'},'podAnnotations':{"
+        "'cluster-autoscaler.kubernetes.io/safe-to-evict':'true'},'podTemplate':{'metadata':{"
+        "'labels':{'dayfly.dev/step-uid':'forged'},'annotations':{'dayfly.dev/handoff':null}},"
+        "'spec':{'containers':[{'name':'side','image':'s'}]}}}");
+    assert_at(runner_of(job), "image", "'mine'");
+    assert_string_equal(keyed(job, "metadata.labels", "team"), "net");
+    assert_string_equal(keyed(job, "spec.template.metadata.labels", "team"), "net");
+    assert_at(job, "metadata.annotations", "{'a':'b'}");
+    assert_string_equal(keyed(job, "spec.template.metadata.annotations",
+                              "cluster-autoscaler.kubernetes.io/safe-to-evict"),
+                        "true");
+    assert_string_equal(keyed(job, "spec.template.metadata.labels", "dayfly.dev/step-uid"), UID);
+    assert_non_null(keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff"));
+    assert_non_null(named(job, "spec.template.spec.containers", "side"));
+}
+
+static void a_pod_template_cannot_make_a_step_run_twice_or_never(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *placement, *message;
+    } rows[] = {
+        {"{'podTemplate':{'spec':{'restartPolicy':'OnFailure'}}}", "must be Never"},
+        {"{'podTemplate':{'spec':{'restartPolicy':null}}}", "must be Never"},
+        {"{'podTemplate':{'spec':{'containers':[{'name':'runner','$patch':'delete'}]}}}",
+         "the container \"runner\" must stay"},
+        {"{'podTemplate':{'spec':{'containers':[{'name':'runner','image':null}]}}}",
+         "placement.image: no image is configured"},
+        {"{'podTemplate':{'spec':{'containers':[{}]}}}", "an item has no \"name\""},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        struct df_job_spec spec = plan;
+        DF_JSON cJSON *placement = json(rows[i].placement);
+        cJSON *job = NULL;
+        spec.placement = placement;
+        assert_int_equal(df_job_build(&spec, &job, &err), -1);
+        assert_null(job);
+        assert_string_equal(err.reason, "InvalidPlacement");
+        assert_message(&err, rows[i].message);
+    }
+}
+
+static void building_twice_makes_the_same_job(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *one = build(&plan), *two = build(&plan);
+    assert_true(df_json_equal(one, two));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_starts_its_step_once_and_ends_in_time),
+        cmocka_unit_test(a_pod_is_as_restricted_as_the_standard_asks),
+        cmocka_unit_test(job_and_pod_say_whose_they_are),
+        cmocka_unit_test(the_runner_is_told_where_its_handoff_lies),
+        cmocka_unit_test(mode_token_hands_over_a_projected_token),
+        cmocka_unit_test(without_a_ca_there_is_no_file_for_it),
+        cmocka_unit_test(mode_secret_waits_suspended_for_its_secret),
+        cmocka_unit_test(a_secret_belongs_to_its_job_and_holds_the_step),
+        cmocka_unit_test(a_step_that_no_secret_can_hold_is_refused),
+        cmocka_unit_test(a_ca_that_no_annotation_can_hold_is_refused),
+        cmocka_unit_test(a_placement_adds_but_what_is_ours_stays),
+        cmocka_unit_test(a_pod_template_cannot_make_a_step_run_twice_or_never),
+        cmocka_unit_test(building_twice_makes_the_same_job),
+    };
+    return cmocka_run_group_tests_name("job_object", tests, NULL, NULL);
+}
