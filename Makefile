@@ -32,7 +32,7 @@ LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-SPAWNER_LIBS := -lmicrohttpd -lsqlite3
+SPAWNER_LIBS := -lmicrohttpd -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
 SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c)))
@@ -65,8 +65,8 @@ all: setup-build
 .PHONY: programs
 programs: $(B)/dayfly $(B)/dayfly-runner
 
-.PHONY: setup-build setup-check
-setup-build setup-check: setup-%:
+.PHONY: setup-build setup-check setup-images
+setup-build setup-check setup-images: setup-%:
 	@tools/setup $*
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC))
@@ -174,6 +174,13 @@ demo: all
 cluster-up cluster-down: cluster-%:
 	@tests/cluster/cluster $*
 	@if [ $* = down ]; then tests/cluster/cluster verify-gone; fi
+
+# With podman or docker at hand buildah is not needed.
+## container images of spawner and runner, as OCI archives in build/images
+.PHONY: images
+images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@images/build
 
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)

@@ -21,6 +21,9 @@
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */
 
+#define DF_LIMIT_STEP_SECRET                                                                       \
+    (1000 * DF_KIB) /* the same in a Secret: Kubernetes takes 1 MiB with its names */
+
 #define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
 
 /* Metrics */
@@ -43,6 +46,9 @@
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
+#define DF_LIMIT_CA (96 * DF_KIB)       /* it goes into one variable of tofu; Linux takes 128 KiB */
+#define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: a few KiB in truth */
+#define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
 #define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its frame */
 
 /* State, plan, log */

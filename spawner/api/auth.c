@@ -98,9 +98,9 @@ bool df_host_is_loopback(const char *host)
     return n && is_loopback_v4(host, n);
 }
 
-bool df_origin_is_host(const char *origin, const char *host)
+bool df_origin_is_host(const char *origin, const char *host, bool tls)
 {
-    static const char scheme[] = "http://";
+    const char *scheme = tls ? "https://" : "http://";
     return host && strncasecmp(origin, scheme, strlen(scheme)) == 0 &&
            strcasecmp(origin + strlen(scheme), host) == 0;
 }

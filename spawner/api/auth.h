@@ -10,6 +10,7 @@
 #ifndef DF_API_AUTH_H
 #define DF_API_AUTH_H
 
+#include "common/base/limits.h"
 #include "spawner/model/model.h"
 
 struct df_tokens;
@@ -23,8 +24,8 @@ enum df_scheme { DF_SCHEME_NONE, DF_SCHEME_BEARER, DF_SCHEME_BASIC };
 
 struct df_credentials {
     enum df_scheme scheme;
-    char user[64];     /* BASIC */
-    char secret[1024]; /* the token or password */
+    char user[64];                   /* BASIC */
+    char secret[DF_LIMIT_TOKEN + 1]; /* the token or password */
 };
 
 /* Reads an Authorization header (NULL: none). DENIED Unauthorized when it is malformed or of
@@ -36,8 +37,9 @@ void df_credentials_wipe(struct df_credentials *c);
 /* Does a Host header ("localhost:8030", "127.0.0.1", "[::1]:80") name loopback? NULL does not. */
 bool df_host_is_loopback(const char *host);
 
-/* Is this Origin header ("http://localhost:8030") the server that this Host header names? */
-bool df_origin_is_host(const char *origin, const char *host);
+/* Is this Origin header ("http://localhost:8030") the server that this Host header names? tls: the
+ * server speaks https. */
+bool df_origin_is_host(const char *origin, const char *host, bool tls);
 
 /* The caller behind these credentials. tokens == NULL: the embedded shape. basic: HTTP basic is
  * accepted, its password being the token. DENIED Unauthorized. */
