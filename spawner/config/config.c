@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/placement.h"
 
 bool df_config_key(size_t i, const char **ret_name, const char **ret_default)
 {
@@ -215,6 +216,17 @@ static int check_claim(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
+static int check_kubernetes(const struct df_config *c, struct df_err *err)
+{
+    if (!df_streq(c->kube_claim, "token") && !df_streq(c->kube_claim, "secret"))
+        return df_fail(err, DF_ERR_USER, "kubernetes.claim: \"%.64s\" is neither token nor secret",
+                       c->kube_claim);
+    if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
+        return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
+    return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
+                             : 0;
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
@@ -223,7 +235,7 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
-        check_claim(c, err) < 0)
+        check_claim(c, err) < 0 || check_kubernetes(c, err) < 0)
         return -1;
     if (!loopback && !c->token_file)
         return df_fail(err, DF_ERR_USER,
@@ -265,6 +277,8 @@ void df_config_free(struct df_config *c)
             free(*(char **)df_key_member(c, &df_keys[i]));
         else if (df_keys[i].type == DF_KEY_PATHS || df_keys[i].type == DF_KEY_WORDS)
             df_strs_free(df_key_member(c, &df_keys[i]));
+        else if (df_keys[i].type == DF_KEY_OBJECT)
+            cJSON_Delete(*(cJSON **)df_key_member(c, &df_keys[i]));
     }
     *c = (struct df_config){0};
 }

@@ -44,7 +44,7 @@ static int set_value(struct df_config *c, const struct df_key *k, const cJSON *v
         return set_list(c, k, value, f, err);
     if (cJSON_IsNull(value))
         return df_fail(err, DF_ERR_USER, "has no value; leave it out");
-    if (cJSON_IsArray(value) || cJSON_IsObject(value))
+    if (cJSON_IsArray(value) || (cJSON_IsObject(value) && k->type != DF_KEY_OBJECT))
         return df_fail(err, DF_ERR_USER, "must be a single value");
     DF_FREE char *text = scalar_text(value);
     return text ? df_key_set(c, k, text, f->base, err) : df_fail_oom(err);

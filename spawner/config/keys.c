@@ -31,6 +31,13 @@ const struct df_key df_keys[] = {
     KEY("engine", DF_KEY_STRING, engine, "local"),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
     KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),
+    KEY("kubernetes.kubeconfig", DF_KEY_PATH, kube_config, NULL),
+    KEY("kubernetes.context", DF_KEY_STRING, kube_context, NULL),
+    KEY("kubernetes.namespace", DF_KEY_STRING, kube_namespace, NULL),
+    KEY("kubernetes.image", DF_KEY_STRING, kube_image, NULL),
+    KEY("kubernetes.claim", DF_KEY_STRING, kube_claim, "token"),
+    RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
+    KEY("kubernetes.placement", DF_KEY_OBJECT, kube_placement, NULL),
     RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, 256),
     RANGE("control.maxSteps", DF_KEY_WHOLE, max_steps, "8", 1, 10000),
     KEY("tools.directories", DF_KEY_PATHS, tool_directories, NULL),
@@ -125,6 +132,18 @@ static int set_seconds(int64_t *seconds, const char *text, const struct df_key *
     return 0;
 }
 
+static int set_object(cJSON **object, const char *text, struct df_err *err)
+{
+    DF_JSON cJSON *tree = NULL;
+    if (df_json_parse(text, strlen(text), &tree, err) < 0)
+        return -1;
+    if (!cJSON_IsObject(tree))
+        return df_fail(err, DF_ERR_USER, "must be a mapping");
+    cJSON_Delete(*object);
+    *object = DF_TAKE(tree);
+    return 0;
+}
+
 int df_key_set(struct df_config *c, const struct df_key *k, const char *text, const char *base,
                struct df_err *err)
 {
@@ -148,6 +167,8 @@ int df_key_set(struct df_config *c, const struct df_key *k, const char *text, co
         return set_seconds(df_key_member(c, k), text, k, err);
     case DF_KEY_LEVEL:
         return df_log_level_parse(text, df_key_member(c, k), err);
+    case DF_KEY_OBJECT:
+        return set_object(df_key_member(c, k), text, err);
     }
     DF_BUG("type of %s", k->name);
 }

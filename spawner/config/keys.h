@@ -17,7 +17,8 @@ enum df_key_type {
     DF_KEY_WHOLE,
     DF_KEY_SECONDS,
     DF_KEY_LEVEL,
-    DF_KEY_FORMAT
+    DF_KEY_FORMAT,
+    DF_KEY_OBJECT /* a mapping; in text as JSON */
 };
 
 struct df_key {

@@ -8,6 +8,7 @@
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
 #include "spawner/control/salvage.h"
+#include "spawner/control/steps.h"
 #include "spawner/control/unrecorded.h"
 
 struct pass {
@@ -160,19 +161,36 @@ static bool may_pass(const struct df_err *why)
     return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_LIMIT || why->cls == DF_ERR_CONFLICT;
 }
 
-static int start(struct pass *p, const char *token, struct df_err *err)
+/* Asks the engine for the runner. A failure that may pass is left for the next pass. */
+static int start(struct pass *p, struct df_err *err)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err why = {0};
-    p->step.claim_token = token;
-    int result = p->engine->ops->create(p->engine, &p->step, &ref, &why);
-    p->step.claim_token = NULL;
-    if (result == 0)
+    if (p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0)
         return modify(p, set_engine_ref, ref, err);
     if (!may_pass(&why))
-        return fail(p, "EngineFailed", why.message, err);
+        return fail(p, why.reason[0] ? why.reason : "EngineFailed", why.message, err);
     *err = why;
     return -1;
+}
+
+static void wipe_json(cJSON **j)
+{
+    df_json_wipe(*j);
+}
+
+/* The order of steps.h: the document, the engine's objects, the mark, and only then the start. */
+static int start_handed_over(struct pass *p, struct df_err *err)
+{
+    DF_CLEANUP(wipe_json) cJSON *document = NULL;
+    if (df_step_hand_over(p->c->s, p->step.uid, &document, err) < 0)
+        return -1;
+    p->step.document = document;
+    int result = start(p, err);
+    p->step.document = NULL;
+    if (result < 0 || df_step_mark_handed_over(p->c->s, p->step.uid, err) < 0)
+        return -1;
+    return p->engine->ops->release(p->engine, &p->step, err);
 }
 
 static int create(struct pass *p, struct df_err *err)
@@ -186,10 +204,32 @@ static int create(struct pass *p, struct df_err *err)
     (void)pthread_mutex_lock(&p->c->places);
     int result = take_place(p, hash, &taken, err);
     (void)pthread_mutex_unlock(&p->c->places);
+    p->step.claim_token = token;
     if (result == 0 && taken)
-        result = start(p, token, err);
+        result = p->engine->hands_over ? start_handed_over(p, err) : start(p, err);
+    p->step.claim_token = NULL;
     explicit_bzero(token, sizeof(token));
     return result;
+}
+
+/* ---- what keeps it ---- */
+
+static int set_waiting(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct pass *p = arg;
+    if (df_task_is_final(task) || df_json_at(task, "status.claimedBy"))
+        return 1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
+                                  err);
+}
+
+/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
+static int tell_waiting(struct pass *p, struct df_err *err)
+{
+    bool is_waiting = p->seen.reason[0] && !df_json_at(p->task, "status.claimedBy");
+    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+        return 0;
+    return modify(p, set_waiting, p, err);
 }
 
 /* ---- after the end ---- */
@@ -272,6 +312,11 @@ static int clean(struct pass *p, struct df_err *err)
 
 /* ---- the pass ---- */
 
+static int64_t seconds(const struct pass *p, const char *path)
+{
+    return df_json_int(p->task, path, 0);
+}
+
 static void describe(struct pass *p)
 {
     const struct df_spawner *s = p->c->s;
@@ -281,8 +326,16 @@ static void describe(struct pass *p)
                                       .server_url = s->server_url,
                                       .ca_file = s->ca_file,
                                       .endpoint_file = s->endpoint_file,
-                                      .grace_seconds = df_json_int(p->task, "spec.graceSeconds", 0),
-                                      .placement = df_json_at(p->task, "spec.placement")};
+                                      .run = df_json_str(p->task, "spec.runRef.name"),
+                                      .executor = df_json_str(p->task, "spec.executorRef.name"),
+                                      .action = df_json_str(p->task, "spec.action"),
+                                      .timeout_seconds = seconds(p, "spec.timeoutSeconds"),
+                                      .grace_seconds = seconds(p, "spec.graceSeconds"),
+                                      .pending_seconds = seconds(p, "spec.pendingSeconds"),
+                                      .environment = df_json_at(p->task, "spec.environment"),
+                                      .placement = df_json_at(p->task, "spec.placement"),
+                                      .was_created = df_json_at(p->task, "status.engineRef"),
+                                      .was_claimed = df_json_at(p->task, "status.claimedBy")};
 }
 
 static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -290,6 +343,8 @@ static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *e
     switch (v->next) {
     case DF_TASK_CREATE:
         return create(p, err);
+    case DF_TASK_RELEASE:
+        return p->engine->ops->release(p->engine, &p->step, err);
     case DF_TASK_COLLECT:
         return collect(p, err);
     case DF_TASK_CANCEL:
@@ -300,7 +355,9 @@ static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *e
         return fail(p, v->reason, v->message, err);
     case DF_TASK_WAIT:
     default:
-        return df_task_is_final(p->task) && p->seen.phase == DF_ENGINE_ABSENT ? settle(p, err) : 0;
+        if (df_task_is_final(p->task))
+            return p->seen.phase == DF_ENGINE_ABSENT ? settle(p, err) : 0;
+        return tell_waiting(p, err);
     }
 }
 

@@ -1,6 +1,5 @@
 /*
- * engine.h - who gives a step its process: `local` (a child process), later `job`, `tekton`,
- * `ansible`.
+ * engine.h - who gives a step its process: `local` (a child process), `job` (a Kubernetes Job).
  *
  * Engines know nothing of stores or runs. Every call is idempotent and may be repeated after a
  * crash. Thread rule: any thread; calls about one step are serialised by the control loop.
@@ -19,8 +18,13 @@ struct df_engine_step {
     const char *ca_file;       /* PEM that runners are to trust; NULL: the system's */
     const char *endpoint_file; /* where the URL of a spawner that came back stands; or NULL */
     const char *claim_token;   /* create() only; never stored by the engine */
-    int64_t grace_seconds;
-    const cJSON *placement; /* or NULL */
+    const char *run, *executor, *action; /* for people who look at what the engine made */
+    int64_t timeout_seconds, grace_seconds, pending_seconds;
+    const cJSON *environment; /* spec.environment: keys that mean a placement; or NULL */
+    const cJSON *placement;   /* of executor and run; or NULL */
+    const cJSON *document;    /* create() of an engine that hands over; else NULL */
+    bool was_created;         /* create() succeeded once: what is absent was deleted */
+    bool was_claimed;         /* a runner of it lived */
 };
 
 struct df_engine; /* opaque to callers */
@@ -32,6 +36,9 @@ struct df_engine_ops {
      * for status.engineRef. */
     int (*create)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                   struct df_err *err);
+    /* Lets go what create() held back until the step's document counts as handed over; NULL: create()
+     * holds nothing back, the runner claims its step. Twice is success. */
+    int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* What is there; absent is an answer, not an error. */
     int (*status)(struct df_engine *e, const struct df_engine_step *step,
                   struct df_engine_observation *ret, struct df_err *err);
@@ -56,6 +63,7 @@ struct df_engine_ops {
 
 struct df_engine {
     const struct df_engine_ops *ops;
+    bool hands_over; /* create() needs the step's document, and release() after it */
 };
 
 /* Called from an engine thread when something about a step may have changed. */

@@ -129,6 +129,9 @@ bool df_task_succeeded(const cJSON *task);
 /* Reason of the Progressing condition ("Queued", "Initializing", "Executing", or the final one). */
 const char *df_task_reason(const cJSON *task);
 
+/* Message of that condition, or NULL. */
+const char *df_task_message(const cJSON *task);
+
 /* Sets the conditions Progressing, Succeeded and Failed of a run or step together, each True or
  * False, with observedGeneration, and lastTransitionTime where a status changes. message may be
  * NULL. */
@@ -152,13 +155,17 @@ struct df_engine_observation {
     enum df_engine_phase phase;
     int exit_code;    /* ENDED: of the runner, or -1 when nobody knows */
     bool has_result;  /* ENDED: the runner left a result document */
+    bool is_held;     /* PENDING: made, and not to start before release() */
+    bool gives_up;    /* it will not start, or would end again as it did: no other try */
     int64_t since_us; /* real time of creation */
-    char cause[256];  /* "killed by signal 9", "OOMKilled", ...; or "" */
+    char reason[48];  /* "Unschedulable", "OOMKilled", ... for what keeps it or ended it; or "" */
+    char cause[1024]; /* the same for a person: "killed by signal 9"; or "" */
 };
 
 enum df_task_next {
     DF_TASK_WAIT,    /* until something changes, or until wake_us */
     DF_TASK_CREATE,  /* ask the engine to start the runner */
+    DF_TASK_RELEASE, /* ask the engine to let go what it holds back */
     DF_TASK_COLLECT, /* the engine has a result document that the status lacks: store it */
     DF_TASK_CLEAN,   /* final, and the engine still holds resources */
     DF_TASK_CANCEL,  /* ask the engine to end it */

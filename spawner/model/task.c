@@ -45,6 +45,11 @@ const char *df_task_reason(const cJSON *task)
     return reason ? reason : "Queued";
 }
 
+const char *df_task_message(const cJSON *task)
+{
+    return df_json_str(condition(task, "Progressing"), "message");
+}
+
 /* What all three conditions of a task say besides their status. */
 struct condition_text {
     const char *reason;
@@ -174,6 +179,18 @@ static struct df_task_verdict fail(const struct df_engine_observation *seen, con
     return v;
 }
 
+/* What the engine saw explains an end better than that nobody heard of the runner. */
+static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
+                                           const char *reason, const char *message)
+{
+    struct df_task_verdict v = fail(seen, reason, message);
+    if (!seen->reason[0])
+        return v;
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", seen->reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s", seen->cause);
+    return v;
+}
+
 static bool is_alive(const struct df_engine_observation *seen)
 {
     return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
@@ -209,9 +226,9 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
         return is_alive(seen) && now_us < end ? cancel_now(now_us)
                                               : fail(seen, "Canceled", "canceled before it began");
     }
-    if (deadline && now_us >= deadline)
-        return fail(seen, "NeverClaimed", "the runner did not report in time");
-    if (is_alive(seen))
+    if (seen->gives_up || (deadline && now_us >= deadline))
+        return fail_as_seen(seen, "NeverClaimed", "the runner did not report in time");
+    if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
     bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
     return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
@@ -224,12 +241,14 @@ when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *see
         return fail(seen, "Canceled", "canceled, and its runner ended without a result");
     if (now_us >= run_deadline(task, seen))
         return fail(seen, "TimedOut", "it ran out of time, and its runner ended without a result");
-    return fail(seen, "RunnerLost", "the runner ended without a result");
+    return fail_as_seen(seen, "RunnerLost", "the runner ended without a result");
 }
 
 static struct df_task_verdict
 when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
+    if (seen->is_held && !is_canceled(task)) /* its document counts as handed over by now */
+        return next(DF_TASK_RELEASE, 0);
     int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
     if (is_canceled(task)) {
         int64_t canceled = time_at(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;

@@ -1,0 +1,33 @@
+/*
+ * job.h - the engine that gives a step a Kubernetes Job.
+ *
+ * The Job has the step's name, so that a repeated create is the same create, and the step's uid as
+ * a label, by which ownership is checked. One watch each for Jobs, pods and Events (warnings alone)
+ * of the namespace tells what becomes of them; single objects are read only where a watch that lags
+ * behind would make "it is not there" a wrong answer. An ended Job stays until its TTL, so that
+ * people can look at it.
+ */
+#ifndef DF_ENGINE_JOB_H
+#define DF_ENGINE_JOB_H
+
+#include "common/kube/kube.h"
+#include "spawner/engine/engine.h"
+
+struct df_job_options {
+    struct df_kube *kube;    /* borrowed; must outlive the engine */
+    const char *name_space;  /* of the Jobs */
+    const char *image;       /* of the runner; or NULL: the placement must say it */
+    const cJSON *placement;  /* of every step, below what the step says; borrowed, or NULL */
+    bool by_secret;          /* hand the step over in a Secret instead of a claim */
+    bool reachable;          /* pods can reach the spawner */
+    int64_t ttl_seconds;     /* ended Jobs stay that long */
+    df_engine_notify notify; /* or NULL */
+    void *notify_arg;
+};
+
+/* Starts the watches and returns at once: until they have told everything, status() fails with
+ * class RETRY. The strings are copied. */
+int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret,
+                      struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,320 @@
+#include "spawner/engine/job_view.h"
+
+#include "common/base/log.h"
+#include "spawner/engine/job_object.h"
+
+#define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
+
+struct df_job_watch {
+    struct df_job_watch_options o;
+    struct df_kube_cache *jobs, *pods, *events;
+};
+
+/* ---- what is kept of an object ---- */
+
+/* Copies the members of from that names lists (ended by NULL), as far as they are there. */
+static int copy_members(cJSON *to, const cJSON *from, const char *const *names)
+{
+    for (; *names; names++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, *names);
+        if (item && df_json_set(to, *names, cJSON_Duplicate(item, true), NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int copy_below(cJSON *to, const cJSON *from, const char *member, const char *const *names)
+{
+    cJSON *below = df_json_object_at(to, member);
+    return below ? copy_members(below, cJSON_GetObjectItemCaseSensitive(from, member), names) : -1;
+}
+
+static const char *const of_metadata[] = {"name",
+                                          "namespace",
+                                          "uid",
+                                          "resourceVersion",
+                                          "creationTimestamp",
+                                          "deletionTimestamp",
+                                          "deletionGracePeriodSeconds",
+                                          "labels",
+                                          NULL};
+
+static cJSON *keep_job(void *arg, const cJSON *object)
+{
+    static const char *const of_spec[] = {"suspend", NULL};
+    static const char *const of_status[] = {"conditions", "failed", "active", NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "spec", of_spec) == 0 &&
+        copy_below(kept, object, "status", of_status) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+/* The names of the containers: one that never came into the status is still known to be there. */
+static int copy_container_names(cJSON *to, const cJSON *pod)
+{
+    cJSON *names = df_json_array_at(df_json_object_at(to, "spec"), "containers");
+    const cJSON *container;
+    cJSON_ArrayForEach (container, df_json_at(pod, "spec.containers")) {
+        cJSON *name = cJSON_CreateObject();
+        if (df_json_append(names, name, NULL) < 0 ||
+            df_json_add_str(name, "name", df_json_str(container, "name"), NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static cJSON *keep_pod(void *arg, const cJSON *object)
+{
+    static const char *const of_spec[] = {"nodeName", NULL};
+    static const char *const of_status[] = {
+        "phase", "reason", "message", "conditions", "containerStatuses", "initContainerStatuses",
+        NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "spec", of_spec) == 0 &&
+        copy_container_names(kept, object) == 0 &&
+        copy_below(kept, object, "status", of_status) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+static cJSON *keep_event(void *arg, const cJSON *object)
+{
+    static const char *const members[] = {"reason", "message", "lastTimestamp", "eventTime", NULL};
+    static const char *const of_object[] = {"kind", "name", "uid", NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "involvedObject", of_object) == 0 &&
+        copy_members(kept, object, members) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+/* ---- by which word it is found ---- */
+
+static const char *index_of_owned(void *arg, const cJSON *object)
+{
+    (void)arg;
+    return df_kube_label(object, DF_LABEL_STEP_UID);
+}
+
+static const char *index_of_event(void *arg, const cJSON *object)
+{
+    (void)arg;
+    return df_json_str(object, "involvedObject.name");
+}
+
+/* ---- news ---- */
+
+static void tell(const struct df_job_watch *w, const char *job_name)
+{
+    if (w->o.notify && job_name)
+        w->o.notify(w->o.notify_arg, job_name);
+}
+
+static void on_job(void *arg, const char *name_space, const char *name)
+{
+    (void)name_space;
+    tell(arg, name);
+}
+
+/* A pod is named after its Job, cut to 57 characters, and five letters of its own. */
+static void tell_by_pod_name(const struct df_job_watch *w, const char *pod)
+{
+    const char *dash = strrchr(pod, '-');
+    DF_FREE char *job = dash ? strndup(pod, (size_t)(dash - pod)) : NULL;
+    tell(w, job);
+}
+
+static void on_pod(void *arg, const char *name_space, const char *name)
+{
+    const struct df_job_watch *w = arg;
+    DF_JSON cJSON *pod = NULL;
+    if (df_kube_cache_get(w->pods, name_space, name, &pod, NULL) == 0)
+        tell(w, df_kube_label(pod, JOB_NAME_LABEL));
+    else
+        tell_by_pod_name(w, name); /* gone; for a longer name the Job's own news must do */
+}
+
+static void on_event(void *arg, const char *name_space, const char *name)
+{
+    const struct df_job_watch *w = arg;
+    DF_JSON cJSON *event = NULL;
+    if (df_kube_cache_get(w->events, name_space, name, &event, NULL) < 0)
+        return; /* it has expired */
+    const char *about = df_json_str(event, "involvedObject.name");
+    if (df_streq(df_json_str(event, "involvedObject.kind"), "Job"))
+        tell(w, about);
+    else if (df_streq(df_json_str(event, "involvedObject.kind"), "Pod") && about)
+        tell_by_pod_name(w, about);
+}
+
+static void on_failure(void *arg, const struct df_err *err)
+{
+    (void)arg;
+    df_warn("the cluster cannot be watched now, and is tried again: %s", err->message);
+}
+
+/* ---- the watches ---- */
+
+static int start(struct df_job_watch *w, struct df_err *err)
+{
+    const struct df_kube_cache_options jobs = {.resource = &df_kube_jobs,
+                                               .name_space = w->o.name_space,
+                                               .select = {.labels = DF_JOB_SELECTOR},
+                                               .keep = keep_job,
+                                               .index = index_of_owned,
+                                               .changed = on_job,
+                                               .failed = on_failure,
+                                               .arg = w};
+    struct df_kube_cache_options pods = jobs, events = jobs;
+    pods.resource = &df_kube_pods;
+    pods.keep = keep_pod;
+    pods.changed = on_pod;
+    events.resource = &df_kube_events;
+    events.select = (struct df_kube_select){.fields = "type=Warning"};
+    events.keep = keep_event;
+    events.index = index_of_event;
+    events.changed = on_event;
+    if (df_kube_cache_start(w->o.kube, &jobs, &w->jobs, err) < 0 ||
+        df_kube_cache_start(w->o.kube, &pods, &w->pods, err) < 0)
+        return -1;
+    return df_kube_cache_start(w->o.kube, &events, &w->events, err);
+}
+
+int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch **ret,
+                       struct df_err *err)
+{
+    struct df_job_watch *w = calloc(1, sizeof(*w));
+    if (!w)
+        return df_fail_oom(err);
+    w->o = *o;
+    if (start(w, err) < 0) {
+        df_job_watch_stop(w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+void df_job_watch_stop(struct df_job_watch *w)
+{
+    if (!w)
+        return;
+    df_kube_cache_stop(w->events);
+    df_kube_cache_stop(w->pods);
+    df_kube_cache_stop(w->jobs);
+    free(w);
+}
+
+/* ---- one step ---- */
+
+void df_job_view_free(struct df_job_view *v)
+{
+    cJSON_Delete(v->job);
+    cJSON_Delete(v->pod);
+    cJSON_Delete(v->events);
+    *v = (struct df_job_view){0};
+}
+
+int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
+                struct df_err *err)
+{
+    const struct df_kube_at at = {
+        .resource = &df_kube_jobs, .name_space = name_space, .name = name};
+    struct df_err why = {0};
+    *ret = NULL;
+    if (df_kube_get(k, &at, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    if (err)
+        *err = why;
+    return -1;
+}
+
+static int find_job(struct df_job_watch *w, const struct df_engine_step *step,
+                    struct df_job_view *v, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    struct df_err why = {0};
+    if (df_kube_cache_get(w->jobs, w->o.name_space, step->name, &job, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    if (!job && step->was_created &&
+        df_job_read(w->o.kube, w->o.name_space, step->name, &job, err) < 0)
+        return -1;
+    v->is_other = job && !df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
+    v->job = v->is_other ? NULL : DF_TAKE(job);
+    return 0;
+}
+
+/* Keeps the newer of two pods. */
+static int take_newest(void *arg, const cJSON *pod, struct df_err *err)
+{
+    cJSON **newest = arg;
+    const char *old = df_json_str(*newest, "metadata.creationTimestamp");
+    const char *made = df_json_str(pod, "metadata.creationTimestamp");
+    if (old && made && strcmp(made, old) < 0) /* RFC 3339 in UTC sorts as text */
+        return 0;
+    cJSON *copy = cJSON_Duplicate(pod, true);
+    if (!copy)
+        return df_fail_oom(err);
+    cJSON_Delete(*newest);
+    *newest = copy;
+    return 0;
+}
+
+static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
+                    struct df_job_view *v, struct df_err *err)
+{
+    if (df_kube_cache_each(w->pods, step->uid, take_newest, &v->pod, err) < 0)
+        return -1;
+    if (v->pod || !step->was_claimed)
+        return 0;
+    DF_FREE char *labels = df_strf("%s=%s", DF_LABEL_STEP_UID, step->uid);
+    if (!labels)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
+    const struct df_kube_select select = {.labels = labels};
+    const struct df_kube_sink sink = {.item = take_newest, .arg = &v->pod};
+    return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
+}
+
+static int add_event(void *arg, const cJSON *event, struct df_err *err)
+{
+    return df_json_append(arg, cJSON_Duplicate(event, true), err);
+}
+
+static int find_events(struct df_job_watch *w, const struct df_engine_step *step,
+                       struct df_job_view *v, struct df_err *err)
+{
+    v->events = cJSON_CreateArray();
+    if (!v->events)
+        return df_fail_oom(err);
+    if (df_kube_cache_each(w->events, step->name, add_event, v->events, err) < 0)
+        return -1;
+    const char *pod = v->pod ? df_kube_name(v->pod) : NULL;
+    return pod ? df_kube_cache_each(w->events, pod, add_event, v->events, err) : 0;
+}
+
+int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
+                struct df_err *err)
+{
+    DF_JOB_VIEW struct df_job_view v = {0};
+    if (df_kube_cache_wait(w->jobs, 0, NULL, err) < 0 ||
+        df_kube_cache_wait(w->pods, 0, NULL, err) < 0 || find_job(w, step, &v, err) < 0 ||
+        find_pod(w, step, &v, err) < 0 || find_events(w, step, &v, err) < 0)
+        return -1;
+    *ret = v;
+    v = (struct df_job_view){0};
+    return 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * job_view.h - what the cluster has of our steps: the watches on Jobs, pods and Events, and what of
+ * it is one step's. Inside spawner/engine only.
+ */
+#ifndef DF_JOB_VIEW_H
+#define DF_JOB_VIEW_H
+
+#include "common/kube/cache.h"
+#include "spawner/engine/engine.h"
+
+struct df_job_watch; /* opaque: the three watches */
+
+struct df_job_watch_options {
+    struct df_kube *kube;
+    const char *name_space; /* both borrowed, and outlive the watch */
+    df_engine_notify notify;
+    void *notify_arg;
+};
+
+int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch **ret,
+                       struct df_err *err) DF_MUST_CHECK;
+void df_job_watch_stop(struct df_job_watch *w); /* NULL is fine */
+
+/* A step's part of the cluster. All owned: df_job_view_free(). */
+struct df_job_view {
+    cJSON *job;    /* NULL: there is none, or one of another step */
+    cJSON *pod;    /* the newest of the step; NULL */
+    cJSON *events; /* a list */
+    bool is_other; /* the name is held by a Job of another step */
+};
+void df_job_view_free(struct df_job_view *v);
+#define DF_JOB_VIEW DF_CLEANUP(df_job_view_free)
+
+/* RETRY while the watches have not told everything. What the step must have (was_created, its pod
+ * when was_claimed) and the watches do not know is asked of the API server itself. */
+int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
+                struct df_err *err) DF_MUST_CHECK;
+
+/* The Job as the API server has it now; NULL in *ret when there is none. The caller owns it. */
+int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
+                struct df_err *err) DF_MUST_CHECK;
+
+#endif
