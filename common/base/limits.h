@@ -58,9 +58,9 @@
 #define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
 
 /* What an apply that was cut off may have made */
-#define DF_LIMIT_TOUCHED_OBJECTS 20000       /* some hundred bytes each; what is beyond is counted */
-#define DF_LIMIT_STATE_COMPARED (16 * DF_MIB) /* as a tree it takes ten times that */
-#define DF_LIMIT_UNRECORDED 100              /* listed in a document; the others are counted */
+#define DF_LIMIT_TOUCHED_OBJECTS 20000 /* some hundred bytes each; what is beyond is counted */
+#define DF_LIMIT_STATE_COMPARED (16 * DF_MIB)   /* as a tree it takes ten times that */
+#define DF_LIMIT_UNRECORDED 100                 /* listed in a document; the others are counted */
 #define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
 
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */

@@ -5,8 +5,8 @@
  * end, and now and then before. So if it came to its own end, what its providers returned is in the
  * state that it stored or left as errored.tfstate: also the half-made object of a creation that
  * failed, and one that is not there was never made. If it did not, or if a state lacks something
- * that was completed (then the state was lost, whatever the tool said), nothing but the state itself
- * is believed: all that was begun, failed or not, and is not in it may exist.
+ * that was completed (then the state was lost, whatever the tool said), nothing but the state
+ * itself is believed: all that was begun, failed or not, and is not in it may exist.
  */
 #include "spawner/control/creations.h"
 
@@ -254,7 +254,8 @@ static bool is_new(const struct object *o, const cJSON *instance)
 static int compare_instance(struct df_creations *c, const cJSON *resource, const cJSON *instance,
                             struct df_err *err)
 {
-    if (df_json_str(instance, "deposed")) /* the former object, which waits for its destruction */
+    /* Deposed: the former object, which waits for its destruction. */
+    if (!cJSON_IsObject(instance) || df_json_str(instance, "deposed"))
         return 0;
     const char *type = df_json_str(resource, "type"), *name = df_json_str(resource, "name");
     if (!type || !name)

@@ -141,7 +141,8 @@ static void add_clause(const cJSON *task, const char *message, char *to, size_t 
     const char *run = df_json_str(task, "spec.runRef.name");
     char clause[160] = "";
     if (n)
-        (void)snprintf(clause, sizeof(clause), "; %lld object%s may exist that no state records: dayfly why %.63s",
+        (void)snprintf(clause, sizeof(clause),
+                       "; %lld object%s may exist that no state records: dayfly why %.63s",
                        (long long)n, n == 1 ? "" : "s", run ? run : "RUN");
     (void)snprintf(to, size, "%.*s%s", (int)(size - 1 - strlen(clause)), message, clause);
 }

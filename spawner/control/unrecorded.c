@@ -165,8 +165,7 @@ cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task)
 
 int64_t df_unrecorded_count(const cJSON *unrecorded)
 {
-    return cJSON_GetArraySize(df_json_at(unrecorded, "items")) +
-           df_json_int(unrecorded, "more", 0);
+    return cJSON_GetArraySize(df_json_at(unrecorded, "items")) + df_json_int(unrecorded, "more", 0);
 }
 
 void df_unrecorded_warn(const char *step, const cJSON *unrecorded)
