@@ -201,8 +201,16 @@ static bool matters(const char *line, size_t n)
 int df_creations_event(struct df_creations *c, const char *line, size_t n, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
-    if (!matters(line, n) || df_json_parse(line, n, &event, NULL) < 0)
+    struct df_err why = {0};
+    if (!matters(line, n))
         return 0;
+    if (df_json_parse(line, n, &event, &why) < 0) {
+        if (why.cls == DF_ERR_USER)
+            return 0;
+        if (err)
+            *err = why;
+        return -1;
+    }
     const char *type = df_json_str(event, "type");
     if (!type)
         return 0;
