@@ -15,6 +15,7 @@
 #include "common/base/limits.h"
 
 struct object {
+    struct object *next;
     char *key; /* module, type, name and index: what it is looked up by */
     char *address;
     char *id, *id_key;         /* of the new object; NULL: not known */
@@ -25,8 +26,8 @@ struct object {
 };
 
 struct df_creations {
-    struct object **objects; /* in the order of their events */
-    size_t count, room;
+    struct object *first, **end; /* in the order of their events */
+    size_t count;
     void *by_key;       /* tsearch(3) over the same objects */
     int64_t beyond;     /* creations for which there was no place */
     bool tool_ended;    /* known from elsewhere */
@@ -36,7 +37,10 @@ struct df_creations {
 
 struct df_creations *df_creations_new(void)
 {
-    return calloc(1, sizeof(struct df_creations));
+    struct df_creations *c = calloc(1, sizeof(*c));
+    if (c)
+        c->end = &c->first;
+    return c;
 }
 
 static void free_object(struct object *o)
@@ -62,9 +66,10 @@ void df_creations_free(struct df_creations *c)
     if (!c)
         return;
     tdestroy(c->by_key, free_nothing);
-    for (size_t i = 0; i < c->count; i++)
-        free_object(c->objects[i]);
-    free(c->objects);
+    for (struct object *o = c->first, *next; o; o = next) {
+        next = o->next;
+        free_object(o);
+    }
     free(c);
 }
 
@@ -82,19 +87,6 @@ static struct object *find(const struct df_creations *c, char *key)
     return node ? *node : NULL;
 }
 
-static int grow(struct df_creations *c, struct df_err *err)
-{
-    if (c->count < c->room)
-        return 0;
-    size_t room = c->room ? 2 * c->room : 16;
-    struct object **more = reallocarray(c->objects, room, sizeof(*more));
-    if (!more)
-        return df_fail_oom(err);
-    c->objects = more;
-    c->room = room;
-    return 0;
-}
-
 /* Takes the key over. */
 static struct object *add(struct df_creations *c, char *key, const char *address,
                           struct df_err *err)
@@ -106,12 +98,14 @@ static struct object *add(struct df_creations *c, char *key, const char *address
     } else {
         free(key);
     }
-    if (!o || !o->address || grow(c, err) < 0 || !tsearch(o, &c->by_key, by_key)) {
+    if (!o || !o->address || !tsearch(o, &c->by_key, by_key)) {
         free_object(o);
         (void)df_fail_oom(err);
         return NULL;
     }
-    c->objects[c->count++] = o;
+    *c->end = o;
+    c->end = &o->next;
+    c->count++;
     return o;
 }
 
@@ -207,8 +201,16 @@ static bool matters(const char *line, size_t n)
 int df_creations_event(struct df_creations *c, const char *line, size_t n, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
-    if (!matters(line, n) || df_json_parse(line, n, &event, NULL) < 0)
+    struct df_err why = {0};
+    if (!matters(line, n))
         return 0;
+    if (df_json_parse(line, n, &event, &why) < 0) {
+        if (why.cls == DF_ERR_USER)
+            return 0;
+        if (err)
+            *err = why;
+        return -1;
+    }
     const char *type = df_json_str(event, "type");
     if (!type)
         return 0;
@@ -229,10 +231,15 @@ void df_creations_tool_ended(struct df_creations *c)
 
 /* ---- states ---- */
 
+static bool is_missing(const struct object *o)
+{
+    return o->created && !o->recorded;
+}
+
 bool df_creations_any(const struct df_creations *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->objects[i]->created && !c->objects[i]->recorded)
+    for (const struct object *o = c->first; o; o = o->next)
+        if (is_missing(o))
             return true;
     return c->beyond > 0;
 }
@@ -291,18 +298,13 @@ void df_creations_incomparable(struct df_creations *c, const char *why)
 
 /* ---- the rest ---- */
 
-static bool is_missing(const struct object *o)
-{
-    return o->created && !o->recorded;
-}
-
 /* The head of this file says why. */
 static bool all_is_well(const struct df_creations *c)
 {
     if (!c->tool_ended && !c->tool_said_end)
         return false;
-    for (size_t i = 0; i < c->count && !c->incomparable; i++)
-        if (is_missing(c->objects[i]) && c->objects[i]->finished)
+    for (const struct object *o = c->incomparable ? NULL : c->first; o; o = o->next)
+        if (is_missing(o) && o->finished)
             return false;
     return true;
 }
@@ -330,8 +332,7 @@ static int add_items(const struct df_creations *c, cJSON *to, struct df_err *err
     int64_t more = c->beyond;
     if (!items)
         return df_fail_oom(err);
-    for (size_t i = 0; i < c->count; i++) {
-        const struct object *o = c->objects[i];
+    for (const struct object *o = c->first; o; o = o->next) {
         if (!is_missing(o))
             continue;
         if (listed == DF_LIMIT_UNRECORDED || bytes + bytes_of(o) > DF_LIMIT_UNRECORDED_BYTES) {

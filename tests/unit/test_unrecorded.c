@@ -110,7 +110,7 @@ static const struct known cases[] = {
     {"a complete apply", MADE(A, "1") APPLIED_ALL, STATE(HAS("a", "1")), ""},
     {"the end was told, but the state was lost", MADE(A, "1") ERRORED(B) OWN_END, STATE(""),
      "t.a=1 t.b?"},
-    {"a diagnostic before the first creation is no end", OWN_END MADE(A, "1"), STATE(""), "t.a=1"},
+    {"a diagnostic before the first creation is no end", OWN_END BEGIN(A), STATE(""), "t.a?"},
     {"count", MADE(COUNTED, "1"),
      STATE(OBJECT("", "managed", "c", "'index_key':1,'attributes':{'id':'1'}")), ""},
     {"another index", MADE(COUNTED, "1"),
@@ -131,6 +131,8 @@ static const struct known cases[] = {
      STATE(OBJECT("", "data", "a", "'attributes':{'id':'1'}")), "t.a=1"},
     {"the former object, deposed", MADE(A, "2"),
      STATE(OBJECT("", "managed", "a", "'deposed':'12345678','attributes':{'id':'1'}")), "t.a=2"},
+    {"the former object, deposed, and the new one begun", BEGIN(A),
+     STATE(OBJECT("", "managed", "a", "'deposed':'12345678','attributes':{'id':'1'}")), "t.a?"},
     {"the former object, deposed, and the new one", MADE(A, "2"),
      STATE(OBJECT("", "managed", "a",
                   "'deposed':'12345678','attributes':{'id':'1'}},{'attributes':{'id':'2'}")),
@@ -293,7 +295,7 @@ static void lock(struct world *w, const struct runner *r)
     assert_int_equal(df_state_lock(w->s.states, executor, info, r->uid, NULL, NULL), 0);
 }
 
-/* Stored by the step, with its lock; step NULL: by somebody before it. */
+/* Stored by the step, with its lock; r NULL: by somebody before it. */
 static void put_state(struct world *w, const struct runner *r, const char *resources)
 {
     struct df_err err = {0};
@@ -349,6 +351,20 @@ static void a_runner_that_died_with_its_tool_leaves_a_list(void **state)
     assert_listed(w, "t.a=1 t.b?");
     DF_FREE char *message = value_of(w, DF_KIND_RUN, "net-1", "status.message");
     assert_non_null(strstr(message, "2 objects may exist that no state records: dayfly why net-1"));
+}
+
+static void a_lock_that_the_dead_left_shows_that_the_tool_was_cut_off(void **state)
+{
+    struct world *w = *state;
+    struct runner r = begin_apply(w, "", BEGIN(A));
+    lock(w, &r);
+    end_processes(w, "net-1-apply", -1, "killed by signal 9");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_listed(w, "t.a?");
+    DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
+    DF_JSON cJSON *info = NULL;
+    assert_int_equal(df_state_lock_info(w->s.states, executor, &info, NULL), 0);
+    assert_null(info); /* released all the same */
 }
 
 static void a_tool_that_stored_its_state_and_unlocked_leaves_none(void **state)
@@ -433,24 +449,45 @@ static void a_state_that_is_too_large_is_said_not_to_be_compared(void **state)
     assert_non_null(strstr(note, "too large"));
 }
 
-static void events_longer_than_what_is_read_at_once_are_all_seen(void **state)
+/* Adds n bytes of no event to the events of a step, and then these events. */
+static void add_events(struct world *w, const struct runner *r, size_t n, const char *events)
+{
+    struct df_err err = {0};
+    int64_t end = 0;
+    DF_FREE char *text = unquote(events);
+    DF_FREE char *filler = malloc(n);
+    memset(filler, 'x', n);
+    assert_int_equal(df_step_stream_end(&w->s, r->uid, r->step_token, DF_STREAM_EVENTS, &end, NULL),
+                     0);
+    for (size_t done = 0; done < n;) {
+        size_t part = n - done < DF_MIB / 2 ? n - done : DF_MIB / 2;
+        const struct df_frame f = {DF_STREAM_EVENTS, end, filler, part};
+        if (df_step_append(&w->s, r->uid, r->step_token, &f, &end, &err) < 0)
+            fail_msg("%s", err.message);
+        done += part;
+    }
+    const struct df_frame last = {DF_STREAM_EVENTS, end, text, strlen(text)};
+    if (df_step_append(&w->s, r->uid, r->step_token, &last, &end, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void an_event_that_lies_across_two_reads_is_seen(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
-    size_t n = DF_LIMIT_EVENT_LINE + 100;
-    DF_FREE char *blanks = malloc(n + 1);
-    int64_t end;
-    memset(blanks, 'x', n);
-    DF_FREE char *last = unquote("\n" MADE(B, "2"));
-    DF_FREE char *old = unquote(MADE(A, "1"));
-    int64_t at = (int64_t)strlen(old);
-    const struct df_frame pieces[] = {
-        {DF_STREAM_EVENTS, at, blanks, n / 2},
-        {DF_STREAM_EVENTS, at + (int64_t)(n / 2), blanks, n - n / 2},
-        {DF_STREAM_EVENTS, at + (int64_t)n, last, strlen(last)},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(pieces); i++)
-        assert_int_equal(df_step_append(&w->s, r.uid, r.step_token, &pieces[i], &end, NULL), 0);
+    DF_FREE char *before = unquote(MADE(A, "1"));
+    add_events(w, &r, DF_LIMIT_EVENT_LINE - strlen(before) - 10, "\n" DONE(B, "2"));
+    lock(w, &r);
+    report(&r, FAILED);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_listed(w, "t.a=1 t.b=2");
+}
+
+static void a_line_that_is_longer_than_an_event_may_be_hides_none_behind_it(void **state)
+{
+    struct world *w = *state;
+    struct runner r = begin_apply(w, "", MADE(A, "1"));
+    add_events(w, &r, 3 * DF_LIMIT_EVENT_LINE + 100, "\n" MADE(B, "2"));
     lock(w, &r);
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
@@ -462,9 +499,21 @@ static void an_apply_that_succeeded_has_none(void **state)
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
     lock(w, &r);
-    report(&r, "{'exitCode':0,'reason':'Applied','message':'1 added'}");
+    report(&r, APPLIED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
-    assert_listed(w, "");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-apply", "status.unrecorded", "");
+}
+
+static void a_successful_end_takes_the_list_away(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    DF_JSON cJSON *task = json("{'metadata':{},'status':{}}"), *result = json(APPLIED);
+    DF_JSON cJSON *list = json("{'items':[],'more':3}");
+    assert_int_equal(df_outcome_unrecorded(task, list, &err), 0);
+    assert_non_null(df_json_at(task, "status.unrecorded"));
+    assert_int_equal(df_outcome_result(task, result, 1, &err), 0);
+    assert_null(df_json_at(task, "status.unrecorded"));
 }
 
 static void a_message_that_is_too_long_makes_room_for_the_clause(void **state)
@@ -522,16 +571,19 @@ int main(void)
         TEST(more_than_is_listed_is_counted),
         TEST(addresses_that_make_a_document_too_large_are_counted),
         TEST(objects_beyond_the_table_are_counted),
+        TEST(a_successful_end_takes_the_list_away),
         TEST(a_message_that_is_too_long_makes_room_for_the_clause),
         WORLD(a_runner_that_tells_of_a_killed_tool_leaves_a_list),
         WORLD(a_runner_that_died_with_its_tool_leaves_a_list),
+        WORLD(a_lock_that_the_dead_left_shows_that_the_tool_was_cut_off),
         WORLD(a_tool_that_stored_its_state_and_unlocked_leaves_none),
         WORLD(a_state_from_before_the_step_knows_nothing_of_it),
         WORLD(an_errored_state_counts_as_a_state),
         WORLD(a_state_that_is_kept_elsewhere_is_said_not_to_be_compared),
         WORLD(an_encrypted_state_is_said_not_to_be_compared),
         WORLD(a_state_that_is_too_large_is_said_not_to_be_compared),
-        WORLD(events_longer_than_what_is_read_at_once_are_all_seen),
+        WORLD(an_event_that_lies_across_two_reads_is_seen),
+        WORLD(a_line_that_is_longer_than_an_event_may_be_hides_none_behind_it),
         WORLD(an_apply_that_succeeded_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
