@@ -20,9 +20,11 @@
 #include "common/process/process.h"
 #include "spawner/api/api.h"
 #include "spawner/control/claim.h"
+#include "spawner/engine/job.h"
 
 struct df_service {
     struct df_spawner spawner;
+    struct df_kube *kube; /* NULL: steps are not given to a cluster */
     int lock_fd;
     struct df_api *api;
 };
@@ -113,7 +115,15 @@ static void on_engine_news(void *arg, const char *step_name)
     df_control_wake(s->control, DF_KIND_TASK_ACTION, step_name);
 }
 
-static int open_engine(struct df_service *s, struct df_err *err)
+static int add_engine(struct df_service *s, struct df_engine *e, struct df_err *err)
+{
+    if (df_engine_register(&s->spawner.engines, e, err) == 0)
+        return 0;
+    e->ops->close(e);
+    return -1;
+}
+
+static int open_local(struct df_service *s, struct df_err *err)
 {
     DF_FREE char *directory = data_path(s, "steps");
     DF_FREE char *runner = find_runner(s->spawner.config);
@@ -128,20 +138,75 @@ static int open_engine(struct df_service *s, struct df_err *err)
                                        .notify = on_engine_news,
                                        .notify_arg = &s->spawner,
                                        .keep_failed = s->spawner.config->keep_failed};
-    if (df_engine_local_new(&o, &local, err) < 0)
+    return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
+}
+
+static int connect_cluster(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
+    const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
+                                             .context = c->kube_context};
+    struct df_kube_config config = {0};
+    if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
+        return df_err_wrap(err, "engine job");
+    return 0;
+}
+
+/* Where the Jobs are. */
+static const char *job_namespace(const struct df_service *s)
+{
+    const struct df_config *c = s->spawner.config;
+    if (c->kube_namespace)
+        return c->kube_namespace;
+    return s->kube ? df_kube_namespace(s->kube) : NULL;
+}
+
+static int open_job(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
+    struct df_engine *job = NULL;
+    if (connect_cluster(s, err) < 0)
         return -1;
-    if (df_engine_register(&s->spawner.engines, local, err) == 0)
-        return 0;
-    local->ops->close(local);
-    return -1;
+    const struct df_job_options o = {.kube = s->kube,
+                                     .name_space = job_namespace(s),
+                                     .image = c->kube_image,
+                                     .placement = c->kube_placement,
+                                     .by_secret = df_streq(c->kube_claim, "secret"),
+                                     .reachable = true,
+                                     .ttl_seconds = c->kube_ttl_s,
+                                     .notify = on_engine_news,
+                                     .notify_arg = &s->spawner};
+    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+}
+
+static int open_engine(struct df_service *s, struct df_err *err)
+{
+    return df_streq(s->spawner.config->engine, "job") ? open_job(s, err) : open_local(s, err);
+}
+
+/* The keys of the cluster that the Jobs are in. */
+static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
+{
+    DF_JSON cJSON *answer = NULL;
+    if (df_kube_get_raw(arg, path, &answer, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(answer);
+    if (!text)
+        return df_fail_oom(err);
+    (void)df_buf_adds(ret, text);
+    return df_buf_check(ret, err);
 }
 
 static int open_claims(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
-    const struct df_claims_options o = {
-        .issuer = c->claim_issuer, .jwks_url = c->claim_jwks_url, .ca_file = c->claim_ca_file};
-    return c->claim_jwks_url ? df_claims_new(&o, &s->spawner.claims, err) : 0;
+    const struct df_claims_options o = {.fetch = s->kube ? fetch_keys : NULL,
+                                        .arg = s->kube,
+                                        .issuer = c->claim_issuer,
+                                        .jwks_url = c->claim_jwks_url,
+                                        .ca_file = c->claim_ca_file,
+                                        .namespace_ = job_namespace(s)};
+    return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
 static int start_api(struct df_service *s, struct df_err *err)
@@ -179,6 +244,7 @@ static void close_all(struct df_service *s)
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
     df_claims_free(p->claims);
+    df_kube_free(s->kube);
     if (p->states)
         df_states_close(p->states);
     if (p->blobs)

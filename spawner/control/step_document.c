@@ -2,7 +2,13 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "spawner/control/claim.h"
+#include "spawner/engine/job_object.h"
+#include "spawner/engine/placement.h"
 #include "spawner/model/integration.h"
+
+/* What a runner downloads lives as long as its pod. */
+#define POD_TOOLS DF_JOB_WORK_DIR "/tools"
 
 /* The document while it is made. */
 struct making {
@@ -121,11 +127,30 @@ static int add_tools(struct making *m, struct df_err *err)
         return df_fail_oom(err);
     if (add_strings(tools, "directories", &c->tool_directories, err) < 0 ||
         df_json_add_bool(tools, "searchPath", c->tool_search_path, err) < 0 ||
-        df_json_add_str(tools, "cacheDirectory", c->tool_cache_directory, err) < 0 ||
+        df_json_add_str(tools, "cacheDirectory",
+                        df_claim_is_of_pod(m->task) ? POD_TOOLS : c->tool_cache_directory,
+                        err) < 0 ||
         df_json_add_str(index, "opentofu", c->tool_index_opentofu, err) < 0 ||
         df_json_add_str(index, "terraform", c->tool_index_terraform, err) < 0)
         return -1;
     return df_json_add_str(tools, "caFile", c->tool_ca_file, err);
+}
+
+/* Where the runner finds its plugin cache: in a pod it is what the placement mounts. */
+static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_err *err)
+{
+    const struct df_config *c = m->s->config;
+    const struct df_placement_levels levels = {.defaults = c->kube_placement,
+                                               .environment =
+                                                   df_json_at(m->task, "spec.environment"),
+                                               .executor = df_json_at(m->task, "spec.placement")};
+    DF_JSON cJSON *placement = NULL;
+    if (!df_claim_is_of_pod(m->task))
+        return df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err);
+    if (df_placement_resolve(&levels, &placement, err) < 0)
+        return -1;
+    return df_json_add_str(providers, "pluginCacheDirectory", df_placement_plugin_cache(placement),
+                           err);
 }
 
 static int add_providers(struct making *m, struct df_err *err)
@@ -135,7 +160,7 @@ static int add_providers(struct making *m, struct df_err *err)
     cJSON *providers = df_json_object_at(m->doc, "providers");
     if (!providers)
         return df_fail_oom(err);
-    if (df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err) < 0 ||
+    if (add_plugin_cache(m, providers, err) < 0 ||
         df_json_add_str(providers, "filesystemMirror", c->filesystem_mirror, err) < 0 ||
         df_json_add_str(providers, "networkMirror", c->network_mirror, err) < 0 ||
         df_config_credentials(c, &credentials, err) < 0)

@@ -87,9 +87,8 @@ static int fail_refused(struct job_engine *j, const struct df_engine_step *step,
 static int resolve_placement(const struct job_engine *j, const struct df_engine_step *step,
                              cJSON **ret, struct df_err *err)
 {
-    const struct df_placement_levels levels = {.defaults = j->o.placement,
-                                               .environment = step->environment,
-                                               .executor = step->placement};
+    const struct df_placement_levels levels = {
+        .defaults = j->o.placement, .environment = step->environment, .executor = step->placement};
     return df_placement_resolve(&levels, ret, err);
 }
 
@@ -102,8 +101,7 @@ static int find_plugin_claim(const struct job_engine *j, const cJSON *placement,
     *ret = name && !df_json_bool(df_json_at(placement, "pluginCache"), "optional", false);
     if (!name || *ret)
         return 0;
-    const struct df_kube_at at = {
-        .resource = &claims, .name_space = j->name_space, .name = name};
+    const struct df_kube_at at = {.resource = &claims, .name_space = j->name_space, .name = name};
     struct df_err why = {0};
     *ret = df_kube_get(j->o.kube, &at, NULL, &why) == 0;
     if (*ret || why.cls == DF_ERR_NOT_FOUND || why.cls == DF_ERR_DENIED)
@@ -186,9 +184,10 @@ static int meet_existing(const struct job_engine *j, const struct df_engine_step
         return -1;
     const char *owner = job ? df_kube_label(job, DF_LABEL_STEP_UID) : NULL;
     if (job && !df_streq(owner, step->uid))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "NameTaken",
-                              "the Job %s/%s is another's (step %s): delete it, or wait for its end",
-                              j->name_space, step->name, owner ? owner : "unknown");
+        return df_fail_reason(
+            err, DF_ERR_CONFLICT, "NameTaken",
+            "the Job %s/%s is another's (step %s): delete it, or wait for its end", j->name_space,
+            step->name, owner ? owner : "unknown");
     bool is_over = job && (has_ended(job) || df_json_at(job, "metadata.deletionTimestamp"));
     if (is_over && delete_job(j, step, job, err) < 0)
         return -1;
@@ -322,7 +321,7 @@ static void observe(const struct df_engine_step *step, const struct df_job_view 
     seen.has_result = seen.phase == DF_ENGINE_ENDED && view->pod &&
                       df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
     (void)snprintf(seen.reason, sizeof(seen.reason), "%s", v.reason);
-    (void)snprintf(seen.cause, sizeof(seen.cause), "%s", v.message);
+    (void)snprintf(seen.cause, sizeof(seen.cause), "%.*s", (int)sizeof(seen.cause) - 1, v.message);
     *ret = seen;
 }
 

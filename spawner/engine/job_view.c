@@ -76,8 +76,7 @@ static cJSON *keep_pod(void *arg, const cJSON *object)
     (void)arg;
     cJSON *kept = cJSON_CreateObject();
     if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
-        copy_below(kept, object, "spec", of_spec) == 0 &&
-        copy_container_names(kept, object) == 0 &&
+        copy_below(kept, object, "spec", of_spec) == 0 && copy_container_names(kept, object) == 0 &&
         copy_below(kept, object, "status", of_status) == 0)
         return kept;
     cJSON_Delete(kept);

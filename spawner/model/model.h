@@ -159,7 +159,7 @@ struct df_engine_observation {
     bool gives_up;    /* it will not start, or would end again as it did: no other try */
     int64_t since_us; /* real time of creation */
     char reason[48];  /* "Unschedulable", "OOMKilled", ... for what keeps it or ended it; or "" */
-    char cause[1024]; /* the same for a person: "killed by signal 9"; or "" */
+    char cause[960];  /* the same for a person: "killed by signal 9"; or "" */
 };
 
 enum df_task_next {
