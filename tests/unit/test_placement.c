@@ -151,7 +151,7 @@ static const struct {
      "placement.pluginCache: something else is mounted at"},
     {"'secretMounts':[{'name':'s','mountPath':'c'}]", "\"c\" is no path to mount at"},
     {"'secretMounts':[{'name':'s','mountPath':'/c/../work'}]", "is no path to mount at"},
-    {"'secretMounts':[{'name':'s','mountPath':'/work/'}]", "is needed by the runner itself"},
+    {"'secretMounts':[{'name':'s','mountPath':'/tmp/'}]", "is needed by the runner itself"},
     {"'secretMounts':[{'name':'s','mountPath':'/run/dayfly/token'}]", "is needed by the runner"},
     {"'podSecurityContext':{'runAsNonRoot':true,'runAsUser':0}", "runAsUser is 0, which is root"},
     {"'podSecurityContext':{'runAsUser':-1}", "runAsUser: must be from 0"},
@@ -223,12 +223,12 @@ static void quantities_are_those_of_kubernetes(void **state)
     static const struct {
         const char *text;
         double value;
-    } rows[] = {{"1", 1},      {"0", 0},      {"500m", 0.5},  {"1.5Gi", 1.5 * 0x1p30},
-                {"2e3", 2000}, {"1E3", 1000}, {"1E", 1e18},   {"+1k", 1000},
-                {".5", 0.5},   {"5.", 5},     {"2n", 2e-9}, {"3Ki", 3072},
-                {"", -1},      {"-1", -1},    {"1KB", -1},    {"1 Gi", -1},
-                {"Gi", -1},    {".", -1},     {"1,5", -1},    {"1e", -1},
-                {"0x10", -1},  {"1gi", -1},   {"1K", -1},     {"1.2.3", -1},
+    } rows[] = {{"1", 1},      {"0", 0},      {"500m", 0.5}, {"1.5Gi", 1.5 * 0x1p30},
+                {"2e3", 2000}, {"1E3", 1000}, {"1E", 1e18},  {"+1k", 1000},
+                {".5", 0.5},   {"5.", 5},     {"2n", 2e-9},  {"3Ki", 3072},
+                {"", -1},      {"-1", -1},    {"1KB", -1},   {"1 Gi", -1},
+                {"Gi", -1},    {".", -1},     {"1,5", -1},   {"1e", -1},
+                {"0x10", -1},  {"1gi", -1},   {"1K", -1},    {"1.2.3", -1},
                 {"1e99", -1}};
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++)
         if (df_quantity(rows[i].text) != rows[i].value)
