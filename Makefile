@@ -48,8 +48,19 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCH_SRC))
 TOOL_BIN := $(patsubst tests/tools/%.c,$(B)/tools/%,$(TOOL_SRC))
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 
+# Commands are shown by what they make; `make V=1` shows them whole.
+ifneq ($(V),1)
+SAY = @printf '  %-4s %s\n'
+Q := @
+else
+SAY := @:
+endif
+JOBS := $(shell nproc)
+
+## build build/dayfly and build/dayfly-runner, after installing what that needs
 .PHONY: all
-all: setup-build programs
+all: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
 
 .PHONY: programs
 programs: $(B)/dayfly $(B)/dayfly-runner
@@ -62,17 +73,22 @@ $(B)/libcommon.a: $(call obj,$(COMMON_SRC))
 $(B)/libspawner.a: $(call obj,$(SPAWNER_SRC))
 $(B)/librunner.a: $(call obj,$(RUNNER_SRC))
 $(B)/lib%.a:
-	@mkdir -p $(@D) && rm -f $@ && $(AR) crs $@ $^
+	@mkdir -p $(@D) && rm -f $@
+	$(SAY) AR $@
+	$(Q)$(AR) crs $@ $^
 
 $(B)/dayfly: $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
 
 $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
 $(B)/obj/%.o: %.c VERSION
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(SAY) CC $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The assembler reads it (.incbin); the compiler's dependencies do not know.
 $(B)/obj/spawner/api/openapi.o: spawner/api/openapi.yaml
@@ -81,32 +97,36 @@ $(B)/obj/spawner/api/openapi.o: spawner/api/openapi.yaml
 TEST_LIBS = $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 $(B)/tests/%: $(B)/obj/tests/unit/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
 $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-programs bench-programs tool-programs
 unit-programs: $(UNIT_BIN)
 bench-programs: $(BENCH_BIN)
 tool-programs: $(TOOL_BIN)
 
-# `make unit T=buf` builds and runs tests/unit/test_buf.c alone.
+## run the unit tests; `make unit T=buf` runs tests/unit/test_buf.c alone
 .PHONY: unit
 unit: $(if $(T),$(B)/tests/test_$(T),$(UNIT_BIN))
 	@for t in $^; do $$t || exit 1; done
 
-# tests/torture fails every allocation of common/ in turn, under AddressSanitizer.
 WRAPPED := malloc calloc realloc reallocarray strdup strndup vasprintf
+## fail every allocation of common/ in turn, under AddressSanitizer
 .PHONY: torture
 torture:
 	@$(MAKE) --no-print-directory VARIANT=asan build/asan/torture
 	build/asan/torture
 build/asan/torture: build/asan/obj/tests/torture/torture.o build/asan/libcommon.a
-	$(CC) $(LDFLAGS) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(COMMON_LIBS)
 
 # Fuzzers are built by clang with the sanitizers; `make fuzz F=json SECONDS=60` runs one for a while.
 .PHONY: fuzz-programs
@@ -116,36 +136,41 @@ ifeq ($(VARIANT),fuzz)
 .PHONY: build-fuzz
 build-fuzz: $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
-	$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
 endif
+## fuzz a parser for a while: `make fuzz F=json SECONDS=60`
 .PHONY: fuzz
 SECONDS ?= 60
 fuzz: fuzz-programs
 	@mkdir -p build/fuzz/work/$(F)
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) build/fuzz/work/$(F) tests/fuzz/corpus/$(F)
 
-.PHONY: format format-check tidy
+## clang-format the sources; `make tidy` looks at them with clang-tidy
+.PHONY: format
+.PHONY: format-check tidy
 FORMAT_SRC = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 format:
 	clang-format -i $(FORMAT_SRC)
 format-check:
 	@clang-format --dry-run -Werror $(FORMAT_SRC)
 
-# clang-tidy looks at each file once; a stamp remembers the clean ones.
+# clang-tidy looks at each file once; a stamp remembers the clean ones until a header changes.
 TIDY_STAMPS := $(patsubst %.c,build/tidy/%.stamp,$(ALL_SRC))
 tidy: $(TIDY_STAMPS)
-build/tidy/%.stamp: %.c .clang-tidy
+build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h spawner/*/*.h runner/*.h runner/*/*.h))
 	@mkdir -p $(@D)
 	@clang-tidy --quiet $< -- $(CPPFLAGS) -std=gnu17 2>build/tidy/$(subst /,-,$<).log \
 	  || { cat build/tidy/$(subst /,-,$<).log; exit 1; }
 	@touch $@
 
-# The main job in front of your eyes.
+## the main job in front of your eyes: plan, approve, apply, change, destroy
 .PHONY: demo
 demo: all
 	@tests/demo
 
 PREFIX ?= /usr/local
+## install programs and completions below PREFIX (/usr/local)
 .PHONY: install
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(B)/dayfly $(B)/dayfly-runner
@@ -155,22 +180,31 @@ install: all
 	$(B)/dayfly completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dayfly
 	$(B)/dayfly completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dayfly.fish
 
-# Every suite; the last line counts them all.
+## run every test suite; the last line counts them all
 .PHONY: check
 check: setup-check
 	@tests/run
 
-# Kills the spawner at every one of its system calls during a provision (make check: at 100 of them).
+## kill the spawner at every one of its system calls during a provision (check: at 100)
 .PHONY: crash-sweep
-crash-sweep: setup-check programs tool-programs
+crash-sweep: setup-check
+	@$(MAKE) --no-print-directory -j$(JOBS) programs tool-programs
 	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
 	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
 
-# Measures; docs/benchmarks.md keeps the table.
+## measure, and write the table of docs/benchmarks.md
 .PHONY: bench
-bench: setup-check programs bench-programs
+bench: setup-check
+	@$(MAKE) --no-print-directory -j$(JOBS) programs bench-programs
 	@tests/bench/run --write
 
+## this list
+.PHONY: help
+help:
+	@awk '/^## / { text = substr($$0, 4) } \
+	  /^\.PHONY: / && text { printf "make %-14s %s\n", $$2 == "all" ? "" : $$2, text; text = "" }' $(MAKEFILE_LIST)
+
+## remove build/
 .PHONY: clean
 clean:
 	rm -rf build

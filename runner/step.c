@@ -40,6 +40,8 @@ static void run_free(struct run *r)
     df_report_free(r->report);
     if (r->dirs.secret && df_fs_remove_tree(r->dirs.secret, &err) < 0)
         df_warn("secrets of the step are left behind: %s", err.message);
+    if (r->dirs.temporary && df_fs_remove_tree(r->dirs.temporary, &err) < 0)
+        df_warn("temporary files are left behind: %s", err.message);
     if (r->temporary && df_fs_remove_tree(r->dir, &err) < 0)
         df_warn("temporary files are left behind: %s", err.message);
     df_dirs_free(&r->dirs);

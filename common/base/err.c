@@ -1,3 +1,4 @@
+#define DF_ERR_IMPLEMENTATION
 #include "common/base/err.h"
 
 #include <errno.h>

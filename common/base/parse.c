@@ -20,6 +20,18 @@ static bool is_lower_alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+bool df_scan_i64(const char **text, int64_t *ret)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(*text, &end, 10);
+    if (end == *text || errno != 0)
+        return false;
+    *text = end;
+    *ret = n;
+    return true;
+}
+
 bool df_is_dns_label(const char *s)
 {
     size_t n = strlen(s);

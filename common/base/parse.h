@@ -10,6 +10,10 @@
 int df_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
+/* Reads the decimal integer at the front of *text, behind spaces, and moves *text behind it. False,
+ * and nothing moved, where there is none within int64_t. */
+bool df_scan_i64(const char **text, int64_t *ret);
+
 /* A DNS-1123 label: 1..63 of [a-z0-9-], alphanumeric at both ends. */
 bool df_is_dns_label(const char *s);
 

@@ -19,7 +19,8 @@
 
 #define DF_PRINTF(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
 #define DF_MUST_CHECK __attribute__((warn_unused_result))
-#define DF_CLEANUP(fn) __attribute__((cleanup(fn)))
+/* unused: for clang the call at the end of the scope is no use. */
+#define DF_CLEANUP(fn) __attribute__((cleanup(fn), unused))
 
 #define DF_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

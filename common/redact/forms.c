@@ -189,14 +189,14 @@ static void add_json_ascii(struct form *o, unsigned char c, int style)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *at = strchr(from, c);
-    if ((style & JSON_QUOTES && strchr("\"'+`", c)) || (style & JSON_HTML && strchr("<>&", c)))
+    bool as_number = (style & JSON_QUOTES && strchr("\"'+`", c)) ||
+                     (style & JSON_HTML && strchr("<>&", c)) || (!at && (c < 0x20 || c == 0x7f));
+    if (as_number)
         add_u(o, c, style);
     else if (at) {
         put(o, '\\');
         put(o, to[at - from]);
-    } else if (c < 0x20 || c == 0x7f)
-        add_u(o, c, style);
-    else if (c == '/' && style & JSON_SLASH)
+    } else if (c == '/' && style & JSON_SLASH)
         puts_all(o, "\\/");
     else
         put(o, (char)c);

@@ -195,7 +195,7 @@ static int allocate_tables(struct df_redact_set *s, struct df_err *err)
     s->heads_log2 = log2_at_least(grams, 8, 18);
     s->bits = calloc(((size_t)1 << s->bits_log2) / 64, sizeof *s->bits);
     s->heads = calloc(((size_t)1 << s->heads_log2) + 1, sizeof *s->heads);
-    s->grams = calloc(grams, sizeof *s->grams);
+    s->grams = calloc(grams + 1, sizeof *s->grams); /* never nothing */
     return s->bits && s->heads && s->grams ? 0 : df_fail_oom(err);
 }
 

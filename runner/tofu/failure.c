@@ -1,5 +1,9 @@
 #include "runner/tofu/failure.h"
 
+#include <inttypes.h>
+
+#include "common/base/parse.h"
+
 /* ---- text ---- */
 
 static const char *next_line(const char *line)
@@ -50,10 +54,14 @@ static void add_words(char *to, size_t size, const char *from, size_t n)
 static bool take_place(const char *line, struct df_failure *f)
 {
     char file[200];
-    int number;
-    if (sscanf(line, "  on %199s line %d", file, &number) != 2)
+    int64_t number;
+    const char *at = strstr(line, " line ");
+    if (!at || sscanf(line, "  on %199s", file) != 1)
         return false;
-    (void)snprintf(f->place, sizeof f->place, "%s:%d", file, number);
+    at += strlen(" line ");
+    if (!df_scan_i64(&at, &number))
+        return false;
+    (void)snprintf(f->place, sizeof f->place, "%s:%" PRId64, file, number);
     return true;
 }
 

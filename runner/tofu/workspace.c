@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/process/tmpdir.h"
 #include "runner/tofu/cliconfig.h"
 #include "runner/tofu/cloudblock.h"
 
@@ -56,7 +57,7 @@ int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
         make_empty_dir(work_dir, "fetch", &d.fetch, err) < 0 ||
         make_empty_dir(work_dir, "secret", &d.secret, err) < 0 ||
         make_empty_dir(work_dir, "home", &d.home, err) < 0 ||
-        make_empty_dir(work_dir, "tmp", &d.temporary, err) < 0) {
+        df_tmpdir_make(work_dir, &d.temporary, err) < 0) {
         df_dirs_free(&d);
         return -1;
     }

@@ -6,7 +6,7 @@
  * own) and `zzzz_dayfly.auto.tfvars.json` (spec.variables; wins over the module's own); a
  * `.terraform` that came with the source is removed. Everything else lies outside of it.
  * The environment of tofu: PATH, locale, proxies and SSL_CERT_FILE, SSL_CERT_DIR of the runner;
- * HOME and TMPDIR inside the work directory; what makes tofu quiet and unattended; the state's
+ * HOME and TMPDIR of the step's own; what makes tofu quiet and unattended; the state's
  * address and password; the step's `environment` and `secretEnvironment`. `@files/<name>`
  * in a value there, with <name> a member of the step's `files`, becomes the path of that file.
  * Thread rule: one thread.
@@ -24,7 +24,7 @@ struct df_dirs {
     char *fetch;     /* keys and helpers of the fetch */
     char *secret;    /* 0700: plan, bundle, CLI configuration, files of the step */
     char *home;      /* HOME of tofu */
-    char *temporary; /* TMPDIR of tofu */
+    char *temporary; /* TMPDIR of tofu; where it is: common/process/tmpdir.h */
 };
 /* Makes them below work_dir, which is made too; all but spool are emptied. */
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) DF_MUST_CHECK;

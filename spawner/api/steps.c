@@ -86,8 +86,8 @@ int df_append_step_stream(struct df_request *req, struct df_response *res, struc
         return df_fail(err, DF_ERR_USER, "?offset: is required");
     if (df_request_number(req, "offset", 0, (int64_t)DF_LIMIT_STREAM, &offset, err) < 0)
         return -1;
-    if (df_step_append(req->s, uid(req), token(req), stream, offset, df_buf_str(&req->body),
-                       req->body.len, &end, err) < 0) {
+    const struct df_frame frame = {stream, offset, df_buf_str(&req->body), req->body.len};
+    if (df_step_append(req->s, uid(req), token(req), &frame, &end, err) < 0) {
         if (df_streq(err->reason, "Gap"))
             add_end(req, res, stream);
         return -1;

@@ -54,11 +54,12 @@ const struct df_reason df_reasons[] = {
      "is certainly dead."},
     {"StateUnavailable", "The state could not be read or written.",
      "If there is an errored state, it is kept: `dayfly state errored EXECUTOR`, then `dayfly "
-     "state "
-     "push-errored`."},
-    {"StateRefused", "The state that was to be written is older than the stored one, or another's.",
-     "`dayfly state list EXECUTOR` shows what is stored. Find out who else writes it before "
-     "anything else."},
+     "state push-errored EXECUTOR`."},
+    {"StateRefused",
+     "The state that was to be written was refused: the lock, the serial or the lineage is "
+     "another's.",
+     "What could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who else writes "
+     "(`dayfly state list`, `dayfly state lock`), then `dayfly state push-errored EXECUTOR`."},
     {"TimedOut", "The step took longer than its timeout and was ended.",
      "Raise spec.timeouts of the executor, or find in the log what it waited for."},
     {"RunnerLost", "The runner's process vanished in mid-step (killed, out of memory, power).",

@@ -213,7 +213,8 @@ static int64_t with_jitter(int64_t us)
     uint32_t chance = 0;
     if (df_random(&chance, sizeof(chance), NULL) < 0)
         return us;
-    return us / 2 + (int64_t)((double)(us / 2) * chance / UINT32_MAX);
+    int64_t half = us / 2;
+    return half + (int64_t)((double)half * chance / UINT32_MAX);
 }
 
 void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed)

@@ -17,8 +17,15 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
-int df_step_append(struct df_spawner *s, const char *uid, const char *token, enum df_stream stream,
-                   int64_t offset, const void *bytes, size_t n, int64_t *ret_end,
+/* Bytes that belong at an offset of a stream; borrowed. */
+struct df_frame {
+    enum df_stream stream;
+    int64_t offset;
+    const char *bytes;
+    size_t n;
+};
+int df_step_append(struct df_spawner *s, const char *uid, const char *token,
+                   const struct df_frame *frame, int64_t *ret_end,
                    struct df_err *err) DF_MUST_CHECK;
 int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
                        enum df_stream stream, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;

@@ -23,15 +23,8 @@ static struct df_follower_place *place_of(struct df_spawner *s, const char *uid)
 
 /* ---- writing ---- */
 
-/* A frame: bytes that belong at an offset of the stream. */
-struct frame {
-    int64_t offset;
-    const char *bytes;
-    size_t n;
-};
-
 /* Cuts off what is stored already: a frame is repeated when its answer was lost. */
-static void cut_overlap(struct frame *f, int64_t end)
+static void cut_overlap(struct df_frame *f, int64_t end)
 {
     int64_t known = end - f->offset;
     size_t skip = known < (int64_t)f->n ? (size_t)known : f->n;
@@ -40,7 +33,7 @@ static void cut_overlap(struct frame *f, int64_t end)
     f->offset = end;
 }
 
-static int append_locked(struct df_spawner *s, const char *key, struct frame f, int64_t *ret_end,
+static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
                          struct df_err *err)
 {
     int64_t end;
@@ -59,11 +52,11 @@ static int append_locked(struct df_spawner *s, const char *key, struct frame f, 
     return 0;
 }
 
-static int append(struct df_spawner *s, const char *uid, enum df_stream stream, struct frame f,
-                  int64_t *ret_end, struct df_err *err)
+static int append(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
+                  struct df_err *err)
 {
     char key[96];
-    stream_key(uid, stream, key);
+    stream_key(uid, f.stream, key);
     struct df_follower_place *place = place_of(s, uid);
     (void)pthread_mutex_lock(&place->appending);
     int result = append_locked(s, key, f, ret_end, err);
@@ -73,16 +66,15 @@ static int append(struct df_spawner *s, const char *uid, enum df_stream stream, 
     return result;
 }
 
-int df_step_append(struct df_spawner *s, const char *uid, const char *token, enum df_stream stream,
-                   int64_t offset, const void *bytes, size_t n, int64_t *ret_end,
-                   struct df_err *err)
+int df_step_append(struct df_spawner *s, const char *uid, const char *token,
+                   const struct df_frame *frame, int64_t *ret_end, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
-    if (n > DF_LIMIT_STREAM_FRAME || offset < 0)
+    if (frame->n > DF_LIMIT_STREAM_FRAME || frame->offset < 0)
         return df_fail(err, DF_ERR_LIMIT, "a frame has at most %zu bytes", DF_LIMIT_STREAM_FRAME);
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
-    return append(s, uid, stream, (struct frame){offset, bytes, n}, ret_end, err);
+    return append(s, uid, *frame, ret_end, err);
 }
 
 int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
@@ -172,7 +164,7 @@ int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_strea
     while (end < st.st_size) {
         DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
         if (read_from(fd, end, st.st_size, &piece, err) < 0 ||
-            append(s, task_uid, stream, (struct frame){end, df_buf_str(&piece), piece.len}, &end,
+            append(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len}, &end,
                    err) < 0)
             return -1;
         if (!piece.len)

@@ -110,13 +110,13 @@ static int start_runner(struct local *l, const struct df_step_dir *d,
 static int look_at(struct local *l, const struct df_step_dir *d, struct df_step_look *ret,
                    struct df_err *err)
 {
-    df_watch_reap(l->watch, d->uid);
+    df_watch_reap(l->watch, d->uid, false);
     if (df_step_dir_look(d, ret, err) < 0)
         return -1;
-    if (ret->seen.phase != DF_ENGINE_ENDED || ret->seen.exit_code != -1)
+    if (ret->seen.phase != DF_ENGINE_ENDED || df_fs_exists(d->exit))
         return 0;
-    /* It ended between the two lines above: now its exit code can be had. */
-    df_watch_reap(l->watch, d->uid);
+    /* It ended between the two lines above: how, is known in a moment. */
+    df_watch_reap(l->watch, d->uid, true);
     return df_step_dir_look(d, ret, err);
 }
 

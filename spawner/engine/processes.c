@@ -53,15 +53,16 @@ int df_identity_read(const char *path, struct df_identity *ret, struct df_err *e
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(256);
     char boot[64], then[64];
-    int pid;
-    unsigned long long start;
+    int64_t pid, start;
     if (df_fs_read(path, &b, err) < 0 || boot_id(boot, err) < 0)
         return -1;
-    if (sscanf(df_buf_str(&b), "%d %llu %63s", &pid, &start, then) != 3 || pid <= 0)
+    const char *text = df_buf_str(&b);
+    if (!df_scan_i64(&text, &pid) || !df_scan_i64(&text, &start) ||
+        sscanf(text, "%63s", then) != 1 || pid <= 0 || pid > INT32_MAX || start < 0)
         return df_fail(err, DF_ERR_SYSTEM, "%s names no process", path);
     if (!df_streq(boot, then))
         return df_fail(err, DF_ERR_NOT_FOUND, "%s is of an earlier boot", path);
-    *ret = (struct df_identity){pid, start};
+    *ret = (struct df_identity){(pid_t)pid, (unsigned long long)start};
     return 0;
 }
 
@@ -98,15 +99,18 @@ static pid_t next_process(DIR *proc)
 static pid_t session_of(pid_t pid)
 {
     char path[64], state;
+    int64_t parent, group, session;
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_KIB);
     if (df_fs_read(path, &b, NULL) < 0)
         return -1;
     const char *p = strrchr(df_buf_str(&b), ')'); /* the name before it may hold anything */
-    int session;
-    if (!p || sscanf(p, ") %c %*d %*d %d", &state, &session) != 2)
+    if (!p || sscanf(p, ") %c", &state) != 1)
         return -1;
-    return state == 'Z' || state == 'X' ? -1 : session;
+    p += strlen(") S");
+    if (!df_scan_i64(&p, &parent) || !df_scan_i64(&p, &group) || !df_scan_i64(&p, &session))
+        return -1;
+    return state == 'Z' || state == 'X' ? -1 : (pid_t)session;
 }
 
 static void signal_member(pid_t pid, pid_t session, int sig)

@@ -12,7 +12,9 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/json/json.h"
+#include "common/process/tmpdir.h"
 
 enum { DRAIN_PIECES = 64 }; /* of 64 KiB at once: nobody waits for this loop longer than ms */
 
@@ -147,12 +149,22 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
     return kept ? 0 : df_fail_oom(err);
 }
 
+/* A runner that was killed leaves its temporary files, which may lie elsewhere. */
+static int remove_tmpdir(const struct df_step_dir *d, struct df_err *err)
+{
+    DF_FREE char *root = realpath(d->root, NULL); /* as the runner sees it */
+    DF_FREE char *work = root ? df_strf("%s/%s/work", root, d->uid) : NULL;
+    if (!root)
+        return df_fail_errno(err, errno, "%s", d->root);
+    return work ? df_tmpdir_remove(work, err) : df_fail_oom(err);
+}
+
 int df_step_dir_remove(const struct df_step_dir *d, const char *name, bool keep_work,
                        struct df_err *err)
 {
     if (keep_errored_state(d, name, err) < 0 || (keep_work && keep_work_dir(d, name, err) < 0))
         return -1;
-    if (give_name_back(d, name, err) < 0)
+    if (give_name_back(d, name, err) < 0 || remove_tmpdir(d, err) < 0)
         return -1;
     return df_fs_remove_tree(d->top, err);
 }
@@ -275,16 +287,20 @@ int df_step_dir_note_exit(const struct df_step_dir *d, int status, struct df_err
 static void read_exit(const struct df_step_dir *d, struct df_engine_observation *seen)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(64);
-    int n;
+    int64_t n;
     if (df_fs_read(d->exit, &b, NULL) < 0)
         return;
-    if (sscanf(df_buf_str(&b), "exited %d", &n) == 1) {
-        seen->exit_code = n;
-        (void)snprintf(seen->cause, sizeof(seen->cause), "exited with code %d", n);
-    } else if (sscanf(df_buf_str(&b), "killed %d", &n) == 1) {
-        const char *name = sigabbrev_np(n);
-        (void)snprintf(seen->cause, sizeof(seen->cause), "killed by signal %d%s%s", n,
+    bool was_killed = df_buf_str(&b)[0] == 'k';
+    const char *number = strchr(df_buf_str(&b), ' ');
+    if (!number || !df_scan_i64(&number, &n))
+        return;
+    if (was_killed) {
+        const char *name = sigabbrev_np((int)n);
+        (void)snprintf(seen->cause, sizeof(seen->cause), "killed by signal %d%s%s", (int)n,
                        name ? ", SIG" : "", name ? name : "");
+    } else {
+        seen->exit_code = (int)n;
+        (void)snprintf(seen->cause, sizeof(seen->cause), "exited with code %d", (int)n);
     }
 }
 
@@ -394,10 +410,11 @@ int64_t df_boot_us(void)
 static int64_t read_kill_at(const struct df_step_dir *d)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(64);
-    long long us;
-    if (df_fs_read(d->kill_at, &b, NULL) < 0 || sscanf(df_buf_str(&b), "%lld", &us) != 1)
+    int64_t us;
+    if (df_fs_read(d->kill_at, &b, NULL) < 0)
         return 0;
-    return us;
+    const char *text = df_buf_str(&b);
+    return df_scan_i64(&text, &us) ? us : 0;
 }
 
 int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,

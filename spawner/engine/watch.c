@@ -11,6 +11,8 @@
 
 /* What outlives its runner has no descriptor to wait on, so it is looked for in this rhythm. */
 enum { ORPHAN_POLL_MS = 20 };
+/* Between "it is a zombie" and "its end can be had" the kernel needs a moment. */
+enum { LAST_BREATH_MS = 1000 };
 
 struct watched {
     struct df_step_dir dir;
@@ -55,16 +57,16 @@ static void wake(struct df_watch *w)
 
 /* ---- the thread ---- */
 
-static bool is_readable(int fd)
+static bool is_readable(int fd, int timeout_ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, 0) == 1;
+    return poll(&p, 1, timeout_ms) == 1;
 }
 
 /* When the runner has ended: reaps it if it is our child, and keeps how it ended. */
-static bool reap(struct watched *s)
+static bool reap(struct watched *s, int timeout_ms)
 {
-    if (s->pidfd < 0 || !is_readable(s->pidfd))
+    if (s->pidfd < 0 || !is_readable(s->pidfd, timeout_ms))
         return false;
     siginfo_t info = {0};
     struct df_err err = {0};
@@ -100,7 +102,7 @@ static bool look(struct watched *s, bool *ret_over)
     struct df_err err = {0};
     if (s->kill_at_us && df_boot_us() >= s->kill_at_us && df_step_dir_kill(&s->dir, &err) < 0)
         df_error("cannot kill the processes of %s: %s", s->name, err.message);
-    bool news = reap(s);
+    bool news = reap(s, 0);
     *ret_over = s->pidfd < 0 && look_at_rest(s);
     return news || *ret_over;
 }
@@ -194,11 +196,11 @@ bool df_watch_has(const struct df_watch *w, const char *uid)
     return find(w, uid) != NULL;
 }
 
-void df_watch_reap(struct df_watch *w, const char *uid)
+void df_watch_reap(struct df_watch *w, const char *uid, bool has_ended)
 {
     struct watched *s = find(w, uid);
     if (s)
-        (void)reap(s);
+        (void)reap(s, has_ended ? LAST_BREATH_MS : 0);
 }
 
 static int grow(struct df_watch *w)
@@ -214,12 +216,24 @@ static int grow(struct df_watch *w)
     return 0;
 }
 
+static void follow(struct df_watch *w, struct watched *s, int pidfd)
+{
+    s->pidfd = pidfd;
+    s->terminated = false;
+    s->kill_at_us = 0;
+    wake(w);
+}
+
 int df_watch_add(struct df_watch *w, const char *uid, const char *name, int pidfd,
                  struct df_err *err)
 {
     DF_CLOSE int fd = pidfd;
-    if (find(w, uid))
+    struct watched *known = find(w, uid);
+    if (known) {
+        if (known->pidfd < 0) /* a try that ended just now: the next one takes its place */
+            follow(w, known, DF_TAKE_FD(fd));
         return 0;
+    }
     struct watched *s = grow(w) < 0 ? NULL : calloc(1, sizeof(*s));
     if (!s)
         return df_fail_oom(err);
@@ -229,9 +243,8 @@ int df_watch_add(struct df_watch *w, const char *uid, const char *name, int pidf
         return -1;
     }
     (void)snprintf(s->name, sizeof(s->name), "%s", name);
-    s->pidfd = DF_TAKE_FD(fd);
     w->steps[w->len++] = s;
-    wake(w);
+    follow(w, s, DF_TAKE_FD(fd));
     return 0;
 }
 

@@ -30,8 +30,8 @@ int df_watch_add(struct df_watch *w, const char *uid, const char *name, int pidf
 /* Called with the lock held. */
 bool df_watch_has(const struct df_watch *w, const char *uid);
 /* Who looks at a step's directory asks this first: how a runner ended is known once it is reaped.
- * Called with the lock held. */
-void df_watch_reap(struct df_watch *w, const char *uid);
+ * has_ended: the runner was seen dead, its end is awaited. Called with the lock held. */
+void df_watch_reap(struct df_watch *w, const char *uid, bool has_ended);
 /* SIGTERM to the runner, the first time only. Called with the lock held. */
 int df_watch_terminate(struct df_watch *w, const char *uid, struct df_err *err) DF_MUST_CHECK;
 /* At this time of df_boot_us() everything of the step is killed. Called with the lock held. */

@@ -55,6 +55,22 @@ resource "terraform_data" "after" {
 }
 """
 
+# As somebody else's tofu asks for it.
+LOCK = {"ID": "11111111-2222-3333-4444-555555555555", "Operation": "OperationTypeApply", "Who": "eve@elsewhere",
+        "Version": "1.12.6", "Created": "2026-01-01T00:00:00Z", "Path": "", "Info": ""}
+
+# The same without a reason to act twice.
+STEADY = """
+resource "terraform_data" "slow" {
+  provisioner "local-exec" { command = "echo began >> %(ledger)s; sleep 1; echo ended >> %(ledger)s" }
+}
+
+resource "terraform_data" "after" {
+  input      = 1
+  depends_on = [terraform_data.slow]
+}
+"""
+
 
 def executor(name, directory, **spec):
     return json.dumps({"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
@@ -233,6 +249,30 @@ def test_a_spawner_that_is_killed_in_mid_apply_finds_its_runner_again(home):
         assert ticks == list(range(1, 21))
 
 
+def test_a_state_that_was_refused_is_kept_and_pushed_later(home, server):
+    ledger = home.directory / "ledger"
+    create(home, "net", home.module("net", STEADY % {"ledger": ledger}))
+    run = start(server, "net", autoApprove=True)
+    wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
+    home.dayfly("state", "unlock", "net")  # too early: the holder lives, and somebody else takes the lock
+    assert server.request("LOCK", "/v1/executors/net/state", LOCK)[0] == 200
+    status = finished(home, run)
+    assert (status["phase"], status["reason"]) == ("Failed", "StateRefused"), status
+    assert ledger.read_text().split() == ["began", "ended"]
+    kept = home.json("state", "errored", "net")["items"]
+    assert [k["step"] for k in kept] == [step(home, f"{run}-apply")["metadata"]["uid"]]
+    assert "push-errored" in home.dayfly("why", run).stdout
+
+    assert LOCK["Who"] in home.dayfly("state", "push-errored", "net", code=1).stderr
+    home.dayfly("state", "unlock", "net")
+    home.dayfly("state", "push-errored", "net")
+    assert home.json("state", "errored", "net")["items"] == []
+    state = json.loads(home.dayfly("state", "show", "net").stdout)
+    assert sorted(r["name"] for r in state["resources"]) == ["after", "slow"]
+    assert not any(home.json("run", "net", "--action", "dry-run")["planSummary"].values())
+    assert ledger.read_text().split() == ["began", "ended"]
+
+
 def test_a_spawner_that_is_asked_to_end_cancels_what_runs_and_waits_for_it(home):
     ledger = home.directory / "ledger"
     server = Server(home).start()
@@ -325,9 +365,7 @@ resource "terraform_data" "leak" {
 
 def test_a_lock_held_by_another_tofu_is_named_and_can_be_freed_by_an_admin(home, server):
     create(home, "net", home.module("net", MODULE))
-    info = {"ID": "11111111-2222-3333-4444-555555555555", "Operation": "OperationTypeApply", "Who": "eve@elsewhere",
-            "Version": "1.12.6", "Created": "2026-01-01T00:00:00Z", "Path": "", "Info": ""}
-    assert server.request("LOCK", "/v1/executors/net/state", info)[0] == 200
+    assert server.request("LOCK", "/v1/executors/net/state", LOCK)[0] == 200
     home.dayfly("run", "net", "--action", "dry-run", code=1)
     status = finished(home, "net-1")
     assert status["reason"] == "StateLocked" and "eve@elsewhere" in status["message"], status

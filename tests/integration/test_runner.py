@@ -323,6 +323,19 @@ def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider)
     assert not steps.run("plan", "NoChanges", providers=providers)["hasChanges"]
 
 
+def test_a_provider_starts_in_however_deep_a_work_directory(home, provider):
+    steps = Steps(home, PROVIDED)
+    place = home.directory / "mirror" / HOST / "test" / "simple" / "1.0.0" / platform()
+    place.mkdir(parents=True)
+    (place / "terraform-provider-simple_v1.0.0").symlink_to(provider)
+    deep = home.directory / ("d" * 100) / "work"  # a socket's name has no room for it
+    code, result = steps.finish(steps.start(
+        "plan", work=deep, providers={"filesystemMirror": str(home.directory / "mirror")}))
+    assert (code, result["reason"]) == (0, "Planned"), result
+    assert "simple_resource.r will be created" in steps.log()
+    assert list(pathlib.Path("/tmp").glob(f"dayfly-{sha256(bytes(deep / 'work')).hexdigest()[:16]}")) == []
+
+
 def test_a_network_mirror_gets_its_token_and_nobody_else_does(home, provider, tmp_path):
     archive = tmp_path / "simple.zip"
     with zipfile.ZipFile(archive, "w") as z:
@@ -381,7 +394,7 @@ resource "terraform_data" "env" {{
     assert not {"TF_LOG", "TF_CLI_ARGS", "AWS_SECRET_ACCESS_KEY", "TF_WORKSPACE", "TF_VAR_name"} & env.keys()
     assert env["REGION"] == "eu" and env["TRACEPARENT"].startswith("00-0af7")
     assert env["KEYFILE"].endswith("/key.json")
-    assert str(steps.work) in env["HOME"] and str(steps.work) in env["TMPDIR"]
+    assert str(steps.work) in env["HOME"] and env["TMPDIR"].startswith((str(steps.work), "/tmp/dayfly-"))
     assert json.loads(steps.state.read_text())["outputs"]["greeting"]["value"] == "hello world"
     assert str(steps.file) not in pathlib.Path(f"{seen}.fds").read_text()
 
@@ -861,7 +874,8 @@ def test_tools_come_over_https_with_a_configured_authority(steps, mirror, tmp_pa
         processes = []
         for i in range(4):  # writers at once
             other = Steps.__new__(Steps)
-            other.__dict__.update(steps.__dict__, count=10 + i, report=steps.home.directory / f"report-{i}")
+            other.__dict__.update(steps.__dict__, count=10 + i, report=steps.home.directory / f"report-{i}",
+                                  state=steps.home.directory / f"{i}.tfstate")
             processes.append((other, other.start("plan", **tools(steps, url, version="1.9.5",
                                                                  caFile=str(server.certificate)))))
         for other, process in processes:

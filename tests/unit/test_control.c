@@ -431,8 +431,9 @@ static void what_a_dead_runner_did_not_hand_over_is_salvaged(void **state)
     play_plan(w, "net-1", "net-1-plan");
     struct runner r = claim(w, "net-1-apply");
     int64_t end;
-    assert_int_equal(
-        df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, "said, ", 6, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
+                                    &(struct df_frame){DF_STREAM_LOG, 0, "said, ", 6}, &end, NULL),
+                     0);
     (void)pthread_mutex_lock(&w->engine.lock);
     struct fake_step *s = fake_find(&w->engine, "net-1-apply");
     s->log = write_leftover(w, "spool", "said, and not heard");
@@ -597,8 +598,9 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     run(w, "dns", "{'action':'dry-run'}");
     struct runner r = claim(w, "net-1-plan"), other = claim(w, "dns-1-plan");
     int64_t end;
-    assert_int_equal(
-        df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, "hello", 5, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
+                                    &(struct df_frame){DF_STREAM_LOG, 0, "hello", 5}, &end, NULL),
+                     0);
     assert_int_equal(df_control_delete_executor(&w->s, "net", DF_ROLE_ADMIN, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     report(&r, NOTHING_TO_DO);

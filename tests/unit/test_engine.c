@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/process/tmpdir.h"
 #include "spawner/engine/engine.h"
 #include "spawner/engine/step_dir.h"
 
@@ -417,6 +418,16 @@ static void the_cause_of_an_end_says_the_code_or_the_signal(void **state)
     }
 }
 
+static void each_new_try_of_a_step_is_watched_to_its_end(void **state)
+{
+    struct fixture *f = *state;
+    script(f, "exit 3\n");
+    for (int i = 0; i < 30; i++) { /* the watch may not have seen yet that the last one is over */
+        create(f, step_a());
+        assert_string_equal(await_end(f, step_a()).cause, "exited with code 3");
+    }
+}
+
 static void a_step_has_not_ended_while_something_of_its_session_lives(void **state)
 {
     struct fixture *f = *state;
@@ -720,6 +731,20 @@ static void cleanup_removes_an_ended_step_and_nothing_else(void **state)
     assert_true(df_fs_exists(name_b));
 }
 
+static void cleanup_removes_temporary_files_that_lie_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    DF_STEP_DIR struct df_step_dir d = step_dir(f, UID_A);
+    DF_FREE char *dir = NULL;
+    script(f, "result 0 Planned\n");
+    create(f, step_a());
+    (void)await_end(f, step_a());
+    assert_int_equal(df_tmpdir_make(d.work, &dir, NULL), 0); /* as a killed runner leaves it */
+    assert_int_not_equal(strncmp(dir, f->top, strlen(f->top)), 0);
+    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_false(df_fs_exists(dir));
+}
+
 static void a_state_that_nobody_took_survives_the_cleanup(void **state)
 {
     struct fixture *f = *state;
@@ -882,6 +907,7 @@ int main(void)
         TEST(a_name_that_another_step_has_is_a_conflict),
         TEST(what_a_dead_try_left_is_cleared_by_the_next),
         TEST(the_cause_of_an_end_says_the_code_or_the_signal),
+        TEST(each_new_try_of_a_step_is_watched_to_its_end),
         TEST(a_step_has_not_ended_while_something_of_its_session_lives),
         TEST(a_tofu_that_left_the_session_counts_as_well),
         TEST(a_tofu_that_lost_its_runner_is_interrupted_once),
@@ -900,6 +926,7 @@ int main(void)
         TEST(a_runner_whose_pid_was_never_written_is_found_by_its_lock),
         TEST(a_half_made_directory_counts_as_ended_and_can_be_started),
         TEST(cleanup_removes_an_ended_step_and_nothing_else),
+        TEST(cleanup_removes_temporary_files_that_lie_elsewhere),
         TEST(a_state_that_nobody_took_survives_the_cleanup),
         TEST(cleanup_refuses_a_living_step),
         TEST(the_work_dir_of_a_failed_step_is_kept_on_demand),

@@ -90,8 +90,8 @@ static void no_input_can_forge_a_line(void **state)
         "\\",
         "\x7f",
         "\xff\xfe",
-        "\xc2\x9b"
-        "31m",
+        ("\xc2\x9b"
+         "31m"),
         "\xe2\x82",
         "ok \xc3\xa9",
     };

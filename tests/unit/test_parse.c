@@ -64,8 +64,8 @@ static void dns_labels_are_recognised(void **state)
                                       "\xc3\xa9",
                                       "a/b",
                                       "a\"b",
-                                      "a234567890123456789012345678"
-                                      "901234567890123456789012345678901234"};
+                                      ("a234567890123456789012345678"
+                                       "901234567890123456789012345678901234")};
     for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++)
         assert_true(df_is_dns_label(good[i]));
     for (size_t i = 0; i < DF_ARRAY_SIZE(bad); i++)

@@ -283,8 +283,8 @@ static void a_sources_secret_becomes_its_credentials_and_storage_a_backend(void 
 static int append(const struct runner *r, int64_t offset, const char *text, int64_t *ret_end,
                   struct df_err *err)
 {
-    return df_step_append(&r->w->s, r->uid, r->step_token, DF_STREAM_LOG, offset, text,
-                          strlen(text), ret_end, err);
+    const struct df_frame frame = {DF_STREAM_LOG, offset, text, strlen(text)};
+    return df_step_append(&r->w->s, r->uid, r->step_token, &frame, ret_end, err);
 }
 
 static void assert_log(const struct runner *r, const char *expected)
@@ -391,12 +391,12 @@ static void streams_are_for_the_steps_own_runner_until_its_end(void **state)
     int64_t end;
     stranger.step_token[0] ^= 1;
     assert_fails(append(&stranger, 0, "x", &end, &err), err, DF_ERR_DENIED, "");
-    assert_fails(df_step_append(&w->s, r.uid, NULL, DF_STREAM_LOG, 0, "x", 1, &end, &err), err,
-                 DF_ERR_DENIED, "");
-    DF_FREE char *big = calloc(1, DF_LIMIT_STREAM_FRAME + 1);
-    assert_fails(df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, big,
-                                DF_LIMIT_STREAM_FRAME + 1, &end, &err),
-                 err, DF_ERR_LIMIT, "");
+    const struct df_frame small = {DF_STREAM_LOG, 0, "x", 1};
+    assert_fails(df_step_append(&w->s, r.uid, NULL, &small, &end, &err), err, DF_ERR_DENIED, "");
+    DF_FREE char *bytes = calloc(1, DF_LIMIT_STREAM_FRAME + 1);
+    const struct df_frame big = {DF_STREAM_LOG, 0, bytes, DF_LIMIT_STREAM_FRAME + 1};
+    assert_fails(df_step_append(&w->s, r.uid, r.step_token, &big, &end, &err), err, DF_ERR_LIMIT,
+                 "");
     report(&r, NOTHING_TO_DO);
     assert_fails(append(&r, 0, "x", &end, &err), err, DF_ERR_CONFLICT, "StepOver");
 }
@@ -475,13 +475,25 @@ static struct runner reach_apply(struct world *w)
     return claim(w, "net-1-apply");
 }
 
+struct plan_change {
+    const char *key;
+    const cJSON *value;
+};
+
+static int set_in_plan(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct plan_change *c = arg;
+    cJSON *plan = df_json_object_at(df_json_object_at(task, "status"), "plan");
+    return df_json_set(plan, c->key, cJSON_Duplicate(c->value, true), err);
+}
+
+/* The control loop may be writing the same document just now. */
 static void change_plan_status(struct world *w, const char *task, const char *key, cJSON *value)
 {
-    DF_JSON cJSON *doc = get(w, DF_KIND_TASK_ACTION, task);
-    cJSON *plan = df_json_object_at(df_json_object_at(doc, "status"), "plan");
-    assert_int_equal(df_json_set(plan, key, value, NULL), 0);
+    DF_JSON cJSON *owned = value;
+    struct plan_change c = {key, value};
     struct df_err err = {0};
-    if (df_store_update(w->s.store, DF_KIND_TASK_ACTION, doc, NULL, &err) < 0)
+    if (df_store_modify(w->s.store, DF_KIND_TASK_ACTION, task, set_in_plan, &c, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -531,6 +543,18 @@ static void any_flipped_bit_of_a_stored_plan_is_found(void **state)
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
 }
 
+static int set_plan_from(cJSON *task, void *arg, struct df_err *err)
+{
+    return df_json_set_str(df_json_object_at(task, "spec"), "planFrom", arg, err);
+}
+
+static void plan_from(struct world *w, const char *apply, char *plan)
+{
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, apply, set_plan_from, plan, NULL, NULL),
+        0);
+}
+
 static void the_plan_of_another_run_is_refused(void **state)
 {
     struct world *w = *state;
@@ -540,10 +564,7 @@ static void the_plan_of_another_run_is_refused(void **state)
     await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "WaitingApproval");
     struct runner a = reach_apply(w);
     struct df_err err;
-    DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
-    assert_int_equal(
-        df_json_set_str(df_json_object_at(apply, "spec"), "planFrom", "dns-1-plan", NULL), 0);
-    assert_int_equal(df_store_update(w->s.store, DF_KIND_TASK_ACTION, apply, NULL, NULL), 0);
+    plan_from(w, "net-1-apply", (char[]){"dns-1-plan"});
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanOfOtherRun");
     /* Nor does the sealed blob of one do under the name of the other. */
     DF_FREE char *mine = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
@@ -552,10 +573,7 @@ static void the_plan_of_another_run_is_refused(void **state)
     DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
     assert_int_equal(df_blob_get(w->s.blobs, their_key, &b, NULL), 0);
     assert_int_equal(df_blob_put(w->s.blobs, my_key, b.data, b.len, NULL), 0);
-    DF_JSON cJSON *again = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
-    assert_int_equal(
-        df_json_set_str(df_json_object_at(again, "spec"), "planFrom", "net-1-plan", NULL), 0);
-    assert_int_equal(df_store_update(w->s.store, DF_KIND_TASK_ACTION, again, NULL, NULL), 0);
+    plan_from(w, "net-1-apply", (char[]){"net-1-plan"});
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
 }
 

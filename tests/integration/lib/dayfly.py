@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("DAYFLY_BUILD", ROOT / "build"))
+BUILD = pathlib.Path(os.environ.get("DAYFLY_BUILD", ROOT / "build")).resolve()
 DAYFLY = BUILD / "dayfly"
 RUNNER = BUILD / "dayfly-runner"
 DEADLINE = 60.0  # seconds after which something that should happen counts as never happening
