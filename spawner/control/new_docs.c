@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
+#include "spawner/engine/placement.h"
 
 /* Copies the named members that are there. */
 static int copy_members(cJSON *to, const cJSON *from, const char *const *names, struct df_err *err)
@@ -28,7 +29,8 @@ static int set_object(cJSON *to, const char *key, const char *name, const char *
 
 /* ---- runs ---- */
 
-static const char *const of_spec[] = {"action", "variables", "arguments", "autoApprove", NULL};
+static const char *const of_spec[] = {"action",    "variables",   "arguments",
+                                      "placement", "autoApprove", NULL};
 static const char *const of_metadata[] = {"labels", "annotations", NULL};
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -69,6 +71,29 @@ int df_new_run(const char *executor, const cJSON *body, const char *actor, cJSON
         return -1;
     *ret = DF_TAKE(run);
     return 0;
+}
+
+/* Only what the two say: the service's defaults are laid below when the pod is made. */
+static int merge_placement(cJSON *spec, const cJSON *run, struct df_err *err)
+{
+    const struct df_placement_levels levels = {.executor = df_json_at(spec, "placement"),
+                                               .run = df_json_at(run, "spec.placement")};
+    cJSON *merged = NULL;
+    if (!levels.run)
+        return 0;
+    if (df_placement_resolve(&levels, &merged, err) < 0)
+        return -1;
+    return df_json_set(spec, "placement", merged, err);
+}
+
+int df_new_run_check(const cJSON *run, const cJSON *executor, struct df_err *err)
+{
+    const struct df_placement_levels levels = {.environment =
+                                                   df_json_at(executor, "spec.environment"),
+                                               .executor = df_json_at(executor, "spec.placement"),
+                                               .run = df_json_at(run, "spec.placement")};
+    DF_JSON cJSON *merged = NULL;
+    return levels.run ? df_placement_resolve(&levels, &merged, err) : 0;
 }
 
 static const char *const of_snapshot[] = {
@@ -123,7 +148,7 @@ static int merge_inputs(cJSON *spec, const cJSON *run, struct df_err *err)
         if (df_json_append(arguments, cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    return 0;
+    return merge_placement(spec, run, err);
 }
 
 /* The executor's own timeout in whole seconds, at least one; the configured one without it. */

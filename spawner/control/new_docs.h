@@ -11,6 +11,9 @@
 int df_new_run(const char *executor, const cJSON *body, const char *actor, cJSON **ret,
                struct df_err *err) DF_MUST_CHECK;
 
+/* What run and executor cannot say together (placement): told to who asks, not to a step later. */
+int df_new_run_check(const cJSON *run, const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+
 /* Gives it name, number and labels, and in spec.snapshot a copy of what the executor says now: a
  * later edit does not reach a run under way. */
 int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number,

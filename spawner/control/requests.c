@@ -26,6 +26,7 @@ static int not_being_deleted(const cJSON *executor, struct df_err *err)
 struct numbering {
     enum df_action action;
     enum df_role role;
+    const cJSON *run;
     int64_t number; /* out */
 };
 
@@ -37,7 +38,8 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     if (!status)
         return df_fail_oom(err);
     if (not_being_deleted(executor, err) < 0 ||
-        df_executor_check_action(executor, n->action, n->role, err) < 0)
+        df_executor_check_action(executor, n->action, n->role, err) < 0 ||
+        df_new_run_check(n->run, executor, err) < 0)
         return -1;
     n->number = df_json_int(status, "runCounter", 0) + 1;
     return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
@@ -62,8 +64,10 @@ int df_control_create_run(struct df_spawner *s, const char *executor, const cJSO
     DF_JSON cJSON *owner = NULL, *run = NULL, *stored = NULL;
     struct numbering n = {.role = role};
     if (df_new_run(executor, body, actor, &run, err) < 0 ||
-        df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
-        df_store_modify(s->store, DF_KIND_EXECUTOR, executor, take_number, &n, &owner, err) < 0 ||
+        df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0)
+        return -1;
+    n.run = run;
+    if (df_store_modify(s->store, DF_KIND_EXECUTOR, executor, take_number, &n, &owner, err) < 0 ||
         df_new_run_number(run, owner, n.number, err) < 0 ||
         df_store_create(s->store, DF_KIND_RUN, run, &stored, err) < 0 ||
         check_still_there(s, executor, stored, err) < 0)

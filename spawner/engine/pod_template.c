@@ -118,6 +118,20 @@ static int read_action(const cJSON *map, const struct place *at, enum action *re
                   word ? word : "no string");
 }
 
+/* In an item of a list, `$patch: replace` is about the list, whatever else the item says: an item
+ * that says more would silently vanish, so it is refused. */
+static int read_item_action(const cJSON *item, const struct place *at, enum action *ret,
+                            struct df_err *err)
+{
+    if (read_action(item, at, ret, err) < 0)
+        return -1;
+    if (*ret == REPLACE && cJSON_GetArraySize(item) > 1)
+        return refuse(at, err,
+                      "$patch: replace in an item replaces the whole list and must stand alone in "
+                      "it; to change one item, use $retainKeys or null");
+    return 0;
+}
+
 static bool is_directive(const char *name)
 {
     return df_streq(name, "$patch") || df_streq(name, "$retainKeys") ||
@@ -187,23 +201,35 @@ static int delete_values(cJSON *target, const cJSON *patch, const struct place *
 
 /* ---- new values ---- */
 
+static int strip(cJSON *value, const struct place *at, struct df_err *err);
+
+/* True in *ret_drop when nothing is left of a member or item. */
+static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret_drop,
+                     struct df_err *err)
+{
+    struct place here = below(at, is_member ? m->string : "[]");
+    enum action action = MERGE;
+    if (is_member && check_name(m->string, at, err) < 0)
+        return -1;
+    if (is_member ? read_action(m, at, &action, err) < 0
+                  : read_item_action(m, at, &action, err) < 0)
+        return -1;
+    *ret_drop = is_member ? cJSON_IsNull(m) || is_directive(m->string) : action != MERGE;
+    return *ret_drop ? 0 : strip(m, &here, err);
+}
+
 /* Takes nulls and directives out of a copied value: there was nothing that they could change. */
 static int strip(cJSON *value, const struct place *at, struct df_err *err)
 {
     if (at->depth > DF_LIMIT_POD_DEPTH)
         return df_fail(err, DF_ERR_LIMIT, "podTemplate: nests deeper than %d", DF_LIMIT_POD_DEPTH);
     for (cJSON *m = value->child, *next = NULL; m; m = next) {
+        bool drop = false;
         next = m->next;
-        struct place here = below(at, cJSON_IsObject(value) ? m->string : "[]");
-        bool named = cJSON_IsObject(value);
-        if (named && check_name(m->string, at, err) < 0)
+        if (strip_one(m, cJSON_IsObject(value), at, &drop, err) < 0)
             return -1;
-        const cJSON *action = cJSON_GetObjectItemCaseSensitive(m, "$patch");
-        bool deletes = !named && df_streq(cJSON_GetStringValue(action), "delete");
-        if (deletes || (named && (cJSON_IsNull(m) || is_directive(m->string))))
+        if (drop)
             cJSON_Delete(cJSON_DetachItemViaPointer(value, m));
-        else if (strip(m, &here, err) < 0)
-            return -1;
     }
     return 0;
 }
@@ -255,7 +281,7 @@ static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
     enum action action = MERGE;
     if (!cJSON_IsObject(item))
         return refuse(at, err, "an item is no object");
-    if (read_action(item, at, &action, err) < 0)
+    if (read_item_action(item, at, &action, err) < 0)
         return -1;
     if (!value)
         return refuse(at, err, "an item has no \"%s\", by which items are merged", m->key);
@@ -270,29 +296,29 @@ static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
     return merge_map(old, item, m->shape, at, err);
 }
 
-/* `- $patch: replace` alone in an item: the list is what else the patch has. */
-static bool replaces_list(const cJSON *patch, const struct member *m)
+/* `- $patch: replace`: the list is what else the patch has. */
+static bool is_marker(const cJSON *item)
 {
-    for (const cJSON *item = patch->child; item; item = item->next) {
-        const cJSON *action = cJSON_GetObjectItemCaseSensitive(item, "$patch");
-        if (df_streq(cJSON_GetStringValue(action), "replace") &&
-            !cJSON_GetObjectItemCaseSensitive(item, m->key))
+    const cJSON *action = cJSON_GetObjectItemCaseSensitive(item, "$patch");
+    return df_streq(cJSON_GetStringValue(action), "replace") && cJSON_GetArraySize(item) == 1;
+}
+
+static bool replaces_list(const cJSON *patch)
+{
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (is_marker(item))
             return true;
-    }
     return false;
 }
 
 static int merge_list(cJSON *list, const cJSON *patch, const struct member *m,
                       const struct place *at, struct df_err *err)
 {
-    bool replaces = replaces_list(patch, m);
-    while (replaces && list->child)
+    while (replaces_list(patch) && list->child)
         cJSON_Delete(cJSON_DetachItemViaPointer(list, list->child));
-    for (const cJSON *item = patch->child; item; item = item->next) {
-        bool is_marker = replaces && !cJSON_GetObjectItemCaseSensitive(item, m->key);
-        if (!is_marker && merge_item(list, item, m, at, err) < 0)
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (!is_marker(item) && merge_item(list, item, m, at, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -326,7 +352,9 @@ static int merge_member(cJSON *target, const cJSON *patch, const struct shape *s
         old = df_json_object_at(target, patch->string);
         return old ? merge_map(old, patch, m->shape, &here, err) : df_fail_oom(err);
     }
-    if (!m->key && !m->primitive)
+    /* A list that is new is taken as it is: port 53 may be there twice, for TCP and UDP. */
+    bool merges = m->key || m->primitive;
+    if (!merges || !old)
         return put_value(target, patch, &here, err);
     old = df_json_array_at(target, patch->string);
     if (!old)

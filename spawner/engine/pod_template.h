@@ -3,7 +3,9 @@
  * them: maps merge by key, null deletes, and lists of named things merge by their name.
  *
  * Merge keys and atomic lists are those of core/v1 (patchMergeKey, patchStrategy). Directives:
- * `$patch: replace|delete|merge` in maps and in items of merged lists, `$retainKeys` in maps,
+ * `$patch: replace|delete|merge` in maps, `$patch: delete` in items of merged lists,
+ * `- $patch: replace` as an item of its own (the list is then what else the patch has; within
+ * another item it would drop that item, as in kubectl, and is refused), `$retainKeys` in maps,
  * `$deleteFromPrimitiveList/<field>`. `$setElementOrder/<field>` is refused: the order of merged
  * lists is that of the template with new items behind it (kubectl puts them in front; nothing in a
  * pod depends on it but init containers, of which we have none).

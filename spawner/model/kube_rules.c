@@ -160,16 +160,30 @@ double df_quantity(const char *text)
     return factor < 0 ? -1 : strtod(number, NULL) * factor;
 }
 
+/* In YAML people write `cpu: 2`, too. */
+static double quantity_of(const cJSON *value)
+{
+    if (cJSON_IsNumber(value))
+        return value->valuedouble;
+    return cJSON_IsString(value) ? df_quantity(value->valuestring) : -1;
+}
+
 void df_rule_quantity(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
-    if (df_quantity(value->valuestring) < 0)
+    if (quantity_of(value) < 0)
         df_fault(f, path,
                  "\"%.64s\" is no quantity: a number and one of m, k, M, G, T, Ki, Mi, Gi, Ti or "
                  "nothing (500m, 512Mi, 2)",
-                 value->valuestring);
+                 cJSON_IsString(value) ? value->valuestring : "(no text)");
 }
 
 /* ---- resources ---- */
+
+/* What cannot be promised to two pods at once. */
+static bool is_countable(const char *name)
+{
+    return strchr(name, '/') || df_starts_with(name, "hugepages-");
+}
 
 static bool is_resource(const char *name)
 {
@@ -177,7 +191,7 @@ static bool is_resource(const char *name)
     for (size_t i = 0; i < DF_ARRAY_SIZE(known); i++)
         if (df_streq(name, known[i]))
             return true;
-    return strchr(name, '/') || df_starts_with(name, "hugepages-");
+    return is_countable(name);
 }
 
 static void check_resource_names(const cJSON *map, const struct df_path *path, struct df_faults *f)
@@ -190,6 +204,16 @@ static void check_resource_names(const cJSON *map, const struct df_path *path, s
                      m->string);
 }
 
+static void exceeds_fault(const cJSON *request, const cJSON *limit, const struct df_path *path,
+                          struct df_faults *f)
+{
+    DF_FREE char *asked = df_json_print(request), *allowed = df_json_print(limit);
+    if (!asked || !allowed)
+        f->no_memory = true;
+    else
+        df_fault(f, path, "%.32s is more than the limit %.32s", asked, allowed);
+}
+
 void df_rule_resources(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     const cJSON *requests = df_json_at(value, "requests"), *limits = df_json_at(value, "limits");
@@ -199,9 +223,10 @@ void df_rule_resources(const cJSON *value, const struct df_path *path, struct df
     for (const cJSON *m = requests ? requests->child : NULL; m; m = m->next) {
         const struct df_path here = {&in_requests, m->string, 0};
         const cJSON *limit = cJSON_GetObjectItemCaseSensitive(limits, m->string);
-        if (limit && df_quantity(m->valuestring) > df_quantity(limit->valuestring))
-            df_fault(f, &here, "\"%.32s\" is more than the limit \"%.32s\"", m->valuestring,
-                     limit->valuestring);
+        if (is_countable(m->string) && (!limit || quantity_of(m) != quantity_of(limit)))
+            df_fault(f, &here, "needs a limit that is the same: devices and huge pages are whole");
+        else if (limit && quantity_of(m) > quantity_of(limit))
+            exceeds_fault(m, limit, &here, f);
     }
 }
 

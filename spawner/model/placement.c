@@ -17,6 +17,10 @@
     {                                                                                              \
         .name = (field), .type = DF_TYPE_STRING, .max = 63, .rule = df_rule_label_value            \
     }
+#define QUANTITY(field)                                                                            \
+    {                                                                                              \
+        .name = (field), .rule = df_rule_quantity                                                  \
+    }
 #define NEEDED .flags = DF_REQUIRED
 #define MODE(field) WHOLE(field, 0, 0777)
 #define ID(field)                                                                                  \
@@ -128,7 +132,7 @@ static const struct df_field spread_item = OBJECT(NULL, spread);
 
 /* ---- resources ---- */
 
-static const struct df_field quantity = STRING(NULL, 64, .rule = df_rule_quantity);
+static const struct df_field quantity = QUANTITY(NULL);
 static const struct df_field resources[] = {
     MAP("requests", &quantity, .max = 32), MAP("limits", &quantity, .max = 32), {0}};
 
@@ -136,10 +140,8 @@ static const struct df_field resources[] = {
 
 static const struct df_field field_ref[] = {
     STRING("fieldPath", 512, NEEDED), STRING("apiVersion", 16), {0}};
-static const struct df_field resource_ref[] = {STRING("resource", 128, NEEDED),
-                                               STRING("containerName", 63),
-                                               STRING("divisor", 64, .rule = df_rule_quantity),
-                                               {0}};
+static const struct df_field resource_ref[] = {
+    STRING("resource", 128, NEEDED), STRING("containerName", 63), QUANTITY("divisor"), {0}};
 static const struct df_field env_source[] = {OBJECT("secretKeyRef", key_ref),
                                              OBJECT("configMapKeyRef", key_ref),
                                              OBJECT("fieldRef", field_ref),
@@ -170,8 +172,7 @@ static const struct df_field object_mount[] = {
 static const struct df_field object_mount_item = OBJECT(NULL, object_mount);
 
 static const char *const media[] = {"Memory", "HugePages", NULL};
-static const struct df_field empty_dir[] = {
-    WORD("medium", media), STRING("sizeLimit", 64, .rule = df_rule_quantity), {0}};
+static const struct df_field empty_dir[] = {WORD("medium", media), QUANTITY("sizeLimit"), {0}};
 static const struct df_field claim[] = {SUBDOMAIN("claimName", NEEDED), BOOL("readOnly"), {0}};
 static const struct df_field secret_source[] = {SUBDOMAIN("secretName", NEEDED),
                                                 LIST("items", &file_item, 256, .min = 1),

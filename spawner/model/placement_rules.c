@@ -121,12 +121,24 @@ void df_rule_user_context(const cJSON *value, const struct df_path *path, struct
         df_fault(f, path, "runAsNonRoot is true and runAsUser is 0, which is root");
 }
 
+/* Both ask for more than the pod's allowPrivilegeEscalation: false lets them have. */
+static const char *privilege_of(const cJSON *context)
+{
+    const cJSON *added = df_json_at(context, "capabilities.add");
+    if (df_json_bool(context, "privileged", false))
+        return "privileged";
+    for (const cJSON *c = added ? added->child : NULL; c; c = c->next)
+        if (df_streq(c->valuestring, "SYS_ADMIN") || df_streq(c->valuestring, "CAP_SYS_ADMIN"))
+            return "the capability SYS_ADMIN";
+    return NULL;
+}
+
 void df_rule_container_user(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
+    const char *privilege = privilege_of(value);
     df_rule_user_context(value, path, f);
-    if (df_json_bool(value, "privileged", false) &&
-        !df_json_bool(value, "allowPrivilegeEscalation", true))
-        df_fault(f, path, "privileged is true and allowPrivilegeEscalation is false");
+    if (privilege && !df_json_bool(value, "allowPrivilegeEscalation", false))
+        df_fault(f, path, "%s needs allowPrivilegeEscalation: true beside it", privilege);
 }
 
 /* ---- the pod template ---- */

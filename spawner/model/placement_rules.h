@@ -27,7 +27,7 @@ df_rule df_rule_env;            /* value or valueFrom; no name twice */
 df_rule df_rule_env_source;     /* exactly one source */
 df_rule df_rule_env_from;       /* secretRef or configMapRef */
 df_rule df_rule_user_context;   /* runAsNonRoot and a user of 0 exclude each other */
-df_rule df_rule_container_user; /* the same, and privileged needs privilege escalation */
+df_rule df_rule_container_user; /* the same, and privileges need privilege escalation */
 df_rule df_rule_pod_template;   /* a patch, or a list of patches */
 
 #endif

@@ -182,10 +182,12 @@ static void a_failed_plan_fails_the_run_with_its_reason(void **state)
 static void a_later_edit_of_the_executor_does_not_reach_a_run_under_way(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "'variables':{'a':1,'b':2},'arguments':['-parallelism=2']");
+    make_executor(w, "net",
+                  "'variables':{'a':1,'b':2},'arguments':['-parallelism=2'],"
+                  "'placement':{'image':'i','nodeSelector':{'disk':'ssd'}}");
     run(w, "net",
         "{'action':'provision','autoApprove':true,'variables':{'b':3},"
-        "'arguments':['-target=x']}");
+        "'arguments':['-target=x'],'placement':{'nodeSelector':{'zone':'a'}}}");
     DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net");
     cJSON *spec = df_json_object_at(executor, "spec");
     assert_int_equal(df_json_set(spec, "variables", json("{'a':9}"), NULL), 0);
@@ -195,6 +197,8 @@ static void a_later_edit_of_the_executor_does_not_reach_a_run_under_way(void **s
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.variables", "{\"a\":1,\"b\":3}");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.arguments",
                  "[\"-parallelism=2\",\"-target=x\"]");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.placement",
+                 "{\"image\":\"i\",\"nodeSelector\":{\"disk\":\"ssd\",\"zone\":\"a\"}}");
 }
 
 static void timeouts_are_the_executors_else_the_configured_ones(void **state)
@@ -222,8 +226,11 @@ static void a_request_for_a_run_is_checked(void **state)
                {"{'action':'provision','variables':[]}", "variables"},
                {"{'action':'provision','arguments':['-lock=false']}", "-lock"},
                {"{'action':'provision','autoApprove':'yes'}", "autoApprove"},
+               {"{'action':'provision','placement':{'image':'A'}}", "spec.placement.image"},
+               {"{'action':'provision','placement':{'resources':{'requests':{'cpu':'2'}}}}",
+                "more than the limit"},
                {"[]", "object"}};
-    make_executor(w, "net", "");
+    make_executor(w, "net", "'placement':{'resources':{'limits':{'cpu':'1'}}}");
     for (size_t i = 0; i < DF_ARRAY_SIZE(bad); i++) {
         DF_JSON cJSON *body = json(bad[i].body), *made = NULL;
         struct df_err err = {0};

@@ -34,7 +34,9 @@ static const char *const accepted[] = {
     "'priorityClassName':'system-node-critical','runtimeClassName':'gvisor',"
     "'serviceAccountName':'tofu'",
     "'resources':{'requests':{'cpu':'0.5','memory':'128974848','example.com/gpu':'1'},"
-    "'limits':{'cpu':'500m','memory':'129e6','ephemeral-storage':'1Gi','hugepages-2Mi':'4Mi'}}",
+    "'limits':{'cpu':'500m','memory':'129e6','ephemeral-storage':'1Gi','example.com/"
+    "gpu':'1','hugepages-2Mi':'4Mi'}}",
+    "'resources':{'requests':{'cpu':1,'memory':1e9},'limits':{'cpu':1.5}}",
     "'labels':{'team':'net'},'annotations':{'a.b/c':'x y\\nz'},'podAnnotations':{'a':''}",
     "'env':[{'name':'HTTPS_PROXY','value':'http://p'},{'name':'N','valueFrom':{'fieldRef':"
     "{'fieldPath':'spec.nodeName'}}}]",
@@ -47,7 +49,8 @@ static const char *const accepted[] = {
     "'pluginCache':{'claimName':'p','mountPath':'/cache','readOnly':true}",
     "'podSecurityContext':{'runAsUser':1000,'fsGroup':0,'seccompProfile':{'type':'Localhost',"
     "'localhostProfile':'p.json'},'sysctls':[{'name':'a','value':'1'}]}",
-    "'securityContext':{'capabilities':{'add':['NET_ADMIN']},'privileged':true}",
+    "'securityContext':{'capabilities':{'add':['NET_ADMIN']},'privileged':true,'"
+    "allowPrivilegeEscalation':true}",
     "'dnsPolicy':'None','dnsConfig':{'nameservers':['1.1.1.1','::1'],'searches':['a.b'],"
     "'options':[{'name':'ndots','value':'2'},{'name':'edns0'}]}",
     "'podTemplate':{'spec':{'anything':[1,null]}}",
@@ -120,7 +123,9 @@ static const struct {
     {"'serviceAccountName':'a..b'", "\"a..b\" is no name"},
     {"'resources':{'requests':{'memory':'512MB'}}",
      "placement.resources.requests.memory: \"512MB\" is no quantity"},
-    {"'resources':{'requests':{'memory':512}}", "must be a string; put it in quotes"},
+    {"'resources':{'requests':{'memory':true}}", "is no quantity"},
+    {"'resources':{'requests':{'memory':-1}}", "is no quantity"},
+    {"'resources':{'requests':{'cpu':2},'limits':{'cpu':'1'}}", "2 is more than the limit \"1\""},
     {"'resources':{'requests':{'cpu':'-1'}}", "\"-1\" is no quantity"},
     {"'resources':{'requests':{'ram':'1'}}", "\"ram\" is no resource"},
     {"'resources':{'requests':{'cpu':'1'},'limits':{'cpu':'999m'}}",
@@ -151,11 +156,16 @@ static const struct {
      "placement.pluginCache: something else is mounted at"},
     {"'secretMounts':[{'name':'s','mountPath':'c'}]", "\"c\" is no path to mount at"},
     {"'secretMounts':[{'name':'s','mountPath':'/c/../work'}]", "is no path to mount at"},
-    {"'secretMounts':[{'name':'s','mountPath':'/work/'}]", "is needed by the runner itself"},
+    {"'secretMounts':[{'name':'s','mountPath':'/tmp/'}]", "is needed by the runner itself"},
     {"'secretMounts':[{'name':'s','mountPath':'/run/dayfly/token'}]", "is needed by the runner"},
     {"'podSecurityContext':{'runAsNonRoot':true,'runAsUser':0}", "runAsUser is 0, which is root"},
     {"'podSecurityContext':{'runAsUser':-1}", "runAsUser: must be from 0"},
-    {"'securityContext':{'privileged':true,'allowPrivilegeEscalation':false}", "privileged is tr"},
+    {"'securityContext':{'privileged':true,'allowPrivilegeEscalation':false}",
+     "privileged needs allowPrivilegeEscalation: true beside it"},
+    {"'securityContext':{'capabilities':{'add':['SYS_ADMIN']}}", "the capability SYS_ADMIN needs"},
+    {"'resources':{'requests':{'example.com/gpu':'1'}}", "needs a limit that is the same"},
+    {"'resources':{'requests':{'hugepages-2Mi':'2Mi'},'limits':{'hugepages-2Mi':'4Mi'}}",
+     "needs a limit that is the same"},
     {"'dnsConfig':{'nameservers':['dns']}", "\"dns\" is no IP address"},
     {"'dnsConfig':{'nameservers':['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']}",
      "has 4 entries; 3 are allowed"},
@@ -223,12 +233,12 @@ static void quantities_are_those_of_kubernetes(void **state)
     static const struct {
         const char *text;
         double value;
-    } rows[] = {{"1", 1},      {"0", 0},      {"500m", 0.5},  {"1.5Gi", 1.5 * 0x1p30},
-                {"2e3", 2000}, {"1E3", 1000}, {"1E", 1e18},   {"+1k", 1000},
-                {".5", 0.5},   {"5.", 5},     {"2n", 2e-9}, {"3Ki", 3072},
-                {"", -1},      {"-1", -1},    {"1KB", -1},    {"1 Gi", -1},
-                {"Gi", -1},    {".", -1},     {"1,5", -1},    {"1e", -1},
-                {"0x10", -1},  {"1gi", -1},   {"1K", -1},     {"1.2.3", -1},
+    } rows[] = {{"1", 1},      {"0", 0},      {"500m", 0.5}, {"1.5Gi", 1.5 * 0x1p30},
+                {"2e3", 2000}, {"1E3", 1000}, {"1E", 1e18},  {"+1k", 1000},
+                {".5", 0.5},   {"5.", 5},     {"2n", 2e-9},  {"3Ki", 3072},
+                {"", -1},      {"-1", -1},    {"1KB", -1},   {"1 Gi", -1},
+                {"Gi", -1},    {".", -1},     {"1,5", -1},   {"1e", -1},
+                {"0x10", -1},  {"1gi", -1},   {"1K", -1},    {"1.2.3", -1},
                 {"1e99", -1}};
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++)
         if (df_quantity(rows[i].text) != rows[i].value)

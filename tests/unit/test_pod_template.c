@@ -11,7 +11,8 @@
 #include "tests/unit/kube_words.h"
 
 #define BASE                                                                                       \
-    "{'metadata':{'labels':{'a':'1'}},'spec':{'restartPolicy':'Never','nodeSelector':{'x':'1'},"   \
+    "{'metadata':{'labels':{'a':'1'},'finalizers':['e','f']},'spec':{'hostAliases':[{'ip':'1.1.1." \
+    "1','hostnames':['a']}],'restartPolicy':'Never','nodeSelector':{'x':'1'},"                     \
     "'tolerations':[{'key':'t'}],'securityContext':{'runAsUser':1,'supplementalGroups':[1,2]},"    \
     "'containers':[{'name':'runner','image':'r','args':['a','b'],"                                 \
     "'env':[{'name':'A','value':'1'},{'name':'B','value':'2'}],"                                   \
@@ -44,10 +45,14 @@ static const struct {
      "{'spec':{'volumes':[{'name':'w','emptyDir':{'medium':'Memory'}},{'name':'v','emptyDir':{}}]}"
      "}",
      "spec.volumes", "[{'name':'w','emptyDir':{'medium':'Memory'}},{'name':'v','emptyDir':{}}]"},
-    {"$patch replace makes a volume new",
-     "{'spec':{'volumes':[{'name':'w','$patch':'replace','persistentVolumeClaim':{'claimName':'c'"
-     "}}]}}",
+    {"null lets go of the other source",
+     "{'spec':{'volumes':[{'name':'w','emptyDir':null,'persistentVolumeClaim':{'claimName':'c'}}]}"
+     "}",
      "spec.volumes", "[{'name':'w','persistentVolumeClaim':{'claimName':'c'}}]"},
+    {"a new list has no marker in it",
+     "{'spec':{'initContainers':[{'$patch':'replace'},{'name':'i','image':'x'},{'name':'j',"
+     "'$patch':'delete'}]}}",
+     "spec.initContainers", "[{'name':'i','image':'x'}]"},
     {"$retainKeys lets go of the other source",
      "{'spec':{'volumes':[{'name':'w','$retainKeys':['name','hostPath'],'hostPath':{'path':'/x'}}]}"
      "}",
@@ -66,21 +71,17 @@ static const struct {
      "spec.nodeSelector", "{}"},
     {"$patch merge says what is so anyway", "{'spec':{'nodeSelector':{'$patch':'merge','y':'2'}}}",
      "spec.nodeSelector", "{'x':'1','y':'2'}"},
-    {"finalizers are a set", "{'metadata':{'finalizers':['f','f']}}", "metadata.finalizers",
-     "['f']"},
+    {"finalizers are a set", "{'metadata':{'finalizers':['f','g']}}", "metadata.finalizers",
+     "['e','f','g']"},
     {"image pull secrets merge by name", "{'spec':{'imagePullSecrets':[{'name':'s'}]}}",
      "spec.imagePullSecrets", "[{'name':'s'}]"},
-    {"host aliases merge by ip",
-     "{'spec':{'hostAliases':[{'ip':'1.1.1.1','hostnames':['a']},{'ip':'1.1.1.1','hostnames':['b']"
-     "}]}}",
+    {"host aliases merge by ip", "{'spec':{'hostAliases':[{'ip':'1.1.1.1','hostnames':['b']}]}}",
      "spec.hostAliases", "[{'ip':'1.1.1.1','hostnames':['b']}]"},
     {"nulls and directives of what is new are dropped",
      "{'spec':{'affinity':{'nodeAffinity':{'$patch':'merge','x':null,'y':[{'a':null,'b':1}]}}}}",
      "spec.affinity", "{'nodeAffinity':{'y':[{'b':1}]}}"},
-    {"values leave a set",
-     "{'spec':{'securityContext':{'$deleteFromPrimitiveList/"
-     "supplementalGroups':[1,7]}}}",
-     "spec.securityContext.supplementalGroups", "[2]"},
+    {"values leave a set", "{'metadata':{'$deleteFromPrimitiveList/finalizers':['e','x']}}",
+     "metadata.finalizers", "['f']"},
 };
 
 static void patches_do_what_the_api_server_does(void **state)
@@ -103,15 +104,17 @@ static void lists_inside_of_containers_have_their_own_keys(void **state)
     DF_JSON cJSON *patch =
         json("{'spec':{'containers':[{'name':'runner','env':[{'name':'B','value':'3'},{'name':'C',"
              "'value':'4'}],'volumeMounts':[{'name':'v','mountPath':'/v'},{'mountPath':'/work',"
-             "'name':'w','readOnly':true}],'ports':[{'containerPort':80},{'containerPort':80,"
-             "'name':'web'}],'volumeDevices':[{'devicePath':'/dev/x','name':'d'}]}]}}");
+             "'name':'w','readOnly':true}],'ports':[{'containerPort':53,'protocol':'TCP'},{"
+             "'containerPort':53,'protocol':'UDP'}],'volumeDevices':[{'devicePath':'/dev/"
+             "x','name':'d'}]}]}}");
     assert_int_equal(df_pod_template_patch(&target, patch, NULL), 0);
     const cJSON *runner = named(target, "spec.containers", "runner");
     assert_at(runner, "env",
               "[{'name':'A','value':'1'},{'name':'B','value':'3'},{'name':'C','value':'4'}]");
     assert_at(runner, "volumeMounts",
               "[{'name':'w','mountPath':'/work','readOnly':true},{'name':'v','mountPath':'/v'}]");
-    assert_at(runner, "ports", "[{'containerPort':80,'name':'web'}]");
+    assert_at(runner, "ports",
+              "[{'containerPort':53,'protocol':'TCP'},{'containerPort':53,'protocol':'UDP'}]");
     assert_at(runner, "args", "['a','b']");
 }
 
@@ -127,6 +130,9 @@ static void wrong_patches_are_refused_with_their_path_and_change_nothing(void **
          "podTemplate.spec.containers: an item has no \"name\""},
         {"{'spec':{'containers':['x']}}", "podTemplate.spec.containers: an item is no object"},
         {"{'spec':{'$patch':'remove'}}", "podTemplate.spec: $patch is \"remove\"; there are merge"},
+        {"{'spec':{'volumes':[{'name':'w','$patch':'replace','emptyDir':{}}]}}",
+         "$patch: replace in an item replaces the whole list"},
+        {"{'spec':{'initContainers':[{'name':'w','$patch':'replace'}]}}", "must stand alone"},
         {"{'spec':{'$patch':1}}", "$patch is \"no string\""},
         {"{'spec':{'$setElementOrder/containers':[]}}", "the order of elements cannot be set"},
         {"{'spec':{'$nonsense':1}}", "$nonsense is no directive"},

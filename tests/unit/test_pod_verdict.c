@@ -1,0 +1,631 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "spawner/cli/reasons.h"
+#include "spawner/engine/pod_verdict.h"
+#include "tests/unit/kube_words.h"
+
+#define SECOND INT64_C(1000000)
+#define SINCE "2026-11-21T10:00:00Z" /* when the pod was not ready yet */
+#define JOB "{'metadata':{'name':'j','uid':'ju'},'status':{'active':1}}"
+
+static int64_t at(int64_t seconds)
+{
+    int64_t us = 0;
+    assert_int_equal(df_time_parse(SINCE, &us, NULL), 0);
+    return us + seconds * SECOND;
+}
+
+/* A verdict on a pod whose status is given; seconds after SINCE. The Job is there. */
+static struct df_pod_verdict judge(const char *pod, const char *events, int64_t seconds,
+                                   int64_t deadline)
+{
+    DF_JSON cJSON *job = json(JOB), *p = pod ? json(pod) : NULL;
+    DF_JSON cJSON *list = events ? json(events) : NULL;
+    const struct df_pod_view view = {.job = job,
+                                     .pod = p,
+                                     .events = list,
+                                     .container = "runner",
+                                     .was_created = true,
+                                     .had_pod = pod != NULL,
+                                     .now_us = at(seconds),
+                                     .pending_deadline_us = deadline ? at(deadline) : 0};
+    return df_pod_verdict(&view);
+}
+
+/* ---- the classes: inputs and expected values of Flyte's own cases, whose ids stand beside ---- */
+
+#define POD(status)                                                                                \
+    "{'metadata':{'name':'j-x','uid':'pu'},'spec':{'containers':[{'name':'runner'}]},'status':"    \
+    "{" status "}}"
+#define UNREADY                                                                                    \
+    "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'True'},{'type':'Ready',"     \
+    "'status':'False','reason':'ContainersNotReady','message':'not "                               \
+    "ready','lastTransitionTime':'" SINCE "'}]"
+#define WAITING(reason, message)                                                                   \
+    POD(UNREADY ",'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':'" reason     \
+                "','message':'" message "'}}}]")
+#define INIT_WAITING(reason)                                                                       \
+    POD(UNREADY ",'initContainerStatuses':[{'name':'i','state':{'terminated':{'exitCode':0}}},"    \
+                "{'name':'k','state':{'waiting':{'reason':'" reason "','message':'m'}}}],"         \
+                "'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"              \
+                "'PodInitializing'}}}]")
+#define TERMINATED(phase, more, container)                                                         \
+    POD("'phase':'" phase "'" more                                                                 \
+        ",'containerStatuses':[{'name':'runner','state':{'terminated':{" container "}}}]")
+#define OTHER_TERMINATED(phase, container)                                                         \
+    POD("'phase':'" phase "','containerStatuses':[{'name':'runner','state':{'terminated':{"        \
+        "'exitCode':1}}},{'name':'side','state':{'terminated':{" container "}}}]")
+#define SCHEDULED(type, status)                                                                    \
+    POD("'phase':'Pending','conditions':[{'type':'" type "','status':'" status "'}]")
+
+#define NONE DF_POD_FAULT_NONE
+#define USER DF_POD_FAULT_USER
+#define SYSTEM DF_POD_FAULT_SYSTEM
+#define WITHIN 10  /* seconds: in every grace */
+#define AFTER 1000 /* beyond */
+
+static const struct {
+    const char *id, *pod;
+    int64_t seconds;
+    enum df_pod_class class;
+    enum df_pod_fault fault;
+    const char *code; /* or NULL: not looked at */
+} classes[] = {
+    {"D1", SCHEDULED("PodScheduled", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"D2", SCHEDULED("PodScheduled", "True"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"D3", SCHEDULED("Unschedulable", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"D4", SCHEDULED("Unschedulable", "Unknown"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"nothing known", POD("'phase':'Pending'"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"D5", WAITING("ContainerCreating", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"D6", WAITING("ErrImagePull", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"D7", WAITING("PodInitializing", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"D8", WAITING("ImagePullBackOff", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"D9", WAITING("ImagePullBackOff", "m"), AFTER, DF_POD_RETRYABLE, USER,
+     "ContainersNotReady|ImagePullBackOff"},
+    {"D10", WAITING("ImagePullBackOff", "429 Too Many Requests"), AFTER, DF_POD_RETRYABLE, SYSTEM,
+     "ContainersNotReady|ImagePullBackOff"},
+    {"D11", WAITING("InvalidImageName", "m"), WITHIN, DF_POD_PERMANENT, USER,
+     "ContainersNotReady|InvalidImageName"},
+    {"D12", WAITING("RegistryUnavailable", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
+     "ContainersNotReady|RegistryUnavailable"},
+    {"D13", WAITING("RandomError", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
+     "ContainersNotReady|RandomError"},
+    {"D14", WAITING("CreateContainerConfigError", "m"), WITHIN, DF_POD_PERMANENT, USER,
+     "ContainersNotReady|CreateContainerConfigError"},
+    {"D15", WAITING("CreateContainerConfigError", "m"), AFTER, DF_POD_PERMANENT, USER, NULL},
+    {"D16", WAITING("CreateContainerError", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"D17", WAITING("CreateContainerError", "m"), AFTER, DF_POD_PERMANENT, USER,
+     "ContainersNotReady|CreateContainerError"},
+    {"D18", INIT_WAITING("ErrImagePull"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"D19", INIT_WAITING("ImagePullBackOff"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"D20", INIT_WAITING("ImagePullBackOff"), AFTER, DF_POD_RETRYABLE, USER, NULL},
+    {"D21", INIT_WAITING("InvalidImageName"), WITHIN, DF_POD_PERMANENT, USER, NULL},
+    {"D22", INIT_WAITING("CreateContainerConfigError"), WITHIN, DF_POD_PERMANENT, USER, NULL},
+    {"D23", INIT_WAITING("CreateContainerError"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"D24", INIT_WAITING("RandomError"), WITHIN, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"D25",
+     POD(UNREADY ",'initContainerStatuses':[{'name':'i','state':{'terminated':{'exitCode':0}}}],"
+                 "'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
+                 "'InvalidImageName'}}}]"),
+     WITHIN, DF_POD_PERMANENT, USER, NULL},
+    {"D27", TERMINATED("Succeeded", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
+     USER, "OOMKilled"},
+    {"D27, init",
+     POD("'phase':'Succeeded','initContainerStatuses':[{'name':'i','state':{'terminated':{"
+         "'reason':'OOMKilled','exitCode':137}}}]"),
+     0, DF_POD_RETRYABLE, USER, "OOMKilled"},
+    {"D28", POD("'phase':'Succeeded'"), 0, DF_POD_SUCCEEDED, NONE, NULL},
+    {"D29", POD("'phase':'Failed'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"D30", POD("'phase':'Failed','reason':'hello','message':'m'"), 0, DF_POD_RETRYABLE, USER,
+     "hello"},
+    {"D31", TERMINATED("Failed", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
+     USER, "OOMKilled"},
+    {"D32", OTHER_TERMINATED("Failed", "'exitCode':137"), 0, DF_POD_RETRYABLE, USER, "Interrupted"},
+    {"D33", TERMINATED("Failed", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"D34a", POD("'phase':'Failed','reason':'Terminated'"), 0, DF_POD_RETRYABLE, SYSTEM,
+     "Interrupted"},
+    {"D34b", POD("'phase':'Failed','reason':'Shutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
+     "Interrupted"},
+    {"D34c", POD("'phase':'Failed','reason':'NodeShutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
+     "Interrupted"},
+    {"D35", POD("'phase':'Failed','reason':'NodeAffinity'"), 0, DF_POD_RETRYABLE, SYSTEM,
+     "Interrupted"},
+    {"D36",
+     POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
+         "'ContainerCreating'}}}]"),
+     0, DF_POD_RUNNING, NONE, NULL},
+    {"D37", POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
+     0, DF_POD_RUNNING, NONE, NULL},
+    {"D38", TERMINATED("Running", "", "'exitCode':1,'reason':'Error'"), 0, DF_POD_RETRYABLE, USER,
+     "Error"},
+    {"D39", TERMINATED("Running", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"D40", TERMINATED("Running", "", "'exitCode':247"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"D41, D46", TERMINATED("Running", "", "'exitCode':0"), 0, DF_POD_SUCCEEDED, NONE, NULL},
+    {"D42, in the spec", POD("'phase':'Running'"), 0, DF_POD_RUNNING, NONE, NULL},
+    {"D42", "{'metadata':{},'spec':{'containers':[{'name':'x'}]},'status':{'phase':'Running'}}", 0,
+     DF_POD_PERMANENT, USER, "PrimaryContainerNotFound"},
+    {"D43", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
+     USER, "OOMKilled"},
+    {"D44", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
+     USER, "OOMKilled"},
+    {"PodUnknown", POD("'phase':'Unknown'"), 0, DF_POD_UNKNOWN, NONE, NULL},
+    {"deleted while not finished",
+     "{'metadata':{'deletionTimestamp':'" SINCE "'},'spec':{'containers':[{'name':'runner'}]},"
+     "'status':{'phase':'Running'}}",
+     0, DF_POD_RETRYABLE, SYSTEM, "UnexpectedObjectDeletion"},
+};
+
+static void pods_are_classed_as_flyte_does(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++) {
+        struct df_pod_verdict v = judge(classes[i].pod, NULL, classes[i].seconds, 0);
+        if (v.class != classes[i].class || v.fault != classes[i].fault)
+            fail_msg("%s: class %d, fault %d, %s", classes[i].id, (int)v.class, (int)v.fault,
+                     v.message);
+        if (classes[i].code && !df_streq(v.code, classes[i].code))
+            fail_msg("%s: code %s", classes[i].id, v.code);
+    }
+}
+
+/* D26, and the same for each class that would wait for ever */
+static void a_start_that_takes_too_long_is_given_up(void **state)
+{
+    (void)state;
+    static const char *const pods[] = {SCHEDULED("PodScheduled", "False"),
+                                       WAITING("ContainerCreating", "m"),
+                                       WAITING("ErrImagePull", "m"), POD("'phase':'Pending'")};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++) {
+        struct df_pod_verdict early = judge(pods[i], NULL, 119, 120);
+        struct df_pod_verdict late = judge(pods[i], NULL, 120, 120);
+        assert_false(early.give_up);
+        assert_true(early.class < DF_POD_RETRYABLE);
+        assert_true(late.give_up);
+        assert_int_equal(late.phase, DF_ENGINE_PENDING);
+        assert_int_equal(late.class, DF_POD_RETRYABLE);
+        assert_int_equal(late.fault, DF_POD_FAULT_SYSTEM);
+        assert_string_equal(late.code, "PodPendingTimeout");
+        assert_true(late.never_started);
+        assert_true(late.reason[0] && late.message[0]);
+    }
+}
+
+static void what_runs_or_has_ended_is_not_given_up(void **state)
+{
+    (void)state;
+    static const char *const pods[] = {
+        POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
+        TERMINATED("Failed", "", "'exitCode':1"), POD("'phase':'Unknown'")};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++)
+        assert_false(judge(pods[i], NULL, AFTER, 120).give_up);
+}
+
+/* ---- start failures ---- */
+
+#define EVENT(kind, name, reason, message)                                                         \
+    "[{'involvedObject':{'kind':'" kind "','name':'" name "'},'type':'Warning','reason':'" reason  \
+    "','message':'" message "','lastTimestamp':'2026-11-21T10:00:05Z'}]"
+#define ON_POD(reason, message) EVENT("Pod", "j-x", reason, message)
+#define ON_JOB(message) EVENT("Job", "j", "FailedCreate", message)
+#define CREATING WAITING("ContainerCreating", "")
+#define Q "\\\""
+
+static const struct {
+    const char *reason, *pod, *events;
+    const char *words; /* of Kubernetes, in the message */
+} starts[] = {
+    {"Unschedulable",
+     POD("'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':"
+         "'Unschedulable','message':'0/3 nodes are available: 3 node(s) did not match'}]"),
+     NULL, "0/3 nodes are available"},
+    {"Unschedulable", POD("'phase':'Pending'"),
+     ON_POD("FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu."),
+     "Insufficient cpu"},
+    {"ClaimMissing",
+     POD("'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':"
+         "'Unschedulable','message':'0/1 nodes are available: persistentvolumeclaim " Q "cache" Q
+         " not found.'}]"),
+     NULL, "\"cache\" not found"},
+    {"ImagePullFailed", WAITING("ErrImagePull", "manifest unknown"), NULL, "manifest unknown"},
+    {"ImagePullFailed", WAITING("ImagePullBackOff", "Back-off pulling image"), NULL, "Back-off"},
+    {"ImagePullFailed", WAITING("ErrImageNeverPull", "not present with pull policy of Never"), NULL,
+     "Never"},
+    {"ImageNameInvalid", WAITING("InvalidImageName", "could not parse reference"), NULL,
+     "could not parse"},
+    {"SecretMissing", WAITING("CreateContainerConfigError", "secret " Q "creds" Q " not found"),
+     NULL, "\"creds\" not found"},
+    {"ConfigMapMissing", WAITING("CreateContainerConfigError", "configmap " Q "cm" Q " not found"),
+     NULL, "\"cm\" not found"},
+    {"KeyMissing",
+     WAITING("CreateContainerConfigError", "couldn\\u0027t find key pw in Secret ns/creds"), NULL,
+     "key pw in Secret ns/creds"},
+    {"KeyMissing", CREATING,
+     ON_POD("FailedMount", "MountVolume.SetUp failed for volume " Q "v" Q
+                           " : references non-existent secret key: pw"),
+     "non-existent secret key: pw"},
+    {"SecretMissing", CREATING,
+     ON_POD("FailedMount",
+            "MountVolume.SetUp failed for volume " Q "v" Q " : secret " Q "creds" Q " not found"),
+     "\"creds\" not found"},
+    {"ConfigMapMissing", CREATING,
+     ON_POD("FailedMount",
+            "MountVolume.SetUp failed for volume " Q "v" Q " : configmap " Q "cm" Q " not found"),
+     "\"cm\" not found"},
+    {"VolumeFailed", CREATING,
+     ON_POD("FailedMount",
+            "MountVolume.SetUp failed for volume " Q "v" Q " : mount failed: exit status 32"),
+     "exit status 32"},
+    {"VolumeFailed", CREATING,
+     ON_POD("FailedAttachVolume", "AttachVolume.Attach failed: volume is in use"), "in use"},
+    {"VolumeFailed",
+     WAITING("CreateContainerConfigError", "failed to prepare subPath for volumeMount"), NULL,
+     "subPath"},
+    {"NodeFailed", CREATING,
+     ON_POD("FailedCreatePodSandBox", "failed to setup network for sandbox"), "network"},
+    {"RunsAsRoot",
+     WAITING("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
+     NULL, "image will run as root"},
+    {"CommandMissing", WAITING("CreateContainerError", "no command specified"), NULL,
+     "no command specified"},
+    {"CommandMissing",
+     TERMINATED("Failed", "",
+                "'reason':'StartError','exitCode':128,'message':'exec: " Q "runner" Q
+                ": executable file not found in $PATH'"),
+     NULL, "not found in $PATH"},
+    {"ContainerFailed", WAITING("CreateContainerError", "context deadline exceeded"), NULL,
+     "context deadline"},
+    {"ContainerFailed", WAITING("RunContainerError", "cgroup trouble"), NULL, "cgroup trouble"},
+    {"ServiceAccountMissing", NULL,
+     ON_JOB("Error creating: pods " Q "j-" Q " is forbidden: error looking up service account "
+            "ns/tofu: serviceaccount " Q "tofu" Q " not found"),
+     "\"tofu\" not found"},
+    {"QuotaExceeded", NULL,
+     ON_JOB("Error creating: pods " Q "j-x" Q " is forbidden: exceeded quota: small, requested: "
+            "pods=1, used: pods=1, limited: pods=1"),
+     "exceeded quota: small"},
+    {"AdmissionRefused", NULL,
+     ON_JOB("Error creating: pods " Q "j-x" Q " is forbidden: violates PodSecurity " Q
+            "restricted:latest" Q ": privileged"),
+     "restricted:latest"},
+    {"AdmissionRefused", NULL,
+     ON_JOB("Error creating: admission webhook " Q "policy.example" Q " denied the request: no"),
+     "policy.example"},
+    {"AdmissionRefused", NULL,
+     ON_JOB("Error creating: pods " Q "j-x" Q " is forbidden: no PriorityClass with name high was "
+            "found"),
+     "name high"},
+    {"ObjectRefused", NULL,
+     ON_JOB("Error creating: Pod " Q "j-x" Q " is invalid: spec.volumes[0].name: Invalid value"),
+     "spec.volumes[0].name"},
+    {"NodeFailed", POD("'phase':'Failed','reason':'OutOfcpu','message':'Node did not have enough'"),
+     NULL, "did not have enough"},
+    {"NodeFailed",
+     POD("'phase':'Failed','reason':'UnexpectedAdmissionError','message':'Allocate failed'"), NULL,
+     "Allocate failed"},
+};
+
+static void each_start_failure_has_its_reason_kubernetes_words_and_a_way_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(starts); i++) {
+        struct df_pod_verdict v = judge(starts[i].pod, starts[i].events, AFTER, AFTER);
+        if (!df_streq(v.reason, starts[i].reason))
+            fail_msg("%zu: %s is not %s: %s", i, v.reason, starts[i].reason, v.message);
+        if (!strstr(v.message, starts[i].words))
+            fail_msg("\"%s\" is not in \"%s\"", starts[i].words, v.message);
+        assert_non_null(strstr(v.message, "; "));
+        assert_true(v.never_started);
+        assert_true(v.phase == DF_ENGINE_ENDED || v.give_up);
+    }
+}
+
+static void the_latest_event_of_this_very_object_is_told(void **state)
+{
+    (void)state;
+    const char *events =
+        "[{'involvedObject':{'kind':'Pod','name':'j-x','uid':'pu'},'reason':'FailedMount',"
+        "'message':'new','lastTimestamp':'2026-11-21T10:00:09Z'},"
+        "{'involvedObject':{'kind':'Pod','name':'j-x','uid':'pu'},'reason':'FailedMount',"
+        "'message':'old','eventTime':'2026-11-21T10:00:08.123456Z'},"
+        "{'involvedObject':{'kind':'Pod','name':'j-x','uid':'former'},'reason':'FailedMount',"
+        "'message':'former','lastTimestamp':'2026-11-21T10:01:00Z'},"
+        "{'involvedObject':{'kind':'Pod','name':'j-y'},'reason':'FailedMount','message':'other',"
+        "'lastTimestamp':'2026-11-21T10:02:00Z'},"
+        "{'involvedObject':{'kind':'Pod','name':'j-x'},'reason':'Scheduled','message':'fine',"
+        "'lastTimestamp':'2026-11-21T10:03:00Z'}]";
+    struct df_pod_verdict v = judge(CREATING, events, WITHIN, 0);
+    assert_non_null(strstr(v.message, "(new)"));
+    assert_int_equal(v.class, DF_POD_INITIALIZING);
+}
+
+static void a_job_whose_pod_is_still_to_come_is_waited_for(void **state)
+{
+    (void)state;
+    struct df_pod_verdict v = judge(NULL, NULL, WITHIN, 120);
+    assert_int_equal(v.phase, DF_ENGINE_PENDING);
+    assert_int_equal(v.class, DF_POD_QUEUED);
+    assert_string_equal(v.reason, "");
+    assert_true(v.never_started);
+    v = judge(NULL, NULL, 120, 120);
+    assert_true(v.give_up);
+    assert_string_equal(v.reason, "NeverClaimed");
+}
+
+static void a_container_that_waits_beside_a_sidecar_is_pending_still(void **state)
+{
+    (void)state;
+    const char *pod = POD("'phase':'Running','containerStatuses':[{'name':'side','state':{"
+                          "'running':{}}},{'name':'runner','state':{'waiting':{'reason':"
+                          "'ImagePullBackOff','message':'nope'}}}]");
+    struct df_pod_verdict v = judge(pod, NULL, WITHIN, 120);
+    assert_int_equal(v.phase, DF_ENGINE_PENDING);
+    assert_string_equal(v.reason, "ImagePullFailed");
+    assert_true(v.never_started && !v.give_up);
+    assert_true(judge(pod, NULL, 120, 120).give_up);
+}
+
+/* ---- ends ---- */
+
+#define TARGET(why, message)                                                                       \
+    ",'conditions':[{'type':'DisruptionTarget','status':'True','reason':'" why                     \
+    "','message':'" message "'}]"
+#define DELETED_JOB_POD(finished)                                                                  \
+    "{'metadata':{'name':'j-x','deletionTimestamp':'2026-11-21T10:16:00Z',"                        \
+    "'deletionGracePeriodSeconds':900},'status':{'phase':'Failed','containerStatuses':[{'name':"   \
+    "'runner','state':{'terminated':{'exitCode':1,'finishedAt':'" finished "'}}}]}}"
+
+static const struct {
+    const char *reason, *pod;
+    const char *words;
+    int exit_code;
+} ends[] = {
+    {"OOMKilled", TERMINATED("Failed", "", "'reason':'OOMKilled','exitCode':137"), "memory", 137},
+    {"Evicted",
+     POD("'phase':'Failed','reason':'Evicted','message':'The node was low on resource: "
+         "ephemeral-storage.'" TARGET("TerminationByKubelet", "low on resource")),
+     "ephemeral-storage", -1},
+    {"Evicted",
+     TERMINATED("Failed", TARGET("EvictionByEvictionAPI", "Eviction API: evicting"),
+                "'exitCode':143"),
+     "evicting", 143},
+    {"Evicted",
+     TERMINATED("Failed", TARGET("TerminationByKubelet", "by kubelet"), "'exitCode':137"),
+     "by kubelet", 137},
+    {"Preempted",
+     TERMINATED("Failed", TARGET("PreemptionByScheduler", "default-scheduler: preempting"),
+                "'exitCode':143"),
+     "preempting", 143},
+    {"NodeLost",
+     TERMINATED("Failed", TARGET("DeletionByTaintManager", "Taint manager: deleting"),
+                "'exitCode':143"),
+     "Taint manager", 143},
+    {"NodeLost", POD("'phase':'Failed'" TARGET("DeletionByPodGC", "PodGC: node no longer exists")),
+     "node no longer exists", -1},
+    {"NodeLost", POD("'phase':'Failed','reason':'NodeLost','message':'unresponsive'"),
+     "unresponsive", -1},
+    {"NodeShutdown",
+     POD("'phase':'Failed','reason':'Terminated','message':'imminent node shutdown'" TARGET(
+         "TerminationByKubelet", "x")),
+     "imminent node shutdown", -1},
+    {"DeadlineExceeded", POD("'phase':'Failed','reason':'DeadlineExceeded','message':'active'"),
+     "active", -1},
+    {"PodDeleted", DELETED_JOB_POD("2026-11-21T10:02:00Z"), "somebody deleted the pod", 1},
+    {"RunnerFailed", DELETED_JOB_POD("2026-11-21T10:00:59Z"), "exit code 1", 1},
+    {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':1,'message':'no such module'"),
+     "exit code 1, failed: no such module", 1},
+    {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':2"),
+     "exit code 2, failed after it had changed something", 2},
+    {"InvalidStep", TERMINATED("Failed", "", "'exitCode':3"), "exit code 3, invalid input", 3},
+    {"TimedOut", TERMINATED("Failed", "", "'exitCode':4"), "exit code 4, timed out", 4},
+    {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':5"), "exit code 5", 5},
+    {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':255"), "exit code 255", 255},
+    {"RunnerKilled", TERMINATED("Failed", "", "'exitCode':137"), "signal 9", 137},
+    {"RunnerKilled", TERMINATED("Failed", "", "'exitCode':139"), "signal 11", 139},
+    {"RunnerKilled", OTHER_TERMINATED("Failed", "'exitCode':137"), "another container", 1},
+    {"", TERMINATED("Succeeded", "", "'exitCode':0"), "", 0},
+    {"", TERMINATED("Running", "", "'exitCode':0"), "", 0},
+};
+
+static void each_end_is_told_apart(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(ends); i++) {
+        struct df_pod_verdict v = judge(ends[i].pod, NULL, AFTER, 0);
+        if (!df_streq(v.reason, ends[i].reason))
+            fail_msg("%zu: %s is not %s: %s", i, v.reason, ends[i].reason, v.message);
+        if (!strstr(v.message, ends[i].words))
+            fail_msg("\"%s\" is not in \"%s\"", ends[i].words, v.message);
+        assert_int_equal(v.phase, DF_ENGINE_ENDED);
+        assert_int_equal(v.exit_code, ends[i].exit_code);
+        assert_false(v.give_up);
+    }
+}
+
+static void an_end_in_mid_step_is_no_start_failure(void **state)
+{
+    (void)state;
+    assert_false(judge(TERMINATED("Failed", "", "'exitCode':137"), NULL, 0, 0).never_started);
+    assert_true(judge(TERMINATED("Failed", "", "'exitCode':128,'reason':'StartError'"), NULL, 0, 0)
+                    .never_started);
+    assert_true(judge(POD("'phase':'Failed','reason':'OutOfpods'"), NULL, 0, 0).never_started);
+}
+
+static void a_result_document_is_not_shown_as_a_message(void **state)
+{
+    (void)state;
+    const char *text = TERMINATED("Failed", "", "'exitCode':1,'message':'{" Q "exitCode" Q ":1}'");
+    struct df_pod_verdict v = judge(text, NULL, 0, 0);
+    DF_JSON cJSON *pod = json(text), *result = NULL;
+    assert_null(strstr(v.message, "{"));
+    assert_int_equal(df_pod_result(pod, "runner", &result, NULL), 0);
+    assert_json(result, "{'exitCode':1}", "the result");
+}
+
+static void what_is_no_whole_result_is_none(void **state)
+{
+    (void)state;
+    static const char *const pods[] = {
+        TERMINATED("Failed", "", "'exitCode':1"),
+        TERMINATED("Failed", "", "'exitCode':1,'message':'panic'"),
+        TERMINATED("Failed", "", "'exitCode':1,'message':'{" Q "exitCode" Q ":'"),
+        TERMINATED("Failed", "", "'exitCode':1,'message':'[]'"), POD("'phase':'Pending'")};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *pod = json(pods[i]);
+        cJSON *result = NULL;
+        assert_int_equal(df_pod_result(pod, "runner", &result, &err), -1);
+        assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
+        assert_null(result);
+    }
+}
+
+/* ---- the Job's own end ---- */
+
+static void jobs_that_are_gone_or_over_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *pod;
+        bool was_created, had_pod;
+        enum df_engine_phase phase;
+        const char *reason;
+        bool never_started;
+    } rows[] = {
+        {NULL, NULL, false, false, DF_ENGINE_ABSENT, "", false},
+        {NULL, NULL, true, false, DF_ENGINE_ABSENT, "JobDeleted", true},
+        {NULL, NULL, true, true, DF_ENGINE_ABSENT, "JobDeleted", false},
+        /* Deleted, and its pod still ends: not over before that is gone. */
+        {NULL,
+         "{'metadata':{'deletionTimestamp':'" SINCE "'},'status':{'phase':'Running',"
+         "'containerStatuses':[{'name':'runner','state':{'running':{}}}]}}",
+         true, true, DF_ENGINE_RUNNING, "JobDeleted", false},
+        {JOB, NULL, true, true, DF_ENGINE_ENDED, "PodDeleted", false},
+        {"{'status':{'failed':1}}", NULL, true, false, DF_ENGINE_ENDED, "PodDeleted", false},
+        {"{'status':{'conditions':[{'type':'Failed','status':'True','reason':'DeadlineExceeded',"
+         "'message':'Job was active longer'}]}}",
+         NULL, true, true, DF_ENGINE_ENDED, "DeadlineExceeded", false},
+        {"{'status':{'conditions':[{'type':'FailureTarget','status':'True','reason':"
+         "'DeadlineExceeded'}]}}",
+         "{'metadata':{'deletionTimestamp':'" SINCE "'},'status':{'phase':'Running',"
+         "'containerStatuses':[{'name':'runner','state':{'running':{}}}]}}",
+         true, true, DF_ENGINE_RUNNING, "DeadlineExceeded", false},
+        {"{'status':{'conditions':[{'type':'Complete','status':'True'}]}}", NULL, true, true,
+         DF_ENGINE_ENDED, "", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *job = rows[i].job ? json(rows[i].job) : NULL;
+        DF_JSON cJSON *pod = rows[i].pod ? json(rows[i].pod) : NULL;
+        const struct df_pod_view view = {.job = job,
+                                         .pod = pod,
+                                         .container = "runner",
+                                         .was_created = rows[i].was_created,
+                                         .had_pod = rows[i].had_pod,
+                                         .now_us = at(0)};
+        struct df_pod_verdict v = df_pod_verdict(&view);
+        if (v.phase != rows[i].phase || !df_streq(v.reason, rows[i].reason) ||
+            v.never_started != rows[i].never_started)
+            fail_msg("%zu: phase %d, %s, %d", i, (int)v.phase, v.reason, v.never_started);
+    }
+}
+
+/* X2, and what else the API server says to a create */
+static void refusals_of_the_api_server_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        const char *message;
+        enum df_pod_class class;
+        const char *code, *reason;
+    } rows[] = {
+        {400, "webhook said no", DF_POD_PERMANENT, "BadRequest", "ObjectRefused"},
+        {400,
+         "Job in version \"v1\" cannot be handled: quantities must match the regular expression",
+         DF_POD_PERMANENT, "BadRequest", "ObjectRefused"},
+        {422,
+         "Job.batch \"j\" is invalid: spec.template.spec.tolerations[0].operator: Invalid "
+         "value",
+         DF_POD_PERMANENT, "InvalidResource", "ObjectRefused"},
+        {403, "jobs.batch \"j\" is forbidden: exceeded quota: q", DF_POD_RETRYABLE,
+         "RuntimeFailure", "QuotaExceeded"},
+        {403, "jobs.batch is forbidden: User \"system:serviceaccount:a:b\" cannot create resource",
+         DF_POD_RETRYABLE, "RuntimeFailure", "NotAllowed"},
+        {403, "admission webhook \"w\" denied the request", DF_POD_RETRYABLE, "RuntimeFailure",
+         "AdmissionRefused"},
+        {404, "namespaces \"x\" not found", DF_POD_PERMANENT, "NotFound", "NamespaceMissing"},
+        {413, "too large", DF_POD_PERMANENT, "EntityTooLarge", "ObjectRefused"},
+        {500, "etcd away", DF_POD_RETRYABLE, "RuntimeFailure", "EngineFailed"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_pod_verdict v = df_pod_refusal(rows[i].status, rows[i].message);
+        assert_int_equal(v.class, rows[i].class);
+        assert_string_equal(v.code, rows[i].code);
+        assert_string_equal(v.reason, rows[i].reason);
+        assert_non_null(strstr(v.message, rows[i].message));
+        assert_true(v.never_started);
+        assert_int_equal(v.fault, rows[i].status == 500 ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER);
+    }
+}
+
+static void every_reason_has_its_sentence_for_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(starts); i++)
+        assert_non_null(df_reason_find(starts[i].reason));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(ends); i++)
+        if (ends[i].reason[0])
+            assert_non_null(df_reason_find(ends[i].reason));
+}
+
+/* A pod of another shape than a kubelet's must not harm. */
+static void odd_documents_are_no_harm(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "{}",
+        "[]",
+        "'x'",
+        "{'status':[]}",
+        "{'status':{'phase':7}}",
+        "{'status':{'phase':'Failed','containerStatuses':{'a':1}}}",
+        "{'status':{'phase':'Pending','containerStatuses':[{'state':{'waiting':{}}}]}}",
+        "{'status':{'phase':'Failed','containerStatuses':[{'name':'runner','state':{'terminated':{"
+        "'exitCode':'x'}}}]}}",
+        "{'metadata':{'deletionTimestamp':'never'},'status':{'phase':'Running'}}",
+        "{'status':{'phase':'Pending','conditions':[{'type':'Ready','lastTransitionTime':'x'}],"
+        "'containerStatuses':[{'state':{'waiting':{'reason':'ImagePullBackOff'}}}]}}"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(odd); i++)
+        for (size_t j = 0; j < DF_ARRAY_SIZE(odd); j++) {
+            struct df_pod_verdict v = judge(odd[i], odd[j], AFTER, 120);
+            assert_true(strlen(v.message) < sizeof(v.message));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pods_are_classed_as_flyte_does),
+        cmocka_unit_test(a_start_that_takes_too_long_is_given_up),
+        cmocka_unit_test(what_runs_or_has_ended_is_not_given_up),
+        cmocka_unit_test(each_start_failure_has_its_reason_kubernetes_words_and_a_way_out),
+        cmocka_unit_test(the_latest_event_of_this_very_object_is_told),
+        cmocka_unit_test(a_job_whose_pod_is_still_to_come_is_waited_for),
+        cmocka_unit_test(a_container_that_waits_beside_a_sidecar_is_pending_still),
+        cmocka_unit_test(each_end_is_told_apart),
+        cmocka_unit_test(an_end_in_mid_step_is_no_start_failure),
+        cmocka_unit_test(a_result_document_is_not_shown_as_a_message),
+        cmocka_unit_test(what_is_no_whole_result_is_none),
+        cmocka_unit_test(jobs_that_are_gone_or_over_are_told_apart),
+        cmocka_unit_test(refusals_of_the_api_server_are_told_apart),
+        cmocka_unit_test(every_reason_has_its_sentence_for_why),
+        cmocka_unit_test(odd_documents_are_no_harm),
+    };
+    return cmocka_run_group_tests_name("pod_verdict", tests, NULL, NULL);
+}
