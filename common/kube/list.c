@@ -9,14 +9,12 @@ struct list {
     const struct df_kube_select *select;
     const struct df_kube_sink *sink;
     unsigned page;
-    char *next;    /* continue token; NULL: the first page */
-    char *version; /* of the whole list */
+    char *next; /* continue token; NULL: the first page */
 };
 
 static void list_free(struct list *l)
 {
     free(l->next);
-    free(l->version);
 }
 
 static int get_page(struct list *l, cJSON **ret, struct df_err *err)
@@ -40,13 +38,13 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
     return df_kube_request_json(l->k, &r, ret, err);
 }
 
-static int keep(const char *value, char **to, struct df_err *err)
+static int set_next(struct list *l, const char *token, struct df_err *err)
 {
-    char *fresh = df_str_empty(value) ? NULL : strdup(value);
-    if (!df_str_empty(value) && !fresh)
+    char *fresh = df_str_empty(token) ? NULL : strdup(token);
+    if (!df_str_empty(token) && !fresh)
         return df_fail_oom(err);
-    free(*to);
-    *to = fresh;
+    free(l->next);
+    l->next = fresh;
     return 0;
 }
 
@@ -56,8 +54,6 @@ static int begin(struct list *l, const cJSON *page, struct df_err *err)
     if (df_str_empty(version) || !cJSON_HasObjectItem(page, "items"))
         return df_fail(err, DF_ERR_RETRY, "list %s: the answer is no list",
                        l->at->resource->plural);
-    if (keep(version, &l->version, err) < 0)
-        return -1;
     return l->sink->begin ? l->sink->begin(l->sink->arg, version, err) : 0;
 }
 
@@ -70,7 +66,7 @@ static int take_page(struct list *l, const cJSON *page, struct df_err *err)
         if (l->sink->item(l->sink->arg, item, err) < 0)
             return -1;
     }
-    return keep(df_json_str(page, "metadata.continue"), &l->next, err);
+    return set_next(l, df_json_str(page, "metadata.continue"), err);
 }
 
 /* Is there a way on after this failure? */
@@ -86,30 +82,32 @@ static bool try_again(struct list *l, const struct df_err *why, int *restarts)
     return true;
 }
 
+/* The next page; *restarts counts how often the list had to begin again. */
+static int next_page(struct list *l, int *restarts, struct df_err *err)
+{
+    DF_JSON cJSON *page = NULL;
+    struct df_err why = {0};
+    while (get_page(l, &page, &why) < 0) {
+        if (try_again(l, &why, restarts))
+            continue;
+        if (err)
+            *err = why;
+        return -1;
+    }
+    return take_page(l, page, err);
+}
+
 int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,
                     const struct df_kube_select *select, unsigned page,
-                    const struct df_kube_sink *sink, char **ret_version, struct df_err *err)
+                    const struct df_kube_sink *sink, struct df_err *err)
 {
     DF_CLEANUP(list_free)
-    struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL, NULL};
+    struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL};
     int restarts = 0;
     do {
-        struct df_err why = {0};
-        DF_JSON cJSON *tree = NULL;
-        if (get_page(&l, &tree, &why) < 0) {
-            if (try_again(&l, &why, &restarts))
-                continue;
-            if (err)
-                *err = why;
+        if (next_page(&l, &restarts, err) < 0)
             return -1;
-        }
-        if (take_page(&l, tree, err) < 0)
-            return -1;
-        if (!l.next)
-            break;
-    } while (true);
-    if (ret_version)
-        *ret_version = DF_TAKE(l.version);
+    } while (l.next);
     return 0;
 }
 
@@ -117,5 +115,5 @@ int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
                  const struct df_kube_select *select, unsigned page,
                  const struct df_kube_sink *sink, struct df_err *err)
 {
-    return df_kube_list_on(k, NULL, at, select, page, sink, NULL, err);
+    return df_kube_list_on(k, NULL, at, select, page, sink, err);
 }

@@ -53,6 +53,7 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
     DF_JSON cJSON *object = json("{\"metadata\":{\"name\":\"x\"}}");
     DF_JSON cJSON *answer = NULL;
     struct df_kube_delete_options o = {"u-1", "7", "Foreground", 30}, bare = DF_KUBE_DELETE_OPTIONS;
+    struct df_kube_patch patch;
     switch (verb) {
     case CREATE:
         return df_kube_create(k, at, object, &answer, err);
@@ -61,9 +62,11 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
     case UPDATE:
         return df_kube_update(k, at, object, &answer, err);
     case PATCH:
-        return df_kube_patch(k, at, DF_KUBE_PATCH_MERGE, object, NULL, true, &answer, err);
+        patch = (struct df_kube_patch){DF_KUBE_PATCH_MERGE, object, NULL, true};
+        return df_kube_patch(k, at, &patch, &answer, err);
     case APPLY:
-        return df_kube_patch(k, at, DF_KUBE_PATCH_APPLY, object, "day fly", true, &answer, err);
+        patch = (struct df_kube_patch){DF_KUBE_PATCH_APPLY, object, "day fly", true};
+        return df_kube_patch(k, at, &patch, &answer, err);
     case DELETE:
         return df_kube_delete(k, at, &o, err);
     case BARE_DELETE:
@@ -404,6 +407,25 @@ static void a_token_that_cannot_be_read_is_not_taken_for_an_absent_object(void *
     kube_stop(&s);
 }
 
+static void the_proxy_of_the_kubeconfig_is_asked_for_every_host(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct sent sent;
+    kube_start(&s, write_down, &sent);
+    struct df_kube_config c = {.source = strdup("a test"),
+                               .server = strdup("http://api.invalid:8080"),
+                               .name_space = strdup("build"),
+                               .proxy_url = df_strf("http://127.0.0.1:%u", s.port)};
+    DF_KUBE struct df_kube *k = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_kube_new(&c, &k, &err), 0);
+    if (call(k, GET, &a_job, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(sent.target, "http://api.invalid:8080" JOBS "/net-1-plan");
+    kube_stop(&s);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
@@ -606,6 +628,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_token_that_cannot_be_read_is_not_taken_for_an_absent_object, enter_scratch,
             leave_scratch),
+        cmocka_unit_test(the_proxy_of_the_kubeconfig_is_asked_for_every_host),
         cmocka_unit_test(a_list_comes_in_pages_whatever_happens_between_them),
         cmocka_unit_test(a_list_ends_when_its_taker_says_so),
         cmocka_unit_test(a_log_is_read_up_to_its_cap),
