@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/http/http.h"
+#include "spawner/api/problem.h"
 #include "spawner/control/claim.h"
 #include "tests/unit/control_world.h"
 
@@ -20,6 +21,7 @@ static struct signer cluster_key = {.kid = "k1", .alg = "ES256"};
 static struct df_engine_ops job_ops;
 static char job_engine[] = "job";
 static bool cluster_away;
+static const struct df_frame one_byte = {DF_STREAM_LOG, 0, "x", 1};
 
 static int make_keys(void **state)
 {
@@ -247,6 +249,7 @@ static void tokens_that_are_not_of_this_steps_pod_are_refused(void **state)
         struct df_err err;
         assert_fails(claim_as(w, s, &cases[i].pod, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
                      cases[i].reason);
+        assert_int_equal(df_problem_status(&err), 401);
         assert_null(doc);
     }
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
@@ -286,6 +289,7 @@ static void while_the_cluster_is_away_a_claim_may_be_tried_again(void **state)
     cluster_away = true;
     assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_RETRY,
                  "TokenKeysUnavailable");
+    assert_int_equal(df_problem_status(&err), 503);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
 }
 
@@ -299,8 +303,7 @@ static void a_step_outlives_the_token_that_claimed_it(void **state)
     assert_int_equal(claim_as(w, s, &brief, CLAIM_A, &doc, NULL), 0);
     struct runner r = runner_of(w, s, doc);
     int64_t end = 0;
-    assert_int_equal(
-        df_step_append(&w->s, s->uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, s->uid, r.step_token, &one_byte, &end, NULL), 0);
     df_json_wipe(doc);
 }
 
@@ -391,8 +394,7 @@ static void a_step_that_is_handed_over_counts_as_claimed(void **state)
     assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
     int64_t end = 0;
-    assert_int_equal(
-        df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token, &one_byte, &end, NULL), 0);
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
     const struct df_engine_observation gone = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
     assert_int_equal(df_task_next(task, &gone, df_real_us()).next, DF_TASK_FAIL);
