@@ -209,7 +209,7 @@ static int make_job(struct job_engine *j, const struct df_engine_step *step, cJS
         return -1;
     if (df_kube_create(j->o.kube, &at, job, ret_job, &why) == 0) {
         forget_refusal(j, step);
-        return 0;
+        return df_job_note(j->watch, *ret_job, err);
     }
     if (df_streq(why.reason, "AlreadyExists"))
         return meet_existing(j, step, ret_job, err);
@@ -276,10 +276,13 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
 {
     struct job_engine *j = job_of(e);
     const struct df_kube_at at = at_job(j, step);
-    DF_JSON cJSON *patch = NULL;
-    if (df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &patch, err) < 0)
+    DF_JSON cJSON *body = NULL, *job = NULL;
+    if (df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &body, err) < 0)
         return -1;
-    return df_kube_patch(j->o.kube, &at, DF_KUBE_PATCH_MERGE, patch, NULL, false, NULL, err);
+    const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
+    if (df_kube_patch(j->o.kube, &at, &patch, &job, err) < 0)
+        return -1;
+    return df_job_note(j->watch, job, err);
 }
 
 /* ---- status, result ---- */

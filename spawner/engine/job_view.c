@@ -305,6 +305,11 @@ static int find_events(struct df_job_watch *w, const struct df_engine_step *step
     return pod ? df_kube_cache_each(w->events, pod, add_event, v->events, err) : 0;
 }
 
+int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err)
+{
+    return df_kube_cache_note(w->jobs, job, err);
+}
+
 int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
                 struct df_err *err)
 {

@@ -36,6 +36,9 @@ void df_job_view_free(struct df_job_view *v);
 int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
                 struct df_err *err) DF_MUST_CHECK;
 
+/* A Job as the API server answered it to a write of ours: the watch tells of it later. */
+int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err) DF_MUST_CHECK;
+
 /* The Job as the API server has it now; NULL in *ret when there is none. The caller owns it. */
 int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;

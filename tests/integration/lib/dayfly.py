@@ -121,8 +121,9 @@ class Home:
 class Server:
     """A `dayfly serve` of its own; `with Server(home) as server:` stops it and insists on a clean end."""
 
-    def __init__(self, home, *args, config=None, data=None):
+    def __init__(self, home, *args, config=None, data=None, listen="127.0.0.1:0"):
         self.home = home
+        self.listen = listen
         self.args = list(args)
         self.data = pathlib.Path(data or home.directory / "data")
         self.log = home.directory / "serve.log"
@@ -138,7 +139,7 @@ class Server:
         before = endpoint.stat().st_mtime_ns if endpoint.exists() else None
         with open(self.log, "ab") as log:
             self.process = self.home.popen(*prefix, DAYFLY, "serve", "--data-directory", self.data,
-                                           "--listen", "127.0.0.1:0", *self.args, stdout=log, stderr=log)
+                                           "--listen", self.listen, *self.args, stdout=log, stderr=log)
 
         def ready():
             if self.process.poll() is not None:

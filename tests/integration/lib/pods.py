@@ -1,0 +1,122 @@
+"""Steps as pods: a spawner beside the real cluster, its images on the node, modules that pods can read."""
+
+import base64
+import fcntl
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+
+from lib import dayfly
+from lib.dayfly import BUILD, ROOT, wait_for
+
+NODE = "10.89.0.1"  # where pods reach what runs on this machine
+RUNNER = "localhost/dayfly-runner:test"
+
+
+def runner_image(cluster, tofu):
+    """The runner's image with OpenTofu in it, on the node; built anew only for other programs."""
+    images = ROOT / "build/images-test"
+    images.mkdir(parents=True, exist_ok=True)
+    with open(images / "lock", "a", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        digest = hashlib.sha256()
+        for file in (ROOT / "build/dayfly-runner", tofu, ROOT / "images/rootfs", ROOT / "images/packages"):
+            digest.update(open(file, "rb").read())
+        archive = images / f"runner-{digest.hexdigest()[:16]}.tar"
+        if not archive.exists():
+            for old in images.glob("runner-*"):
+                old.unlink()
+            env = {**os.environ, "WITH_TOFU": str(tofu), "TAG": RUNNER.rpartition(":")[2], "OUT": str(images / "new")}
+            subprocess.run([str(ROOT / "images/build"), "runner"], check=True, env=env, capture_output=True)
+            (images / "new/runner.tar").rename(archive)
+        loaded = cluster.kubeconfig.parent / f"loaded-{archive.stem}"
+        if not loaded.exists():
+            cluster.load_image(archive)
+            loaded.touch()
+    return RUNNER
+
+
+def config_map_of(module, name="module"):
+    """A ConfigMap with a module directory as an archive: what a pod can read without any server."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for file in sorted(module.iterdir()):
+            archive.add(file, arcname=file.name)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "binaryData": {"module.tar.gz": base64.b64encode(packed.getvalue()).decode()}}
+
+
+class Pods:
+    """A spawner with the engine `job` in a namespace of its own."""
+
+    def __init__(self, home, namespace, tofu, **kubernetes):
+        self.home, self.namespace = home, namespace
+        made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
+        token = json.loads(made.stdout)
+        tokens = home.directory / "tokens"
+        tokens.write_text(token["line"] + "\n")
+        tokens.chmod(0o600)
+        home.env["DAYFLY_TOKEN"] = token["token"]
+        settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
+                    "image": runner_image(namespace.cluster, tofu),
+                    "placement": {"imagePullPolicy": "IfNotPresent"}, **kubernetes}
+        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
+                  "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"}}
+        self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
+
+    def start(self):
+        self.server.start()
+        self.home.env.pop("DAYFLY_SERVER")  # found by its data directory, certificate and all
+        return self
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *args):
+        self.server.__exit__(*args)
+
+    def executor(self, name, text, placement=None, **spec):
+        """Makes an executor of a module that its pods have as a ConfigMap."""
+        self.namespace.apply(config_map_of(self.home.module(name, text), f"module-{name}"))
+        mounts = {"configMapMounts": [{"name": f"module-{name}", "mountPath": "/module"}]}
+        document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
+                    "spec": {"source": {"url": "file:///module/module.tar.gz", "kind": "archive"},
+                             "placement": {**mounts, **(placement or {})}, **spec}}
+        self.home.dayfly("create", "-f", "-", input=json.dumps(document))
+
+    def run(self, name, *args, code=0):
+        """Provisions to the end; returns the document that `dayfly run -o json` prints."""
+        return json.loads(self.home.dayfly("run", name, "--auto-approve", "-o", "json", *args, code=code).stdout)
+
+    def begin(self, name, *args):
+        """Asks for a run and does not wait for it; returns the process and the run's name."""
+        process = self.home.popen(dayfly.DAYFLY, "run", name, "--auto-approve", *args, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+        line = process.stdout.readline()
+        return process, re.match(r"(\S+):", line).group(1)
+
+    def document(self, kind, name):
+        return json.loads(self.home.dayfly("get", kind, name, "-o", "json").stdout)
+
+    def ended(self, run, seconds=120):
+        """The run's status, once it is final."""
+        def final():
+            status = self.document("runs", run)["status"]
+            return status if status.get("phase") in ("Succeeded", "Failed", "Canceled", "Discarded") else None
+        return wait_for(f"{run} to end", final, seconds)
+
+    def pod_of(self, step):
+        """The newest pod of a step, or None."""
+        pods = json.loads(self.namespace.kubectl("get", "pods", "-l", f"batch.kubernetes.io/job-name={step}", "-o",
+                                                 "json").stdout)["items"]
+        return max(pods, key=lambda p: p["metadata"]["creationTimestamp"], default=None)
+
+    def wait_pod(self, step, condition=lambda pod: True, seconds=60):
+        def seen():
+            pod = self.pod_of(step)
+            return pod if pod and condition(pod) else None
+        return wait_for(f"a pod of {step}", seen, seconds)
