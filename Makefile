@@ -169,6 +169,15 @@ build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h s
 demo: all
 	@tests/demo
 
+## the same with a pod for each step, on KUBECONFIG's cluster or a one-node Kubernetes made here
+.PHONY: demo-kubernetes
+demo-kubernetes: setup-build setup-images
+	@$(if $(KUBECONFIG),,tools/setup cluster)
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@WITH_TOFU=$$(tests/tools/get-tofu) images/build
+	@tests/demo-kubernetes
+
+## start and stop that Kubernetes: KUBECONFIG=build/cluster/admin.kubeconfig
 # A real one-node Kubernetes for tests and for you: KUBECONFIG=build/cluster/admin.kubeconfig.
 .PHONY: cluster-up cluster-down
 cluster-up cluster-down: cluster-%:
