@@ -1,0 +1,30 @@
+/*
+ * jwk.h - one key of a key set; inside common/crypto only. Include it first: it brings OpenSSL's
+ * headers, see ssl.h.
+ */
+#ifndef DF_CRYPTO_JWK_H
+#define DF_CRYPTO_JWK_H
+
+#include "common/crypto/ssl.h"
+
+#include "common/crypto/jwt.h"
+
+enum df_jwk_kind { DF_JWK_UNUSABLE, DF_JWK_RSA, DF_JWK_P256 };
+
+struct df_jwk {
+    enum df_jwk_kind kind;
+    char *kid;     /* owned; never NULL */
+    EVP_PKEY *key; /* owned; NULL: UNUSABLE */
+    char why[160]; /* UNUSABLE */
+};
+
+struct df_jwk_set {
+    struct df_jwk *keys;
+    size_t count;
+};
+
+/* The first key of this kid and kind; without one the first of this kid, of whatever kind; NULL. */
+const struct df_jwk *df_jwk_find(const struct df_jwk_set *set, const char *kid,
+                                 enum df_jwk_kind kind);
+
+#endif
