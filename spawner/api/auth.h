@@ -10,6 +10,7 @@
 #ifndef DF_API_AUTH_H
 #define DF_API_AUTH_H
 
+#include "common/base/limits.h"
 #include "spawner/model/model.h"
 
 struct df_tokens;
@@ -23,8 +24,8 @@ enum df_scheme { DF_SCHEME_NONE, DF_SCHEME_BEARER, DF_SCHEME_BASIC };
 
 struct df_credentials {
     enum df_scheme scheme;
-    char user[64];     /* BASIC */
-    char secret[1024]; /* the token or password */
+    char user[64];                   /* BASIC */
+    char secret[DF_LIMIT_TOKEN + 1]; /* the token or password */
 };
 
 /* Reads an Authorization header (NULL: none). DENIED Unauthorized when it is malformed or of

@@ -25,6 +25,20 @@ static const struct {
     {"PlanExpired", 409},
     {"PlanUsed", 409},
     {"PlanMissing", 404},
+    /* Tokens of pods. */
+    {"TokenTooLarge", 401},
+    {"TokenMalformed", 401},
+    {"TokenDuplicateClaim", 401},
+    {"TokenAlgorithm", 401},
+    {"TokenKeyUnknown", 401},
+    {"TokenSignature", 401},
+    {"TokenIssuer", 401},
+    {"TokenAudience", 401},
+    {"TokenExpired", 401},
+    {"TokenNotYetValid", 401},
+    {"TokenNotOfPod", 401},
+    {"TokenNamespace", 401},
+    {"TokenServiceAccount", 401},
 };
 
 static const struct {

@@ -15,6 +15,8 @@
 
 /* Everything the spawner is made of. Owned by whoever built it (service.c); borrowed by all others.
  */
+struct df_claims;
+
 struct df_spawner {
     const struct df_config *config;
     struct df_store *store;
@@ -23,8 +25,9 @@ struct df_spawner {
     struct df_states *states;
     struct df_engine_registry engines;
     struct df_control *control;
-    char *server_url;    /* set once the API listens */
-    char *endpoint_file; /* <data>/endpoint: the URL, for runners and clients */
+    struct df_claims *claims; /* NULL: no step runs in a pod */
+    char *server_url;         /* set once the API listens */
+    char *endpoint_file;      /* <data>/endpoint: the URL, for runners and clients */
 };
 
 struct df_control; /* opaque */

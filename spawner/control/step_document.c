@@ -74,7 +74,9 @@ static int add_identity(struct making *m, struct df_err *err)
         copy(m->doc, "traceparent", t, "spec.traceparent", err) < 0 ||
         df_json_add_str(m->doc, "stepToken", m->tokens->step, err) < 0)
         return -1;
-    return mask(m, m->tokens->claim, err) < 0 || mask(m, m->tokens->step, err) < 0 ? -1 : 0;
+    if (m->tokens->claim && mask(m, m->tokens->claim, err) < 0)
+        return -1;
+    return mask(m, m->tokens->step, err);
 }
 
 /* For an apply: exactly what was planned, and nothing else. */

@@ -9,7 +9,7 @@
 
 /* The tokens of one claim. Wipe it after use. */
 struct df_step_tokens {
-    char claim[129]; /* the one that was shown */
+    const char *claim; /* the one that was shown, borrowed; NULL: none was */
     char step[65];
     char state[65];
 };

@@ -11,10 +11,28 @@
 
 #include "spawner/control/control.h"
 
-/* body: the claim request. *ret: the step document; holds secrets: delete with df_json_wipe().
- * CONFLICT AlreadyClaimed. */
+/* body: the claim request. token: the step's claim token; or, for a step that runs in a pod, the
+ * pod's own token (claim.h: its reasons, and RETRY while the cluster's keys cannot be had). *ret:
+ * the step document; holds secrets: delete with df_json_wipe(). CONFLICT AlreadyClaimed.
+ * For a step whose document was handed over in a Secret, token is its step token, *ret only names
+ * the step, and the first runner to ask is the only one. */
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* For pods whose document lies in a Secret. The order that keeps a step from running twice, each
+ * call repeatable after a crash at any line:
+ *   1. df_step_hand_over(): *ret is the document; what an earlier call made is worth nothing now.
+ *   2. the engine makes the Job, suspended, and the Secret;
+ *   3. df_step_mark_handed_over(): durable; the step counts as claimed from here on;
+ *   4. the engine lets the Job go.
+ * *ret: delete with df_json_wipe(). CONFLICT AlreadyClaimed when 3 came before, StepOver when the
+ * step was cancelled or asks for what is not there (it has failed then, as in a claim), or its
+ * document is larger than DF_LIMIT_STEP_SECRET. */
+int df_step_hand_over(struct df_spawner *s, const char *uid, cJSON **ret,
+                      struct df_err *err) DF_MUST_CHECK;
+/* Twice is success; CONFLICT StepOver when the step was cancelled meanwhile: remove the Job. */
+int df_step_mark_handed_over(struct df_spawner *s, const char *uid,
+                             struct df_err *err) DF_MUST_CHECK;
 
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
 /* Bytes that belong at an offset of a stream; borrowed. */
