@@ -1,0 +1,514 @@
+/* Steps that run in pods: claimed by a projected token, or handed over in a Secret. */
+#include "tests/unit/jwt_maker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/log.h"
+#include "common/http/http.h"
+#include "spawner/control/claim.h"
+#include "tests/unit/control_world.h"
+
+#define ISSUER "https://cluster.example"
+#define STEP "net-1-plan"
+
+static struct signer cluster_key = {.kid = "k1", .alg = "ES256"};
+static struct df_engine_ops job_ops;
+static char job_engine[] = "job";
+static bool cluster_away;
+
+static int make_keys(void **state)
+{
+    (void)state;
+    cluster_key.key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    return cluster_key.key && df_http_global_init(NULL) == 0 ? 0 : -1;
+}
+
+static int free_keys(void **state)
+{
+    (void)state;
+    EVP_PKEY_free(cluster_key.key);
+    return 0;
+}
+
+static char *cluster_keys(void)
+{
+    const struct signer *const one = &cluster_key;
+    return set_of(&one, 1);
+}
+
+static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
+{
+    (void)arg;
+    DF_FREE char *keys = cluster_keys();
+    if (cluster_away)
+        return df_fail(err, DF_ERR_RETRY, "the API server is away");
+    return df_buf_adds(ret, strstr(path, "jwks") ? keys : "{\"issuer\":\"" ISSUER "\"}");
+}
+
+/* ---- a world whose steps run in pods ---- */
+
+static int setup_with(void **state, const char *spec)
+{
+    void *dir = NULL;
+    struct world *w = malloc(sizeof(*w));
+    const struct df_claims_options o = {.fetch = ask_cluster, .namespace_ = "infra"};
+    if (!w || enter_scratch(&dir) < 0)
+        return -1;
+    world_open(w, dir);
+    free(dir);
+    job_ops = fake_ops;
+    job_ops.name = w->config.engine = job_engine;
+    w->engine.engine.ops = &job_ops;
+    cluster_away = false;
+    make_executor(w, "net", spec);
+    cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
+    *state = w;
+    return df_claims_new(&o, &w->s.claims, NULL) < 0 ? -1 : df_control_start(w->s.control, NULL);
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, "'variables':{'region':'eu'}");
+}
+
+static int setup_large(void **state)
+{
+    DF_FREE char *value = malloc(DF_LIMIT_STEP_SECRET);
+    memset(value, 'v', DF_LIMIT_STEP_SECRET - 1);
+    value[DF_LIMIT_STEP_SECRET - 1] = '\0';
+    DF_FREE char *spec = df_strf("'variables':{'large':'%s'}", value);
+    return setup_with(state, spec);
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    void *dir = strdup(w->dir);
+    df_control_stop(w->s.control, false);
+    world_close(w);
+    df_claims_free(w->s.claims);
+    free(w);
+    return leave_scratch(&dir);
+}
+
+#define assert_fails(call, err, class_, reason_)                                                   \
+    do {                                                                                           \
+        (err) = (struct df_err){0};                                                                \
+        assert_int_equal(call, -1);                                                                \
+        if ((err).cls != (class_) || strcmp((err).reason, reason_) != 0)                           \
+            fail_msg("%s %s: %s", df_err_class_name((err).cls), (err).reason, (err).message);      \
+    } while (0)
+
+/* ---- tokens of pods ---- */
+
+struct pod {
+    const char *namespace_, *name, *uid, *account, *node, *audience;
+    int64_t age_s, life_s;
+};
+
+static const struct pod pod_a = {"infra", "net-1-plan-abcde", "pod-a", "runner", "node1", NULL, 10,
+                                 3600};
+static const struct pod pod_b = {"infra", "net-1-plan-fghij", "pod-b", "runner", "node2", NULL, 10,
+                                 3600};
+
+static char *token_of_pod(const struct pod *p, const char *uid)
+{
+    long long now = df_real_us() / 1000000;
+    DF_FREE char *audience = p->audience ? strdup(p->audience) : df_strf("dayfly/%s", uid);
+    DF_FREE char *node = p->node ? df_strf("'node':{'name':'%s','uid':'n'},", p->node) : strdup("");
+    DF_FREE char *pod =
+        p->name ? df_strf("'pod':{'name':'%s','uid':'%s'},", p->name, p->uid) : strdup("");
+    DF_FREE char *payload = df_strf(
+        "{'iss':'" ISSUER "','aud':['%s'],'iat':%lld,'nbf':%lld,'exp':%lld,'kubernetes.io':{"
+        "'namespace':'%s',%s%s'serviceaccount':{'name':'%s','uid':'s'},'warnafter':1}}",
+        audience, now - p->age_s, now - p->age_s, now - p->age_s + p->life_s, p->namespace_, node,
+        pod, p->account);
+    return sign(&cluster_key, payload);
+}
+
+static int claim_as(struct world *w, const struct fake_step *s, const struct pod *p,
+                    const char *body, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *request = json(body);
+    DF_FREE char *token = token_of_pod(p, s->uid);
+    return df_step_claim(&w->s, s->uid, token, request, ret, err);
+}
+
+static void a_pod_claims_its_step_by_its_own_token(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL;
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
+    assert_string_equal(df_json_str(doc, "uid"), s->uid);
+    assert_string_equal(df_json_str(doc, "variables.region"), "eu");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.podUid", "pod-a");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.podName", "net-1-plan-abcde");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.node", "node1");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.host", "h");
+    df_json_wipe(doc);
+}
+
+static void a_pod_of_an_old_cluster_does_not_say_its_node(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct pod p = pod_a;
+    cJSON *doc = NULL;
+    p.node = NULL;
+    assert_int_equal(claim_as(w, s, &p, CLAIM_A, &doc, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.node", "");
+    df_json_wipe(doc);
+}
+
+static void what_a_runner_says_of_its_pod_does_not_count(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL;
+    assert_int_equal(claim_as(w, s, &pod_a,
+                              "{'claimId':'00000000000000000000000000000aaa','podUid':'other',"
+                              "'podName':'other','node':'other'}",
+                              &doc, NULL),
+                     0);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.podUid", "pod-a");
+    df_json_wipe(doc);
+}
+
+static void a_lost_answer_is_repeated_for_a_token_that_was_read_again(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct pod renewed = pod_a;
+    renewed.age_s = 1;
+    cJSON *first = NULL, *again = NULL;
+    int64_t end = 0;
+    struct df_err err;
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &first, NULL), 0);
+    assert_int_equal(claim_as(w, s, &renewed, CLAIM_A, &again, NULL), 0);
+    struct runner lost = runner_of(w, s, first), kept = runner_of(w, s, again);
+    assert_fails(df_step_stream_end(&w->s, s->uid, lost.step_token, DF_STREAM_LOG, &end, &err), err,
+                 DF_ERR_DENIED, "");
+    assert_int_equal(df_step_stream_end(&w->s, s->uid, kept.step_token, DF_STREAM_LOG, &end, NULL),
+                     0);
+    df_json_wipe(first);
+    df_json_wipe(again);
+}
+
+static void the_first_pod_wins_and_no_other_gets_anything(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL, *other = NULL;
+    struct df_err err;
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
+    DF_JSON cJSON *before = get(w, DF_KIND_TASK_ACTION, STEP);
+    /* Another pod; another pod with a claim id that it overheard; another runner in the same pod.
+     */
+    assert_fails(claim_as(w, s, &pod_b, CLAIM_B, &other, &err), err, DF_ERR_CONFLICT,
+                 "AlreadyClaimed");
+    assert_fails(claim_as(w, s, &pod_b, CLAIM_A, &other, &err), err, DF_ERR_CONFLICT,
+                 "AlreadyClaimed");
+    assert_fails(claim_as(w, s, &pod_a, CLAIM_B, &other, &err), err, DF_ERR_CONFLICT,
+                 "AlreadyClaimed");
+    assert_null(other);
+    DF_JSON cJSON *after = get(w, DF_KIND_TASK_ACTION, STEP);
+    assert_true(df_json_equal(df_json_at(before, "status.claimedBy"),
+                              df_json_at(after, "status.claimedBy")));
+    assert_true(df_json_equal(df_json_at(before, "status.auth"), df_json_at(after, "status.auth")));
+    df_json_wipe(doc);
+}
+
+static void tokens_that_are_not_of_this_steps_pod_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    const struct {
+        struct pod pod;
+        const char *reason;
+    } cases[] = {
+        {{"other", "p", "u", "runner", "n", NULL, 10, 3600}, "TokenNamespace"},
+        {{"", "p", "u", "runner", "n", NULL, 10, 3600}, "TokenNamespace"},
+        {{"infra", NULL, NULL, "runner", "n", NULL, 10, 3600}, "TokenNotOfPod"},
+        {{"infra", "p", "", "runner", "n", NULL, 10, 3600}, "TokenNotOfPod"},
+        {{"infra", "p", "u", "runner", "n", "dayfly/another-step", 10, 3600}, "TokenAudience"},
+        {{"infra", "p", "u", "runner", "n", "dayfly", 10, 3600}, "TokenAudience"},
+        {{"infra", "p", "u", "runner", "n", "https://kubernetes", 10, 3600}, "TokenAudience"},
+        {{"infra", "p", "u", "runner", "n", NULL, 7200, 3600}, "TokenExpired"},
+        {{"infra", "p", "u", "runner", "n", NULL, -300, 3600}, "TokenNotYetValid"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        cJSON *doc = NULL;
+        struct df_err err;
+        assert_fails(claim_as(w, s, &cases[i].pod, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
+                     cases[i].reason);
+        assert_null(doc);
+    }
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+}
+
+static int set_ref(cJSON *task, void *arg, struct df_err *err)
+{
+    return df_json_set(df_json_object_at(task, "status"), "engineRef", json(arg), err);
+}
+
+static void where_the_engine_recorded_namespace_and_account_they_count(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    char ref[] = "{'kind':'Job','namespace':'team','serviceAccountName':'tofu'}";
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, STEP, set_ref, ref, NULL, NULL), 0);
+    struct pod p = pod_a;
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "TokenNamespace");
+    p.namespace_ = "team";
+    assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
+                 "TokenServiceAccount");
+    p.account = "tofu";
+    assert_int_equal(claim_as(w, s, &p, CLAIM_A, &doc, NULL), 0);
+    df_json_wipe(doc);
+}
+
+static void while_the_cluster_is_away_a_claim_may_be_tried_again(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL;
+    struct df_err err;
+    cluster_away = true;
+    assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_RETRY,
+                 "TokenKeysUnavailable");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+}
+
+static void a_step_outlives_the_token_that_claimed_it(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct pod brief = pod_a;
+    brief.life_s = -10; /* over since 20 s: within the leeway at the claim */
+    cJSON *doc = NULL;
+    assert_int_equal(claim_as(w, s, &brief, CLAIM_A, &doc, NULL), 0);
+    struct runner r = runner_of(w, s, doc);
+    int64_t end = 0;
+    assert_int_equal(
+        df_step_append(&w->s, s->uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    df_json_wipe(doc);
+}
+
+static void the_token_of_a_pod_is_masked_in_its_log(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    DF_JSON cJSON *request = json(CLAIM_A);
+    DF_FREE char *token = token_of_pod(&pod_a, s->uid);
+    cJSON *doc = NULL;
+    assert_int_equal(df_step_claim(&w->s, s->uid, token, request, &doc, NULL), 0);
+    const cJSON *value;
+    bool found = false;
+    cJSON_ArrayForEach (value, df_json_at(doc, "mask"))
+        found |= df_streq(value->valuestring, token);
+    assert_true(found);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
+    DF_FREE char *text = df_json_print(task);
+    assert_null(strstr(text, token));
+    df_json_wipe(doc);
+}
+
+static void a_step_of_the_local_engine_takes_no_token_of_a_pod(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct df_claims *claims = w->s.claims;
+    cJSON *doc = NULL;
+    struct df_err err;
+    w->s.claims = NULL;
+    assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
+    w->s.claims = claims;
+    DF_JSON cJSON *local = json("{'spec':{'engine':'local'}}");
+    DF_JSON cJSON *job = json("{'spec':{'engine':'job'}}");
+    assert_false(df_claim_is_of_pod(local));
+    assert_true(df_claim_is_of_pod(job));
+}
+
+static void the_keys_may_lie_in_a_file(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    DF_FREE char *path = df_fs_join(w->dir, "jwks.json");
+    DF_FREE char *url = df_strf("file://%s", path);
+    DF_FREE char *keys = cluster_keys();
+    struct df_claims_options o = {.jwks_url = url, .namespace_ = "infra"};
+    struct df_err err = {0};
+    cJSON *doc = NULL;
+    struct df_claims *claims = NULL;
+    assert_int_equal(df_claims_new(&o, &claims, &err), -1);
+    assert_non_null(strstr(err.message, "claim.issuer"));
+    assert_int_equal(df_fs_replace(path, keys, strlen(keys), 0600, NULL), 0);
+    o.issuer = ISSUER;
+    df_claims_free(w->s.claims);
+    assert_int_equal(df_claims_new(&o, &w->s.claims, NULL), 0);
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
+    df_json_wipe(doc);
+}
+
+/* ---- documents in Secrets ---- */
+
+static struct runner hand_over(struct world *w, const struct fake_step *s)
+{
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    if (df_step_hand_over(&w->s, s->uid, &doc, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(df_json_str(doc, "variables.region"), "eu");
+    struct runner r = runner_of(w, s, doc);
+    df_json_wipe(doc);
+    return r;
+}
+
+static int greet(struct world *w, const struct runner *r, const char *body, struct df_err *err)
+{
+    DF_JSON cJSON *request = json(body);
+    DF_JSON cJSON *answer = NULL;
+    return df_step_claim(&w->s, r->uid, r->step_token, request, &answer, err);
+}
+
+static void a_step_that_is_handed_over_counts_as_claimed(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct runner r = hand_over(w, s);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
+    int64_t end = 0;
+    assert_int_equal(
+        df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
+    const struct df_engine_observation gone = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    assert_int_equal(df_task_next(task, &gone, df_real_us()).next, DF_TASK_FAIL);
+}
+
+static void until_it_is_marked_it_can_be_handed_over_again_and_the_last_counts(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct runner first = hand_over(w, s), second = hand_over(w, s);
+    struct df_err err;
+    int64_t end = 0;
+    assert_fails(df_step_stream_end(&w->s, s->uid, first.step_token, DF_STREAM_LOG, &end, &err),
+                 err, DF_ERR_DENIED, "");
+    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    cJSON *doc = NULL;
+    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT,
+                 "AlreadyClaimed");
+    assert_int_equal(
+        df_step_stream_end(&w->s, s->uid, second.step_token, DF_STREAM_LOG, &end, NULL), 0);
+}
+
+static void of_two_pods_with_the_same_secret_the_first_to_ask_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct runner r = hand_over(w, s);
+    struct df_err err;
+    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_int_equal(greet(w, &r, CLAIM_A, NULL), 0);
+    assert_int_equal(greet(w, &r, CLAIM_A, NULL), 0); /* the answer was lost */
+    assert_fails(greet(w, &r, CLAIM_B, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.host", "h");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
+    report(&r, NOTHING_TO_DO);
+}
+
+static void a_handed_over_step_is_not_given_to_a_claim(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    (void)hand_over(w, s);
+    struct df_err err;
+    cJSON *doc = NULL;
+    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
+    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
+    assert_null(doc);
+}
+
+static void a_claimed_step_is_not_handed_over(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL, *other = NULL;
+    struct df_err err;
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
+    assert_fails(df_step_hand_over(&w->s, s->uid, &other, &err), err, DF_ERR_CONFLICT,
+                 "AlreadyClaimed");
+    assert_null(other);
+    df_json_wipe(doc);
+}
+
+static void a_cancel_between_the_two_keeps_the_job_from_being_let_go(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    (void)hand_over(w, s);
+    struct df_err err;
+    cJSON *doc = NULL;
+    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL), 0);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "t");
+    assert_fails(df_step_mark_handed_over(&w->s, s->uid, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+}
+
+static void a_document_that_no_secret_holds_ends_the_step(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    struct df_err err;
+    cJSON *doc = NULL;
+    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_null(doc);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "InvalidStep");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    (void)play_plan;  /* of the header, for others */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST(a_pod_claims_its_step_by_its_own_token),
+        TEST(a_pod_of_an_old_cluster_does_not_say_its_node),
+        TEST(what_a_runner_says_of_its_pod_does_not_count),
+        TEST(a_lost_answer_is_repeated_for_a_token_that_was_read_again),
+        TEST(the_first_pod_wins_and_no_other_gets_anything),
+        TEST(tokens_that_are_not_of_this_steps_pod_are_refused),
+        TEST(where_the_engine_recorded_namespace_and_account_they_count),
+        TEST(while_the_cluster_is_away_a_claim_may_be_tried_again),
+        TEST(a_step_outlives_the_token_that_claimed_it),
+        TEST(the_token_of_a_pod_is_masked_in_its_log),
+        TEST(a_step_of_the_local_engine_takes_no_token_of_a_pod),
+        TEST(the_keys_may_lie_in_a_file),
+        TEST(a_step_that_is_handed_over_counts_as_claimed),
+        TEST(until_it_is_marked_it_can_be_handed_over_again_and_the_last_counts),
+        TEST(of_two_pods_with_the_same_secret_the_first_to_ask_goes_on),
+        TEST(a_handed_over_step_is_not_given_to_a_claim),
+        TEST(a_claimed_step_is_not_handed_over),
+        TEST(a_cancel_between_the_two_keeps_the_job_from_being_let_go),
+        cmocka_unit_test_setup_teardown(a_document_that_no_secret_holds_ends_the_step, setup_large,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, make_keys, free_keys);
+}
