@@ -32,7 +32,7 @@ LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-SPAWNER_LIBS := -lmicrohttpd -lsqlite3
+SPAWNER_LIBS := -lmicrohttpd -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
 SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c)))

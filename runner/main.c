@@ -11,6 +11,8 @@ static const char usage[] =
     "\n"
     "  dayfly-runner step --handoff-fd N [--work-dir DIR]\n"
     "      Takes the step that a spawner hands over through the open descriptor N.\n"
+    "  dayfly-runner step --handoff-file FILE [--work-dir DIR]\n"
+    "      The same in a pod, below " DF_STEP_POD_DIR " unless DIR is given.\n"
     "  dayfly-runner step --file STEP.json --report-dir DIR [--work-dir DIR]\n"
     "      Runs the step document of a file; log, events, plan and result go to DIR.\n"
     "  dayfly-runner version\n"
@@ -27,6 +29,7 @@ static int refuse(const char *what)
 static int step(int argc, char **argv)
 {
     static const struct option options[] = {{"handoff-fd", required_argument, NULL, 'h'},
+                                            {"handoff-file", required_argument, NULL, 'p'},
                                             {"file", required_argument, NULL, 'f'},
                                             {"report-dir", required_argument, NULL, 'r'},
                                             {"work-dir", required_argument, NULL, 'w'},
@@ -39,6 +42,9 @@ static int step(int argc, char **argv)
             if (df_parse_i64(optarg, 3, 1 << 20, &fd, NULL) < 0)
                 return refuse("--handoff-fd: not a descriptor");
             o.handoff_fd = (int)fd;
+            break;
+        case 'p':
+            o.handoff_file = optarg;
             break;
         case 'f':
             o.file = optarg;
@@ -55,8 +61,9 @@ static int step(int argc, char **argv)
     }
     if (optind < argc)
         return refuse("step takes no further words");
-    if ((o.handoff_fd >= 0) == (o.file != NULL) || (o.file != NULL) != (o.report_dir != NULL))
-        return refuse("step needs --handoff-fd, or --file with --report-dir");
+    int ways = (o.handoff_fd >= 0) + (o.handoff_file != NULL) + (o.file != NULL);
+    if (ways != 1 || (o.file != NULL) != (o.report_dir != NULL))
+        return refuse("step needs --handoff-fd, --handoff-file, or --file with --report-dir");
     return df_step(&o);
 }
 

@@ -11,6 +11,7 @@
 #include "common/http/http.h"
 #include "runner/orphans.h"
 #include "runner/pipeline.h"
+#include "runner/report/termination.h"
 
 #define HANDOFF_MAX (64 * DF_KIB)
 #define GIVE_UP_MS (900 * 1000) /* the result is offered for so long; then result.json must do */
@@ -22,6 +23,8 @@ struct run {
     int lock_fd;
     struct df_dirs dirs;
     struct df_report *report;
+    bool has_spawner;
+    char *termination_log; /* NULL: none */
     struct df_stop *stop;
     cJSON *doc;
     struct df_redact_set *secrets;
@@ -47,6 +50,7 @@ static void run_free(struct run *r)
     df_dirs_free(&r->dirs);
     if (r->lock_fd >= 0)
         (void)close(r->lock_fd);
+    free(r->termination_log);
     free(r->dir);
 }
 
@@ -91,44 +95,122 @@ static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
 
 /* ---- where the step comes from ---- */
 
-static int connect_spawner(struct run *r, int fd, struct df_err *err)
+/* What a hand-over says. Strings are borrowed from the document it was read from. */
+struct handoff {
+    const char *server, *uid, *endpoint_file, *ca_file;
+    const char *token, *token_file; /* for the claim: one of them */
+    const char *document_file;      /* or the document itself */
+};
+
+static int check_handoff(const struct handoff *h, struct df_err *err)
+{
+    int ways = (h->token != NULL) + (h->token_file != NULL) + (h->document_file != NULL);
+    if (ways != 1)
+        return df_fail(err, DF_ERR_USER,
+                       "the hand-over must have one of token, tokenFile, documentFile");
+    if (!h->document_file && (!h->server || !h->uid))
+        return df_fail(err, DF_ERR_USER, "the hand-over has no server or uid");
+    return 0;
+}
+
+static int load_document(struct run *r, const struct handoff *h, struct df_err *err)
+{
+    if (df_json_load(h->document_file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err) < 0)
+        return df_err_wrap(err, "step document");
+    const char *uid = df_json_str(r->doc, "uid");
+    if (!uid || !df_json_str(r->doc, "stepToken") || (h->uid && !df_streq(uid, h->uid)))
+        return df_fail(err, DF_ERR_USER, "%s is not the document of the step %s", h->document_file,
+                       h->uid ? h->uid : "");
+    return 0;
+}
+
+/* Where no spawner can be reached the files stay here, and the termination log has the result. */
+static int stay_here(struct run *r, struct df_err *err)
+{
+    DF_FREE char *dir = df_fs_join(r->dir, "report");
+    if (!dir)
+        return df_fail_oom(err);
+    if (df_fs_mkdirs(dir, 0700, err) < 0)
+        return -1;
+    return df_report_to_directory(dir, &r->report, err);
+}
+
+static int connect_spawner(struct run *r, const struct handoff *h, struct df_err *err)
+{
+    if (check_handoff(h, err) < 0 || (h->document_file && load_document(r, h, err) < 0))
+        return -1;
+    if (!h->server)
+        return stay_here(r, err);
+    const struct df_report_spawner o = {.server = h->server,
+                                        .uid = r->doc ? df_json_str(r->doc, "uid") : h->uid,
+                                        .claim_token =
+                                            r->doc ? df_json_str(r->doc, "stepToken") : h->token,
+                                        .token_file = h->token_file,
+                                        .ca_file = h->ca_file,
+                                        .endpoint_file = h->endpoint_file,
+                                        .spool_dir = r->dirs.spool,
+                                        .give_up_ms = GIVE_UP_MS};
+    r->has_spawner = true;
+    return df_report_to_spawner(&o, &r->report, err);
+}
+
+static int use_handoff(struct run *r, const cJSON *doc, struct df_err *err)
+{
+    const struct handoff h = {.server = df_json_str(doc, "server"),
+                              .uid = df_json_str(doc, "uid"),
+                              .endpoint_file = df_json_str(doc, "endpointFile"),
+                              .ca_file = df_json_str(doc, "caFile"),
+                              .token = df_json_str(doc, "token"),
+                              .token_file = df_json_str(doc, "tokenFile"),
+                              .document_file = df_json_str(doc, "documentFile")};
+    const char *termination_log = df_json_str(doc, "terminationLog");
+    r->termination_log = termination_log ? strdup(termination_log) : NULL;
+    if (termination_log && !r->termination_log)
+        return df_fail_oom(err);
+    return connect_spawner(r, &h, err);
+}
+
+static int read_handoff(const struct df_step_options *o, struct df_buf *text, struct df_err *err)
+{
+    if (o->handoff_file)
+        return df_fs_read(o->handoff_file, text, err);
+    int result = df_fs_read_fd(o->handoff_fd, text, err);
+    (void)close(o->handoff_fd);
+    return result;
+}
+
+static int take_handoff(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
     struct df_buf text = DF_BUF_INIT(HANDOFF_MAX);
     cJSON *handoff = NULL;
-    int failed = df_fs_read_fd(fd, &text, err) < 0 ||
+    int failed = read_handoff(o, &text, err) < 0 ||
                  df_json_parse(df_buf_str(&text), text.len, &handoff, err) < 0;
     df_buf_wipe(&text);
-    (void)close(fd);
     if (failed)
         return df_err_wrap(err, "read the hand-over");
-    const struct df_report_spawner o = {.server = df_json_str(handoff, "server"),
-                                        .uid = df_json_str(handoff, "uid"),
-                                        .claim_token = df_json_str(handoff, "token"),
-                                        .endpoint_file = df_json_str(handoff, "endpointFile"),
-                                        .spool_dir = r->dirs.spool,
-                                        .give_up_ms = GIVE_UP_MS};
-    failed = o.server && o.uid && o.claim_token
-                 ? df_report_to_spawner(&o, &r->report, err)
-                 : df_fail(err, DF_ERR_USER, "the hand-over has no server, uid or token");
+    failed = use_handoff(r, handoff, err);
     df_json_wipe(handoff);
     return failed;
 }
 
 static int connect_home(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
-    if (o->handoff_fd >= 0)
-        return connect_spawner(r, o->handoff_fd, err);
-    if (df_fs_mkdirs(o->report_dir, 0700, err) < 0)
+    if (o->handoff_file || o->handoff_fd >= 0)
+        return take_handoff(r, o, err);
+    if (df_json_load(o->file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err) < 0 ||
+        df_fs_mkdirs(o->report_dir, 0700, err) < 0)
         return -1;
     return df_report_to_directory(o->report_dir, &r->report, err);
 }
 
-static int get_document(struct run *r, const struct df_step_options *o, struct df_err *err)
+static int get_document(struct run *r, struct df_err *err)
 {
-    if (o->handoff_fd >= 0)
-        return df_report_claim(r->report, df_stop_flag(r->stop), DF_TIMEOUT_PENDING_SECONDS * 1000,
-                               &r->doc, err);
-    return df_json_load(o->file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err);
+    const int64_t pending_ms = DF_TIMEOUT_PENDING_SECONDS * 1000;
+    if (!r->has_spawner)
+        return 0;
+    if (r->doc)
+        return df_report_greet(r->report, r->doc, df_stop_flag(r->stop), pending_ms, err);
+    return df_report_claim(r->report, df_stop_flag(r->stop), pending_ms, &r->doc, err);
 }
 
 /* ---- secrets ---- */
@@ -200,12 +282,15 @@ static int save_result(const struct run *r, struct df_err *err)
     return df_fs_write(path, text, strlen(text), 0600, err);
 }
 
-/* On disk first: the spawner may be away until this process must end. */
+/* On disk and with the cluster first: the spawner may be away until this process must end. */
 static void deliver_result(struct run *r)
 {
     struct df_err err = {0};
     if (save_result(r, &err) < 0)
         df_warn("the result is not on disk: %s", err.message);
+    if (r->termination_log &&
+        df_termination_write(r->termination_log, r->pipeline.result, &err) < 0)
+        df_warn("the result is not in the termination log: %s", err.message);
     if (df_report_result(r->report, r->pipeline.result, &err) < 0)
         df_warn("the result was not delivered: %s", err.message);
 }
@@ -255,7 +340,8 @@ static int start(struct run *r, const struct df_step_options *o, struct df_err *
     r->pipeline.result = cJSON_CreateObject();
     if (!r->pipeline.result)
         return df_fail_oom(err);
-    if (make_dirs(r, o->work_dir, err) < 0 || df_orphans_adopt(err) < 0 ||
+    const char *work_dir = o->work_dir || !o->handoff_file ? o->work_dir : DF_STEP_POD_DIR;
+    if (make_dirs(r, work_dir, err) < 0 || df_orphans_adopt(err) < 0 ||
         df_http_global_init(err) < 0 || connect_home(r, o, err) < 0 ||
         df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
         return -1;
@@ -265,13 +351,14 @@ static int start(struct run *r, const struct df_step_options *o, struct df_err *
     r->pipeline.step_dir = r->dir;
     if (df_pipeline_mark(&r->pipeline, "started", started_us, err) < 0)
         return -1;
-    return get_document(r, o, err);
+    return get_document(r, err);
 }
 
 int df_step(const struct df_step_options *o)
 {
     DF_CLEANUP(run_free) struct run r = {.lock_fd = -1};
     struct df_err err = {0};
+    df_stop_block();
     (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must not end a step */
     (void)signal(SIGIO, SIG_IGN);   /* gate.h */
     if (start(&r, o, &err) < 0) {

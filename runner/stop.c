@@ -60,6 +60,22 @@ static int open_fds(struct df_stop *s, const sigset_t *signals, struct df_err *e
     return 0;
 }
 
+static sigset_t stop_signals(void)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGHUP);
+    return signals;
+}
+
+void df_stop_block(void)
+{
+    const sigset_t signals = stop_signals();
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+}
+
 int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err)
 {
     struct df_stop *s = calloc(1, sizeof *s);
@@ -67,12 +83,8 @@ int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err)
         return df_fail_oom(err);
     *s = (struct df_stop){.signal_fd = -1, .timer_fd = -1, .quit_fd = -1, .stopped_fd = -1};
     s->over_fd = over_fd;
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGHUP);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    const sigset_t signals = stop_signals();
+    df_stop_block();
     int failed = open_fds(s, &signals, err);
     int error = failed ? 0 : pthread_create(&s->thread, NULL, wait_for_cause, s);
     s->started = !failed && !error;

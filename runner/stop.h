@@ -20,6 +20,10 @@ enum df_stop_cause {
 
 struct df_stop; /* opaque */
 
+/* Blocks the three signals, so that one that comes before df_stop_new() is not lost: as the first
+ * process of a container this one ignores what it does not wait for. */
+void df_stop_block(void);
+
 /* Blocks the three signals for the whole process: call it before any thread exists. over_fd: see
  * df_report_over_fd(); or -1. */
 int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err) DF_MUST_CHECK;

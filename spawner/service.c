@@ -19,6 +19,7 @@
 #include "common/base/limits.h"
 #include "common/process/process.h"
 #include "spawner/api/api.h"
+#include "spawner/control/claim.h"
 
 struct df_service {
     struct df_spawner spawner;
@@ -135,6 +136,14 @@ static int open_engine(struct df_service *s, struct df_err *err)
     return -1;
 }
 
+static int open_claims(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
+    const struct df_claims_options o = {
+        .issuer = c->claim_issuer, .jwks_url = c->claim_jwks_url, .ca_file = c->claim_ca_file};
+    return c->claim_jwks_url ? df_claims_new(&o, &s->spawner.claims, err) : 0;
+}
+
 static int start_api(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -156,7 +165,8 @@ static int start(struct df_service *s, struct df_err *err)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || open_store(s, err) < 0 ||
-        df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 || start_api(s, err) < 0)
+        df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
+        open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
     return df_control_start(p->control, err);
 }
@@ -168,6 +178,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_claims_free(p->claims);
     if (p->states)
         df_states_close(p->states);
     if (p->blobs)

@@ -40,6 +40,13 @@ static int claim(struct df_report *r, const volatile bool *stop, int64_t pending
     return df_fail(err, DF_ERR_USER, "a report directory hands out no steps");
 }
 
+static int greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                 int64_t pending_ms, struct df_err *err)
+{
+    (void)r, (void)document, (void)stop, (void)pending_ms;
+    return df_fail(err, DF_ERR_USER, "a report directory gives no leave to start");
+}
+
 static int append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
                   struct df_err *err)
 {
@@ -117,6 +124,7 @@ static int result(struct df_report *r, const cJSON *result_doc, struct df_err *e
 
 static const struct df_report_home home = {.free = release,
                                            .claim = claim,
+                                           .greet = greet,
                                            .append = append,
                                            .progress = progress,
                                            .put_artifact = put_artifact,

@@ -11,6 +11,8 @@ struct df_link {
     struct df_http *http;
     char *server; /* without a slash at its end */
     char *endpoint_file;
+    char *ca_file;
+    char *token_file; /* NULL: the token stands */
     char *uid;
     int64_t pause_ms;
 };
@@ -22,6 +24,8 @@ void df_link_free(struct df_link *l)
     df_http_free(l->http);
     free(l->server);
     free(l->endpoint_file);
+    free(l->ca_file);
+    free(l->token_file);
     free(l->uid);
     free(l);
 }
@@ -33,20 +37,25 @@ static char *copy_url(const char *url, size_t n)
     return strndup(url, n);
 }
 
-int df_link_new(const char *server, const char *endpoint_file, const char *uid, const char *token,
-                struct df_link **ret, struct df_err *err)
+static int copy_text(const char *from, char **to)
+{
+    *to = from ? strdup(from) : NULL;
+    return from && !*to ? -1 : 0;
+}
+
+int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df_err *err)
 {
     DF_LINK struct df_link *l = calloc(1, sizeof *l);
     if (!l)
         return df_fail_oom(err);
     l->pause_ms = PAUSE_FIRST_MS;
-    l->server = copy_url(server, strlen(server));
-    l->uid = strdup(uid);
-    l->endpoint_file = endpoint_file ? strdup(endpoint_file) : NULL;
-    if (!l->server || !l->uid || (endpoint_file && !l->endpoint_file))
+    l->server = copy_url(o->server, strlen(o->server));
+    if (!l->server || copy_text(o->uid, &l->uid) < 0 ||
+        copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
+        copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token_file, &l->token_file) < 0)
         return df_fail_oom(err);
-    const struct df_http_options o = {.bearer = token};
-    if (df_http_new(&o, &l->http, err) < 0)
+    const struct df_http_options http = {.ca_file = o->ca_file, .bearer = o->token};
+    if (df_http_new(&http, &l->http, err) < 0)
         return -1;
     *ret = DF_TAKE(l);
     return 0;
@@ -55,12 +64,34 @@ int df_link_new(const char *server, const char *endpoint_file, const char *uid, 
 int df_link_copy(const struct df_link *l, const char *token, struct df_link **ret,
                  struct df_err *err)
 {
-    return df_link_new(l->server, l->endpoint_file, l->uid, token, ret, err);
+    const struct df_link_options o = {.server = l->server,
+                                      .endpoint_file = l->endpoint_file,
+                                      .ca_file = l->ca_file,
+                                      .uid = l->uid,
+                                      .token = token};
+    return df_link_new(&o, ret, err);
 }
 
 int df_link_set_token(struct df_link *l, const char *token, struct df_err *err)
 {
+    free(l->token_file);
+    l->token_file = NULL;
     return df_http_set_bearer(l->http, token, err);
+}
+
+/* A file that is not there yet, or is just being renewed, may be there at the next try. */
+static int reread_token(struct df_link *l, struct df_err *err)
+{
+    struct df_buf b = DF_BUF_INIT(DF_LIMIT_TOKEN);
+    int result = df_fs_read(l->token_file, &b, err);
+    if (result < 0 && err->cls == DF_ERR_NOT_FOUND)
+        err->cls = DF_ERR_RETRY;
+    if (result == 0 && b.len)
+        b.data[strcspn(b.data, " \t\r\n")] = '\0';
+    if (result == 0)
+        result = df_http_set_bearer(l->http, df_buf_str(&b), err);
+    df_buf_wipe(&b);
+    return result;
 }
 
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
@@ -69,6 +100,8 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     DF_FREE char *url = df_strf("%s/v1/steps/%s%s", l->server, l->uid, path);
     if (!url)
         return df_fail_oom(err);
+    if (l->token_file && reread_token(l, err) < 0)
+        return -1;
     req->url = url;
     int sent = df_http_send(l->http, req, ret, err);
     req->url = NULL;

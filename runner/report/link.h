@@ -11,10 +11,17 @@
 
 struct df_link; /* opaque */
 
-/* server: URL; endpoint_file: where the URL of a spawner that came back stands, or NULL; token: the
- * bearer. All are copied. Connects lazily. */
-int df_link_new(const char *server, const char *endpoint_file, const char *uid, const char *token,
-                struct df_link **ret, struct df_err *err) DF_MUST_CHECK;
+struct df_link_options {
+    const char *server;        /* URL */
+    const char *endpoint_file; /* where the URL of a spawner that came back stands; or NULL */
+    const char *ca_file;       /* PEM to trust; NULL: the system's */
+    const char *uid;
+    const char *token;      /* the bearer; NULL with token_file */
+    const char *token_file; /* the bearer is read from it anew at each try: Kubernetes renews it */
+};
+/* The strings are copied. Connects lazily. */
+int df_link_new(const struct df_link_options *o, struct df_link **ret,
+                struct df_err *err) DF_MUST_CHECK;
 /* A second link to the same step, for another thread. */
 int df_link_copy(const struct df_link *l, const char *token, struct df_link **ret,
                  struct df_err *err) DF_MUST_CHECK;
@@ -25,6 +32,7 @@ static inline void df_cleanup_link(struct df_link **l)
 }
 #define DF_LINK DF_CLEANUP(df_cleanup_link)
 
+/* The bearer from now on; a token file is forgotten. */
 int df_link_set_token(struct df_link *l, const char *token, struct df_err *err) DF_MUST_CHECK;
 
 /* One try. path begins behind /v1/steps/{uid}; req->url is set here. Success is any answer. */

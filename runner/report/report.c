@@ -14,6 +14,12 @@ int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pend
     return r->home->claim(r, stop, pending_ms, ret, err);
 }
 
+int df_report_greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                    int64_t pending_ms, struct df_err *err)
+{
+    return r->home->greet(r, document, stop, pending_ms, err);
+}
+
 int df_report_log(struct df_report *r, const char *bytes, size_t n, struct df_err *err)
 {
     return r->home->append(r, DF_STREAM_LOG, bytes, n, err);

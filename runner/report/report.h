@@ -21,8 +21,10 @@ struct df_report; /* opaque */
 struct df_report_spawner {
     const char *server;        /* URL */
     const char *endpoint_file; /* or NULL */
+    const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;
-    const char *claim_token;
+    const char *claim_token; /* or, for df_report_greet(), the step token */
+    const char *token_file;  /* instead: the claim token is read anew at each try */
     const char *spool_dir;
     int64_t give_up_ms; /* df_report_result() tries for so long */
 };
@@ -41,6 +43,12 @@ void df_report_free(struct df_report *r); /* NULL is fine */
  * directories. Once. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
+
+/* The same for a step whose document is at hand already, because it was mounted into the pod: only
+ * the first runner that says so goes on. CONFLICT AlreadyClaimed or StepOver: touch nothing. Not
+ * for directories. Once, instead of the claim. */
+int df_report_greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                    int64_t pending_ms, struct df_err *err) DF_MUST_CHECK;
 
 /* Appends clean (redacted) bytes. Failure only when the spool itself fails: the step goes on, the
  * message is for stdout, and the loss is counted and said at the end. */

@@ -88,10 +88,9 @@ static int start_sender(struct spawner_report *s, const cJSON *step, struct df_e
     return df_sender_start(s->sender, link, err);
 }
 
-static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
-                 struct df_err *err)
+static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
+                        struct df_http_response *answer, struct df_err *err)
 {
-    struct spawner_report *s = self(r);
     DF_FREE char *body = NULL;
     if (claim_body(&body, err) < 0)
         return -1;
@@ -100,13 +99,31 @@ static int claim(struct df_report *r, const volatile bool *stop, int64_t pending
     req.body_len = strlen(body);
     req.max_response = DF_LIMIT_STEP_DOCUMENT;
     const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (df_link_try(s->link, &req, "/claim", &patience, &answer, err) < 0)
+    if (df_link_try(s->link, &req, "/claim", &patience, answer, err) < 0)
         return df_err_wrap(err, "claim");
-    if (answer.status == 409)
+    if (answer->status == 409)
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "claim: the step was given to another runner");
-    if (check(s, &answer, "claim", err) < 0)
+    return check(s, answer, "claim", err);
+}
+
+static int greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                 int64_t pending_ms, struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0 || start_sender(s, document, err) < 0)
+        return -1;
+    s->claimed = true;
+    return 0;
+}
+
+static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
+                 struct df_err *err)
+{
+    struct spawner_report *s = self(r);
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0)
         return -1;
     cJSON *step = NULL;
     int parsed = df_json_parse(df_buf_str(&answer.body), answer.body.len, &step, err);
@@ -251,6 +268,7 @@ static int result(struct df_report *r, const cJSON *result_doc, struct df_err *e
 
 static const struct df_report_home home = {.free = release,
                                            .claim = claim,
+                                           .greet = greet,
                                            .append = append,
                                            .progress = progress,
                                            .put_artifact = put_artifact,
@@ -265,8 +283,13 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
         return df_fail_oom(err);
     s->base.home = &home;
     s->give_up_ms = o->give_up_ms;
-    if (df_link_new(o->server, o->endpoint_file, o->uid, o->claim_token, &s->link, err) < 0 ||
-        df_sender_new(o->spool_dir, &s->sender, err) < 0) {
+    const struct df_link_options link = {.server = o->server,
+                                         .endpoint_file = o->endpoint_file,
+                                         .ca_file = o->ca_file,
+                                         .uid = o->uid,
+                                         .token = o->claim_token,
+                                         .token_file = o->token_file};
+    if (df_link_new(&link, &s->link, err) < 0 || df_sender_new(o->spool_dir, &s->sender, err) < 0) {
         release(&s->base);
         return -1;
     }

@@ -151,6 +151,9 @@ static void add_state_env(const cJSON *state, struct df_strs *env)
         (void)df_strs_set_env(env, "TF_HTTP_USERNAME", user);
     if (password)
         (void)df_strs_set_env(env, "TF_HTTP_PASSWORD", password);
+    const char *ca = df_json_str(state, "caCertificate");
+    if (ca)
+        (void)df_strs_set_env(env, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM", ca);
 }
 
 /* ---- environment ---- */

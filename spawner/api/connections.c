@@ -13,6 +13,7 @@ struct df_connection {
     int fd;
     bool busy;
     int64_t since_ms; /* waiting since then */
+    void *owner;
 };
 
 struct df_connections {
@@ -97,12 +98,13 @@ void df_connections_free(struct df_connections *c)
     free(c);
 }
 
-struct df_connection *df_connections_add(struct df_connections *c, int fd)
+struct df_connection *df_connections_add(struct df_connections *c, int fd, void *owner)
 {
     struct df_connection *one = calloc(1, sizeof(*one));
     if (!one)
         return NULL;
     one->fd = fd;
+    one->owner = owner;
     one->since_ms = df_mono_ms();
     (void)pthread_mutex_lock(&c->lock);
     one->next = c->first;
@@ -113,6 +115,11 @@ struct df_connection *df_connections_add(struct df_connections *c, int fd)
     c->peak = c->count > c->peak ? c->count : c->peak;
     (void)pthread_mutex_unlock(&c->lock);
     return one;
+}
+
+void *df_connection_owner(const struct df_connection *one)
+{
+    return one ? one->owner : NULL;
 }
 
 void df_connections_remove(struct df_connections *c, struct df_connection *one)

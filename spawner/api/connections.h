@@ -19,8 +19,10 @@ int df_connections_new(int64_t head_ms, struct df_connections **ret,
                        struct df_err *err) DF_MUST_CHECK;
 void df_connections_free(struct df_connections *c);
 
-/* NULL on no memory: that connection is then not watched. */
-struct df_connection *df_connections_add(struct df_connections *c, int fd);
+/* NULL on no memory: that connection is then not watched. owner: what df_connection_owner() gives
+ * back. */
+struct df_connection *df_connections_add(struct df_connections *c, int fd, void *owner);
+void *df_connection_owner(const struct df_connection *one); /* NULL for NULL */
 /* Before its descriptor is closed. NULL is fine. */
 void df_connections_remove(struct df_connections *c, struct df_connection *one);
 

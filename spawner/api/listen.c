@@ -118,19 +118,20 @@ static int bind_any(struct address *a, const char *endpoint_file, int *ret_fd)
     return try_bind(a, ret_fd);
 }
 
-static char *url_of(const struct address *a)
+static char *url_of(const struct address *a, bool tls)
 {
+    const char *scheme = tls ? "https" : "http";
     char host[INET6_ADDRSTRLEN] = "";
     if (is_v6(a)) {
         bool any = IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
         (void)inet_ntop(AF_INET6, any ? &in6addr_loopback : &a->v6.sin6_addr, host, sizeof(host));
-        return df_strf("http://[%s]:%u", host, port_of(a));
+        return df_strf("%s://[%s]:%u", scheme, host, port_of(a));
     }
     struct in_addr in = a->v4.sin_addr;
     if (in.s_addr == htonl(INADDR_ANY))
         in.s_addr = htonl(INADDR_LOOPBACK);
     (void)inet_ntop(AF_INET, &in, host, sizeof(host));
-    return df_strf("http://%s:%u", host, port_of(a));
+    return df_strf("%s://%s:%u", scheme, host, port_of(a));
 }
 
 int df_listen(const struct df_config *config, const char *endpoint_file, int *ret_fd,
@@ -146,7 +147,8 @@ int df_listen(const struct df_config *config, const char *endpoint_file, int *re
     a.len = sizeof(a.v6);
     if (getsockname(fd, &a.any, &a.len) < 0)
         return df_fail_errno(err, errno, "listen on %s", config->listen);
-    char *url = config->advertise_url ? strdup(config->advertise_url) : url_of(&a);
+    char *url = config->advertise_url ? strdup(config->advertise_url)
+                                      : url_of(&a, df_config_has_tls(config));
     if (!url)
         return df_fail_oom(err);
     *ret_fd = DF_TAKE_FD(fd);

@@ -25,7 +25,7 @@ static void connection_changed(void *cls, struct MHD_Connection *connection, voi
     }
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = info ? df_connections_add(a->connections, info->connect_fd) : NULL;
+    *context = info ? df_connections_add(a->connections, info->connect_fd, a) : NULL;
 }
 
 /* A thread and a descriptor each, and files beside: the usual soft limit of 1024 is too low. */
@@ -67,10 +67,39 @@ static int open_tokens(struct df_api *a, bool loopback, struct df_err *err)
         config->listen);
 }
 
+/* The certificate for one handshake; what is handed out is GnuTLS's from then on. */
+static int show_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                            gnutls_pcert_st **chain, unsigned *count, gnutls_ocsp_data_st **ocsp,
+                            unsigned *ocsp_count, gnutls_privkey_t *key, unsigned *flags)
+{
+    (void)info;
+    struct MHD_Connection *connection = gnutls_session_get_ptr(session);
+    const union MHD_ConnectionInfo *context =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct df_api *a = context ? df_connection_owner(context->socket_context) : NULL;
+    struct df_err err = {0};
+    if (!a)
+        return -1;
+    if (df_tls_pair(a->tls, chain, count, key, &err) < 0) {
+        df_error("a connection is refused: %s", err.message);
+        return -1;
+    }
+    *ocsp = NULL;
+    *ocsp_count = 0;
+    *flags = GNUTLS_CERT_RETR_DEINIT_ALL;
+    return 0;
+}
+
 static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
 {
+    static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, (intptr_t)show_certificate, NULL},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
+        {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem *more = a->tls ? tls : &tls[2];
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-                     MHD_USE_POLL | MHD_USE_ITC;
+                     MHD_USE_POLL | MHD_USE_ITC | (a->tls ? MHD_USE_TLS : 0u);
     a->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, df_exchange_step, a, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_URI_LOG_CALLBACK, df_exchange_new, a, MHD_OPTION_NOTIFY_COMPLETED,
@@ -79,7 +108,7 @@ static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)DF_LIMIT_HTTP_IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)DF_LIMIT_HTTP_HEAD,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (!a->daemon)
         return df_fail(err, DF_ERR_SYSTEM, "the HTTP server does not start");
     return 0;
@@ -89,6 +118,7 @@ static void free_api(struct df_api *a)
 {
     df_connections_free(a->connections);
     df_tokens_close(a->tokens);
+    df_tls_close(a->tls);
     (void)pthread_mutex_destroy(&a->lock);
     (void)pthread_mutex_destroy(&a->creating);
     (void)pthread_cond_destroy(&a->quiet);
@@ -118,12 +148,13 @@ static int start(struct df_api *a, struct df_err *err)
     bool loopback = false;
     DF_FREE char *url = NULL;
     if (df_listen(a->s->config, a->s->endpoint_file, &fd, &loopback, &url, err) < 0 ||
-        open_tokens(a, loopback, err) < 0 ||
+        open_tokens(a, loopback, err) < 0 || df_tls_open(a->s->config, url, &a->tls, err) < 0 ||
         df_connections_new(DF_LIMIT_HTTP_IDLE_SECONDS * 1000, &a->connections, err) < 0)
         return -1;
     raise_descriptor_limit();
     free(a->s->server_url);
     a->s->server_url = DF_TAKE(url);
+    a->s->ca_file = df_tls_ca_file(a->tls);
     if (start_daemon(a, fd, err) < 0)
         return -1;
     (void)DF_TAKE_FD(fd);
@@ -164,6 +195,7 @@ void df_api_stop(struct df_api *a)
     MHD_socket fd = MHD_quiesce_daemon(a->daemon);
     wait_until_quiet(a);
     MHD_stop_daemon(a->daemon);
+    a->s->ca_file = NULL;
     if (fd != MHD_INVALID_SOCKET)
         (void)close(fd);
     free_api(a);

@@ -34,6 +34,11 @@ static int check_tokens(struct df_api *a, struct df_err *err)
     return a->tokens ? df_tokens_check(a->tokens, err) : 0;
 }
 
+static int check_certificate(struct df_api *a, struct df_err *err)
+{
+    return a->tls ? df_tls_check(a->tls, err) : 0;
+}
+
 static int check_serving(struct df_api *a, struct df_err *err)
 {
     return df_api_is_stopping(a) ? df_fail(err, DF_ERR_RETRY, "the server is stopping") : 0;
@@ -47,6 +52,7 @@ int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err
     } checks[] = {{"store", check_store},
                   {"blobs", check_blobs},
                   {"tokens", check_tokens},
+                  {"certificate", check_certificate},
                   {"serving", check_serving}};
     bool verbose = false, ready = true;
     if (df_request_flag(req, "verbose", &verbose, err) < 0)

@@ -106,9 +106,9 @@ static int split_query(struct df_target *t, char *query, struct df_err *err)
  * yields its terminating NUL or query. */
 static const char *path_of(const char *raw)
 {
-    if (!df_starts_with(raw, "http://"))
+    if (!df_starts_with(raw, "http://") && !df_starts_with(raw, "https://"))
         return raw;
-    const char *authority = raw + strlen("http://");
+    const char *authority = strstr(raw, "://") + 3;
     return authority + strcspn(authority, "/?");
 }
 

@@ -90,12 +90,23 @@ static int load_config(struct df_connection *c, struct df_err *err)
     return 0;
 }
 
+/* A service of this machine says in its data directory what its clients are to trust. */
+static int trust_data_directory(struct df_connection *c, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->config.data_directory, "ca.pem");
+    if (!path)
+        return df_fail_oom(err);
+    if (!c->address.ca_file && df_fs_exists(path))
+        c->address.ca_file = DF_TAKE(path);
+    return 0;
+}
+
 static int embed(struct df_connection *c, struct df_err *err)
 {
     if (df_service_start(&c->config, &c->service, err) < 0)
         return -1;
     c->place = DF_PLACE_EMBEDDED;
-    return set_client(c, df_service_url(c->service), err);
+    return trust_data_directory(c, err) < 0 ? -1 : set_client(c, df_service_url(c->service), err);
 }
 
 /* The URL in <data>/endpoint, if somebody answers there. */
@@ -110,7 +121,7 @@ static int join_neighbour(struct df_connection *c, struct df_err *err)
     DF_FREE char *line = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n"));
     if (!line)
         return df_fail_oom(err);
-    if (set_client(c, line, err) < 0)
+    if (trust_data_directory(c, err) < 0 || set_client(c, line, err) < 0)
         return -1;
     c->place = DF_PLACE_NEIGHBOUR;
     return df_client_alive(c->client, err);

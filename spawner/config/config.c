@@ -169,13 +169,53 @@ static int check_listen(const char *listen, bool *ret_loopback, struct df_err *e
     return 0;
 }
 
+bool df_config_has_tls(const struct df_config *c)
+{
+    return c->tls_cert_file || c->tls_names.len;
+}
+
+static int check_tls(const struct df_config *c, struct df_err *err)
+{
+    bool files = c->tls_cert_file || c->tls_key_file;
+    if (files && !(c->tls_cert_file && c->tls_key_file))
+        return df_fail(err, DF_ERR_USER,
+                       "server.tls: certFile and keyFile are set together or not at all");
+    if (files && c->tls_names.len)
+        return df_fail(err, DF_ERR_USER,
+                       "server.tls: names are for a certificate that dayfly makes itself; leave "
+                       "them out with certFile");
+    if (c->tls_ca_file && !files)
+        return df_fail(err, DF_ERR_USER, "server.tls.caFile: is of use with certFile only");
+    if (files && !c->advertise_url)
+        return df_fail(err, DF_ERR_USER,
+                       "advertiseUrl: is required with server.tls.certFile: runners and clients "
+                       "check the certificate against its host");
+    if (df_config_has_tls(c) && c->advertise_url && !df_starts_with(c->advertise_url, "https://"))
+        return df_fail(err, DF_ERR_USER,
+                       "advertiseUrl: \"%.100s\" must be an https:// URL, because "
+                       "the server speaks TLS",
+                       c->advertise_url);
+    return 0;
+}
+
+static int check_claim(const struct df_config *c, struct df_err *err)
+{
+    if (c->claim_jwks_url && !c->claim_issuer)
+        return df_fail(err, DF_ERR_USER, "claim.issuer: is required with claim.jwksUrl");
+    if (c->claim_ca_file && !c->claim_jwks_url)
+        return df_fail(err, DF_ERR_USER, "claim.caFile: is of use with claim.jwksUrl only");
+    return 0;
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
     if (check_listen(c->listen, &loopback, err) < 0 ||
         check_url("tools.index.opentofu", c->tool_index_opentofu, err) < 0 ||
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
-        check_url("providers.networkMirror", c->network_mirror, err) < 0)
+        check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
+        check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
+        check_claim(c, err) < 0)
         return -1;
     if (!loopback && !c->token_file)
         return df_fail(err, DF_ERR_USER,
@@ -215,7 +255,7 @@ void df_config_free(struct df_config *c)
     for (size_t i = 0; i < df_key_count; i++) {
         if (df_keys[i].type == DF_KEY_STRING || df_keys[i].type == DF_KEY_PATH)
             free(*(char **)df_key_member(c, &df_keys[i]));
-        else if (df_keys[i].type == DF_KEY_PATHS)
+        else if (df_keys[i].type == DF_KEY_PATHS || df_keys[i].type == DF_KEY_WORDS)
             df_strs_free(df_key_member(c, &df_keys[i]));
     }
     *c = (struct df_config){0};

@@ -15,15 +15,22 @@
 #include "common/json/json.h"
 
 struct df_config {
-    char *data_directory; /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
-                             ~/.local/state/dayfly) */
-    char *listen;         /* listen; "127.0.0.1:8030" for serve; "127.0.0.1:0" embedded */
-    char *advertise_url;  /* advertiseUrl: what runners are told; default http://<listen> */
-    char *token_file;     /* auth.tokenFile; required when listen is not loopback */
-    char *runner_path;    /* runner.path; default: beside this program, then PATH */
-    char *engine;         /* engine; "local" */
-    int64_t workers;      /* control.workers; 4 */
-    int64_t max_steps;    /* control.maxSteps: steps at once; 8 */
+    char *data_directory;     /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
+                                 ~/.local/state/dayfly) */
+    char *listen;             /* listen; "127.0.0.1:8030" for serve; "127.0.0.1:0" embedded */
+    char *advertise_url;      /* advertiseUrl: what runners are told; default http://<listen> */
+    char *tls_cert_file;      /* server.tls.certFile, PEM chain; with tls_key_file */
+    char *tls_key_file;       /* server.tls.keyFile */
+    char *tls_ca_file;        /* server.tls.caFile: what clients are to trust; NULL: the system's */
+    struct df_strs tls_names; /* server.tls.names: TLS by a certificate of our own, for these */
+    char *claim_issuer;       /* claim.issuer of pods' tokens; default: what the cluster says */
+    char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
+    char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
+    char *token_file;         /* auth.tokenFile; required when listen is not loopback */
+    char *runner_path;        /* runner.path; default: beside this program, then PATH */
+    char *engine;             /* engine; "local" */
+    int64_t workers;          /* control.workers; 4 */
+    int64_t max_steps;        /* control.maxSteps: steps at once; 8 */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */
@@ -55,6 +62,9 @@ struct df_config {
 int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
                    struct df_config *ret, struct df_err *err) DF_MUST_CHECK;
 void df_config_free(struct df_config *c);
+
+/* Does the server speak TLS? */
+bool df_config_has_tls(const struct df_config *c);
 
 /* The keys one by one: name, default as text (NULL: none, or it depends on the machine). False when
  * there are no more. */

@@ -31,7 +31,7 @@ static int set_list(struct df_config *c, const struct df_key *k, const cJSON *li
     for (const cJSON *item = list->child; item; item = item->next) {
         if (!cJSON_IsString(item) || !*item->valuestring)
             return df_fail(err, DF_ERR_USER, "must be a list of strings");
-        if (df_key_add_path(v, item->valuestring, f->base, err) < 0)
+        if (df_key_add_item(v, k, item->valuestring, f->base, err) < 0)
             return -1;
     }
     return 0;
@@ -40,7 +40,7 @@ static int set_list(struct df_config *c, const struct df_key *k, const cJSON *li
 static int set_value(struct df_config *c, const struct df_key *k, const cJSON *value,
                      const struct file *f, struct df_err *err)
 {
-    if (k->type == DF_KEY_PATHS && cJSON_IsArray(value))
+    if ((k->type == DF_KEY_PATHS || k->type == DF_KEY_WORDS) && cJSON_IsArray(value))
         return set_list(c, k, value, f, err);
     if (cJSON_IsNull(value))
         return df_fail(err, DF_ERR_USER, "has no value; leave it out");

@@ -20,6 +20,13 @@ const struct df_key df_keys[] = {
     KEY("dataDirectory", DF_KEY_PATH, data_directory, NULL),
     KEY("listen", DF_KEY_STRING, listen, "127.0.0.1:8030"),
     KEY("advertiseUrl", DF_KEY_STRING, advertise_url, NULL),
+    KEY("server.tls.certFile", DF_KEY_PATH, tls_cert_file, NULL),
+    KEY("server.tls.keyFile", DF_KEY_PATH, tls_key_file, NULL),
+    KEY("server.tls.caFile", DF_KEY_PATH, tls_ca_file, NULL),
+    KEY("server.tls.names", DF_KEY_WORDS, tls_names, NULL),
+    KEY("claim.issuer", DF_KEY_STRING, claim_issuer, NULL),
+    KEY("claim.jwksUrl", DF_KEY_STRING, claim_jwks_url, NULL),
+    KEY("claim.caFile", DF_KEY_PATH, claim_ca_file, NULL),
     KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
     KEY("engine", DF_KEY_STRING, engine, "local"),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
@@ -74,12 +81,15 @@ static char *absolute(const char *path, const char *base)
     return *path == '/' ? strdup(path) : df_fs_join(base, path);
 }
 
-int df_key_add_path(struct df_strs *v, const char *path, const char *base, struct df_err *err)
+int df_key_add_item(struct df_strs *v, const struct df_key *k, const char *text, const char *base,
+                    struct df_err *err)
 {
-    return df_strs_take(v, absolute(path, base)) < 0 ? df_fail_oom(err) : 0;
+    char *item = k->type == DF_KEY_PATHS ? absolute(text, base) : strdup(text);
+    return df_strs_take(v, item) < 0 ? df_fail_oom(err) : 0;
 }
 
-static int set_paths(struct df_strs *v, const char *text, const char *base, struct df_err *err)
+static int set_list(struct df_strs *v, const struct df_key *k, const char *text, const char *base,
+                    struct df_err *err)
 {
     df_strs_free(v);
     while (*text) {
@@ -87,7 +97,7 @@ static int set_paths(struct df_strs *v, const char *text, const char *base, stru
         DF_FREE char *one = strndup(text, n);
         if (!one)
             return df_fail_oom(err);
-        if (n && df_key_add_path(v, one, base, err) < 0)
+        if (n && df_key_add_item(v, k, one, base, err) < 0)
             return -1;
         text += n + (text[n] == ':');
     }
@@ -126,7 +136,8 @@ int df_key_set(struct df_config *c, const struct df_key *k, const char *text, co
         return replace_string(df_key_member(c, k),
                               k->type == DF_KEY_PATH ? absolute(text, base) : strdup(text), err);
     case DF_KEY_PATHS:
-        return set_paths(df_key_member(c, k), text, base, err);
+    case DF_KEY_WORDS:
+        return set_list(df_key_member(c, k), k, text, base, err);
     case DF_KEY_BOOL:
         return set_bool(df_key_member(c, k), text, "true", "false", err);
     case DF_KEY_FORMAT:

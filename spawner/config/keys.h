@@ -12,6 +12,7 @@ enum df_key_type {
     DF_KEY_STRING,
     DF_KEY_PATH,
     DF_KEY_PATHS,
+    DF_KEY_WORDS,
     DF_KEY_BOOL,
     DF_KEY_WHOLE,
     DF_KEY_SECONDS,
@@ -40,8 +41,8 @@ void *df_key_member(struct df_config *c, const struct df_key *k);
 int df_key_set(struct df_config *c, const struct df_key *k, const char *text, const char *base,
                struct df_err *err) DF_MUST_CHECK;
 
-/* Adds one path to a list of paths. */
-int df_key_add_path(struct df_strs *v, const char *path, const char *base,
+/* Adds one item to the list of such a key. */
+int df_key_add_item(struct df_strs *v, const struct df_key *k, const char *text, const char *base,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* Reads the YAML file. */

@@ -27,6 +27,7 @@ struct df_spawner {
     struct df_control *control;
     struct df_claims *claims; /* NULL: no step runs in a pod */
     char *server_url;         /* set once the API listens */
+    const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */
     char *endpoint_file;      /* <data>/endpoint: the URL, for runners and clients */
 };
 

@@ -1,5 +1,6 @@
 #include "spawner/control/step_document.h"
 
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/model/integration.h"
 
@@ -296,6 +297,17 @@ static int add_integrations(struct making *m, struct df_err *err)
 
 /* ---- the state ---- */
 
+/* tofu speaks to the spawner itself, and it takes the text, not a file. */
+static int add_ca(struct making *m, cJSON *state, struct df_err *err)
+{
+    DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
+    if (!m->s->ca_file)
+        return 0;
+    if (df_fs_read(m->s->ca_file, &pem, err) < 0)
+        return -1;
+    return df_json_add_str(state, "caCertificate", df_buf_str(&pem), err);
+}
+
 static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
 {
     const char *uid = df_json_str(m->task, "metadata.uid");
@@ -305,7 +317,7 @@ static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
     if (df_json_add_str(state, "type", "managed", err) < 0 ||
         df_json_add_str(state, "address", address, err) < 0 ||
         df_json_add_str(state, "username", uid, err) < 0 ||
-        df_json_add_str(state, "password", m->tokens->state, err) < 0)
+        df_json_add_str(state, "password", m->tokens->state, err) < 0 || add_ca(m, state, err) < 0)
         return -1;
     return mask(m, m->tokens->state, err);
 }

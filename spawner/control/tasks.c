@@ -279,6 +279,7 @@ static void describe(struct pass *p)
     p->step = (struct df_engine_step){.name = df_json_str(p->task, "metadata.name"),
                                       .uid = df_json_str(p->task, "metadata.uid"),
                                       .server_url = s->server_url,
+                                      .ca_file = s->ca_file,
                                       .endpoint_file = s->endpoint_file,
                                       .grace_seconds = df_json_int(p->task, "spec.graceSeconds", 0),
                                       .placement = df_json_at(p->task, "spec.placement")};

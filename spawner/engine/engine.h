@@ -16,6 +16,7 @@ struct df_engine_step {
     const char *name;          /* deterministic, a DNS label */
     const char *uid;           /* of the TaskAction: ownership */
     const char *server_url;    /* for the handoff */
+    const char *ca_file;       /* PEM that runners are to trust; NULL: the system's */
     const char *endpoint_file; /* where the URL of a spawner that came back stands; or NULL */
     const char *claim_token;   /* create() only; never stored by the engine */
     int64_t grace_seconds;

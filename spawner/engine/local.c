@@ -43,6 +43,7 @@ static int handoff_fd(const struct df_engine_step *step, int *ret_fd, struct df_
     if (df_json_add_str(doc, "server", step->server_url, err) < 0 ||
         df_json_add_str(doc, "uid", step->uid, err) < 0 ||
         df_json_add_str(doc, "token", step->claim_token, err) < 0 ||
+        df_json_add_str(doc, "caFile", step->ca_file, err) < 0 ||
         df_json_add_str(doc, "endpointFile", step->endpoint_file, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);

@@ -266,9 +266,9 @@ static void a_peer_that_trickles_is_cut_off_and_a_busy_one_is_not(void **state)
     assert_int_equal(df_connections_new(50, &c, NULL), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, busy), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, slow), 0);
-    struct df_connection *first = df_connections_add(c, busy[0]);
+    struct df_connection *first = df_connections_add(c, busy[0], NULL);
     df_connections_busy(c, first, true);
-    struct df_connection *second = df_connections_add(c, slow[0]);
+    struct df_connection *second = df_connections_add(c, slow[0], NULL);
     assert_int_equal(df_connections_count(c), 2);
     int64_t end = df_mono_ms() + DEADLINE_MS;
     while (send(slow[1], "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) {
