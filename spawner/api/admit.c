@@ -75,7 +75,7 @@ static int check_browser(const struct df_request *req, struct df_err *err)
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                               "the Host header must name loopback (localhost, 127.0.0.1): this "
                               "server has no tokens and answers this machine alone");
-    if (origin && !df_origin_is_host(origin, host))
+    if (origin && !df_origin_is_host(origin, host, req->api->tls != NULL))
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                               "requests of other web pages are refused");
     return 0;

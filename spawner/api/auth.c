@@ -98,15 +98,11 @@ bool df_host_is_loopback(const char *host)
     return n && is_loopback_v4(host, n);
 }
 
-bool df_origin_is_host(const char *origin, const char *host)
+bool df_origin_is_host(const char *origin, const char *host, bool tls)
 {
-    static const char *const schemes[] = {"http://", "https://"};
-    for (size_t i = 0; host && i < DF_ARRAY_SIZE(schemes); i++) {
-        size_t n = strlen(schemes[i]);
-        if (strncasecmp(origin, schemes[i], n) == 0 && strcasecmp(origin + n, host) == 0)
-            return true;
-    }
-    return false;
+    const char *scheme = tls ? "https://" : "http://";
+    return host && strncasecmp(origin, scheme, strlen(scheme)) == 0 &&
+           strcasecmp(origin + strlen(scheme), host) == 0;
 }
 
 int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,

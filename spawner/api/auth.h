@@ -37,8 +37,9 @@ void df_credentials_wipe(struct df_credentials *c);
 /* Does a Host header ("localhost:8030", "127.0.0.1", "[::1]:80") name loopback? NULL does not. */
 bool df_host_is_loopback(const char *host);
 
-/* Is this Origin header ("http://localhost:8030") the server that this Host header names? */
-bool df_origin_is_host(const char *origin, const char *host);
+/* Is this Origin header ("http://localhost:8030") the server that this Host header names? tls: the
+ * server speaks https. */
+bool df_origin_is_host(const char *origin, const char *host, bool tls);
 
 /* The caller behind these credentials. tokens == NULL: the embedded shape. basic: HTTP basic is
  * accepted, its password being the token. DENIED Unauthorized. */

@@ -93,10 +93,9 @@ static int show_certificate(gnutls_session_t session, const struct gnutls_cert_r
 static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
 {
     static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
-    struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_CERT_CALLBACK2, (intptr_t)show_certificate, NULL},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
-        {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)show_certificate},
+                                   {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
+                                   {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem *more = a->tls ? tls : &tls[2];
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
                      MHD_USE_POLL | MHD_USE_ITC | (a->tls ? MHD_USE_TLS : 0u);

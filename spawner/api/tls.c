@@ -80,7 +80,7 @@ static int make_authority(const struct df_tls *t, struct df_err *err)
     if (df_fs_exists(t->authority_file))
         return 0;
     /* The key first: a crash in between leaves no certificate, and both are made anew. */
-    int result = df_certificate_authority("dayfly", &key, &cert, err);
+    int result = df_certificate_authority("dayfly certificate authority", &key, &cert, err);
     if (result == 0)
         result = df_fs_replace(t->authority_key_file, df_buf_str(&key), key.len, 0600, err);
     if (result == 0)
@@ -223,6 +223,12 @@ static char *host_of(const char *url)
                         : strndup(host, strcspn(host, ":/"));
 }
 
+static void add_name(struct df_strs *names, const char *name)
+{
+    if (!df_strs_has(names, name))
+        (void)df_strs_add(names, name);
+}
+
 static int add_names(struct df_tls *t, const struct df_config *c, const char *url,
                      struct df_err *err)
 {
@@ -232,9 +238,9 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
         return df_fail_oom(err);
     (void)df_strs_add(&t->names, host);
     for (size_t i = 0; i < c->tls_names.len; i++)
-        (void)df_strs_add(&t->names, c->tls_names.items[i]);
+        add_name(&t->names, c->tls_names.items[i]);
     for (size_t i = 0; i < DF_ARRAY_SIZE(always); i++)
-        (void)df_strs_add(&t->names, always[i]);
+        add_name(&t->names, always[i]);
     return df_strs_check(&t->names, err);
 }
 

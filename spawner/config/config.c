@@ -43,6 +43,17 @@ static const char *get_env(char *const *env, const char *name)
     return NULL;
 }
 
+/* Does it begin like the variables of this key's section (DAYFLY_SERVER_TLS_)? */
+static bool is_of_section(const char *entry, const char *key)
+{
+    char section[64], name[128];
+    const char *dot = strrchr(key, '.');
+    if (!dot)
+        return false;
+    (void)snprintf(section, sizeof(section), "%.*s", (int)(dot + 1 - key), key);
+    return env_name(section, name, sizeof(name)) && strncmp(entry, name, strlen(name)) == 0;
+}
+
 /* Is it a variable of one of our sections that no key has? Others of our prefix may be meant for
  * clients, or be put there by Kubernetes for a Service named dayfly. */
 static bool is_misspelt(const char *entry)
@@ -55,10 +66,7 @@ static bool is_misspelt(const char *entry)
         size_t n = strlen(name);
         if (strncmp(entry, name, n) == 0 && entry[n] == '=')
             return false;
-        char *section_end = strchr(name + strlen("DAYFLY_"), '_');
-        bool has_section = strchr(df_keys[i].name, '.') != NULL;
-        if (has_section && section_end)
-            ours |= strncmp(entry, name, (size_t)(section_end - name) + 1) == 0;
+        ours |= is_of_section(entry, df_keys[i].name);
     }
     return ours;
 }

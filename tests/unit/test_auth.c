@@ -73,11 +73,13 @@ static void malformed_credentials_are_refused_without_repeating_them(void **stat
 static void a_token_longer_than_any_of_ours_is_refused_and_not_cut(void **state)
 {
     (void)state;
-    char header[4096] = "Bearer ";
-    memset(header + 7, 'x', sizeof(header) - 8);
-    header[sizeof(header) - 1] = '\0';
+    char header[7 + DF_LIMIT_TOKEN + 2] = "Bearer ";
+    memset(header + 7, 'x', DF_LIMIT_TOKEN + 1);
     struct df_credentials c;
     assert_int_equal(df_credentials_parse(header, &c, NULL), -1);
+    header[7 + DF_LIMIT_TOKEN] = '\0';
+    assert_int_equal(df_credentials_parse(header, &c, NULL), 0);
+    assert_int_equal(strlen(c.secret), DF_LIMIT_TOKEN);
 }
 
 /* ---- Host and Origin ---- */
@@ -123,13 +125,15 @@ static void hosts_that_name_loopback_are_told_from_those_that_only_look_like_it(
 static void only_the_page_of_this_very_server_is_our_origin(void **state)
 {
     (void)state;
-    assert_true(df_origin_is_host("http://localhost:8030", "localhost:8030"));
-    assert_true(df_origin_is_host("HTTP://LOCALHOST:8030", "localhost:8030"));
-    assert_false(df_origin_is_host("http://localhost:3000", "localhost:8030"));
-    assert_false(df_origin_is_host("https://localhost:8030", "localhost:8030"));
-    assert_false(df_origin_is_host("http://evil.example", "localhost:8030"));
-    assert_false(df_origin_is_host("null", "localhost:8030"));
-    assert_false(df_origin_is_host("http://localhost:8030", NULL));
+    assert_true(df_origin_is_host("http://localhost:8030", "localhost:8030", false));
+    assert_true(df_origin_is_host("HTTP://LOCALHOST:8030", "localhost:8030", false));
+    assert_false(df_origin_is_host("http://localhost:3000", "localhost:8030", false));
+    assert_false(df_origin_is_host("https://localhost:8030", "localhost:8030", false));
+    assert_false(df_origin_is_host("http://evil.example", "localhost:8030", false));
+    assert_false(df_origin_is_host("null", "localhost:8030", false));
+    assert_false(df_origin_is_host("http://localhost:8030", NULL, false));
+    assert_true(df_origin_is_host("https://localhost:8030", "localhost:8030", true));
+    assert_false(df_origin_is_host("http://localhost:8030", "localhost:8030", true));
 }
 
 /* ---- the token file ---- */

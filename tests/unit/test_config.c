@@ -293,6 +293,64 @@ static void every_key_is_documented_with_its_default_and_no_other(void **state)
     assert_int_equal(rows, count);
 }
 
+static void tls_keys_that_do_not_fit_together_are_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"server: {tls: {certFile: c}}\n", "certFile and keyFile are set together"},
+        {"server: {tls: {keyFile: k}}\n", "certFile and keyFile are set together"},
+        {"server: {tls: {certFile: c, keyFile: k}}\n", "advertiseUrl: is required"},
+        {"advertiseUrl: https://x\nserver: {tls: {certFile: c, keyFile: k, names: [x]}}\n",
+         "leave them out"},
+        {"advertiseUrl: http://x\nserver: {tls: {names: [x]}}\n", "must be an https:// URL"},
+        {"server: {tls: {caFile: x}}\n", "certFile only"},
+        {"server: {tls: {names: [7]}}\n", "must be a list of strings"},
+        {"server: {tls: {mode: x}}\n", "server.tls.mode"},
+        {"claim: {jwksUrl: 'https://x'}\n", "claim.issuer: is required"},
+        {"claim: {issuer: x, jwksUrl: 'http://x'}\n", "must be an https:// or file:/// URL"},
+        {"claim: {caFile: x}\n", "claim.jwksUrl only"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        assert_int_equal(df_fs_replace(file_path, cases[i][0], strlen(cases[i][0]), 0600, NULL), 0);
+        char *env[] = {(char[]){"HOME=/h"}, NULL};
+        struct df_config c;
+        struct df_err err = {0};
+        assert_int_equal(df_config_load(file_path, env, NULL, &c, &err), -1);
+        if (!strstr(err.message, cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], err.message);
+    }
+}
+
+static void the_names_of_a_certificate_are_a_list_of_words(void **state)
+{
+    (void)state;
+    const char text[] = "server: {tls: {names: [a.example, '::1']}}\n";
+    char *env[] = {(char[]){"HOME=/h"}, NULL, NULL};
+    struct df_config c;
+    assert_int_equal(df_fs_replace(file_path, text, strlen(text), 0600, NULL), 0);
+    assert_int_equal(df_config_load(file_path, env, NULL, &c, NULL), 0);
+    assert_true(df_config_has_tls(&c));
+    assert_string_equal(c.tls_names.items[0], "a.example");
+    assert_string_equal(c.tls_names.items[1], "::1");
+    df_config_free(&c);
+    env[1] = (char[]){"DAYFLY_SERVER_TLS_NAMES=b.example:c.example"};
+    assert_int_equal(df_config_load(file_path, env, NULL, &c, NULL), 0);
+    assert_int_equal(c.tls_names.len, 2);
+    assert_string_equal(c.tls_names.items[1], "c.example");
+    df_config_free(&c);
+}
+
+/* Kubernetes puts such variables into every pod beside a Service of this name. */
+static void variables_of_a_service_named_dayfly_server_are_no_keys(void **state)
+{
+    (void)state;
+    char *env[] = {(char[]){"HOME=/h"}, (char[]){"DAYFLY_SERVER_SERVICE_HOST=10.96.0.7"},
+                   (char[]){"DAYFLY_SERVER_PORT_8030_TCP=x"}, NULL};
+    struct df_config c;
+    assert_int_equal(df_config_load(NULL, env, NULL, &c, NULL), 0);
+    df_config_free(&c);
+}
+
 static void every_key_may_be_set_by_its_variable(void **state)
 {
     (void)state;
@@ -308,10 +366,24 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
         const char *value = fallback ? fallback : format ? "json" : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
-        char *env[] = {(char[]){"HOME=/h"}, entry, NULL};
+        /* Some make sense together only; of two with one name the first counts. */
+        bool files = df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names");
+        bool claim = df_starts_with(name, "claim.");
+        char *env[] = {(char[]){"HOME=/h"},
+                       entry,
+                       (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
+                       (char[]){"DAYFLY_CLAIM_ISSUER=https://x/"},
+                       claim ? (char[]){"DAYFLY_CLAIM_JWKS_URL=https://x/"} : NULL,
+                       NULL};
+        char *env_of_files[] = {(char[]){"HOME=/h"},
+                                entry,
+                                (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
+                                (char[]){"DAYFLY_SERVER_TLS_CERT_FILE=/c"},
+                                (char[]){"DAYFLY_SERVER_TLS_KEY_FILE=/k"},
+                                NULL};
         struct df_config c;
         struct df_err err = {0};
-        if (df_config_load(NULL, env, NULL, &c, &err) < 0)
+        if (df_config_load(NULL, files ? env_of_files : env, NULL, &c, &err) < 0)
             fail_msg("%s: %s", entry, err.message);
         df_config_free(&c);
     }
@@ -377,6 +449,9 @@ int main(void)
         cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),
         cmocka_unit_test(a_flag_must_be_a_key_and_a_value),
         cmocka_unit_test(every_key_is_documented_with_its_default_and_no_other),
+        cmocka_unit_test(tls_keys_that_do_not_fit_together_are_refused),
+        cmocka_unit_test(the_names_of_a_certificate_are_a_list_of_words),
+        cmocka_unit_test(variables_of_a_service_named_dayfly_server_are_no_keys),
         cmocka_unit_test(every_key_may_be_set_by_its_variable),
         cmocka_unit_test(registry_credentials_are_hosts_and_tokens),
         cmocka_unit_test(registry_credentials_that_others_may_read_are_refused),
