@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -146,7 +147,7 @@ class Server:
                 return False
             url = endpoint.read_text().strip()
             try:
-                with urllib.request.urlopen(url + "/readyz", timeout=5) as answer:
+                with urllib.request.urlopen(url + "/readyz", timeout=5, context=self.trust()) as answer:
                     return url if answer.status == 200 else False
             except OSError:
                 return False
@@ -154,6 +155,11 @@ class Server:
         self.url = wait_for("dayfly serve to be ready", ready)
         self.home.env["DAYFLY_SERVER"] = self.url
         return self
+
+    def trust(self):
+        """What clients of this server are to trust, when it speaks https."""
+        ca = self.data / "ca.pem"
+        return ssl.create_default_context(cafile=ca) if ca.exists() else None
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -172,7 +178,7 @@ class Server:
         if isinstance(body, (dict, list)):
             request.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:
+            with urllib.request.urlopen(request, timeout=timeout, context=self.trust()) as answer:
                 return answer.status, answer.headers, answer.read()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.headers, answer.read()
