@@ -1,0 +1,263 @@
+"""dayfly-runner as it lives in a pod: hand-over and token in files, https to the spawner, PID 1, termination log."""
+
+import http.server
+import json
+import os
+import signal
+import ssl
+import subprocess
+import threading
+import urllib.parse
+
+import pytest
+
+from lib import dayfly
+from lib.dayfly import wait_for
+
+UID = "4b1d7a52-0000-4000-8000-000000000001"
+MODULE = 'resource "terraform_data" "a" { input = "hello" }\n'
+# tofu is asked to end while this waits; the first resource must be in the state then.
+SLOW = """
+resource "terraform_data" "first" { input = "first" }
+resource "terraform_data" "slow" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" { command = "touch %s; exec sleep 1000" }
+}
+"""
+
+
+class Spawner:
+    """Plays the spawner's side of docs/step-protocol.md over https for one step."""
+
+    def __init__(self, directory):
+        self.ca = directory / "ca.pem"
+        key = directory / "spawner.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=spawner",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.ca],
+                       check=True, capture_output=True)
+        self.document = None
+        self.good_token = "pod-token"
+        self.claims, self.tokens, self.log, self.result = [], [], b"", None
+        self.holder = None
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def answer(self, status, body=None):
+                data = json.dumps(body or {}).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", "0" if status == 204 else str(len(data)))
+                self.end_headers()
+                if status != 204:
+                    self.wfile.write(data)
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                url = urllib.parse.urlsplit(self.path)
+                outer.take(self, url.path.removeprefix(f"/v1/steps/{UID}"), body,
+                           self.headers["Authorization"].removeprefix("Bearer "))
+
+            do_PUT = do_POST
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.ca, key)
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"https://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def claim(self, request, claim, token):
+        self.claims.append(claim)
+        self.tokens.append(token)
+        if token != self.good_token:
+            return request.answer(503)
+        if self.holder and self.holder != claim["claimId"]:
+            return request.answer(409, {"type": "https://dayfly.dev/problems/AlreadyClaimed"})
+        self.holder = claim["claimId"]
+        return request.answer(200, self.document)
+
+    def take(self, request, path, body, token):
+        if path == "/claim":
+            return self.claim(request, json.loads(body), token)
+        if token != "step-token":
+            return request.answer(401)
+        if path == "/streams/log":
+            self.log += body
+            return request.answer(200, {"offset": len(self.log)})
+        if path == "/streams/events":
+            self.events = getattr(self, "events", 0) + len(body)
+            return request.answer(200, {"offset": self.events})
+        if path == "/result":
+            self.result = json.loads(body)
+            return request.answer(200)
+        return request.answer(204 if path == "/progress" else 201)
+
+
+class Pod:
+    """The files that a pod of a step has, in a directory instead of at /run/dayfly."""
+
+    def __init__(self, home, text=MODULE):
+        self.home = home
+        self.directory = home.directory / "pod"
+        self.directory.mkdir()
+        self.work = self.directory / "work"
+        self.state = self.directory / "kept.tfstate"
+        self.termination = self.directory / "termination-log"
+        self.termination.write_text("")
+        self.token = self.directory / "token"
+        self.token.write_text("pod-token\n")
+        self.file = self.directory / "handoff.json"
+        self.output = self.directory / "output"
+        module = home.module("module", text)
+        self.document = {
+            "uid": UID, "run": "net-1", "action": "plan", "stepToken": "step-token", "runtime": {"name": "opentofu"},
+            "tools": {"directories": [str(home.bin)], "cacheDirectory": str(self.directory / "tools")},
+            "source": {"url": f"file://{module}", "kind": "directory"},
+            "state": {"type": "local", "config": {"path": str(self.state)}}, "mask": ["pod-token"],
+        }
+
+    def start(self, prefix=(), **handoff):
+        handoff = {"terminationLog": str(self.termination), **handoff}
+        self.file.write_text(json.dumps(handoff))
+        with open(self.output, "wb") as output:
+            return self.home.popen(*prefix, dayfly.RUNNER, "step", "--handoff-file", self.file, "--work-dir", self.work,
+                                   stdout=output, stderr=output)
+
+    def run(self, **handoff):
+        return self.start(**handoff).wait(timeout=dayfly.DEADLINE)
+
+    def said(self):
+        return self.output.read_text(errors="replace")
+
+    def left(self):
+        text = self.termination.read_text()
+        return json.loads(text) if text else None
+
+
+@pytest.fixture
+def pod(home):
+    return Pod(home)
+
+
+@pytest.fixture
+def spawner(pod, tmp_path):
+    playing = Spawner(tmp_path)
+    playing.document = pod.document
+    yield playing
+    playing.http.shutdown()
+
+
+def by_token(pod, spawner, **more):
+    return {"server": spawner.url, "uid": UID, "tokenFile": str(pod.token), "caFile": str(spawner.ca), **more}
+
+
+def by_secret(pod, spawner, **more):
+    file = pod.directory / "step.json"
+    file.write_text(json.dumps(pod.document))
+    return {"server": spawner.url, "uid": UID, "documentFile": str(file), "caFile": str(spawner.ca), **more}
+
+
+def test_a_pod_claims_its_step_and_reports_to_spawner_stdout_and_termination_log(pod, spawner):
+    assert pod.run(**by_token(pod, spawner)) == 0, pod.said()
+    assert spawner.result["reason"] == "Planned"
+    assert pod.left()["reason"] == "Planned" and pod.left()["exitCode"] == 0
+    assert "terraform_data.a will be created" in pod.said()
+    assert b"terraform_data.a will be created" in spawner.log
+    assert "pod-token" not in pod.said() + pod.termination.read_text()
+
+
+def test_the_token_is_read_anew_at_each_try(pod, spawner):
+    pod.token.write_text("expired\n")
+    process = pod.start(**by_token(pod, spawner))
+    wait_for("a refused claim", lambda: len(spawner.tokens) > 1)
+    fresh = pod.directory / "fresh"
+    fresh.write_text("pod-token")
+    fresh.rename(pod.token)
+    assert process.wait(timeout=dayfly.DEADLINE) == 0, pod.said()
+    assert spawner.tokens[0] == "expired" and spawner.tokens[-1] == "pod-token"
+    assert len({claim["claimId"] for claim in spawner.claims}) == 1
+
+
+def test_a_second_pod_ends_with_3_and_touches_nothing(pod, spawner):
+    spawner.holder = "somebody"
+    assert pod.run(**by_token(pod, spawner)) == 3
+    assert "another runner" in pod.said()
+    assert pod.left() is None and spawner.result is None
+    assert not list((pod.work / "work" / "source").iterdir())
+
+
+def test_a_mounted_document_is_run_by_the_first_pod_that_says_so(pod, spawner):
+    spawner.good_token = "step-token"
+    spawner.document = {"uid": UID}
+    assert pod.run(**by_secret(pod, spawner)) == 0, pod.said()
+    assert spawner.result["reason"] == "Planned" and len(spawner.claims) == 1
+    pod.termination.write_text("")
+    spawner.result = None
+    assert pod.run(**by_secret(pod, spawner)) == 3
+    assert pod.left() is None and spawner.result is None
+
+
+def test_a_mounted_document_needs_no_spawner_when_none_is_named(pod, spawner):
+    handoff = by_secret(pod, spawner)
+    del handoff["server"]
+    assert pod.run(**handoff) == 0, pod.said()
+    assert pod.left()["reason"] == "Planned"
+    assert not spawner.claims
+    assert "terraform_data.a will be created" in pod.said()
+
+
+def test_an_unknown_authority_is_not_talked_to(pod, spawner):
+    handoff = by_token(pod, spawner)
+    del handoff["caFile"]
+    assert pod.run(**handoff) == 3
+    assert "certificate" in pod.said() and not spawner.claims
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"tokenFile": None}, "one of token, tokenFile, documentFile"),
+    ({"documentFile": "/x"}, "one of token, tokenFile, documentFile"),
+    ({"server": None}, "no server or uid"),
+    ({"uid": None}, "no server or uid"),
+])
+def test_a_hand_over_that_lacks_something_is_refused(pod, spawner, change, message):
+    assert pod.run(**by_token(pod, spawner, **change)) == 3
+    assert message in pod.said()
+
+
+def test_the_document_of_another_step_is_refused(pod, spawner):
+    pod.document["uid"] = "another"
+    assert pod.run(**by_secret(pod, spawner)) == 3
+    assert "is not the document of the step" in pod.said() and not spawner.claims
+
+
+def test_as_first_process_it_ends_tofu_keeps_the_state_and_says_why(home, pod):
+    """SIGTERM as the kubelet sends it."""
+    started, report = pod.directory / "started", pod.directory / "report"
+    home.module("module", SLOW % started)
+
+    def start(action, **more):
+        file = pod.directory / f"{action}.json"
+        file.write_text(json.dumps({**pod.document, "action": action, **more}))
+        return home.popen("unshare", "--pid", "--fork", "--mount-proc", dayfly.RUNNER, "step", "--file", file,
+                          "--report-dir", report, "--work-dir", pod.directory / action,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def result():
+        return json.loads((report / "result.json").read_text())
+
+    assert start("plan").wait(timeout=dayfly.DEADLINE) == 0
+    planned = result()
+    process = start("apply", expected={"treeDigest": planned["source"]["treeDigest"], "toolName": "opentofu",
+                                       "toolVersion": planned["tool"]["version"],
+                                       "lockFileSha256": planned.get("lockFileSha256")})
+    wait_for("the slow resource", started.exists)
+    first, = dayfly.children(process.pid)
+    os.kill(first, signal.SIGTERM)
+    process.wait(timeout=dayfly.DEADLINE)
+    assert (result()["reason"], result()["exitCode"]) == ("Canceled", 2), result()
+    assert "first" in [r["name"] for r in json.loads(pod.state.read_text())["resources"]]
