@@ -65,8 +65,8 @@ all: setup-build
 .PHONY: programs
 programs: $(B)/dayfly $(B)/dayfly-runner
 
-.PHONY: setup-build setup-check
-setup-build setup-check: setup-%:
+.PHONY: setup-build setup-check setup-images
+setup-build setup-check setup-images: setup-%:
 	@tools/setup $*
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC))
@@ -168,6 +168,13 @@ build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h s
 .PHONY: demo
 demo: all
 	@tests/demo
+
+# With podman or docker at hand buildah is not needed.
+## container images of spawner and runner, as OCI archives in build/images
+.PHONY: images
+images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@images/build
 
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)

@@ -1,0 +1,52 @@
+"""The rights that the manifests of rbac/ give: who gets them, and that they stay small."""
+
+import pytest
+import yaml
+
+from lib import dayfly
+
+RBAC = dayfly.ROOT / "rbac"
+SETS = ["sidecar", "sidecar-secrets"]
+
+
+def objects(name):
+    """Every object of a set, as its kustomization lists them."""
+    listed = yaml.safe_load((RBAC / name / "kustomization.yaml").read_text())
+    assert sorted(listed["resources"]) == sorted(p.name for p in (RBAC / name).glob("*.yaml")
+                                                 if p.name != "kustomization.yaml")
+    for resource in listed["resources"]:
+        for doc in yaml.safe_load_all((RBAC / name / resource).read_text()):
+            assert doc["metadata"]["namespace"] == listed["namespace"]
+            yield doc
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_everything_stays_in_its_namespace_and_names_what_it_allows(name):
+    for doc in objects(name):
+        assert doc["kind"] in ("ServiceAccount", "Role", "RoleBinding")
+        for rule in doc.get("rules", []):
+            for member in ("apiGroups", "resources", "verbs"):
+                assert rule[member] and "*" not in rule[member], rule
+            assert not set(rule["verbs"]) & {"escalate", "bind", "impersonate", "deletecollection"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_binding_gives_its_own_role_to_the_spawner_alone(name):
+    roles = {doc["metadata"]["name"] for doc in objects(name) if doc["kind"] == "Role"}
+    for doc in objects(name):
+        if doc["kind"] == "RoleBinding":
+            assert doc["roleRef"]["kind"] == "Role" and doc["roleRef"]["name"] in roles
+            assert [s["name"] for s in doc["subjects"]] == ["dayfly-spawner"]
+
+
+def test_the_pods_of_steps_have_no_rights_and_no_token_by_default():
+    account, = [d for d in objects("sidecar") if d["metadata"]["name"] == "dayfly-runner"]
+    assert account["automountServiceAccountToken"] is False
+
+
+def test_secrets_are_never_read_and_only_touched_in_the_set_that_is_for_them():
+    for name in SETS:
+        for doc in objects(name):
+            for rule in doc.get("rules", []):
+                if "secrets" in rule["resources"]:
+                    assert name == "sidecar-secrets" and set(rule["verbs"]) == {"create", "delete"}
