@@ -30,7 +30,7 @@ int df_claim_step(struct df_request *req, struct df_response *res, struct df_err
     cJSON *step = NULL;
     if (need_body(req, err) < 0 ||
         df_step_claim(req->s, uid(req), token(req), req->json, &step, err) < 0)
-        return -1;
+        return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
     res->secret = true;
     int result = df_respond_json(res, 200, step, err);
     df_json_wipe(step);

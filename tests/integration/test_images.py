@@ -15,6 +15,8 @@ from lib import dayfly
 MB = 1000 * 1000
 VERSION = (dayfly.ROOT / "VERSION").read_text().strip()
 UID = 65532
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="building and entering images needs root here")
+WORK = "/work"  # of the pod
 MODULE = """
 resource "terraform_data" "a" {
   input = "hello"
@@ -75,8 +77,6 @@ def build(names, tmp):
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    if os.geteuid() != 0:
-        pytest.skip("building and entering images needs root here")
     tmp = tmp_path_factory.mktemp("images")
     archives, said = build(["spawner", "runner"], tmp)
     made = {}
@@ -170,7 +170,7 @@ def test_the_runner_has_what_sources_and_modules_need(images, command, said):
     assert said in result.stdout + result.stderr
 
 
-def test_a_whole_step_runs_in_the_runners_image(images, home, tofu, tmp_path):
+def test_a_whole_step_runs_in_the_runners_image(home, tofu, tmp_path):
     """git source, tofu in the image, a provisioner's shell; only /work and /tmp can be written to."""
     root = tmp_path / "root"
     env = {**os.environ, "BUILD": str(dayfly.ROOT / "build"), "WITH_TOFU": str(pathlib.Path(tofu).resolve())}
@@ -184,14 +184,14 @@ def test_a_whole_step_runs_in_the_runners_image(images, home, tofu, tmp_path):
         "uid": "u", "run": "net-1", "action": "plan", "stepToken": "t", "runtime": {"name": "opentofu"},
         "tools": {"searchPath": True, "cacheDirectory": "/tmp/tools"},
         "source": {"url": "file:///var/lib/dayfly", "kind": "git", "branch": "main"},
-        "state": {"type": "local", "config": {"path": "/work/kept.tfstate"}}}))
-    (work / "handoff.json").write_text(json.dumps({"documentFile": "/work/step.json",
-                                                   "terminationLog": "/work/termination-log"}))
+        "state": {"type": "local", "config": {"path": f"{WORK}/kept.tfstate"}}}))
+    (work / "handoff.json").write_text(json.dumps({"documentFile": f"{WORK}/step.json",
+                                                   "terminationLog": f"{WORK}/termination-log"}))
     (work / "termination-log").write_text("")
     for directory in (work, source):
         subprocess.run(["chown", "-R", f"{UID}:{UID}", directory], check=True)
-    mounts = (work, "/work", source, "/var/lib/dayfly")
-    result = inside(root, "dayfly-runner", "step", "--handoff-file", "/work/handoff.json", mounts=mounts)
+    mounts = (work, WORK, source, "/var/lib/dayfly")
+    result = inside(root, "dayfly-runner", "step", "--handoff-file", f"{WORK}/handoff.json", mounts=mounts)
     assert result.returncode == 0, result.stdout + result.stderr
     left = json.loads((work / "termination-log").read_text())
     assert left["reason"] == "Planned" and left["planSummary"]["add"] == 1
