@@ -20,6 +20,7 @@ static struct signer cluster_key = {.kid = "k1", .alg = "ES256"};
 static struct df_engine_ops job_ops;
 static char job_engine[] = "job";
 static bool cluster_away;
+static const struct df_frame one_byte = {DF_STREAM_LOG, 0, "x", 1};
 
 static int make_keys(void **state)
 {
@@ -299,8 +300,7 @@ static void a_step_outlives_the_token_that_claimed_it(void **state)
     assert_int_equal(claim_as(w, s, &brief, CLAIM_A, &doc, NULL), 0);
     struct runner r = runner_of(w, s, doc);
     int64_t end = 0;
-    assert_int_equal(
-        df_step_append(&w->s, s->uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, s->uid, r.step_token, &one_byte, &end, NULL), 0);
     df_json_wipe(doc);
 }
 
@@ -391,8 +391,7 @@ static void a_step_that_is_handed_over_counts_as_claimed(void **state)
     assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
     int64_t end = 0;
-    assert_int_equal(
-        df_step_append(&w->s, r.uid, r.step_token, DF_STREAM_LOG, 0, "x", 1, &end, NULL), 0);
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token, &one_byte, &end, NULL), 0);
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
     const struct df_engine_observation gone = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
     assert_int_equal(df_task_next(task, &gone, df_real_us()).next, DF_TASK_FAIL);
