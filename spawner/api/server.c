@@ -68,6 +68,7 @@ static int open_tokens(struct df_api *a, bool loopback, struct df_err *err)
 }
 
 /* The certificate for one handshake; what is handed out is GnuTLS's from then on. */
+/* NOLINTNEXTLINE(readability-function-size): the parameters are GnuTLS's */
 static int show_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
                             gnutls_pcert_st **chain, unsigned *count, gnutls_ocsp_data_st **ocsp,
                             unsigned *ocsp_count, gnutls_privkey_t *key, unsigned *flags)
