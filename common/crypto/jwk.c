@@ -1,5 +1,7 @@
 #include "common/crypto/jwk.h"
 
+#include <errno.h>
+
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
@@ -33,6 +35,9 @@ static void cleanup_pkey_ctx(EVP_PKEY_CTX **c)
 
 /* ---- numbers and keys ---- */
 
+/* Why a key cannot be read, when it is not the key's fault. */
+static const char no_memory[] = "out of memory";
+
 /* A member in base64url. -1: absent, no base64url, or longer than a key of ours can have. */
 static int decode(const cJSON *jwk, const char *member, struct df_buf *out)
 {
@@ -59,16 +64,18 @@ static const char *read_rsa(const cJSON *jwk, EVP_PKEY **ret)
 {
     DF_BUF struct df_buf n = DF_BUF_INIT(RSA_BITS_MAX / 8 + 1);
     DF_BUF struct df_buf e = DF_BUF_INIT(8);
-    if (decode(jwk, "n", &n) < 0 || decode(jwk, "e", &e) < 0) {
+    bool decoded = decode(jwk, "n", &n) == 0 && decode(jwk, "e", &e) == 0;
+    if (n.failed == ENOMEM || e.failed == ENOMEM)
+        return no_memory;
+    if (!decoded)
         return "its n or e is missing, damaged or too long";
-    }
     DF_CLEANUP(cleanup_bn) BIGNUM *modulus = BN_bin2bn((unsigned char *)n.data, (int)n.len, NULL);
     DF_CLEANUP(cleanup_bn) BIGNUM *exponent = BN_bin2bn((unsigned char *)e.data, (int)e.len, NULL);
     DF_CLEANUP(cleanup_bld) OSSL_PARAM_BLD *parts = OSSL_PARAM_BLD_new();
     if (!modulus || !exponent || !parts ||
         OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_N, modulus) != 1 ||
         OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_E, exponent) != 1)
-        return "out of memory";
+        return no_memory;
     if (BN_num_bits(modulus) < RSA_BITS_MIN)
         return "its modulus has less than 2048 bits";
     if (BN_num_bits(exponent) > 33 || BN_is_one(exponent) || !BN_is_odd(exponent))
@@ -83,15 +90,18 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
         return "its curve is not P-256";
     DF_BUF struct df_buf point = DF_BUF_INIT(1 + 2 * P256_BYTES);
     (void)df_buf_addc(&point, 4); /* uncompressed: both coordinates follow */
-    if (decode(jwk, "x", &point) < 0 || point.len != 1 + P256_BYTES ||
-        decode(jwk, "y", &point) < 0 || point.len != 1 + 2 * P256_BYTES)
+    bool decoded = decode(jwk, "x", &point) == 0 && point.len == 1 + P256_BYTES &&
+                   decode(jwk, "y", &point) == 0 && point.len == 1 + 2 * P256_BYTES;
+    if (point.failed == ENOMEM)
+        return no_memory;
+    if (!decoded)
         return "its x or y is not of 32 bytes";
     DF_CLEANUP(cleanup_bld) OSSL_PARAM_BLD *parts = OSSL_PARAM_BLD_new();
     if (!parts ||
         OSSL_PARAM_BLD_push_utf8_string(parts, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0) != 1 ||
         OSSL_PARAM_BLD_push_octet_string(parts, OSSL_PKEY_PARAM_PUB_KEY, point.data, point.len) !=
             1)
-        return "out of memory";
+        return no_memory;
     *ret = build("EC", parts);
     return *ret ? NULL : "its point is not on the curve";
 }
@@ -118,7 +128,8 @@ static bool is_alg(const cJSON *jwk, const char *alg)
     return !said || df_streq(said, alg);
 }
 
-static void read_key(const cJSON *jwk, struct df_jwk *k)
+/* -1: no memory. */
+static int read_key(const cJSON *jwk, struct df_jwk *k)
 {
     const char *type = df_json_str(jwk, "kty"), *why;
     if (df_streq(type, "RSA") && is_alg(jwk, "RS256"))
@@ -132,6 +143,7 @@ static void read_key(const cJSON *jwk, struct df_jwk *k)
     else
         k->kind = df_streq(type, "RSA") ? DF_JWK_RSA : DF_JWK_P256;
     ERR_clear_error();
+    return why == no_memory ? -1 : 0;
 }
 
 static int add_key(struct df_jwk_set *set, const cJSON *jwk, struct df_err *err)
@@ -142,9 +154,9 @@ static int add_key(struct df_jwk_set *set, const cJSON *jwk, struct df_err *err)
     struct df_jwk k = {.kid = strdup(kid)};
     if (!k.kid)
         return df_fail_oom(err);
-    read_key(jwk, &k);
+    int result = read_key(jwk, &k);
     set->keys[set->count++] = k;
-    return 0;
+    return result == 0 ? 0 : df_fail_oom(err);
 }
 
 static bool has_usable(const struct df_jwk_set *set)

@@ -41,6 +41,11 @@ bool df_jwt_is(const char *token)
 static int fail_json(const struct df_buf *text, const char *what, const struct df_err *why,
                      struct df_err *err)
 {
+    if (why->cls != DF_ERR_USER) { /* not the token's fault */
+        if (err)
+            *err = *why;
+        return -1;
+    }
     DF_JSON cJSON *loose = cJSON_ParseWithLength(df_buf_str(text), text->len);
     const char *twice = NULL;
     if (loose && df_json_duplicate_key(loose, &twice, NULL) == 0 && twice)
@@ -80,9 +85,11 @@ static int take_apart(const char *token, struct parts *p, struct df_err *err)
     if (decode_json(token, (size_t)(payload - 1 - token), "header", &p->header, err) < 0 ||
         decode_json(payload, (size_t)(signature - 1 - payload), "payload", &p->payload, err) < 0)
         return -1;
-    if (df_base64_decode(signature, strlen(signature), true, &p->signature, NULL) < 0)
-        return malformed(err, "its signature is no base64url");
-    return 0;
+    struct df_err why = {0};
+    if (df_base64_decode(signature, strlen(signature), true, &p->signature, &why) == 0)
+        return 0;
+    return why.cls == DF_ERR_USER ? malformed(err, "its signature is no base64url")
+                                  : df_fail_oom(err);
 }
 
 /* ---- the signature ---- */

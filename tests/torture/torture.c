@@ -17,7 +17,9 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/blob/blob.h"
+#include "common/crypto/certificate.h"
 #include "common/crypto/crypto.h"
+#include "common/crypto/jwks.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
 #include "common/metrics/metrics.h"
@@ -164,6 +166,50 @@ static int crypto_of_files(struct df_err *err)
     return df_key_file(path, loaded, err);
 }
 
+/* Made once, with a key that was thrown away. */
+static const char token_keys[] =
+    "{\"keys\":[{\"kty\":\"EC\",\"use\":\"sig\",\"kid\":\"k\",\"crv\":\"P-256\","
+    "\"x\":\"aJp51KoylKwmB5DhtERHn1PVN2hE-2omkM0ZIq7DISI\","
+    "\"y\":\"Pg9bHy-TdTaO_-eG7oEUO9ktVoBqjTv_9gnY_Tkzoog\"}]}";
+static const char token[] =
+    "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ."
+    "eyJpc3MiOiJpIiwiYXVkIjoiYSIsImV4cCI6NDAwMDAwMDAwMCwic3ViIjoicyJ9."
+    "uFNhugHEtfY8qnSZv8gwHIjIJ6AFQ3jPvID0jIjREb4ou9ThxugbKMyckGiEC3xvYGGEKqW8FRk3P3BBf4rdHA";
+
+static int give_token_keys(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
+{
+    (void)arg;
+    (void)df_buf_adds(ret, df_streq(path, DF_JWKS_PATH) ? token_keys : "{\"issuer\":\"i\"}");
+    return df_buf_check(ret, err);
+}
+
+/* What is refused for want of memory must not be refused for good. */
+static int tokens(struct df_err *err)
+{
+    const struct df_jwks_options o = {.fetch = give_token_keys};
+    struct df_jwks *j = NULL;
+    DF_JSON cJSON *claims = NULL;
+    if (df_jwks_new(&o, &j, err) < 0)
+        return -1;
+    int result = df_jwks_verify(j, token, "a", &claims, err);
+    df_jwks_free(j);
+    if (result < 0 && err->cls == DF_ERR_DENIED)
+        DF_BUG("a good token was refused: %s", err->message);
+    return result;
+}
+
+static int certificates(struct df_err *err)
+{
+    DF_BUF struct df_buf ca_key = DF_BUF_INIT(DF_MIB), ca = DF_BUF_INIT(DF_MIB);
+    DF_BUF struct df_buf key = DF_BUF_INIT(DF_MIB), cert = DF_BUF_INIT(DF_MIB);
+    DF_STRS struct df_strs names = {0};
+    (void)df_strs_add(&names, "a.example");
+    if (df_strs_check(&names, err) < 0 || df_certificate_authority("ca", &ca_key, &ca, err) < 0 ||
+        df_certificate_issue(df_buf_str(&ca_key), df_buf_str(&ca), &names, &key, &cert, err) < 0)
+        return -1;
+    return df_certificate_check_pair(df_buf_str(&cert), df_buf_str(&key), err);
+}
+
 static int blob_life(struct df_err *err)
 {
     struct df_blob *b = NULL;
@@ -283,6 +329,8 @@ static const struct {
                  {"yaml", yaml_round_trip},
                  {"crypto", crypto_round_trip},
                  {"sealing", crypto_of_files},
+                 {"tokens", tokens},
+                 {"issuing", certificates},
                  {"blob", blob_life},
                  {"redact", redaction},
                  {"files", files},
