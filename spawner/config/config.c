@@ -182,6 +182,20 @@ bool df_config_has_tls(const struct df_config *c)
     return c->tls_cert_file || c->tls_names.len;
 }
 
+/* No wildcards: a spawner has one name, or a few. */
+static int check_tls_names(const struct df_config *c, struct df_err *err)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
+    for (size_t i = 0; i < c->tls_names.len; i++) {
+        const char *name = c->tls_names.items[i];
+        if (strspn(name, allowed) != strlen(name) || strlen(name) > DF_LIMIT_HOST)
+            return df_fail(err, DF_ERR_USER,
+                           "server.tls.names: \"%.64s\" is no host name or address", name);
+    }
+    return 0;
+}
+
 static int check_tls(const struct df_config *c, struct df_err *err)
 {
     bool files = c->tls_cert_file || c->tls_key_file;
@@ -203,7 +217,7 @@ static int check_tls(const struct df_config *c, struct df_err *err)
                        "advertiseUrl: \"%.100s\" must be an https:// URL, because "
                        "the server speaks TLS",
                        c->advertise_url);
-    return 0;
+    return check_tls_names(c, err);
 }
 
 static int check_claim(const struct df_config *c, struct df_err *err)

@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/http/http.h"
+#include "spawner/api/problem.h"
 #include "spawner/control/claim.h"
 #include "tests/unit/control_world.h"
 
@@ -248,6 +249,7 @@ static void tokens_that_are_not_of_this_steps_pod_are_refused(void **state)
         struct df_err err;
         assert_fails(claim_as(w, s, &cases[i].pod, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
                      cases[i].reason);
+        assert_int_equal(df_problem_status(&err), 401);
         assert_null(doc);
     }
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
@@ -287,6 +289,7 @@ static void while_the_cluster_is_away_a_claim_may_be_tried_again(void **state)
     cluster_away = true;
     assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_RETRY,
                  "TokenKeysUnavailable");
+    assert_int_equal(df_problem_status(&err), 503);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
 }
 

@@ -306,6 +306,8 @@ static void tls_keys_that_do_not_fit_together_are_refused(void **state)
         {"server: {tls: {caFile: x}}\n", "certFile only"},
         {"server: {tls: {names: [7]}}\n", "must be a list of strings"},
         {"server: {tls: {mode: x}}\n", "server.tls.mode"},
+        {"server: {tls: {names: ['*.example']}}\n", "is no host name or address"},
+        {"server: {tls: {names: ['a b']}}\n", "is no host name or address"},
         {"claim: {jwksUrl: 'https://x'}\n", "claim.issuer: is required"},
         {"claim: {issuer: x, jwksUrl: 'http://x'}\n", "must be an https:// or file:/// URL"},
         {"claim: {caFile: x}\n", "claim.jwksUrl only"},
@@ -318,6 +320,24 @@ static void tls_keys_that_do_not_fit_together_are_refused(void **state)
         assert_int_equal(df_config_load(file_path, env, NULL, &c, &err), -1);
         if (!strstr(err.message, cases[i][1]))
             fail_msg("%s: %s", cases[i][0], err.message);
+    }
+}
+
+static void a_host_name_has_the_length_that_dns_takes(void **state)
+{
+    (void)state;
+    char text[DF_LIMIT_HOST + 64];
+    char *env[] = {(char[]){"HOME=/h"}, NULL};
+    for (int n = DF_LIMIT_HOST; n <= DF_LIMIT_HOST + 1; n++) {
+        struct df_config c;
+        (void)snprintf(text, sizeof(text), "server: {tls: {names: [%0*d]}}\n", n, 0);
+        char *list = strchr(text, '[');
+        *strchr(list, '0') = 'x'; /* text, not a number */
+        assert_int_equal(df_fs_replace(file_path, text, strlen(text), 0600, NULL), 0);
+        int loaded = df_config_load(file_path, env, NULL, &c, NULL);
+        assert_int_equal(loaded, n > DF_LIMIT_HOST ? -1 : 0);
+        if (loaded == 0)
+            df_config_free(&c);
     }
 }
 
@@ -364,7 +384,8 @@ static void every_key_may_be_set_by_its_variable(void **state)
             entry[n++] = *p == '.' ? '_' : (char)toupper((unsigned char)*p);
         }
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
-        const char *value = fallback ? fallback : format ? "json" : "https://x/";
+        bool host = df_streq(name, "server.tls.names");
+        const char *value = fallback ? fallback : format ? "json" : host ? "x" : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool files = df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names");
@@ -450,6 +471,7 @@ int main(void)
         cmocka_unit_test(a_flag_must_be_a_key_and_a_value),
         cmocka_unit_test(every_key_is_documented_with_its_default_and_no_other),
         cmocka_unit_test(tls_keys_that_do_not_fit_together_are_refused),
+        cmocka_unit_test(a_host_name_has_the_length_that_dns_takes),
         cmocka_unit_test(the_names_of_a_certificate_are_a_list_of_words),
         cmocka_unit_test(variables_of_a_service_named_dayfly_server_are_no_keys),
         cmocka_unit_test(every_key_may_be_set_by_its_variable),
