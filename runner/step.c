@@ -14,6 +14,7 @@
 #include "runner/report/termination.h"
 
 #define HANDOFF_MAX (64 * DF_KIB)
+#define POD_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
 #define GIVE_UP_MS (900 * 1000) /* the result is offered for so long; then result.json must do */
 
 /* All that one run of this program holds. Everything is owned. */
@@ -154,7 +155,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
     return df_report_to_spawner(&o, &r->report, err);
 }
 
-static int use_handoff(struct run *r, const cJSON *doc, struct df_err *err)
+static int use_handoff(struct run *r, const cJSON *doc, bool in_pod, struct df_err *err)
 {
     const struct handoff h = {.server = df_json_str(doc, "server"),
                               .uid = df_json_str(doc, "uid"),
@@ -164,6 +165,8 @@ static int use_handoff(struct run *r, const cJSON *doc, struct df_err *err)
                               .token_file = df_json_str(doc, "tokenFile"),
                               .document_file = df_json_str(doc, "documentFile")};
     const char *termination_log = df_json_str(doc, "terminationLog");
+    if (!termination_log && in_pod && df_fs_exists(POD_TERMINATION_LOG))
+        termination_log = POD_TERMINATION_LOG;
     r->termination_log = termination_log ? strdup(termination_log) : NULL;
     if (termination_log && !r->termination_log)
         return df_fail_oom(err);
@@ -188,7 +191,7 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
     df_buf_wipe(&text);
     if (failed)
         return df_err_wrap(err, "read the hand-over");
-    failed = use_handoff(r, handoff, err);
+    failed = use_handoff(r, handoff, o->handoff_file != NULL, err);
     df_json_wipe(handoff);
     return failed;
 }

@@ -71,6 +71,20 @@ static void a_long_message_is_cut_and_stays_text(void **state)
     }
 }
 
+static void a_result_of_every_length_around_the_cap_is_within_it(void **state)
+{
+    (void)state;
+    char message[4200];
+    for (size_t n = 3900; n < sizeof(message) - 1; n++) {
+        memset(message, 'x', n);
+        message[n] = '\0';
+        DF_JSON cJSON *r = result_with(message, 0);
+        DF_JSON cJSON *back = read_back(r);
+        DF_FREE char *whole = df_json_print(r);
+        assert_int_equal(df_json_equal(r, back), strlen(whole) <= DF_TERMINATION_MAX);
+    }
+}
+
 static void what_cannot_be_cut_is_an_error(void **state)
 {
     (void)state;
@@ -110,6 +124,7 @@ int main(void)
         cmocka_unit_test(a_result_that_fits_is_kept_whole),
         cmocka_unit_test(a_long_result_loses_its_timeline_before_its_message),
         cmocka_unit_test(a_long_message_is_cut_and_stays_text),
+        cmocka_unit_test(a_result_of_every_length_around_the_cap_is_within_it),
         cmocka_unit_test(what_cannot_be_cut_is_an_error),
         scratch_test(the_file_is_written_in_place_and_never_made),
     };
