@@ -209,14 +209,6 @@ static int open_claims(struct df_service *s, struct df_err *err)
     return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
-static int open_claims(struct df_service *s, struct df_err *err)
-{
-    const struct df_config *c = s->spawner.config;
-    const struct df_claims_options o = {
-        .issuer = c->claim_issuer, .jwks_url = c->claim_jwks_url, .ca_file = c->claim_ca_file};
-    return c->claim_jwks_url ? df_claims_new(&o, &s->spawner.claims, err) : 0;
-}
-
 static int start_api(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
