@@ -57,6 +57,12 @@
 #define DF_LIMIT_STREAM_FRAME (1 * DF_MIB) /* one frame of a stream */
 #define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
 
+/* What an apply that was cut off may have made */
+#define DF_LIMIT_TOUCHED_OBJECTS 20000 /* some hundred bytes each; what is beyond is counted */
+#define DF_LIMIT_STATE_COMPARED (16 * DF_MIB)   /* as a tree it takes ten times that */
+#define DF_LIMIT_UNRECORDED 100                 /* listed in a document; the others are counted */
+#define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
+
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */

@@ -1,5 +1,6 @@
 /* dayfly completion: scripts for bash, zsh and fish, made from the tables of the commands. */
 #include "spawner/cli/commands.h"
+#include "spawner/cli/text.h"
 
 #define SCRIPT_MAX (256 * DF_KIB)
 
@@ -8,15 +9,6 @@ static void add_words(struct df_buf *out, const char *words)
 {
     for (const char *c = words; *c; c++)
         (void)df_buf_addc(out, *c == '|' ? ' ' : *c);
-}
-
-/* Text within single quotes of a shell. */
-static void add_quoted(struct df_buf *out, const char *text)
-{
-    (void)df_buf_addc(out, '\'');
-    for (const char *c = text; *c; c++)
-        (void)df_buf_adds(out, *c == '\'' ? "'\\''" : (char[]){*c, '\0'});
-    (void)df_buf_addc(out, '\'');
 }
 
 static bool is_second_word(const struct df_command *c)
@@ -212,7 +204,7 @@ static void add_fish_options(struct df_buf *out, const char *command,
         if (o->letter)
             (void)df_buf_addf(out, " -s %c", o->letter);
         (void)df_buf_adds(out, o->value ? " -r -d " : " -d ");
-        add_quoted(out, o->help);
+        df_text_quoted(out, o->help);
         if (o->words) {
             (void)df_buf_adds(out, " -f -a '");
             add_words(out, o->words);
@@ -232,7 +224,7 @@ static void add_fish_command(struct df_buf *out, const struct df_command *c)
     else
         (void)df_buf_addf(out, "complete -c dayfly -n __fish_use_subcommand -f -a '%s' -d ",
                           c->name);
-    add_quoted(out, c->summary);
+    df_text_quoted(out, c->summary);
     (void)df_buf_addc(out, '\n');
     add_fish_options(out, c->name, c->options);
 }

@@ -4,6 +4,7 @@
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
+#include "spawner/cli/unrecorded.h"
 
 static int add_conditions(const cJSON *doc, struct df_buf *out, struct df_err *err)
 {
@@ -64,6 +65,7 @@ static int describe(struct df_cli *cli, const struct df_shown *kind, const cJSON
     if (df_shown_details(kind, doc, df_real_us(), out, err) < 0 || add_steps(doc, out, err) < 0 ||
         add_conditions(doc, out, err) < 0 || df_timeline_add(doc, out, err) < 0)
         return -1;
+    df_unrecorded_add(doc, out);
     if (df_streq(kind->plural, "executors") && add_actions(cli, doc, out, err) < 0)
         return -1;
     return df_buf_check(out, err);

@@ -52,11 +52,10 @@ static int add_step(cJSON *steps, const cJSON *entry, const cJSON *task, struct 
     cJSON *step = cJSON_Duplicate(entry, true);
     if (df_json_append(steps, step, err) < 0)
         return -1;
-    static const char *const members[][2] = {{"exitCode", "status.exitCode"},
-                                             {"reason", "status.reason"},
-                                             {"message", "status.message"},
-                                             {"host", "status.claimedBy.host"},
-                                             {"pid", "status.claimedBy.pid"}};
+    static const char *const members[][2] = {
+        {"exitCode", "status.exitCode"},   {"reason", "status.reason"},
+        {"message", "status.message"},     {"unrecorded", "status.unrecorded"},
+        {"host", "status.claimedBy.host"}, {"pid", "status.claimedBy.pid"}};
     for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
         if (!cJSON_HasObjectItem(step, members[i][0]) &&
             copy_member(step, members[i][0], df_json_at(task, members[i][1]), err) < 0)

@@ -93,6 +93,14 @@ void df_text_safe(struct df_buf *out, const char *s, size_t n)
     (void)df_buf_add(out, s + plain, n - plain);
 }
 
+void df_text_quoted(struct df_buf *out, const char *text)
+{
+    (void)df_buf_addc(out, '\'');
+    for (const char *c = text; *c; c++)
+        (void)df_buf_adds(out, *c == '\'' ? "'\\''" : (char[]){*c, '\0'});
+    (void)df_buf_addc(out, '\'');
+}
+
 void df_text_write(int fd, const char *s, size_t n)
 {
     struct df_err ignored;

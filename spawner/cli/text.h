@@ -28,6 +28,9 @@ int64_t df_text_timeline(const cJSON *task, const char *from, const char *to, in
  * shown as ^X, so that no log line can move the cursor or set the window's title. */
 void df_text_safe(struct df_buf *out, const char *s, size_t n);
 
+/* Appends text within single quotes of a shell. */
+void df_text_quoted(struct df_buf *out, const char *text);
+
 /* Writes what can be written: for words to a person, who may have gone away. */
 void df_text_write(int fd, const char *s, size_t n);
 

@@ -6,6 +6,7 @@
 #include "spawner/cli/summary.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
+#include "spawner/cli/unrecorded.h"
 #include "spawner/model/model.h"
 
 #define TAIL_BYTES (16 * DF_KIB)
@@ -128,6 +129,7 @@ static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
         (void)df_buf_addc(out, '\n');
         if (df_timeline_add(task, out, err) < 0)
             return -1;
+        df_unrecorded_add(task, out);
     }
     return 0;
 }

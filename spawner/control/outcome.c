@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/control/unrecorded.h"
 
 static int malformed(const char *name, const char *must_be, struct df_err *err)
 {
@@ -124,13 +125,40 @@ int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us, struct df
 
 /* ---- ends ---- */
 
+int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    return unrecorded ? df_json_set(status, "unrecorded", cJSON_Duplicate(unrecorded, true), err)
+                      : 0;
+}
+
+/* The message with a clause of what may exist; what does not fit is cut off in front of it. */
+static void add_clause(const cJSON *task, const char *message, char *to, size_t size)
+{
+    int64_t n = df_unrecorded_count(df_json_at(task, "status.unrecorded"));
+    const char *run = df_json_str(task, "spec.runRef.name");
+    char clause[160] = "";
+    if (n)
+        (void)snprintf(clause, sizeof(clause),
+                       "; %lld object%s may exist that no state records: dayfly why %.63s",
+                       (long long)n, n == 1 ? "" : "s", run ? run : "RUN");
+    (void)snprintf(to, size, "%.*s%s", (int)(size - 1 - strlen(clause)), message, clause);
+}
+
 static int end(cJSON *task, int exit_code, const char *reason, const char *message, int64_t now_us,
                struct df_err *err)
 {
+    char text[sizeof(((struct df_err *)NULL)->message)];
     cJSON *status = df_json_object_at(task, "status");
     enum df_outcome outcome = exit_code == 0 ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED;
     if (!status)
         return df_fail_oom(err);
+    if (outcome == DF_OUTCOME_SUCCEEDED)
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "unrecorded");
+    add_clause(task, message, text, sizeof(text));
+    message = text;
     if (df_json_set(status, "exitCode", cJSON_CreateNumber(exit_code), err) < 0 ||
         df_json_set_str(status, "reason", reason, err) < 0 ||
         df_json_set_str(status, "message", message, err) < 0)
@@ -149,16 +177,14 @@ int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us, struct d
 {
     const cJSON *code = df_json_at(result, "exitCode");
     const char *reason = df_json_str(result, "reason"), *message = df_json_str(result, "message");
-    char text[sizeof(((struct df_err *)NULL)->message)];
     if (!cJSON_IsNumber(code) || !(code->valuedouble >= 0 && code->valuedouble <= 255))
         return malformed("exitCode", "a number from 0 to 255", err);
     if (!reason || !is_reason(reason))
         return malformed("reason", "a CamelCase word", err);
-    (void)snprintf(text, sizeof(text), "%s", message ? message : "");
     if (df_outcome_merge(task, result, now_us, err) < 0 ||
         df_task_add_time(task, "reported", now_us, err) < 0)
         return -1;
-    return end(task, (int)code->valuedouble, reason, text, now_us, err);
+    return end(task, (int)code->valuedouble, reason, message ? message : "", now_us, err);
 }
 
 int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,

@@ -15,6 +15,11 @@
 int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us,
                      struct df_err *err) DF_MUST_CHECK;
 
+/* Says in the status what may exist that no state records (unrecorded.h): a failing end, which
+ * comes after it, tells of it in its message, a successful one takes it away. NULL: nothing to say.
+ */
+int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *err) DF_MUST_CHECK;
+
 /* The end that a runner reports. Class USER for a malformed result. */
 int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us,
                       struct df_err *err) DF_MUST_CHECK;

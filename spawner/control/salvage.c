@@ -72,13 +72,20 @@ static int keep_copy(struct df_spawner *s, const char *path, const char *executo
     return -1;
 }
 
+static bool is_kept(struct df_spawner *s, const char *executor_uid, const char *step_uid)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    return df_state_open_errored(s->states, executor_uid, step_uid, &fd, &size, NULL) == 0;
+}
+
 int df_salvage_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
                      const char *executor_uid, struct df_err *err)
 {
     DF_FREE char *path = NULL;
     if (find(e, step, "errored.tfstate", &path, err) < 0)
         return -1;
-    if (!path)
+    if (!path || is_kept(s, executor_uid, step->uid))
         return 0;
     df_warn("step %s left a state that was not stored: it is kept as an errored state", step->name);
     return keep_copy(s, path, executor_uid, step->uid, err);

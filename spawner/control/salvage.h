@@ -11,7 +11,8 @@
 void df_salvage_streams(struct df_spawner *s, struct df_engine *e,
                         const struct df_engine_step *step);
 
-/* Keeps a state that tofu could not store beside the executor's state. None is success. */
+/* Keeps a state that tofu could not store beside the executor's state. None, and one that is kept
+ * already, is success. */
 int df_salvage_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
                      const char *executor_uid, struct df_err *err) DF_MUST_CHECK;
 

@@ -9,6 +9,7 @@
 #include "spawner/control/outcome.h"
 #include "spawner/control/step_auth.h"
 #include "spawner/control/step_document.h"
+#include "spawner/control/unrecorded.h"
 
 /* Reads the task once for its name and hands the change to the store. */
 static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
@@ -142,6 +143,7 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
 struct report {
     const char *token;
     const cJSON *body;
+    const cJSON *unrecorded; /* result: what may exist besides; or NULL */
 };
 
 static int set_progress(cJSON *task, void *arg, struct df_err *err)
@@ -157,7 +159,7 @@ static int set_progress(cJSON *task, void *arg, struct df_err *err)
 int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                      struct df_err *err)
 {
-    struct report r = {token, body};
+    struct report r = {.token = token, .body = body};
     return modify(s, uid, set_progress, &r, NULL, err);
 }
 
@@ -176,14 +178,24 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
         return -1;
     if (df_task_is_final(task))
         return repeat_result(task, r->body, err);
+    if (df_outcome_unrecorded(task, r->unrecorded, err) < 0)
+        return -1;
     return df_outcome_result(task, r->body, df_real_us(), err);
 }
 
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err)
 {
-    struct report r = {token, body};
-    return modify(s, uid, set_result, &r, NULL, err);
+    DF_JSON cJSON *task = NULL, *unrecorded = NULL;
+    struct report r = {.token = token, .body = body};
+    if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0)
+        unrecorded = df_unrecorded_find(s, task); /* the runner has waited for its tofu's death */
+    r.unrecorded = unrecorded;
+    if (modify(s, uid, set_result, &r, NULL, err) < 0)
+        return -1;
+    if (unrecorded)
+        df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
+    return 0;
 }
 
 /* ---- the state of a step ---- */

@@ -8,6 +8,7 @@
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
 #include "spawner/control/salvage.h"
+#include "spawner/control/unrecorded.h"
 
 struct pass {
     struct df_control *c;
@@ -50,9 +51,32 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     return df_outcome_fail(task, p->seen.exit_code, e->reason, e->message, p->now_us, err);
 }
 
+static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
+{
+    if (df_task_is_final(task) || df_json_at(task, "status.unrecorded"))
+        return 1;
+    return df_outcome_unrecorded(task, arg, err);
+}
+
+/* Written before the end and before the lock is released: a pass that dies in between leaves the
+ * lock, or the list. */
+static int note_unrecorded(struct pass *p, struct df_err *err)
+{
+    if (!df_json_at(p->task, "status.claimedBy") || df_json_at(p->task, "status.unrecorded"))
+        return 0;
+    DF_JSON cJSON *found = df_unrecorded_find(p->c->s, p->task);
+    if (!found)
+        return 0;
+    df_unrecorded_warn(p->step.name, found);
+    return modify(p, set_unrecorded, found, err);
+}
+
 static int fail(struct pass *p, const char *reason, const char *message, struct df_err *err)
 {
     struct ending e = {.pass = p, .reason = reason, .message = message};
+    /* What could not be ended may make more, but nobody will look again. */
+    if (p->seen.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
+        return -1;
     df_warn("step %s failed: %s: %s", p->step.name, reason, message);
     return modify(p, set_end, &e, err);
 }
@@ -183,14 +207,25 @@ static int release_lock(struct pass *p, struct df_err *err)
     return 0;
 }
 
-/* Before the step is final: who waits for its end finds its log whole and its lock free. */
+static int salvage_state(struct pass *p, struct df_err *err)
+{
+    return df_salvage_state(p->c->s, p->engine, &p->step,
+                            df_json_str(p->task, "spec.executorRef.uid"), err);
+}
+
+/* Before the step is final: who waits for its end finds its log whole, its state kept and its lock
+ * free. */
 static int after_death(struct pass *p, struct df_err *err)
 {
+    struct df_err why = {0};
     if (!df_json_at(p->task, "status.claimedBy"))
         return 0;
-    if (!df_task_is_final(p->task))
-        df_salvage_streams(p->c->s, p->engine, &p->step);
-    return release_lock(p, err);
+    if (df_task_is_final(p->task))
+        return release_lock(p, err);
+    df_salvage_streams(p->c->s, p->engine, &p->step);
+    if (salvage_state(p, &why) < 0) /* tried again until it is done, before anything is removed */
+        df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
+    return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
 }
 
 static int set_settled(cJSON *task, void *arg, struct df_err *err)
@@ -228,9 +263,7 @@ static int settle(struct pass *p, struct df_err *err)
 
 static int clean(struct pass *p, struct df_err *err)
 {
-    const char *executor = df_json_str(p->task, "spec.executorRef.uid");
-    if (df_json_at(p->task, "status.claimedBy") &&
-        df_salvage_state(p->c->s, p->engine, &p->step, executor, err) < 0)
+    if (df_json_at(p->task, "status.claimedBy") && salvage_state(p, err) < 0)
         return -1;
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;

@@ -95,6 +95,9 @@ int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err 
  * it was pushed. Pushing follows the rules of df_state_put for somebody without a lock. */
 int df_state_keep_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           const char *path, struct df_err *err) DF_MUST_CHECK;
+/* An open descriptor of it; the caller closes. NOT_FOUND: none is kept. */
+int df_state_open_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          int *ret_fd, int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 int df_state_push_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           const char *actor, struct df_err *err) DF_MUST_CHECK;
 /* [{step, size, at, serial, lineage}], or [{step, size, at, problem}] for what is no whole state.

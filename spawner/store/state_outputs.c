@@ -131,6 +131,15 @@ int df_state_keep_errored(struct df_states *s, const char *executor_uid, const c
     return df_blob_put_file(s->blobs, key.text, path, err);
 }
 
+int df_state_open_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    struct df_state_key key;
+    if (errored_key(executor_uid, step_uid, &key, err) < 0)
+        return -1;
+    return df_blob_open_read(s->blobs, key.text, ret_fd, ret_size, err);
+}
+
 int df_state_push_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           const char *actor, struct df_err *err)
 {

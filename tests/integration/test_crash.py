@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import time
@@ -323,6 +324,123 @@ def test_a_tofu_that_is_killed_in_mid_apply_leaves_no_lock_behind(slow):
     assert status["phase"] == "Failed" and status["reason"], status
     slow.wait("the lock to be free", lambda: slow.ask("GET", "/v1/executors/net/state/lock")[0] == 204)
     slow.wait("the last process", lambda: not slow.processes())
+
+
+# Two are made at once, the third not before it is killed.
+HELD = """
+resource "terraform_data" "made" {{
+  for_each = toset(["it's", "say \\"x y\\""])
+}}
+
+resource "terraform_data" "held" {{
+  depends_on = [terraform_data.made]
+  provisioner "local-exec" {{
+    command = "echo $$ held >> {ledger}; exec sleep 600"
+  }}
+}}
+"""
+
+FAILING = """
+resource "terraform_data" "made" {{
+}}
+
+resource "terraform_data" "fails" {{
+  depends_on = [terraform_data.made]
+  provisioner "local-exec" {{
+    command = "echo fails >> {ledger}; exit 7"
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def world_of(tofu, tmp_path):
+    worlds = []
+
+    def make(module):
+        worlds.append(World(tmp_path, tofu, module))
+        worlds[0].server.start()
+        return worlds[0]
+
+    yield make
+    try:
+        assert worlds[0].server.stop() == 0, explain(worlds[0])
+    finally:
+        worlds[0].server.kill()
+
+
+def made_of(world, run):
+    """{address: id} of what tofu's events say is made, as far as they have arrived."""
+    uid = world.get(f"/v1/taskactions/{run}-apply")["metadata"]["uid"]
+    lines = world.streams().get(f"{uid}.events", b"").decode().split("\n")
+    hooks = [e["hook"] for e in map(parse, lines) if e and e["type"] == "apply_complete"]
+    return {h["resource"]["addr"]: h["id_value"] for h in hooks}
+
+
+def unrecorded(world, run):
+    return world.get(f"/v1/taskactions/{run}-apply")["status"].get("unrecorded")
+
+
+def check_unrecorded(world, run, made):
+    """The list, and what people see of it."""
+    found = unrecorded(world, run)["items"]
+    assert {i["address"]: i["id"] for i in found if i["finished"]} == made, found
+    assert [i["address"] for i in found if not i["finished"]] == ["terraform_data.held"], found
+    message = world.get(f"/v1/runs/{run}")["status"]["message"]
+    assert message.endswith(f"; 3 objects may exist that no state records: dayfly why {run}"), message
+    why = world.home.dayfly("why", run).stdout
+    assert "terraform_data.held: was begun, may exist: look for it" in why
+    imports = [shlex.split(line) for line in why.splitlines() if line.strip().startswith("tofu import ")]
+    assert {words[2]: words[3] for words in imports} == made, why
+    assert imports[0][2] in world.home.dayfly("describe", "taskaction", f"{run}-apply").stdout
+    assert "3 objects may exist that no state records" in world.server.log.read_text()
+
+
+@pytest.mark.parametrize("runner_dies", [True, False])
+def test_what_a_killed_tofu_made_and_did_not_store_is_listed(world_of, runner_dies):
+    world = world_of(HELD)
+    run = until_made(world, "held")
+    made = world.wait("two to be made", lambda: len(m := made_of(world, run)) == 2 and m)
+    assert sorted(made) == ['terraform_data.made["it\'s"]', 'terraform_data.made["say \\"x y\\""]']
+    runner, tofu = pid_of(world, run, "runner"), pid_of(world, run, "tofu")
+    if runner_dies:
+        os.kill(runner, signal.SIGSTOP)  # or it would report
+    os.kill(tofu, signal.SIGKILL)
+    if runner_dies:
+        os.kill(runner, signal.SIGKILL)
+        os.kill(int(world.ledger.read_text().split()[0]), signal.SIGKILL)  # the step is over when nothing of it lives
+    status = world.finish(run)
+    assert (status["phase"], status["reason"]) == ("Failed", "RunnerLost" if runner_dies else "ApplyFailed"), status
+    assert world.resources() == []
+    check_unrecorded(world, run, made)
+
+
+def test_a_plain_failed_apply_lists_nothing(world_of):
+    world = world_of(FAILING)
+    run = until_made(world, "fails")
+    status = world.finish(run)
+    assert (status["phase"], status["reason"]) == ("Failed", "ApplyFailed"), status
+    assert world.resources() == ["fails", "made"]
+    assert unrecorded(world, run) is None and "records" not in status["message"]
+    assert "that no state records" not in world.home.dayfly("why", run).stdout
+
+
+def test_a_cancelled_apply_lists_nothing(world_of):
+    world = world_of(HELD)
+    run = until_made(world, "held")
+    assert world.ask("POST", f"/v1/runs/{run}/cancel", {})[0] == 200
+    assert world.finish(run)["phase"] == "Canceled"
+    assert world.resources() == ["held", "made"]
+    assert unrecorded(world, run) is None
+
+
+def test_a_runner_killed_alone_lists_nothing_for_tofu_stores_its_state(world_of):
+    world = world_of(HELD)
+    run = until_made(world, "held")
+    os.kill(pid_of(world, run, "runner"), signal.SIGKILL)
+    assert world.finish(run)["reason"] == "RunnerLost"
+    assert world.resources() == ["held", "made"]
+    assert unrecorded(world, run) is None
 
 
 def test_a_spawner_killed_again_and_again_comes_to_the_end(slow):

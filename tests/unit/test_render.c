@@ -16,6 +16,7 @@
 #include "spawner/cli/summary.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
+#include "spawner/cli/unrecorded.h"
 #include "spawner/cli/view.h"
 
 #define NOW "2026-11-21T10:00:00.000000Z"
@@ -244,20 +245,66 @@ static void the_document_of_a_run_holds_its_four_parts(void **state)
         "{'name':'apply','taskAction':'net-1-apply','phase':'Failed','reason':'ApplyFailed'}]}}");
     DF_JSON cJSON *tasks =
         json("[{'metadata':{'name':'net-1-apply'},'status':{'exitCode':2,'reason':'other',"
-             "'claimedBy':{'pid':7,'host':'h'}}},{'metadata':{'name':'net-1-plan'},'status':{'"
+             "'claimedBy':{'pid':7,'host':'h'},'unrecorded':{'items':[]}}},{'metadata':{'name':'"
+             "net-1-plan'},'status':{'"
              "exitCode':0}}]");
     DF_JSON cJSON *outputs = json("{}"), *doc = NULL;
     assert_int_equal(df_summary_document(run, tasks, outputs, &doc, NULL), 0);
     DF_FREE char *steps = df_json_print(df_json_at(doc, "steps"));
-    assert_string_equal(
-        steps, "[{\"name\":\"plan\",\"taskAction\":\"net-1-plan\",\"phase\":\"Succeeded\","
-               "\"exitCode\":0},{\"name\":\"apply\",\"taskAction\":\"net-1-apply\","
-               "\"phase\":\"Failed\",\"reason\":\"ApplyFailed\",\"exitCode\":2,\"host\":\"h\","
-               "\"pid\":7}]");
+    assert_string_equal(steps,
+                        "[{\"name\":\"plan\",\"taskAction\":\"net-1-plan\",\"phase\":\"Succeeded\","
+                        "\"exitCode\":0},{\"name\":\"apply\",\"taskAction\":\"net-1-apply\","
+                        "\"phase\":\"Failed\",\"reason\":\"ApplyFailed\",\"exitCode\":2,"
+                        "\"unrecorded\":{\"items\":[]},\"host\":\"h\",\"pid\":7}]");
     assert_int_equal(df_json_int(doc, "planSummary.add", 0), 1);
     assert_true(cJSON_IsObject(df_json_at(doc, "outputs")));
     assert_true(df_json_equal(df_json_at(doc, "run"), run));
     assert_int_equal(cJSON_GetArraySize(doc), 4);
+}
+
+static void what_may_exist_is_shown_with_the_command_that_takes_it_over(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    DF_JSON cJSON *task =
+        json("{'status':{'tool':{'name':'opentofu'},'unrecorded':{'items':["
+             "{'address':'t.a','finished':true,'id':'i-1','idKey':'id'},"
+             "{'address':'t.e[\\'x y\\']','finished':true,'id':'a b;$(c)','idKey':'id'},"
+             "{'address':'t.n','finished':true,'id':'\\u001b[2Jweb','idKey':'tags.Name'},"
+             "{'address':'t.u','finished':true},{'address':'t.b','finished':false},7],"
+             "'more':3,'note':'not compared'}}}");
+    df_unrecorded_add(task, &b);
+    assert_string_equal(df_buf_str(&b),
+                        "\nObjects that may exist and that no state records:\n"
+                        "  t.a: was made; to take it over:\n    tofu import t.a i-1\n"
+                        "  t.e[\"x y\"]: was made; to take it over:\n"
+                        "    tofu import 't.e[\"x y\"]' 'a b;$(c)'\n"
+                        "  t.n: was made, tags.Name ^[[2Jweb: look for its id, then `tofu import`\n"
+                        "  t.u: was made, its id is not known: look for it\n"
+                        "  t.b: was begun, may exist: look for it\n"
+                        "  and 3 more: the log of the step names them\n"
+                        "  (not compared)\n");
+}
+
+static void a_word_with_a_single_quote_stays_one_word_and_terraform_has_its_name(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    DF_JSON cJSON *task = json("{'status':{'tool':{'name':'terraform'},'unrecorded':{'items':["
+                               "{'address':'t.a','finished':true,'id':'ITS','idKey':'id'}]}}}");
+    cJSON *item = cJSON_GetArrayItem(df_json_at(task, "status.unrecorded.items"), 0);
+    assert_int_equal(df_json_set_str(item, "id", "it's", NULL), 0);
+    df_unrecorded_add(task, &b);
+    assert_non_null(strstr(df_buf_str(&b), "    terraform import t.a 'it'\\''s'\n"));
+}
+
+static void a_step_without_such_a_list_shows_nothing(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    DF_JSON cJSON *task = json("{'status':{'reason':'ApplyFailed'}}");
+    df_unrecorded_add(task, &b);
+    assert_string_equal(df_buf_str(&b), "");
 }
 
 static void a_run_without_a_plan_has_null_for_its_summary(void **state)
@@ -441,6 +488,9 @@ int main(void)
         cmocka_unit_test(outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive),
         cmocka_unit_test(the_document_of_a_run_holds_its_four_parts),
         cmocka_unit_test(a_run_without_a_plan_has_null_for_its_summary),
+        cmocka_unit_test(what_may_exist_is_shown_with_the_command_that_takes_it_over),
+        cmocka_unit_test(a_word_with_a_single_quote_stays_one_word_and_terraform_has_its_name),
+        cmocka_unit_test(a_step_without_such_a_list_shows_nothing),
         cmocka_unit_test(every_reason_of_the_documentation_has_its_sentences),
         cmocka_unit_test(reasons_are_sentences_and_known_once),
         cmocka_unit_test(a_pipe_gets_plain_lines),
