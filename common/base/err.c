@@ -17,6 +17,7 @@ static void reset(struct df_err *err, enum df_err_class cls, int os_errno)
 {
     err->cls = cls;
     err->os_errno = os_errno;
+    err->retry_after_s = 0;
     err->reason[0] = '\0';
 }
 

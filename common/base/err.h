@@ -31,6 +31,7 @@ enum df_err_class {
 struct df_err {
     enum df_err_class cls;
     int os_errno;       /* 0, or the errno behind it */
+    int retry_after_s;  /* 0, or how long a peer that is busy asked to be left alone */
     char reason[48];    /* CamelCase word for machines ("SourceChanged"), or "" */
     char message[1024]; /* one sentence for people; long ones are cut at the end */
 };

@@ -115,9 +115,32 @@ static CURLcode set_connection(CURL *easy, const struct df_http *h, const struct
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)DF_TIMEOUT_CONNECT_MS);
     if (h->ca_file)
         SET(CURLOPT_CAINFO, h->ca_file);
-    if (to->loopback)
+    if (h->proxy) {
+        SET(CURLOPT_PROXY, h->proxy);
+        SET(CURLOPT_NOPROXY, "");
+    } else if (to->loopback)
         SET(CURLOPT_PROXY, "");
     return rc;
+}
+
+/* curl copies the text. */
+static CURLcode set_pem(CURL *easy, CURLoption option, char *pem)
+{
+    struct curl_blob blob = {.data = pem, .len = pem ? strlen(pem) : 0, .flags = CURL_BLOB_COPY};
+    return pem ? curl_easy_setopt(easy, option, &blob) : CURLE_OK;
+}
+
+static CURLcode set_tls(CURL *easy, const struct df_http *h, const struct df_http_target *to)
+{
+    CURLcode rc = set_pem(easy, CURLOPT_CAINFO_BLOB, h->ca_pem);
+    if (h->insecure) {
+        SET(CURLOPT_SSL_VERIFYPEER, 0L);
+        SET(CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (!to->trusted)
+        return rc;
+    rc = rc == CURLE_OK ? set_pem(easy, CURLOPT_SSLCERT_BLOB, h->cert_pem) : rc;
+    return rc == CURLE_OK ? set_pem(easy, CURLOPT_SSLKEY_BLOB, h->key_pem) : rc;
 }
 
 static CURLcode set_credentials(CURL *easy, const struct df_http *h)
@@ -299,8 +322,8 @@ static int explain(const struct exchange *x, CURLcode code, const char *what, st
     case END_STOP:
         return df_fail(err, DF_ERR_RETRY, "%s: stopped", what);
     case END_IDLE:
-        return df_fail(err, DF_ERR_RETRY, "%s: nothing moved for %lld ms", what,
-                       (long long)x->req->idle_timeout_ms);
+        return df_fail_reason(err, DF_ERR_RETRY, "Idle", "%s: nothing moved for %lld ms", what,
+                              (long long)x->req->idle_timeout_ms);
     case END_TOO_LARGE:
         return too_large(x, what, err);
     case END_MEMORY:
@@ -338,6 +361,44 @@ static void take_answer(CURL *easy, struct df_http_response *res)
     res->retry_after_s = after > 0 && after <= INT32_MAX ? (int)after : -1;
 }
 
+/* Another name for the certificate: curl is told that name as the host, where to connect instead,
+ * and what to say in the Host header. */
+struct alias {
+    CURLU *url;
+    struct curl_slist *connect_to;
+};
+
+static void alias_free(struct alias *a)
+{
+    curl_url_cleanup(a->url);
+    curl_slist_free_all(a->connect_to);
+}
+
+static int set_alias(const struct df_http *h, const struct df_http_target *to, struct alias *a,
+                     struct curl_slist **headers, struct df_err *err)
+{
+    char *host = NULL, *port = NULL;
+    a->url = curl_url_dup(to->url);
+    if (!a->url || curl_url_get(to->url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+        curl_url_get(to->url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
+        curl_url_set(a->url, CURLUPART_HOST, h->server_name, 0) != CURLUE_OK) {
+        curl_free(host);
+        curl_free(port);
+        return df_fail(err, DF_ERR_USER, "\"%s\" is no server name", h->server_name);
+    }
+    DF_FREE char *connect = df_strf("::%s:%s", host, port);
+    DF_FREE char *header = df_strf("Host: %s:%s", host, port);
+    curl_free(host);
+    curl_free(port);
+    a->connect_to = connect ? curl_slist_append(NULL, connect) : NULL;
+    if (!a->connect_to || !header)
+        return df_fail_oom(err);
+    if (curl_easy_setopt(h->easy, CURLOPT_CURLU, a->url) != CURLE_OK ||
+        curl_easy_setopt(h->easy, CURLOPT_CONNECT_TO, a->connect_to) != CURLE_OK)
+        return df_fail_oom(err);
+    return add_header(headers, header, err);
+}
+
 int df_http_exchange(struct df_http *h, const struct df_http_request *req,
                      const struct df_http_target *to, int64_t timeout_ms,
                      struct df_http_response *res, struct df_err *err)
@@ -353,6 +414,10 @@ int df_http_exchange(struct df_http *h, const struct df_http_request *req,
         return -1;
     curl_easy_reset(h->easy);
     CURLcode rc = set_connection(h->easy, h, to);
+    DF_CLEANUP(alias_free) struct alias alias = {0};
+    if (rc == CURLE_OK && h->server_name && set_alias(h, to, &alias, &headers, err) < 0)
+        return -1;
+    rc = rc == CURLE_OK ? set_tls(h->easy, h, to) : rc;
     rc = rc == CURLE_OK && to->trusted ? set_credentials(h->easy, h) : rc;
     rc = rc == CURLE_OK ? set_method(h->easy, req) : rc;
     rc = rc == CURLE_OK ? set_callbacks(h->easy, &x) : rc;

@@ -11,8 +11,10 @@
 struct df_http {
     CURLM *multi; /* keeps the connections */
     CURL *easy;
-    char *ca_file, *bearer, *user, *password, *user_agent; /* owned; NULL: none */
-    bool follow_redirects, allow_file;
+    char *ca_file, *ca_pem, *server_name, *proxy; /* owned; NULL: none */
+    char *bearer, *user, *password, *user_agent;  /* owned; NULL: none */
+    char *cert_pem, *key_pem;                     /* owned; NULL: none */
+    bool follow_redirects, allow_file, insecure;
 };
 
 /* Fills *res, which must be empty, also on failure: the caller frees it. timeout_ms: 0 for none.

@@ -37,7 +37,12 @@ void df_http_free(struct df_http *h)
     wipe(&h->bearer);
     wipe(&h->password);
     free(h->user);
+    wipe(&h->key_pem);
+    wipe(&h->proxy); /* may hold a password */
+    free(h->cert_pem);
     free(h->ca_file);
+    free(h->ca_pem);
+    free(h->server_name);
     free(h->user_agent);
     free(h);
 }
@@ -52,9 +57,12 @@ int df_http_new(const struct df_http_options *o, struct df_http **ret, struct df
         return df_fail_oom(err);
     h->follow_redirects = o->follow_redirects;
     h->allow_file = o->allow_file;
+    h->insecure = o->insecure;
     h->multi = curl_multi_init();
     h->easy = curl_easy_init();
-    if (!h->multi || !h->easy || copy(o->ca_file, &h->ca_file) < 0 || copy(o->user, &h->user) < 0 ||
+    if (!h->multi || !h->easy || copy(o->ca_file, &h->ca_file) < 0 ||
+        copy(o->ca_pem, &h->ca_pem) < 0 || copy(o->server_name, &h->server_name) < 0 ||
+        copy(o->proxy, &h->proxy) < 0 || copy(o->user, &h->user) < 0 ||
         copy(o->password, &h->password) < 0 ||
         copy(o->user_agent ? o->user_agent : "dayfly/" DF_VERSION, &h->user_agent) < 0)
         return df_fail_oom(err);
@@ -74,6 +82,27 @@ int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err)
     wipe(&h->bearer);
     h->bearer = fresh;
     return 0;
+}
+
+int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, const char *key_pem,
+                                   struct df_err *err)
+{
+    char *cert = strdup(cert_pem), *key = strdup(key_pem);
+    if (!cert || !key) {
+        free(cert);
+        wipe(&key);
+        return df_fail_oom(err);
+    }
+    free(h->cert_pem);
+    wipe(&h->key_pem);
+    h->cert_pem = cert;
+    h->key_pem = key;
+    return 0;
+}
+
+void df_http_wake(struct df_http *h)
+{
+    (void)curl_multi_wakeup(h->multi);
 }
 
 void df_http_response_free(struct df_http_response *r)

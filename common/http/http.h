@@ -20,13 +20,18 @@ struct df_http; /* opaque */
 
 struct df_http_options {
     const char *ca_file; /* PEM; NULL: the system's */
+    const char *ca_pem;  /* the same as text, instead of a file; or NULL */
     const char *bearer;  /* token, or NULL */
     const char *user;    /* with password: HTTP basic; or NULL */
     const char *password;
-    const char *user_agent; /* NULL: "dayfly/<version>" */
-    bool follow_redirects;  /* of GET and HEAD: up to 5, never from https to http, never to file,
-                               credentials only to the scheme, host and port asked first */
-    bool allow_file;        /* file:// too; a file that was read has status 200 */
+    const char *user_agent;  /* NULL: "dayfly/<version>" */
+    const char *server_name; /* the certificate must be for this name, not for the URL's host; or
+                                NULL. Not with follow_redirects */
+    bool insecure;           /* takes any certificate: only where an operator asked for it */
+    const char *proxy;       /* for every host, instead of the usual variables; or NULL */
+    bool follow_redirects;   /* of GET and HEAD: up to 5, never from https to http, never to file,
+                                credentials only to the scheme, host and port asked first */
+    bool allow_file;         /* file:// too; a file that was read has status 200 */
 };
 
 /* The options are copied. */
@@ -41,6 +46,15 @@ static inline void df_cleanup_http(struct df_http **h)
 
 /* Replaces the bearer token (copied) for the calls that follow. */
 int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err) DF_MUST_CHECK;
+
+/* The client certificate and its key (PEM texts, copied) for the calls that follow. A connection
+ * that was opened with another one is not used again. */
+int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, const char *key_pem,
+                                   struct df_err *err) DF_MUST_CHECK;
+
+/* Makes an exchange that waits look at its stop flag now. The one function for another thread than
+ * the owner's. */
+void df_http_wake(struct df_http *h);
 
 struct df_http_request {
     const char *method; /* "GET", "POST", "LOCK", ... */
@@ -76,9 +90,9 @@ void df_http_response_free(struct df_http_response *r);
 #define DF_HTTP_RESPONSE DF_CLEANUP(df_http_response_free)
 
 /* Any HTTP answer is success, whatever its status. Failures: class RETRY (no connection, time out,
- * broken off, stop), LIMIT (answer too large), USER (bad URL, header or CA file, scheme not
- * allowed, redirect not allowed), DENIED (TLS verification), NOT_FOUND (no such file:// file).
- * Messages show the URL without its query. */
+ * broken off, stop; reason "Idle" after idle_timeout_ms), LIMIT (answer too large), USER (bad URL,
+ * header or CA file, scheme not allowed, redirect not allowed), DENIED (TLS verification),
+ * NOT_FOUND (no such file:// file). Messages show the URL without its query. */
 int df_http_send(struct df_http *h, const struct df_http_request *req, struct df_http_response *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
