@@ -80,6 +80,18 @@
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
 #define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
 
+/* Kubernetes */
+#define DF_LIMIT_KUBECONFIG                                                                        \
+    (4 * DF_MIB)                     /* one file: hundreds of clusters with their certificates */
+#define DF_LIMIT_KUBECONFIG_FILES 64 /* in KUBECONFIG; all are held while one is chosen */
+#define DF_LIMIT_KUBE_PEM                                                                          \
+    (1 * DF_MIB) /* certificates and keys: a bundle of all public CAs is 250 KiB */
+#define DF_LIMIT_KUBE_CREDENTIAL (1 * DF_MIB) /* what an exec plug-in prints */
+#define DF_LIMIT_KUBE_OBJECT (4 * DF_MIB)     /* etcd takes 1.5 MiB; escaped as JSON it may grow */
+#define DF_LIMIT_KUBE_OBJECTS 100000          /* of one type in memory: tenfold what we promise */
+#define DF_LIMIT_KUBE_IDLE 32 /* kept connections of a client: the workers of a large spawner */
+#define DF_TIMEOUT_KUBE_EXEC_MS 30000 /* of an exec plug-in: some ask a server far away */
+
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000

@@ -1,0 +1,241 @@
+#include "common/kube/cache.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/kube/store.h"
+
+enum { STOP_POLL_MS = 100 };
+
+struct df_kube_cache {
+    struct df_kube_cache_options o;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* synced */
+    struct df_kube_store store;
+    bool synced;
+    struct df_err last; /* what failed last before it was synced */
+    struct df_kube_watch *watch;
+};
+
+/* ---- what the watch tells ------------------------------------------------------------------- */
+
+static const char *text_of(const char *s)
+{
+    return s ? s : "";
+}
+
+static const char *name_space_of(const cJSON *object)
+{
+    return text_of(df_json_str(object, "metadata.namespace"));
+}
+
+static cJSON *keep_most(const cJSON *object)
+{
+    cJSON *copy = cJSON_Duplicate(object, true);
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "managedFields");
+    return copy;
+}
+
+static char *reduce(const struct df_kube_cache *c, const cJSON *object)
+{
+    DF_JSON cJSON *kept = c->o.keep ? c->o.keep(c->o.arg, object) : keep_most(object);
+    return kept ? df_json_print(kept) : NULL;
+}
+
+static void on_begin(void *arg)
+{
+    struct df_kube_cache *c = arg;
+    (void)pthread_mutex_lock(&c->lock);
+    df_kube_store_begin(&c->store);
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+static int put(struct df_kube_cache *c, const cJSON *object, const struct df_kube_item *known,
+               struct df_err *err)
+{
+    struct df_kube_item item = *known;
+    DF_FREE char *text = reduce(c, object);
+    if (!text)
+        return df_fail_oom(err);
+    item.text = text;
+    item.index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
+    (void)pthread_mutex_lock(&c->lock);
+    int result = df_kube_store_put(&c->store, &item, err);
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+{
+    struct df_kube_cache *c = arg;
+    const struct df_kube_item item = {.name_space = name_space_of(object),
+                                      .name = text_of(df_kube_name(object)),
+                                      .uid = text_of(df_kube_uid(object)),
+                                      .version = text_of(df_kube_version(object))};
+    (void)pthread_mutex_lock(&c->lock);
+    enum df_kube_put look =
+        df_kube_store_look(&c->store, item.name_space, item.name, item.uid, item.version);
+    (void)pthread_mutex_unlock(&c->lock);
+    if (look != DF_KUBE_PUT_CHANGED)
+        return 0;
+    if (put(c, object, &item, err) < 0)
+        return -1;
+    if (c->o.changed)
+        c->o.changed(c->o.arg, item.name_space, item.name);
+    return 0;
+}
+
+static void on_remove(void *arg, const cJSON *object)
+{
+    struct df_kube_cache *c = arg;
+    const char *ns = name_space_of(object), *name = text_of(df_kube_name(object));
+    (void)pthread_mutex_lock(&c->lock);
+    bool removed = df_kube_store_remove(&c->store, ns, name, text_of(df_kube_version(object)));
+    (void)pthread_mutex_unlock(&c->lock);
+    if (removed && c->o.changed)
+        c->o.changed(c->o.arg, ns, name);
+}
+
+static void on_listed(void *arg)
+{
+    struct df_kube_cache *c = arg;
+    (void)pthread_mutex_lock(&c->lock);
+    struct df_kube_entry *gone = df_kube_store_sweep(&c->store);
+    c->synced = true;
+    (void)pthread_cond_broadcast(&c->changed);
+    (void)pthread_mutex_unlock(&c->lock);
+    for (struct df_kube_entry *next; gone; gone = next) {
+        next = gone->next;
+        if (c->o.changed)
+            c->o.changed(c->o.arg, gone->name_space, gone->name);
+        free(gone);
+    }
+}
+
+static void on_failed(void *arg, const struct df_err *err)
+{
+    struct df_kube_cache *c = arg;
+    (void)pthread_mutex_lock(&c->lock);
+    c->last = *err;
+    (void)pthread_mutex_unlock(&c->lock);
+    if (c->o.failed)
+        c->o.failed(c->o.arg, err);
+}
+
+/* ---- start and stop ------------------------------------------------------------------------- */
+
+static void cache_free(struct df_kube_cache *c)
+{
+    df_kube_store_free(&c->store);
+    (void)pthread_cond_destroy(&c->changed);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o,
+                        struct df_kube_cache **ret, struct df_err *err)
+{
+    struct df_kube_cache *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&c->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&c->lock, NULL);
+    c->o = *o;
+    struct df_kube_watch_options w = o->watch;
+    w.resource = o->resource;
+    w.name_space = o->name_space;
+    w.select = o->select;
+    w.to = (struct df_kube_watcher){on_begin, on_apply, on_remove, on_listed, on_failed, c};
+    if (df_kube_store_init(&c->store, err) < 0 || df_kube_watch_start(k, &w, &c->watch, err) < 0) {
+        cache_free(c);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+void df_kube_cache_stop(struct df_kube_cache *c)
+{
+    if (!c)
+        return;
+    df_kube_watch_stop(c->watch);
+    cache_free(c);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* Until STOP_POLL_MS from now, under the lock. */
+static void wait_a_little(struct df_kube_cache *c)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)STOP_POLL_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
+}
+
+int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volatile bool *stop,
+                       struct df_err *err)
+{
+    int64_t deadline = df_mono_ms() + timeout_ms;
+    (void)pthread_mutex_lock(&c->lock);
+    while (!c->synced && !df_stopped(stop) && (timeout_ms < 0 || df_mono_ms() < deadline))
+        wait_a_little(c);
+    bool synced = c->synced;
+    struct df_err last = c->last;
+    (void)pthread_mutex_unlock(&c->lock);
+    if (synced)
+        return 0;
+    return df_fail(err, DF_ERR_RETRY, "the list of %s is not there yet%s%s", c->o.resource->plural,
+                   last.message[0] ? ": " : "", last.message);
+}
+
+int df_kube_cache_get(struct df_kube_cache *c, const char *name_space, const char *name,
+                      cJSON **ret, struct df_err *err)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    const struct df_kube_entry *e = df_kube_store_find(&c->store, text_of(name_space), name);
+    bool found = e;
+    DF_FREE char *text = e ? strdup(e->text) : NULL;
+    (void)pthread_mutex_unlock(&c->lock);
+    if (!found)
+        return df_fail(err, DF_ERR_NOT_FOUND, "%s %s/%s does not exist", c->o.resource->plural,
+                       text_of(name_space), name);
+    if (!text)
+        return df_fail_oom(err);
+    return df_json_parse(text, strlen(text), ret, err);
+}
+
+int df_kube_cache_each(struct df_kube_cache *c, const char *index,
+                       int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
+                       struct df_err *err)
+{
+    DF_STRS struct df_strs texts = {0};
+    (void)pthread_mutex_lock(&c->lock);
+    df_kube_store_texts(&c->store, index, &texts);
+    (void)pthread_mutex_unlock(&c->lock);
+    if (df_strs_check(&texts, err) < 0)
+        return -1;
+    for (size_t i = 0; i < texts.len; i++) {
+        DF_JSON cJSON *kept = NULL;
+        if (df_json_parse(texts.items[i], strlen(texts.items[i]), &kept, err) < 0 ||
+            each(arg, kept, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+size_t df_kube_cache_count(struct df_kube_cache *c)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    size_t n = c->store.len;
+    (void)pthread_mutex_unlock(&c->lock);
+    return n;
+}

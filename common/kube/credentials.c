@@ -1,0 +1,158 @@
+#include "common/kube/credentials.h"
+
+#include <pthread.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+struct df_kube_credentials {
+    const struct df_kube_config *config;
+    pthread_mutex_t lock;
+    struct df_kube_credential now; /* generation 0: never read */
+};
+
+static void wipe(char **s)
+{
+    if (*s)
+        explicit_bzero(*s, strlen(*s));
+    free(*s);
+    *s = NULL;
+}
+
+void df_kube_credential_free(struct df_kube_credential *c)
+{
+    wipe(&c->token);
+    wipe(&c->cert_pem);
+    wipe(&c->key_pem);
+}
+
+int df_kube_credentials_new(const struct df_kube_config *config, struct df_kube_credentials **ret,
+                            struct df_err *err)
+{
+    struct df_kube_credentials *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    c->config = config;
+    (void)pthread_mutex_init(&c->lock, NULL);
+    *ret = c;
+    return 0;
+}
+
+void df_kube_credentials_free(struct df_kube_credentials *c)
+{
+    if (!c)
+        return;
+    df_kube_credential_free(&c->now);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+int df_kube_read_secret(const char *path, size_t max, char **ret, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf b = DF_BUF_INIT(max);
+    if (df_fs_read(path, &b, err) < 0)
+        return -1;
+    const char *from = df_buf_str(&b), *to = from + strlen(from);
+    while (is_space(*from))
+        from++;
+    while (to > from && is_space(to[-1]))
+        to--;
+    if (to == from)
+        return df_fail(err, DF_ERR_USER, "%s is empty", path);
+    char *text = strndup(from, (size_t)(to - from));
+    if (!text)
+        return df_fail_oom(err);
+    *ret = text;
+    return 0;
+}
+
+/* From the text of the configuration or, when a file is named, from there. */
+static int read_one(const char *text, const char *file, size_t max, char **ret, struct df_err *err)
+{
+    if (file)
+        return df_kube_read_secret(file, max, ret, err);
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? df_fail_oom(err) : 0;
+}
+
+static int read_all(const struct df_kube_config *c, const volatile bool *stop,
+                    struct df_kube_credential *to, struct df_err *err)
+{
+    /* Data in the kubeconfig counts more than a file beside it, but a token file more than a token:
+     * kubectl's rules. */
+    const char *cert_file = c->cert_pem ? NULL : c->cert_file;
+    const char *key_file = c->key_pem ? NULL : c->key_file;
+    bool files = c->token_file || cert_file || key_file;
+    to->until_ms = files ? df_mono_ms() + DF_KUBE_CREDENTIAL_LIFE_MS : INT64_MAX;
+    if (read_one(c->token, c->token_file, DF_LIMIT_TOKEN, &to->token, err) < 0 ||
+        read_one(c->cert_pem, cert_file, DF_LIMIT_KUBE_PEM, &to->cert_pem, err) < 0 ||
+        read_one(c->key_pem, key_file, DF_LIMIT_KUBE_PEM, &to->key_pem, err) < 0)
+        return -1;
+    /* A plug-in is asked only where nothing else says who we are, as kubectl does it. */
+    if (c->exec.command && !to->token && !to->cert_pem)
+        return df_kube_exec_run(c, stop, to, err);
+    return 0;
+}
+
+static int read_anew(struct df_kube_credentials *c, const volatile bool *stop, struct df_err *err)
+{
+    DF_KUBE_CREDENTIAL struct df_kube_credential fresh = {.generation = c->now.generation + 1};
+    struct df_err why = {0};
+    if (read_all(c->config, stop, &fresh, &why) < 0) {
+        /* Not NOT_FOUND: that is said of what a verb asks for. */
+        enum df_err_class cls =
+            why.cls == DF_ERR_USER || why.cls == DF_ERR_LIMIT ? why.cls : DF_ERR_RETRY;
+        return df_fail(err, cls, "credentials of %s: %s", c->config->source, why.message);
+    }
+    struct df_kube_credential old = c->now;
+    c->now = fresh;
+    fresh = old;
+    return 0;
+}
+
+static int copy(const char *from, char **to)
+{
+    *to = from ? strdup(from) : NULL;
+    return from && !*to ? -1 : 0;
+}
+
+static int give(const struct df_kube_credential *now, unsigned known,
+                struct df_kube_credential *ret, struct df_err *err)
+{
+    DF_KUBE_CREDENTIAL struct df_kube_credential c = {.generation = now->generation,
+                                                      .until_ms = now->until_ms};
+    if (now->generation != known &&
+        (copy(now->token, &c.token) < 0 || copy(now->cert_pem, &c.cert_pem) < 0 ||
+         copy(now->key_pem, &c.key_pem) < 0))
+        return df_fail_oom(err);
+    *ret = c;
+    c = (struct df_kube_credential){0};
+    return 0;
+}
+
+int df_kube_credentials_get(struct df_kube_credentials *c, unsigned known,
+                            const volatile bool *stop, struct df_kube_credential *ret,
+                            struct df_err *err)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    int result = 0;
+    if (!c->now.generation || c->now.until_ms <= df_mono_ms())
+        result = read_anew(c, stop, err);
+    if (result == 0)
+        result = give(&c->now, known, ret, err);
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+void df_kube_credentials_refused(struct df_kube_credentials *c, unsigned generation)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    if (c->now.generation == generation)
+        c->now.until_ms = INT64_MIN;
+    (void)pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,121 @@
+#include "common/kube/client.h"
+
+enum { MAX_RESTARTS = 5 }; /* of one list: who is always too slow must ask for larger pages */
+
+struct list {
+    struct df_kube *k;
+    struct df_kube_conn *conn;
+    const struct df_kube_at *at;
+    const struct df_kube_select *select;
+    const struct df_kube_sink *sink;
+    unsigned page;
+    char *next;    /* continue token; NULL: the first page */
+    char *version; /* of the whole list */
+};
+
+static void list_free(struct list *l)
+{
+    free(l->next);
+    free(l->version);
+}
+
+static int get_page(struct list *l, cJSON **ret, struct df_err *err)
+{
+    char limit[16];
+    (void)snprintf(limit, sizeof(limit), "%u", l->page);
+    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
+    /* No resourceVersion: the newest, whatever cache the server has. */
+    df_kube_query(&query, "limit", limit);
+    df_kube_query(&query, "continue", l->next);
+    df_kube_query(&query, "labelSelector", l->select ? l->select->labels : NULL);
+    df_kube_query(&query, "fieldSelector", l->select ? l->select->fields : NULL);
+    if (df_buf_check(&query, err) < 0)
+        return -1;
+    struct df_kube_request r = {.verb = "list",
+                                .method = "GET",
+                                .at = l->at,
+                                .query = df_buf_str(&query),
+                                .max_response = DF_LIMIT_HTTP_RESPONSE,
+                                .conn = l->conn};
+    return df_kube_request_json(l->k, &r, ret, err);
+}
+
+static int keep(const char *value, char **to, struct df_err *err)
+{
+    char *fresh = df_str_empty(value) ? NULL : strdup(value);
+    if (!df_str_empty(value) && !fresh)
+        return df_fail_oom(err);
+    free(*to);
+    *to = fresh;
+    return 0;
+}
+
+static int begin(struct list *l, const cJSON *page, struct df_err *err)
+{
+    const char *version = df_kube_version(page);
+    if (df_str_empty(version) || !cJSON_HasObjectItem(page, "items"))
+        return df_fail(err, DF_ERR_RETRY, "list %s: the answer is no list",
+                       l->at->resource->plural);
+    if (keep(version, &l->version, err) < 0)
+        return -1;
+    return l->sink->begin ? l->sink->begin(l->sink->arg, version, err) : 0;
+}
+
+static int take_page(struct list *l, const cJSON *page, struct df_err *err)
+{
+    if (!l->next && begin(l, page, err) < 0)
+        return -1;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(page, "items")) {
+        if (l->sink->item(l->sink->arg, item, err) < 0)
+            return -1;
+    }
+    return keep(df_json_str(page, "metadata.continue"), &l->next, err);
+}
+
+/* Is there a way on after this failure? */
+static bool try_again(struct list *l, const struct df_err *why, int *restarts)
+{
+    if (why->cls == DF_ERR_LIMIT && l->page > 1) {
+        l->page /= 2;
+        return true;
+    }
+    if (!df_kube_is_expired(why) || !l->next || ++*restarts > MAX_RESTARTS)
+        return false;
+    free(DF_TAKE(l->next));
+    return true;
+}
+
+int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,
+                    const struct df_kube_select *select, unsigned page,
+                    const struct df_kube_sink *sink, char **ret_version, struct df_err *err)
+{
+    DF_CLEANUP(list_free)
+    struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL, NULL};
+    int restarts = 0;
+    do {
+        struct df_err why = {0};
+        DF_JSON cJSON *tree = NULL;
+        if (get_page(&l, &tree, &why) < 0) {
+            if (try_again(&l, &why, &restarts))
+                continue;
+            if (err)
+                *err = why;
+            return -1;
+        }
+        if (take_page(&l, tree, err) < 0)
+            return -1;
+        if (!l.next)
+            break;
+    } while (true);
+    if (ret_version)
+        *ret_version = DF_TAKE(l.version);
+    return 0;
+}
+
+int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
+                 const struct df_kube_select *select, unsigned page,
+                 const struct df_kube_sink *sink, struct df_err *err)
+{
+    return df_kube_list_on(k, NULL, at, select, page, sink, NULL, err);
+}

@@ -1,0 +1,162 @@
+#include "common/kube/client.h"
+
+const struct df_kube_resource df_kube_jobs = {"batch", "v1", "jobs"};
+const struct df_kube_resource df_kube_pods = {"", "v1", "pods"};
+const struct df_kube_resource df_kube_events = {"", "v1", "events"};
+const struct df_kube_resource df_kube_secrets = {"", "v1", "secrets"};
+const struct df_kube_resource df_kube_config_maps = {"", "v1", "configmaps"};
+const struct df_kube_resource df_kube_leases = {"coordination.k8s.io", "v1", "leases"};
+
+static int need_name(const struct df_kube_at *at, const char *verb, struct df_err *err)
+{
+    return at->name ? 0
+                    : df_fail(err, DF_ERR_USER, "%s %s: needs a name", verb, at->resource->plural);
+}
+
+int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
+                   struct df_err *err)
+{
+    /* The name stands in the object; only a sub-resource (an eviction, a token) has it in the path.
+     */
+    struct df_kube_at to = *at;
+    to.name = at->subresource ? at->name : NULL;
+    struct df_kube_request r = {.verb = "create", .method = "POST", .at = &to, .body = object};
+    return df_kube_request_json(k, &r, ret, err);
+}
+
+int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret, struct df_err *err)
+{
+    struct df_kube_request r = {.verb = "get", .method = "GET", .at = at};
+    return need_name(at, r.verb, err) < 0 ? -1 : df_kube_request_json(k, &r, ret, err);
+}
+
+int df_kube_update(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
+                   struct df_err *err)
+{
+    struct df_kube_request r = {.verb = "update", .method = "PUT", .at = at, .body = object};
+    return need_name(at, r.verb, err) < 0 ? -1 : df_kube_request_json(k, &r, ret, err);
+}
+
+int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, enum df_kube_patch type,
+                  const cJSON *patch, const char *manager, bool force, cJSON **ret,
+                  struct df_err *err)
+{
+    static const char *const types[] = {
+        [DF_KUBE_PATCH_MERGE] = "application/merge-patch+json",
+        [DF_KUBE_PATCH_STRATEGIC] = "application/strategic-merge-patch+json",
+        [DF_KUBE_PATCH_JSON] = "application/json-patch+json",
+        [DF_KUBE_PATCH_APPLY] = "application/apply-patch+yaml", /* JSON is YAML */
+    };
+    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
+    df_kube_query(&query, "fieldManager", manager);
+    df_kube_query(&query, "force", type == DF_KUBE_PATCH_APPLY && force ? "true" : NULL);
+    if (need_name(at, "patch", err) < 0 || df_buf_check(&query, err) < 0)
+        return -1;
+    struct df_kube_request r = {.verb = "patch",
+                                .method = "PATCH",
+                                .at = at,
+                                .body = patch,
+                                .content_type = types[type],
+                                .query = df_buf_str(&query)};
+    return df_kube_request_json(k, &r, ret, err);
+}
+
+static int add_preconditions(cJSON *body, const struct df_kube_delete_options *o,
+                             struct df_err *err)
+{
+    if (!o->uid && !o->resource_version)
+        return 0;
+    cJSON *p = df_json_object_at(body, "preconditions");
+    if (!p)
+        return df_fail_oom(err);
+    return df_json_add_str(p, "uid", o->uid, err) < 0
+               ? -1
+               : df_json_add_str(p, "resourceVersion", o->resource_version, err);
+}
+
+int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
+                   const struct df_kube_delete_options *o, struct df_err *err)
+{
+    /* Without a name it would be everything in the namespace. */
+    if (need_name(at, "delete", err) < 0)
+        return -1;
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    if (!body)
+        return df_fail_oom(err);
+    if (df_json_add_str(body, "apiVersion", "v1", err) < 0 ||
+        df_json_add_str(body, "kind", "DeleteOptions", err) < 0 ||
+        add_preconditions(body, o, err) < 0 ||
+        df_json_add_str(body, "propagationPolicy", o->propagation, err) < 0)
+        return -1;
+    if (o->grace_seconds >= 0 &&
+        df_json_add_num(body, "gracePeriodSeconds", (double)o->grace_seconds, err) < 0)
+        return -1;
+    struct df_kube_request r = {.verb = "delete", .method = "DELETE", .at = at, .body = body};
+    return df_kube_request_json(k, &r, NULL, err);
+}
+
+static int add_to_log(void *arg, const char *bytes, size_t n)
+{
+    return df_buf_add(arg, bytes, n);
+}
+
+int df_kube_log(struct df_kube *k, const char *name_space, const char *pod, const char *container,
+                int64_t tail_lines, struct df_buf *to, struct df_err *err)
+{
+    char lines[24];
+    (void)snprintf(lines, sizeof(lines), "%lld", (long long)tail_lines);
+    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
+    df_kube_query(&query, "container", container);
+    df_kube_query(&query, "tailLines", tail_lines ? lines : NULL);
+    if (df_buf_check(&query, err) < 0)
+        return -1;
+    struct df_kube_at at = {&df_kube_pods, name_space, pod, "log", NULL};
+    struct df_kube_request r = {.verb = "get",
+                                .method = "GET",
+                                .at = &at,
+                                .query = df_buf_str(&query),
+                                .on_data = add_to_log,
+                                .arg = to};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (df_kube_request(k, &r, &res, err) < 0)
+        return -1;
+    return df_buf_check(to, err);
+}
+
+int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret, struct df_err *err)
+{
+    struct df_kube_request r = {.verb = "get", .method = "GET", .path = path};
+    return df_kube_request_json(k, &r, ret, err);
+}
+
+/* ---- what every object has ------------------------------------------------------------------ */
+
+const char *df_kube_name(const cJSON *object)
+{
+    return df_json_str(object, "metadata.name");
+}
+
+const char *df_kube_uid(const cJSON *object)
+{
+    return df_json_str(object, "metadata.uid");
+}
+
+const char *df_kube_version(const cJSON *object)
+{
+    return df_json_str(object, "metadata.resourceVersion");
+}
+
+static const char *in_map(const cJSON *object, const char *map, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(df_json_at(object, map), key));
+}
+
+const char *df_kube_label(const cJSON *object, const char *key)
+{
+    return in_map(object, "metadata.labels", key);
+}
+
+const char *df_kube_annotation(const cJSON *object, const char *key)
+{
+    return in_map(object, "metadata.annotations", key);
+}

@@ -1,0 +1,341 @@
+#include "common/kube/watch.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/kube/client.h"
+
+enum {
+    TIMEOUT_S = 300,
+    IDLE_MS = 150000,
+    BACKOFF_MIN_MS = 200,
+    BACKOFF_MAX_MS = 10000,
+    SHORT_MS = 1000 /* a stream that says nothing and is over before counts as a failure */
+};
+
+struct df_kube_watch {
+    struct df_kube *k;
+    struct df_kube_conn *conn;
+    struct df_kube_watch_options o; /* strings owned */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of changed alone */
+    pthread_cond_t changed;
+    volatile bool stop;
+
+    /* The thread's own. */
+    char *seen;         /* the newest resourceVersion of all that came; NULL: nothing yet */
+    bool must_list;     /* `seen` is not where a watch can begin */
+    struct df_buf line; /* of the stream, as far as it came */
+    bool moved;         /* the stream brought an event or a bookmark */
+    struct df_err why;  /* why the stream was ended by us */
+    int failures;       /* in a row */
+};
+
+bool df_kube_version_is_older(const char *b, const char *a)
+{
+    static const char digits[] = "0123456789";
+    if (df_str_empty(a) || df_str_empty(b) || a[strspn(a, digits)] || b[strspn(b, digits)])
+        return false;
+    size_t n = strlen(a), m = strlen(b);
+    return m != n ? m < n : strcmp(b, a) < 0;
+}
+
+static int set_seen(struct df_kube_watch *w, const char *version, struct df_err *err)
+{
+    char *fresh = strdup(version);
+    if (!fresh)
+        return df_fail_oom(err);
+    free(w->seen);
+    w->seen = fresh;
+    return 0;
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static int on_list(void *arg, const char *version, struct df_err *err)
+{
+    struct df_kube_watch *w = arg;
+    if (df_kube_version_is_older(version, w->seen))
+        return df_fail_reason(err, DF_ERR_RETRY, "StaleList",
+                              "list %s: the API server answers with resourceVersion %s, but %s was "
+                              "seen before; if its etcd was restored from a backup, restart this "
+                              "service",
+                              w->o.resource->plural, version, w->seen);
+    w->o.to.begin(w->o.to.arg);
+    return 0;
+}
+
+static int on_item(void *arg, const cJSON *object, struct df_err *err)
+{
+    struct df_kube_watch *w = arg;
+    return w->o.to.apply(w->o.to.arg, object, err);
+}
+
+static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
+{
+    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w};
+    char *version = NULL;
+    if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, &version, err) < 0)
+        return -1;
+    free(w->seen);
+    w->seen = version;
+    w->must_list = false;
+    w->o.to.listed(w->o.to.arg);
+    return 0;
+}
+
+/* ---- the stream ----------------------------------------------------------------------------- */
+
+/* One event, whose object is newer than all before. */
+static int take_event(struct df_kube_watch *w, const char *type, const cJSON *object,
+                      const char *version, struct df_err *err)
+{
+    if (df_streq(type, "ADDED") || df_streq(type, "MODIFIED")) {
+        if (w->o.to.apply(w->o.to.arg, object, err) < 0) {
+            w->must_list = true;
+            return -1;
+        }
+    } else if (df_streq(type, "DELETED")) {
+        w->o.to.remove(w->o.to.arg, object);
+    } else if (!df_streq(type, "BOOKMARK")) {
+        return 0; /* of a later Kubernetes */
+    }
+    return set_seen(w, version, err);
+}
+
+static int take_line(struct df_kube_watch *w, struct df_err *err)
+{
+    DF_JSON cJSON *event = NULL;
+    const char *plural = w->o.resource->plural;
+    if (df_json_parse(df_buf_str(&w->line), w->line.len, &event, err) < 0)
+        return df_err_wrap(err, "watch %s: an event", plural);
+    const char *type = df_json_str(event, "type");
+    const cJSON *object = df_json_at(event, "object");
+    if (df_streq(type, "ERROR")) {
+        DF_FREE char *what = df_strf("watch %s", plural);
+        return df_kube_fail_status(what, object, false, err);
+    }
+    const char *version = df_kube_version(object);
+    if (!type || !version)
+        return df_fail(err, DF_ERR_RETRY, "watch %s: an event has no type or version", plural);
+    w->moved = true;
+    if (df_kube_version_is_older(version, w->seen))
+        return 0;
+    return take_event(w, type, object, version, err);
+}
+
+/* Pieces of the stream, cut anywhere. */
+static int on_data(void *arg, const char *bytes, size_t n)
+{
+    struct df_kube_watch *w = arg;
+    while (n && !df_stopped(&w->stop)) {
+        const char *end = memchr(bytes, '\n', n);
+        size_t piece = end ? (size_t)(end - bytes) : n;
+        (void)df_buf_add(&w->line, bytes, piece);
+        if (df_buf_check(&w->line, &w->why) < 0)
+            return -1;
+        if (!end)
+            break;
+        if (w->line.len && take_line(w, &w->why) < 0)
+            return -1;
+        df_buf_clear(&w->line);
+        bytes += piece + 1;
+        n -= piece + 1;
+    }
+    return 0;
+}
+
+static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
+{
+    char seconds[16];
+    (void)snprintf(seconds, sizeof(seconds), "%d", w->o.timeout_s);
+    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
+    df_kube_query(&query, "watch", "true");
+    df_kube_query(&query, "allowWatchBookmarks", "true");
+    df_kube_query(&query, "resourceVersion", w->seen);
+    df_kube_query(&query, "timeoutSeconds", seconds);
+    df_kube_query(&query, "labelSelector", w->o.select.labels);
+    df_kube_query(&query, "fieldSelector", w->o.select.fields);
+    if (df_buf_check(&query, err) < 0)
+        return -1;
+    struct df_kube_request r = {.verb = "watch",
+                                .method = "GET",
+                                .at = at,
+                                .query = df_buf_str(&query),
+                                .timeout_ms = -1,
+                                .idle_timeout_ms = w->o.idle_ms,
+                                .on_data = on_data,
+                                .arg = w,
+                                .conn = w->conn};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    df_buf_free(&w->line); /* half a line of the stream before; its memory, too */
+    w->moved = false;
+    w->why = (struct df_err){0};
+    if (df_kube_request(w->k, &r, &res, err) < 0)
+        return -1;
+    if (!res.stopped)
+        return 0;
+    if (err)
+        *err = w->why;
+    return -1;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *why)
+{
+    int64_t ms = w->o.backoff_min_ms;
+    for (int i = 1; i < w->failures && ms < w->o.backoff_max_ms; i++)
+        ms *= 2;
+    ms = ms < w->o.backoff_max_ms ? ms : w->o.backoff_max_ms;
+    uint32_t dice = 0;
+    if (df_random(&dice, sizeof(dice), NULL) < 0)
+        dice = UINT32_MAX;
+    ms = ms / 2 + (int64_t)((double)(ms / 2) * ((double)dice / UINT32_MAX));
+    int64_t asked_ms = (int64_t)why->retry_after_s * 1000;
+    return ms > asked_ms ? ms : asked_ms;
+}
+
+static void rest(struct df_kube_watch *w, int64_t ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
+    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    (void)pthread_mutex_lock(&w->lock);
+    int rc = 0;
+    while (!df_stopped(&w->stop) && rc == 0)
+        rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+static void report(struct df_kube_watch *w, const struct df_err *why)
+{
+    if (w->o.to.failed && !df_stopped(&w->stop))
+        w->o.to.failed(w->o.to.arg, why);
+}
+
+/* One list or one stream. Says in *why what went wrong (class NONE: nothing did) and whether it
+ * must rest before the next. */
+static bool step(struct df_kube_watch *w, struct df_err *why)
+{
+    struct df_kube_at at = {w->o.resource, w->o.name_space, NULL, NULL, &w->stop};
+    if (w->must_list)
+        return list(w, &at, why) < 0;
+    int64_t began = df_mono_ms();
+    int result = stream(w, &at, why);
+    bool alive = w->moved || df_mono_ms() - began >= SHORT_MS;
+    if (alive)
+        w->failures = 0;
+    if (result == 0)
+        return !alive;
+    if (df_kube_is_expired(why)) {
+        w->must_list = true;
+        *why = (struct df_err){0}; /* the ordinary end of a long silence */
+        return w->failures > 0;
+    }
+    /* Whatever the request itself suffers from, a list will tell it better. */
+    w->must_list = w->must_list || why->cls != DF_ERR_RETRY;
+    /* A stream that broke off after it lived, or was silent, is nothing to talk about. */
+    if (why->cls == DF_ERR_RETRY && alive && !why->retry_after_s) {
+        *why = (struct df_err){0};
+        return false;
+    }
+    return true;
+}
+
+static void *run(void *arg)
+{
+    struct df_kube_watch *w = arg;
+    while (!df_stopped(&w->stop)) {
+        struct df_err why = {0};
+        bool listing = w->must_list;
+        bool must_rest = step(w, &why);
+        if (why.cls != DF_ERR_NONE)
+            report(w, &why);
+        /* A list that worked is no proof that the watch will. */
+        w->failures += !listing && !must_rest && w->must_list ? 1 : must_rest;
+        if (must_rest)
+            rest(w, backoff_ms(w, &why));
+    }
+    return NULL;
+}
+
+/* ---- start and stop ------------------------------------------------------------------------- */
+
+static void watch_free(struct df_kube_watch *w)
+{
+    df_kube_conn_free(w->conn);
+    free((void *)(uintptr_t)w->o.name_space);
+    free((void *)(uintptr_t)w->o.select.labels);
+    free((void *)(uintptr_t)w->o.select.fields);
+    free(w->seen);
+    df_buf_free(&w->line);
+    (void)pthread_cond_destroy(&w->changed);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+static int own(const char **s, struct df_err *err)
+{
+    const char *from = *s;
+    *s = from ? strdup(from) : NULL;
+    return from && !*s ? df_fail_oom(err) : 0;
+}
+
+static int set_up(struct df_kube_watch *w, struct df_err *err)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    w->line = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    w->must_list = true;
+    w->o.timeout_s = w->o.timeout_s ? w->o.timeout_s : TIMEOUT_S;
+    w->o.idle_ms = w->o.idle_ms ? w->o.idle_ms : IDLE_MS;
+    w->o.backoff_min_ms = w->o.backoff_min_ms ? w->o.backoff_min_ms : BACKOFF_MIN_MS;
+    w->o.backoff_max_ms = w->o.backoff_max_ms ? w->o.backoff_max_ms : BACKOFF_MAX_MS;
+    /* All three are copied, so that watch_free() never frees what was only borrowed. */
+    int ns = own(&w->o.name_space, err), labels = own(&w->o.select.labels, err);
+    if (own(&w->o.select.fields, err) < 0 || ns < 0 || labels < 0)
+        return -1;
+    return df_kube_conn_new(w->k, &w->conn, err);
+}
+
+int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o,
+                        struct df_kube_watch **ret, struct df_err *err)
+{
+    struct df_kube_watch *w = calloc(1, sizeof(*w));
+    if (!w)
+        return df_fail_oom(err);
+    w->k = k;
+    w->o = *o;
+    if (set_up(w, err) < 0) {
+        watch_free(w);
+        return -1;
+    }
+    int rc = pthread_create(&w->thread, NULL, run, w);
+    if (rc != 0) {
+        watch_free(w);
+        return df_fail_errno(err, rc, "start a watch");
+    }
+    *ret = w;
+    return 0;
+}
+
+void df_kube_watch_stop(struct df_kube_watch *w)
+{
+    if (!w)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    __atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    df_http_wake(w->conn->http);
+    (void)pthread_join(w->thread, NULL);
+    watch_free(w);
+}

@@ -1,0 +1,62 @@
+/*
+ * watch.h - every change of a resource type, from one list and one watch that live on through
+ * everything the network and the API server do.
+ *
+ * A thread lists in pages, then watches with bookmarks from where the list was. A stream that ends
+ * or breaks off, anywhere, is taken up from the last resourceVersion that was seen. When the server
+ * has forgotten that one (410) the thread lists once more. A server that is away is asked again
+ * after a back-off with jitter, never sooner than its Retry-After. A list older than what was seen
+ * (a lagging API server) is refused and asked for again. A stream on which nothing moves, not even
+ * a bookmark, is replaced.
+ *
+ * Callbacks come from the watch's thread, one at a time. They may be slow: the server keeps the
+ * rest. They must not stop the watch they come from.
+ */
+#ifndef DF_KUBE_WATCH_H
+#define DF_KUBE_WATCH_H
+
+#include "common/kube/kube.h"
+
+struct df_kube_watcher {
+    /* A list begins, perhaps again: every object that exists follows through apply(), then comes
+     * listed(). What was applied since the last begin() of a list that never got so far is not all
+     * there is. */
+    void (*begin)(void *arg);
+    /* The object is there in this state (borrowed). -1: it could not be taken; the watch lists anew
+     * after a back-off. */
+    int (*apply)(void *arg, const cJSON *object, struct df_err *err);
+    /* The object was deleted; this was its last state. */
+    void (*remove)(void *arg, const cJSON *object);
+    /* All is told: what was not applied since begin() is gone. */
+    void (*listed)(void *arg);
+    /* For the log: something failed and is tried again. Or NULL. */
+    void (*failed)(void *arg, const struct df_err *err);
+    void *arg;
+};
+
+struct df_kube_watch_options {
+    const struct df_kube_resource *resource; /* borrowed, must live on */
+    const char *name_space;                  /* NULL: all */
+    struct df_kube_select select;
+    struct df_kube_watcher to;
+    unsigned page;          /* objects of one page of the list; 0: DF_KUBE_PAGE */
+    int timeout_s;          /* the server ends a stream after about this long; 0: 300 */
+    int64_t idle_ms;        /* a stream silent for so long is replaced; 0: 150000 (bookmarks come
+                               once a minute) */
+    int64_t backoff_min_ms; /* 0: 200 */
+    int64_t backoff_max_ms; /* 0: 10000 */
+};
+
+struct df_kube_watch; /* opaque */
+
+/* The client must live on. Strings are copied. Fails only on what needs no server. */
+int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o,
+                        struct df_kube_watch **ret, struct df_err *err) DF_MUST_CHECK;
+/* Ends the thread at once, also out of a read that waits, and frees. After it returns no callback
+ * comes. NULL is fine. */
+void df_kube_watch_stop(struct df_kube_watch *w);
+
+/* Is version b older than a? Only where both are numbers, as every API server's are. */
+bool df_kube_version_is_older(const char *b, const char *a);
+
+#endif
