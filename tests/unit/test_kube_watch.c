@@ -1,0 +1,520 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/kube/cache.h"
+#include "tests/unit/kube_server.h"
+
+/* ---- a watch that writes down what it is told ------------------------------------------------ */
+
+struct diary {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct df_buf text; /* "begin", "+a5" (name, version), "-a7", "listed", "failed", in brackets */
+    struct df_err last;
+    unsigned failures;
+    unsigned refuse; /* so many applies fail */
+};
+
+static void note(struct diary *d, const char *word, const cJSON *object)
+{
+    const char *name = df_kube_name(object), *version = df_kube_version(object);
+    (void)pthread_mutex_lock(&d->lock);
+    (void)df_buf_addf(&d->text, "%s%s%s ", word, name ? name : "", version ? version : "");
+    (void)pthread_cond_broadcast(&d->changed);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static void on_begin(void *arg)
+{
+    note(arg, "begin", NULL);
+}
+
+static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+{
+    struct diary *d = arg;
+    note(d, "+", object);
+    if (!d->refuse)
+        return 0;
+    d->refuse--;
+    return df_fail_oom(err);
+}
+
+static void on_remove(void *arg, const cJSON *object)
+{
+    note(arg, "-", object);
+}
+
+static void on_listed(void *arg)
+{
+    note(arg, "listed", NULL);
+}
+
+static void on_failed(void *arg, const struct df_err *err)
+{
+    struct diary *d = arg;
+    (void)pthread_mutex_lock(&d->lock);
+    d->last = *err;
+    d->failures++;
+    (void)pthread_cond_broadcast(&d->changed);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static void diary_open(struct diary *d)
+{
+    *d = (struct diary){.text = DF_BUF_INIT(DF_MIB)};
+    (void)pthread_mutex_init(&d->lock, NULL);
+    (void)pthread_cond_init(&d->changed, NULL);
+}
+
+static void diary_close(struct diary *d)
+{
+    df_buf_free(&d->text);
+    (void)pthread_cond_destroy(&d->changed);
+    (void)pthread_mutex_destroy(&d->lock);
+}
+
+/* Waits until the word was written. */
+static void await(struct diary *d, const char *word)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    while (!strstr(df_buf_str(&d->text), word))
+        (void)pthread_cond_wait(&d->changed, &d->lock);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static void await_failures(struct diary *d, unsigned n)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    while (d->failures < n)
+        (void)pthread_cond_wait(&d->changed, &d->lock);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static struct df_kube_watch_options options(struct diary *d)
+{
+    return (struct df_kube_watch_options){
+        .resource = &df_kube_jobs,
+        .name_space = "build",
+        .to = {on_begin, on_apply, on_remove, on_listed, on_failed, d},
+        .backoff_min_ms = 1,
+        .backoff_max_ms = 4};
+}
+
+static struct df_kube_watch *start(struct df_kube *k, const struct df_kube_watch_options *o)
+{
+    struct df_kube_watch *w = NULL;
+    struct df_err err = {0};
+    if (df_kube_watch_start(k, o, &w, &err) < 0)
+        fail_msg("%s", err.message);
+    return w;
+}
+
+/* ---- a server with a history ----------------------------------------------------------------- */
+
+struct event {
+    long version;
+    const char *line;
+};
+
+#define OBJECT(name, version)                                                                      \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"build\",\"uid\":\"u-" name               \
+    "\",\"resourceVersion\":\"" version "\"}}"
+#define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}"
+#define LIST(version, items)                                                                       \
+    "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
+
+static const struct event history[] = {
+    {11, EVENT("ADDED", "b", "11")},
+    {12, EVENT("MODIFIED", "a", "12")},
+    {13, EVENT("DELETED", "b", "13")},
+    {20, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"20\"}}}"},
+    {21, EVENT("ADDED", "\\u00e9", "21")},
+    {22, EVENT("ADDED", "c", "22")},
+};
+
+static void tell_history(const struct kube_request *r, struct kube_reply *a)
+{
+    kube_stream(a);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(history); i++)
+        if (history[i].version > kube_parameter(r->target, "resourceVersion"))
+            kube_line(a, history[i].line);
+}
+
+/* The first stream ends behind *arg bytes; the others are whole and stay open. */
+static void cut_the_first(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
+        return;
+    }
+    tell_history(r, a);
+    a->hold = true;
+    if (s->watches == 1)
+        a->cut = *(const size_t *)s->arg;
+}
+
+static void a_stream_cut_at_any_byte_is_taken_up_where_it_was(void **state)
+{
+    (void)state;
+    struct kube_reply whole = {.bytes = DF_BUF_INIT(DF_MIB)};
+    tell_history(&(struct kube_request){.target = "?resourceVersion=10"}, &whole);
+    size_t len = whole.bytes.len;
+    df_buf_free(&whole.bytes);
+    for (size_t cut = 0; cut < len; cut++) {
+        struct kube_server s;
+        struct diary d;
+        kube_start(&s, cut_the_first, &cut);
+        diary_open(&d);
+        DF_KUBE struct df_kube *k = kube_client(&s);
+        struct df_kube_watch_options o = options(&d);
+        struct df_kube_watch *w = start(k, &o);
+        await(&d, "+c22");
+        df_kube_watch_stop(w);
+        assert_string_equal(df_buf_str(&d.text), "begin +a5 listed +b11 +a12 -b13 +\xc3\xa9"
+                                                 "21 +c22 ");
+        kube_stop(&s);
+        assert_int_equal(s.lists, 1);
+        assert_int_equal(s.watches, cut < len - 2 ? 2 : s.watches);
+        diary_close(&d);
+    }
+}
+
+static void the_watch_asks_for_what_its_owner_selected_with_bookmarks(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    size_t cut = SIZE_MAX;
+    kube_start(&s, cut_the_first, &cut);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    o.select = (struct df_kube_select){"app=x,!old", "status.phase!=Failed"};
+    o.timeout_s = 7;
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "+c22");
+    df_kube_watch_stop(w);
+    const char *seen = df_buf_str(&s.seen);
+    assert_non_null(strstr(seen, "GET /apis/batch/v1/namespaces/build/jobs?limit=200&labelSelector="
+                                 "app%3Dx%2C%21old&fieldSelector=status.phase%21%3DFailed\n"));
+    assert_non_null(strstr(seen, "GET /apis/batch/v1/namespaces/build/jobs?watch=true&"
+                                 "allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=7&"));
+    /* A list from the server's own cache could be old. */
+    assert_null(strstr(seen, "limit=200&resourceVersion"));
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+/* ---- 410 --------------------------------------------------------------------------------------
+ */
+
+static void forget_once(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    const char *how = s->arg;
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "",
+                 s->lists == 1 ? LIST("10", OBJECT("a", "5") "," OBJECT("b", "6"))
+                               : LIST("30", OBJECT("a", "25")));
+        return;
+    }
+    if (s->watches > 1) {
+        kube_stream(a);
+        a->hold = true;
+    } else if (df_streq(how, "status")) {
+        kube_status(a, 410, "Expired", "too old resource version: 10 (25)");
+    } else {
+        kube_stream(a);
+        kube_line(a, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":"
+                     "\"Gone\",\"message\":\"too old resource version\"}}");
+        kube_stream_end(a);
+    }
+}
+
+static void a_forgotten_version_is_one_list_more_and_no_failure(void **state)
+{
+    (void)state;
+    static const char *const hows[] = {"status", "event"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(hows); i++) {
+        struct kube_server s;
+        struct diary d;
+        char *how = strdup(hows[i]);
+        kube_start(&s, forget_once, how);
+        diary_open(&d);
+        DF_KUBE struct df_kube *k = kube_client(&s);
+        struct df_kube_watch_options o = options(&d);
+        struct df_kube_watch *w = start(k, &o);
+        await(&d, "+a25 listed");
+        (void)pthread_mutex_lock(&s.lock);
+        while (s.watches < 2)
+            (void)pthread_cond_wait(&s.changed, &s.lock);
+        (void)pthread_mutex_unlock(&s.lock);
+        df_kube_watch_stop(w);
+        assert_string_equal(df_buf_str(&d.text), "begin +a5 +b6 listed begin +a25 listed ");
+        assert_int_equal(d.failures, 0);
+        assert_non_null(strstr(df_buf_str(&s.seen), "resourceVersion=30&"));
+        kube_stop(&s);
+        assert_int_equal(s.lists, 2);
+        diary_close(&d);
+        free(how);
+    }
+}
+
+/* ---- old things -------------------------------------------------------------------------------
+ */
+
+static void lag(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    static const char *const lists[] = {
+        LIST("10", OBJECT("a", "5")),
+        LIST("9", OBJECT("a", "5") "," OBJECT("gone", "8")), /* a server that lags behind */
+        LIST("40", OBJECT("a", "12")),
+    };
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "", lists[s->lists < 3 ? s->lists - 1 : 2]);
+        return;
+    }
+    kube_stream(a);
+    if (s->watches == 1) {
+        kube_line(a, EVENT("MODIFIED", "a", "12"));
+        kube_line(a, EVENT("MODIFIED", "a", "11")); /* never so by a true server */
+        kube_line(a, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}");
+    }
+    a->hold = true;
+}
+
+static void nothing_older_than_what_was_seen_is_told(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, lag, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "begin +a12 listed");
+    df_kube_watch_stop(w);
+    assert_string_equal(df_buf_str(&d.text), "begin +a5 listed +a12 begin +a12 listed ");
+    assert_int_equal(d.failures, 1);
+    assert_string_equal(d.last.reason, "StaleList");
+    assert_non_null(strstr(d.last.message, "resourceVersion 9, but 12 was seen"));
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void versions_are_compared_where_they_are_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *b, *a;
+        bool older;
+    } cases[] = {
+        {"9", "10", true},
+        {"10", "9", false},
+        {"10", "10", false},
+        {"123", "124", true},
+        {"x9", "10", false},
+        {"9", "x", false},
+        {"", "10", false},
+        {"9", "", false},
+        {NULL, "1", false},
+        {"1", NULL, false},
+        {"18446744073709551616", "9", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        assert_int_equal(df_kube_version_is_older(cases[i].b, cases[i].a), cases[i].older);
+}
+
+/* ---- a server in trouble ----------------------------------------------------------------------
+ */
+
+static void stumble(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    if (strstr(r->target, "watch=true")) {
+        kube_stream(a);
+        if (s->watches == 1)
+            kube_line(a, "{\"type\":\"ADDED\",\"obj"); /* a line that is broken, not cut */
+        else
+            kube_line(a, EVENT("ADDED", "b", "11"));
+        a->hold = true;
+        return;
+    }
+    if (s->lists == 1)
+        a->close = true; /* no answer at all */
+    else if (s->lists == 2)
+        kube_status(a, 500, "InternalError", "etcdserver: leader changed");
+    else if (s->lists == 3)
+        kube_say(a, 200, "", "{\"kind\":\"List\"}");
+    else
+        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
+}
+
+static void what_fails_is_told_and_tried_again(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, stumble, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "+b11");
+    df_kube_watch_stop(w);
+    assert_int_equal(d.failures, 4);
+    assert_null(strstr(df_buf_str(&d.text), "listed listed"));
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void be_away(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    (void)s, (void)r;
+    kube_say(a, 429, "Retry-After: 200\r\n", "{\"kind\":\"Status\",\"code\":429}");
+}
+
+static void a_watch_stops_at_once_while_it_rests(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, be_away, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    await_failures(&d, 1);
+    assert_int_equal(d.last.retry_after_s, 200);
+    df_kube_watch_stop(w); /* would take 200 s if it slept on */
+    kube_stop(&s);
+    assert_int_equal(s.lists, 1);
+    diary_close(&d);
+}
+
+static void say_nothing(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    if (!strstr(r->target, "watch=true"))
+        kube_say(a, 200, "", LIST("10", ""));
+    else if (s->watches == 1)
+        a->hold = true; /* not even a head */
+    else
+        tell_history(r, a), a->hold = true;
+}
+
+static void a_silent_stream_is_replaced(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, say_nothing, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    o.idle_ms = 50;
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "+c22");
+    df_kube_watch_stop(w);
+    assert_int_equal(strstr(df_buf_str(&d.text), "begin +a5 listed begin") != NULL, 0);
+    kube_stop(&s);
+    assert_int_equal(s.lists, 1);
+    diary_close(&d);
+}
+
+static void a_watch_stops_at_once_while_it_reads(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, say_nothing, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    (void)pthread_mutex_lock(&s.lock);
+    while (!s.watches)
+        (void)pthread_cond_wait(&s.changed, &s.lock);
+    (void)pthread_mutex_unlock(&s.lock);
+    df_kube_watch_stop(w);
+    assert_int_equal(d.failures, 0);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void what_its_owner_cannot_take_is_listed_again(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    size_t cut = SIZE_MAX;
+    kube_start(&s, cut_the_first, &cut);
+    diary_open(&d);
+    d.refuse = 1;
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "+c22");
+    df_kube_watch_stop(w);
+    assert_true(df_starts_with(df_buf_str(&d.text), "begin +a5 begin +a5 listed +b11"));
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void flood(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "", LIST("10", ""));
+        return;
+    }
+    kube_stream(a);
+    a->hold = true;
+    if (s->watches > 1)
+        return;
+    DF_BUF struct df_buf line = DF_BUF_INIT(64 * DF_MIB);
+    char *fill = df_buf_reserve(&line, DF_LIMIT_KUBE_OBJECT + 1);
+    memset(fill, 'x', DF_LIMIT_KUBE_OBJECT + 1);
+    line.len += DF_LIMIT_KUBE_OBJECT + 1;
+    line.data[line.len] = '\0';
+    kube_line(a, line.data);
+}
+
+static void an_endless_line_ends_the_stream(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, flood, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "listed begin listed");
+    df_kube_watch_stop(w);
+    assert_int_equal(d.last.cls, DF_ERR_LIMIT);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_cut_at_any_byte_is_taken_up_where_it_was),
+        cmocka_unit_test(the_watch_asks_for_what_its_owner_selected_with_bookmarks),
+        cmocka_unit_test(a_forgotten_version_is_one_list_more_and_no_failure),
+        cmocka_unit_test(nothing_older_than_what_was_seen_is_told),
+        cmocka_unit_test(versions_are_compared_where_they_are_numbers),
+        cmocka_unit_test(what_fails_is_told_and_tried_again),
+        cmocka_unit_test(a_watch_stops_at_once_while_it_rests),
+        cmocka_unit_test(a_silent_stream_is_replaced),
+        cmocka_unit_test(a_watch_stops_at_once_while_it_reads),
+        cmocka_unit_test(what_its_owner_cannot_take_is_listed_again),
+        cmocka_unit_test(an_endless_line_ends_the_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
