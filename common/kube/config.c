@@ -29,7 +29,7 @@ void df_kube_config_free(struct df_kube_config *c)
     *c = (struct df_kube_config){0};
 }
 
-static const char *lookup(char *const *env, const char *name)
+static const char *lookup(const char *const *env, const char *name)
 {
     size_t n = strlen(name);
     for (; env && *env; env++)
@@ -73,7 +73,7 @@ static int load_service_account(const char *directory, const char *host, const c
 static int load(const struct df_kube_config_options *o, struct df_kube_config *c,
                 struct df_err *err)
 {
-    char *const *env = o->env ? o->env : environ;
+    const char *const *env = o->env ? o->env : (const char *const *)environ;
     const char *kubeconfig = lookup(env, "KUBECONFIG"), *home = lookup(env, "HOME");
     if (o->kubeconfig)
         return df_kubeconfig_load(o->kubeconfig, true, o->context, c, err);

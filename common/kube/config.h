@@ -44,7 +44,7 @@ struct df_kube_config {
 struct df_kube_config_options {
     const char *kubeconfig;      /* one file, instead of KUBECONFIG; or NULL */
     const char *context;         /* instead of current-context; or NULL */
-    char *const *env;            /* NULL-terminated; NULL: the program's own */
+    const char *const *env;      /* NULL-terminated; NULL: the program's own */
     const char *service_account; /* directory with token, ca.crt and namespace; NULL:
                                     /var/run/secrets/kubernetes.io/serviceaccount */
 };
