@@ -169,6 +169,12 @@ build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h s
 demo: all
 	@tests/demo
 
+# A real one-node Kubernetes for tests and for you: KUBECONFIG=build/cluster/admin.kubeconfig.
+.PHONY: cluster-up cluster-down
+cluster-up cluster-down: cluster-%:
+	@tests/cluster/cluster $*
+	@if [ $* = down ]; then tests/cluster/cluster verify-gone; fi
+
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)
 .PHONY: install
