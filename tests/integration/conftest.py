@@ -1,3 +1,4 @@
+import contextlib
 import os
 import pathlib
 import sys
@@ -6,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from lib import cluster as kubernetes  # noqa: E402
 from lib import dayfly  # noqa: E402
 
 # A sanitizer's finding must fail the test that caused it, not scroll by.
@@ -43,3 +45,30 @@ def server(home):
     """A running `dayfly serve`."""
     with dayfly.Server(home) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """The real Kubernetes, once a session."""
+    if os.geteuid() != 0:
+        pytest.skip("a Kubernetes node needs root")
+    with kubernetes.Use() as running:
+        yield running
+
+
+@pytest.fixture
+def alone(cluster):
+    """For a test that stops parts of the cluster: no other runs meanwhile, and everything runs again afterwards."""
+    with kubernetes.Calm(alone=True):
+        yield cluster
+        cluster.bring_back()
+
+
+@pytest.fixture
+def namespace(request, cluster):
+    """A namespace of the test's own, in a cluster that nobody disturbs."""
+    calm = contextlib.nullcontext() if "alone" in request.fixturenames else kubernetes.Calm(alone=False)
+    with calm:
+        fresh = kubernetes.Namespace(cluster)
+        yield fresh
+        fresh.close()

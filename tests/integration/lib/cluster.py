@@ -1,0 +1,147 @@
+"""The real one-node Kubernetes of tests/cluster, as tests use it: kubectl, a namespace of one's own, waiting."""
+
+import fcntl
+import json
+import os
+import pathlib
+import subprocess
+import uuid
+
+from lib.dayfly import ROOT, wait_for
+
+SCRIPT = ROOT / "tests/cluster/cluster"
+HOME = ROOT / "build/cluster"
+USERS = ROOT / "build/cluster.users"  # held shared by every test process that uses the cluster
+CALM = ROOT / "build/cluster.calm"  # held shared by every test that runs, exclusively by one that disturbs others
+OURS = ROOT / "build/cluster.by-tests"  # there: tests brought it up, the last one takes it down
+
+
+class Cluster:
+    """A running cluster. Its parts can be stopped, killed and brought back."""
+
+    kubeconfig = HOME / "admin.kubeconfig"
+    audit_log = HOME / "audit.log"
+    node = "node1"
+    pause_image = "localhost/dayfly-pause:1"
+
+    def __init__(self):
+        self.programs = pathlib.Path(subprocess.run([ROOT / "tests/tools/get-kubernetes"], check=True, text=True,
+                                                    stdout=subprocess.PIPE).stdout.strip())
+
+    @staticmethod
+    def script(*args, check=True):
+        return subprocess.run([str(SCRIPT), *map(str, args)], check=check, capture_output=True, text=True)
+
+    def stop_part(self, part):
+        """SIGTERM to one part ("apiserver", "etcd", "kubelet", ...) and waits for its end."""
+        self.script("stop", part)
+
+    def kill_part(self, part):
+        self.script("kill", part)
+
+    def bring_back(self):
+        """Starts what does not run and waits until all is ready."""
+        result = self.script("up", check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    def load_image(self, archive):
+        """Hands an OCI archive to the node."""
+        self.script("load", archive)
+
+    def kubectl(self, *args, check=True, **kwargs):
+        kwargs.setdefault("capture_output", True)
+        result = subprocess.run([str(self.programs / "kubectl"), "--kubeconfig", str(self.kubeconfig), *map(str, args)],
+                                text=True, check=False, **kwargs)
+        assert not check or result.returncode == 0, f"kubectl {' '.join(map(str, args))}: {result.stderr}"
+        return result
+
+    def audit(self):
+        """The API server's audit events so far, whole lines only."""
+        with open(self.audit_log, encoding="utf-8") as f:
+            for line in f:
+                if line.endswith("\n"):
+                    yield json.loads(line)
+
+
+class Namespace:
+    """A fresh namespace, deleted with all that is in it."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.name = f"t-{uuid.uuid4().hex[:10]}"
+        cluster.kubectl("create", "namespace", self.name)
+
+    def kubectl(self, *args, **kwargs):
+        return self.cluster.kubectl("-n", self.name, *args, **kwargs)
+
+    def apply(self, *objects):
+        """Creates or changes objects (dicts)."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        self.kubectl("apply", "-f", "-", input=text)
+
+    def get(self, kind, name=None):
+        """An object, or None where there is none; without a name the list of all."""
+        if name is None:
+            return json.loads(self.kubectl("get", kind, "-o", "json").stdout)["items"]
+        result = self.kubectl("get", kind, name, "-o", "json", "--ignore-not-found")
+        return json.loads(result.stdout) if result.stdout.strip() else None
+
+    def wait(self, kind, name, condition, seconds=60):
+        """Waits until condition(object) holds of an object that exists, and returns the object."""
+        def seen():
+            found = self.get(kind, name)
+            return found if found and condition(found) else None
+        return wait_for(f"{kind} {name} in {self.name}", seen, seconds)
+
+    def wait_gone(self, kind, name, seconds=60):
+        wait_for(f"{kind} {name} to go", lambda: self.get(kind, name) is None, seconds)
+
+    def token(self, account="default", **flags):
+        """A token of a service account."""
+        extra = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
+        return self.kubectl("create", "token", account, *extra).stdout.strip()
+
+    def close(self):
+        self.cluster.kubectl("delete", "namespace", self.name, "--wait=false", check=False)
+
+
+class Calm:
+    """Tests that only use the cluster share it; one that stops its parts has it alone."""
+
+    def __init__(self, alone):
+        self.alone = alone
+
+    def __enter__(self):
+        self.lock = open(CALM, "a", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_EX if self.alone else fcntl.LOCK_SH)
+
+    def __exit__(self, *_):
+        self.lock.close()
+
+
+class Use:
+    """One test process's share in the cluster: the first brings it up, the last takes it down, unless it was up before
+    (`make cluster-up`) or DAYFLY_KEEP_CLUSTER is set."""
+
+    def __enter__(self):
+        USERS.parent.mkdir(exist_ok=True)
+        self.lock = open(USERS, "a", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_SH)
+        if not (HOME / "admin.kubeconfig").exists():
+            OURS.touch()
+        result = Cluster.script("up", check=False)
+        assert result.returncode == 0, f"the cluster does not come up:\n{result.stdout}{result.stderr}"
+        return Cluster()
+
+    def __exit__(self, *_):
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.lock.close()  # others still use it
+            return
+        if OURS.exists() and not os.environ.get("DAYFLY_KEEP_CLUSTER"):
+            OURS.unlink()
+            Cluster.script("down")
+            gone = Cluster.script("verify-gone", check=False)
+            assert gone.returncode == 0, gone.stderr
+        self.lock.close()
