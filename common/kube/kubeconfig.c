@@ -174,9 +174,10 @@ static int text_field(const struct entry *e, const cJSON *in, const char *key,
                       const char **ret_value, struct df_err *err)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(in, key);
-    if (v && !cJSON_IsNull(v) && !cJSON_IsString(v))
+    const char *value = cJSON_GetStringValue(v);
+    if (v && !cJSON_IsNull(v) && !value)
         return bad_field(e, key, "must be a string; put it in quotes", err);
-    *ret_value = cJSON_IsString(v) && *v->valuestring ? v->valuestring : NULL;
+    *ret_value = df_str_empty(value) ? NULL : value;
     return 0;
 }
 

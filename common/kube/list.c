@@ -86,6 +86,21 @@ static bool try_again(struct list *l, const struct df_err *why, int *restarts)
     return true;
 }
 
+/* The next page; *restarts counts how often the list had to begin again. */
+static int next_page(struct list *l, int *restarts, struct df_err *err)
+{
+    DF_JSON cJSON *page = NULL;
+    struct df_err why = {0};
+    while (get_page(l, &page, &why) < 0) {
+        if (try_again(l, &why, restarts))
+            continue;
+        if (err)
+            *err = why;
+        return -1;
+    }
+    return take_page(l, page, err);
+}
+
 int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,
                     const struct df_kube_select *select, unsigned page,
                     const struct df_kube_sink *sink, char **ret_version, struct df_err *err)
@@ -94,20 +109,9 @@ int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct d
     struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL, NULL};
     int restarts = 0;
     do {
-        struct df_err why = {0};
-        DF_JSON cJSON *tree = NULL;
-        if (get_page(&l, &tree, &why) < 0) {
-            if (try_again(&l, &why, &restarts))
-                continue;
-            if (err)
-                *err = why;
+        if (next_page(&l, &restarts, err) < 0)
             return -1;
-        }
-        if (take_page(&l, tree, err) < 0)
-            return -1;
-        if (!l.next)
-            break;
-    } while (true);
+    } while (l.next);
     if (ret_version)
         *ret_version = DF_TAKE(l.version);
     return 0;

@@ -20,6 +20,8 @@
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
+#include "common/kube/kube.h"
+#include "common/kube/store.h"
 #include "common/metrics/metrics.h"
 #include "common/process/process.h"
 #include "common/redact/redact.h"
@@ -276,6 +278,62 @@ static int metrics(struct df_err *err)
     return df_metrics_write(&out, err);
 }
 
+static int kubeconfig(struct df_err *err)
+{
+    static const char text[] =
+        "current-context: c\n"
+        "contexts: [{name: c, context: {cluster: k, user: u, namespace: n}}]\n"
+        "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1', tls-server-name: other, "
+        "certificate-authority-data: LS0tLS1CRUdJTiBYLS0tLS0=}}]\n"
+        "users: [{name: u, user: {token: t, exec: {apiVersion: "
+        "client.authentication.k8s.io/v1, command: ./x, args: [a], env: [{name: A, value: "
+        "b}]}}}]\n";
+    DF_FREE char *path = df_fs_join(directory, "kubeconfig");
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_write(path, text, strlen(text), 0600, err) < 0)
+        return -1;
+    struct df_kube_config_options o = {.kubeconfig = path};
+    DF_KUBE_CONFIG struct df_kube_config c = {0};
+    return df_kube_config_load(&o, &c, err);
+}
+
+static int kube_refused(struct df_err *err)
+{
+    DF_KUBE_CONFIG struct df_kube_config c = {.source = strdup("torture"),
+                                              .server = strdup("https://127.0.0.1:1"),
+                                              .name_space = strdup("default"),
+                                              .tls_server_name = strdup("other"),
+                                              .token = strdup("t0ken")};
+    if (!c.source || !c.server || !c.name_space || !c.tls_server_name || !c.token)
+        return df_fail_oom(err);
+    DF_KUBE struct df_kube *k = NULL;
+    if (df_kube_new(&c, &k, err) < 0)
+        return -1;
+    struct df_kube_at at = {&df_kube_jobs, "a b", "net", "status", NULL};
+    struct df_kube_delete_options o = {"u", "1", "Background", 0};
+    struct df_err refused = {0};
+    if (df_kube_delete(k, &at, &o, &refused) == 0)
+        DF_BUG("port 1 answered");
+    if (refused.cls == DF_ERR_RETRY)
+        return 0;
+    *err = refused;
+    return -1;
+}
+
+static int kube_store(struct df_err *err)
+{
+    struct df_kube_store s;
+    struct df_kube_item item = {"n", "a", "u", "1", "j", "{}"};
+    if (df_kube_store_init(&s, err) < 0)
+        return -1;
+    int result = df_kube_store_put(&s, &item, err);
+    item.version = "2";
+    result = result < 0 ? -1 : df_kube_store_put(&s, &item, err);
+    df_kube_store_free(&s);
+    return result;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct df_err *err);
@@ -289,7 +347,10 @@ static const struct {
                  {"trees", trees},
                  {"process", process},
                  {"http", http_refused},
-                 {"metrics", metrics}};
+                 {"metrics", metrics},
+                 {"kubeconfig", kubeconfig},
+                 {"kube", kube_refused},
+                 {"kubestore", kube_store}};
 
 /* Returns how many allocations were failed, or -1 when the scenario fails without any. */
 static long torture(int (*run)(struct df_err *err))

@@ -404,6 +404,25 @@ static void a_token_that_cannot_be_read_is_not_taken_for_an_absent_object(void *
     kube_stop(&s);
 }
 
+static void the_proxy_of_the_kubeconfig_is_asked_for_every_host(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct sent sent;
+    kube_start(&s, write_down, &sent);
+    struct df_kube_config c = {.source = strdup("a test"),
+                               .server = strdup("http://api.invalid:8080"),
+                               .name_space = strdup("build"),
+                               .proxy_url = df_strf("http://127.0.0.1:%u", s.port)};
+    DF_KUBE struct df_kube *k = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_kube_new(&c, &k, &err), 0);
+    if (call(k, GET, &a_job, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(sent.target, "http://api.invalid:8080" JOBS "/net-1-plan");
+    kube_stop(&s);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
@@ -606,6 +625,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_token_that_cannot_be_read_is_not_taken_for_an_absent_object, enter_scratch,
             leave_scratch),
+        cmocka_unit_test(the_proxy_of_the_kubeconfig_is_asked_for_every_host),
         cmocka_unit_test(a_list_comes_in_pages_whatever_happens_between_them),
         cmocka_unit_test(a_list_ends_when_its_taker_says_so),
         cmocka_unit_test(a_log_is_read_up_to_its_cap),
