@@ -60,11 +60,9 @@ bool df_kube_is_expired(const struct df_err *err);
 
 /* ---- list.c ---- */
 
-/* df_kube_list() over a connection of one's own; *ret_version (owned by the caller) is where a
- * watch may begin. */
+/* df_kube_list() over a connection of one's own. */
 int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,
                     const struct df_kube_select *select, unsigned page,
-                    const struct df_kube_sink *sink, char **ret_version,
-                    struct df_err *err) DF_MUST_CHECK;
+                    const struct df_kube_sink *sink, struct df_err *err) DF_MUST_CHECK;
 
 #endif

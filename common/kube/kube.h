@@ -69,17 +69,20 @@ int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret,
 int df_kube_update(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 
-enum df_kube_patch {
+enum df_kube_patch_type {
     DF_KUBE_PATCH_MERGE,     /* RFC 7386; a metadata.resourceVersion in it must still hold */
     DF_KUBE_PATCH_STRATEGIC, /* built-in resources only */
     DF_KUBE_PATCH_JSON,      /* RFC 6902 */
     DF_KUBE_PATCH_APPLY      /* server-side apply: the object's own fields, made if absent */
 };
-/* manager: the field manager, required for APPLY; else it may be NULL. force: APPLY takes fields
- * over from other managers. */
-int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, enum df_kube_patch type,
-                  const cJSON *patch, const char *manager, bool force, cJSON **ret,
-                  struct df_err *err) DF_MUST_CHECK;
+struct df_kube_patch {
+    enum df_kube_patch_type type;
+    const cJSON *body;
+    const char *manager; /* of the fields; required for APPLY, else it may be NULL */
+    bool force;          /* APPLY takes fields over from other managers */
+};
+int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct df_kube_patch *patch,
+                  cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 struct df_kube_delete_options {
     const char *uid;              /* only if it still is this one; else CONFLICT. Or NULL */

@@ -9,14 +9,12 @@ struct list {
     const struct df_kube_select *select;
     const struct df_kube_sink *sink;
     unsigned page;
-    char *next;    /* continue token; NULL: the first page */
-    char *version; /* of the whole list */
+    char *next; /* continue token; NULL: the first page */
 };
 
 static void list_free(struct list *l)
 {
     free(l->next);
-    free(l->version);
 }
 
 static int get_page(struct list *l, cJSON **ret, struct df_err *err)
@@ -40,13 +38,13 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
     return df_kube_request_json(l->k, &r, ret, err);
 }
 
-static int keep(const char *value, char **to, struct df_err *err)
+static int set_next(struct list *l, const char *token, struct df_err *err)
 {
-    char *fresh = df_str_empty(value) ? NULL : strdup(value);
-    if (!df_str_empty(value) && !fresh)
+    char *fresh = df_str_empty(token) ? NULL : strdup(token);
+    if (!df_str_empty(token) && !fresh)
         return df_fail_oom(err);
-    free(*to);
-    *to = fresh;
+    free(l->next);
+    l->next = fresh;
     return 0;
 }
 
@@ -56,8 +54,6 @@ static int begin(struct list *l, const cJSON *page, struct df_err *err)
     if (df_str_empty(version) || !cJSON_HasObjectItem(page, "items"))
         return df_fail(err, DF_ERR_RETRY, "list %s: the answer is no list",
                        l->at->resource->plural);
-    if (keep(version, &l->version, err) < 0)
-        return -1;
     return l->sink->begin ? l->sink->begin(l->sink->arg, version, err) : 0;
 }
 
@@ -70,7 +66,7 @@ static int take_page(struct list *l, const cJSON *page, struct df_err *err)
         if (l->sink->item(l->sink->arg, item, err) < 0)
             return -1;
     }
-    return keep(df_json_str(page, "metadata.continue"), &l->next, err);
+    return set_next(l, df_json_str(page, "metadata.continue"), err);
 }
 
 /* Is there a way on after this failure? */
@@ -103,17 +99,15 @@ static int next_page(struct list *l, int *restarts, struct df_err *err)
 
 int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,
                     const struct df_kube_select *select, unsigned page,
-                    const struct df_kube_sink *sink, char **ret_version, struct df_err *err)
+                    const struct df_kube_sink *sink, struct df_err *err)
 {
     DF_CLEANUP(list_free)
-    struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL, NULL};
+    struct list l = {k, conn, at, select, sink, page ? page : DF_KUBE_PAGE, NULL};
     int restarts = 0;
     do {
         if (next_page(&l, &restarts, err) < 0)
             return -1;
     } while (l.next);
-    if (ret_version)
-        *ret_version = DF_TAKE(l.version);
     return 0;
 }
 
@@ -121,5 +115,5 @@ int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
                  const struct df_kube_select *select, unsigned page,
                  const struct df_kube_sink *sink, struct df_err *err)
 {
-    return df_kube_list_on(k, NULL, at, select, page, sink, NULL, err);
+    return df_kube_list_on(k, NULL, at, select, page, sink, err);
 }

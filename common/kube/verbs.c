@@ -37,9 +37,8 @@ int df_kube_update(struct df_kube *k, const struct df_kube_at *at, const cJSON *
     return need_name(at, r.verb, err) < 0 ? -1 : df_kube_request_json(k, &r, ret, err);
 }
 
-int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, enum df_kube_patch type,
-                  const cJSON *patch, const char *manager, bool force, cJSON **ret,
-                  struct df_err *err)
+int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct df_kube_patch *patch,
+                  cJSON **ret, struct df_err *err)
 {
     static const char *const types[] = {
         [DF_KUBE_PATCH_MERGE] = "application/merge-patch+json",
@@ -48,15 +47,16 @@ int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, enum df_kube_p
         [DF_KUBE_PATCH_APPLY] = "application/apply-patch+yaml", /* JSON is YAML */
     };
     DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
-    df_kube_query(&query, "fieldManager", manager);
-    df_kube_query(&query, "force", type == DF_KUBE_PATCH_APPLY && force ? "true" : NULL);
+    df_kube_query(&query, "fieldManager", patch->manager);
+    df_kube_query(&query, "force",
+                  patch->type == DF_KUBE_PATCH_APPLY && patch->force ? "true" : NULL);
     if (need_name(at, "patch", err) < 0 || df_buf_check(&query, err) < 0)
         return -1;
     struct df_kube_request r = {.verb = "patch",
                                 .method = "PATCH",
                                 .at = at,
-                                .body = patch,
-                                .content_type = types[type],
+                                .body = patch->body,
+                                .content_type = types[patch->type],
                                 .query = df_buf_str(&query)};
     return df_kube_request_json(k, &r, ret, err);
 }

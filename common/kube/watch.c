@@ -24,6 +24,7 @@ struct df_kube_watch {
     volatile bool stop;
 
     /* The thread's own. */
+    char *listing;      /* the resourceVersion of the list that is coming; or NULL */
     char *seen;         /* the newest resourceVersion of all that came; NULL: nothing yet */
     bool must_list;     /* `seen` is not where a watch can begin */
     struct df_buf line; /* of the stream, as far as it came */
@@ -41,13 +42,13 @@ bool df_kube_version_is_older(const char *b, const char *a)
     return m != n ? m < n : strcmp(b, a) < 0;
 }
 
-static int set_seen(struct df_kube_watch *w, const char *version, struct df_err *err)
+static int set(char **to, const char *version, struct df_err *err)
 {
     char *fresh = strdup(version);
     if (!fresh)
         return df_fail_oom(err);
-    free(w->seen);
-    w->seen = fresh;
+    free(*to);
+    *to = fresh;
     return 0;
 }
 
@@ -62,6 +63,8 @@ static int on_list(void *arg, const char *version, struct df_err *err)
                               "seen before; if its etcd was restored from a backup, restart this "
                               "service",
                               w->o.resource->plural, version, w->seen);
+    if (set(&w->listing, version, err) < 0)
+        return -1;
     w->o.to.begin(w->o.to.arg);
     return 0;
 }
@@ -75,11 +78,10 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
 static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
     struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w};
-    char *version = NULL;
-    if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, &version, err) < 0)
+    if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, err) < 0)
         return -1;
     free(w->seen);
-    w->seen = version;
+    w->seen = DF_TAKE(w->listing);
     w->must_list = false;
     w->o.to.listed(w->o.to.arg);
     return 0;
@@ -101,7 +103,7 @@ static int take_event(struct df_kube_watch *w, const char *type, const cJSON *ob
     } else if (!df_streq(type, "BOOKMARK")) {
         return 0; /* of a later Kubernetes */
     }
-    return set_seen(w, version, err);
+    return set(&w->seen, version, err);
 }
 
 static int take_line(struct df_kube_watch *w, struct df_err *err)
@@ -192,7 +194,7 @@ static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *wh
     uint32_t dice = 0;
     if (df_random(&dice, sizeof(dice), NULL) < 0)
         dice = UINT32_MAX;
-    ms = ms / 2 + (int64_t)((double)(ms / 2) * ((double)dice / UINT32_MAX));
+    ms = ms / 2 + ms * (dice % 1024) / 2048; /* half of it is chance */
     int64_t asked_ms = (int64_t)why->retry_after_s * 1000;
     return ms > asked_ms ? ms : asked_ms;
 }
@@ -271,6 +273,7 @@ static void watch_free(struct df_kube_watch *w)
     free((void *)(uintptr_t)w->o.name_space);
     free((void *)(uintptr_t)w->o.select.labels);
     free((void *)(uintptr_t)w->o.select.fields);
+    free(w->listing);
     free(w->seen);
     df_buf_free(&w->line);
     (void)pthread_cond_destroy(&w->changed);

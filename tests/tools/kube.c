@@ -186,7 +186,7 @@ static int read_object(cJSON **ret, struct df_err *err)
     return df_buf_check(&text, err) < 0 ? -1 : df_json_parse(df_buf_str(&text), text.len, ret, err);
 }
 
-static enum df_kube_patch patch_type(const struct args *a)
+static enum df_kube_patch_type patch_type(const struct args *a)
 {
     static const char *const names[] = {[DF_KUBE_PATCH_MERGE] = "merge",
                                         [DF_KUBE_PATCH_STRATEGIC] = "strategic",
@@ -194,7 +194,7 @@ static enum df_kube_patch patch_type(const struct args *a)
                                         [DF_KUBE_PATCH_APPLY] = "apply"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
         if (df_streq(key(a, "type"), names[i]))
-            return (enum df_kube_patch)i;
+            return (enum df_kube_patch_type)i;
     return DF_KUBE_PATCH_MERGE;
 }
 
@@ -208,8 +208,9 @@ static int write_object(struct df_kube *k, const char *verb, const struct args *
         return df_kube_create(k, &a->at, object, ret, err);
     if (df_streq(verb, "update"))
         return df_kube_update(k, &a->at, object, ret, err);
-    return df_kube_patch(k, &a->at, patch_type(a), object, key(a, "manager"),
-                         df_streq(key(a, "force"), "true"), ret, err);
+    struct df_kube_patch patch = {patch_type(a), object, key(a, "manager"),
+                                  df_streq(key(a, "force"), "true")};
+    return df_kube_patch(k, &a->at, &patch, ret, err);
 }
 
 static int run(struct df_kube *k, const char *verb, const struct args *a, struct df_err *err)

@@ -53,6 +53,7 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
     DF_JSON cJSON *object = json("{\"metadata\":{\"name\":\"x\"}}");
     DF_JSON cJSON *answer = NULL;
     struct df_kube_delete_options o = {"u-1", "7", "Foreground", 30}, bare = DF_KUBE_DELETE_OPTIONS;
+    struct df_kube_patch patch;
     switch (verb) {
     case CREATE:
         return df_kube_create(k, at, object, &answer, err);
@@ -61,9 +62,11 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
     case UPDATE:
         return df_kube_update(k, at, object, &answer, err);
     case PATCH:
-        return df_kube_patch(k, at, DF_KUBE_PATCH_MERGE, object, NULL, true, &answer, err);
+        patch = (struct df_kube_patch){DF_KUBE_PATCH_MERGE, object, NULL, true};
+        return df_kube_patch(k, at, &patch, &answer, err);
     case APPLY:
-        return df_kube_patch(k, at, DF_KUBE_PATCH_APPLY, object, "day fly", true, &answer, err);
+        patch = (struct df_kube_patch){DF_KUBE_PATCH_APPLY, object, "day fly", true};
+        return df_kube_patch(k, at, &patch, &answer, err);
     case DELETE:
         return df_kube_delete(k, at, &o, err);
     case BARE_DELETE:
