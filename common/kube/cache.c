@@ -13,6 +13,8 @@ struct df_kube_cache {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced */
     struct df_kube_store store;
+    char *listed; /* the resourceVersion of the newest list */
+    char *newest; /* of all that the watch told; NULL: nothing yet */
     bool synced;
     struct df_err last; /* what failed last before it was synced */
     struct df_kube_watch *watch;
@@ -44,52 +46,98 @@ static char *reduce(const struct df_kube_cache *c, const cJSON *object)
     return kept ? df_json_print(kept) : NULL;
 }
 
-static void on_begin(void *arg)
+static int set(char **to, const char *version, struct df_err *err)
+{
+    char *fresh = strdup(version);
+    if (!fresh)
+        return df_fail_oom(err);
+    free(*to);
+    *to = fresh;
+    return 0;
+}
+
+static int on_begin(void *arg, const char *version, struct df_err *err)
 {
     struct df_kube_cache *c = arg;
     (void)pthread_mutex_lock(&c->lock);
-    df_kube_store_begin(&c->store);
-    (void)pthread_mutex_unlock(&c->lock);
-}
-
-static int put(struct df_kube_cache *c, const cJSON *object, const struct df_kube_item *known,
-               struct df_err *err)
-{
-    struct df_kube_item item = *known;
-    DF_FREE char *text = reduce(c, object);
-    if (!text)
-        return df_fail_oom(err);
-    item.text = text;
-    item.index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
-    (void)pthread_mutex_lock(&c->lock);
-    int result = df_kube_store_put(&c->store, &item, err);
+    int result = set(&c->listed, version, err);
+    if (result == 0)
+        df_kube_store_begin(&c->store);
     (void)pthread_mutex_unlock(&c->lock);
     return result;
 }
 
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+static int raise_newest(struct df_kube_cache *c, const char *version, struct df_err *err)
 {
-    struct df_kube_cache *c = arg;
-    const struct df_kube_item item = {.name_space = name_space_of(object),
-                                      .name = text_of(df_kube_name(object)),
-                                      .uid = text_of(df_kube_uid(object)),
-                                      .version = text_of(df_kube_version(object))};
     (void)pthread_mutex_lock(&c->lock);
-    enum df_kube_put look =
-        df_kube_store_look(&c->store, item.name_space, item.name, item.uid, item.version);
+    int result = 0;
+    if (version && !df_kube_version_is_older(version, c->newest))
+        result = set(&c->newest, version, err);
     (void)pthread_mutex_unlock(&c->lock);
-    if (look != DF_KUBE_PUT_CHANGED)
+    return result;
+}
+
+/* Would it change anything? What the watch told already is never told again by the older answer of
+ * a verb (noted). Under the lock. */
+static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool noted)
+{
+    if (noted && c->newest && !df_kube_version_is_older(c->newest, i->version))
+        return false;
+    return df_kube_store_look(&c->store, i->name_space, i->name, i->uid, i->version) ==
+           DF_KUBE_PUT_CHANGED;
+}
+
+/* Looked at twice, because the reducer runs without the lock. */
+static int put(struct df_kube_cache *c, const cJSON *object, struct df_kube_item *item, bool noted,
+               bool *ret_changed, struct df_err *err)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    bool news = is_news(c, item, noted);
+    (void)pthread_mutex_unlock(&c->lock);
+    *ret_changed = false;
+    if (!news)
         return 0;
-    if (put(c, object, &item, err) < 0)
+    DF_FREE char *text = reduce(c, object);
+    if (!text)
+        return df_fail_oom(err);
+    item->text = text;
+    item->index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
+    (void)pthread_mutex_lock(&c->lock);
+    *ret_changed = is_news(c, item, noted);
+    int result = *ret_changed ? df_kube_store_put(&c->store, item, err) : 0;
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+static int take(struct df_kube_cache *c, const cJSON *object, bool noted, struct df_err *err)
+{
+    struct df_kube_item item = {.name_space = name_space_of(object),
+                                .name = text_of(df_kube_name(object)),
+                                .uid = text_of(df_kube_uid(object)),
+                                .version = text_of(df_kube_version(object))};
+    bool changed = false;
+    if (put(c, object, &item, noted, &changed, err) < 0)
         return -1;
-    if (c->o.changed)
+    if (changed && c->o.changed)
         c->o.changed(c->o.arg, item.name_space, item.name);
     return 0;
+}
+
+static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+{
+    return raise_newest(arg, df_kube_version(object), err) < 0 ? -1 : take(arg, object, false, err);
+}
+
+int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, struct df_err *err)
+{
+    return take(c, object, true, err);
 }
 
 static void on_remove(void *arg, const cJSON *object)
 {
     struct df_kube_cache *c = arg;
+    /* No memory: a late answer of a verb may then show the object until the next list. */
+    (void)raise_newest(c, df_kube_version(object), NULL);
     const char *ns = name_space_of(object), *name = text_of(df_kube_name(object));
     (void)pthread_mutex_lock(&c->lock);
     bool removed = df_kube_store_remove(&c->store, ns, name, text_of(df_kube_version(object)));
@@ -101,8 +149,9 @@ static void on_remove(void *arg, const cJSON *object)
 static void on_listed(void *arg)
 {
     struct df_kube_cache *c = arg;
+    (void)raise_newest(c, c->listed, NULL); /* the watch's own thread alone writes it */
     (void)pthread_mutex_lock(&c->lock);
-    struct df_kube_entry *gone = df_kube_store_sweep(&c->store);
+    struct df_kube_entry *gone = df_kube_store_sweep(&c->store, c->listed);
     c->synced = true;
     (void)pthread_cond_broadcast(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
@@ -129,6 +178,8 @@ static void on_failed(void *arg, const struct df_err *err)
 static void cache_free(struct df_kube_cache *c)
 {
     df_kube_store_free(&c->store);
+    free(c->listed);
+    free(c->newest);
     (void)pthread_cond_destroy(&c->changed);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);

@@ -4,8 +4,8 @@
  * Objects are reduced by their owner when they come and held as compact text, so that ten thousand
  * of them cost some MiB. An object's state never goes back to an older resourceVersion.
  *
- * Thread rule: any thread may read. Callbacks come from the watch's thread, one at a time, with no
- * lock held: they may read the cache.
+ * Thread rule: any thread may read. Callbacks come from the watch's thread (and that of note())
+ * with no lock held: they may read the cache.
  */
 #ifndef DF_KUBE_CACHE_H
 #define DF_KUBE_CACHE_H
@@ -46,6 +46,12 @@ int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volati
  * known. */
 int df_kube_cache_get(struct df_kube_cache *c, const char *name_space, const char *name,
                       cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Puts what a create, update or patch answered into the cache, so that it is not behind its owner's
+ * own writes; what the watch has told is newer and stays. The object must be one that the watch
+ * selects. changed() comes from here then. */
+int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object,
+                       struct df_err *err) DF_MUST_CHECK;
 
 /* Calls back with what was kept of each object of this index word (NULL: of all), in no order. They
  * are those of one moment; the callback may read the cache. -1 ends it. */

@@ -154,12 +154,12 @@ void df_kube_store_begin(struct df_kube_store *s)
     s->mark++;
 }
 
-struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s)
+struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s, const char *version)
 {
     struct df_kube_entry *gone = NULL;
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct df_kube_entry **e = &s->buckets[i]; *e;) {
-            if ((*e)->mark == s->mark) {
+            if ((*e)->mark == s->mark || df_kube_version_is_older(version, (*e)->version)) {
                 e = &(*e)->next;
                 continue;
             }

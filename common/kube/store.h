@@ -53,9 +53,9 @@ bool df_kube_store_remove(struct df_kube_store *s, const char *name_space, const
 
 /* What is put or looked at from now on is marked anew. */
 void df_kube_store_begin(struct df_kube_store *s);
-/* Takes away all that was not marked since, as a chain by `next` that the caller frees one by one.
- */
-struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s);
+/* Takes away all that was not marked since and is not newer than version (NULL: whatever it is), as
+ * a chain by `next` that the caller frees one by one. */
+struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s, const char *version);
 
 /* Adds copies of the texts of this index word (NULL: of all). */
 void df_kube_store_texts(const struct df_kube_store *s, const char *index, struct df_strs *to);

@@ -65,8 +65,7 @@ static int on_list(void *arg, const char *version, struct df_err *err)
                               w->o.resource->plural, version, w->seen);
     if (set(&w->listing, version, err) < 0)
         return -1;
-    w->o.to.begin(w->o.to.arg);
-    return 0;
+    return w->o.to.begin(w->o.to.arg, version, err);
 }
 
 static int on_item(void *arg, const cJSON *object, struct df_err *err)

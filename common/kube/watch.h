@@ -18,10 +18,10 @@
 #include "common/kube/kube.h"
 
 struct df_kube_watcher {
-    /* A list begins, perhaps again: every object that exists follows through apply(), then comes
-     * listed(). What was applied since the last begin() of a list that never got so far is not all
-     * there is. */
-    void (*begin)(void *arg);
+    /* A list as of this resourceVersion begins, perhaps again: every object that existed then
+     * follows through apply(), then comes listed(). What was applied since the last begin() of a
+     * list that never got so far is not all there is. -1: as of apply(). */
+    int (*begin)(void *arg, const char *version, struct df_err *err);
     /* The object is there in this state (borrowed). -1: it could not be taken; the watch lists anew
      * after a back-off. */
     int (*apply)(void *arg, const cJSON *object, struct df_err *err);

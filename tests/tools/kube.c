@@ -48,10 +48,10 @@ static int64_t number(const struct args *a, const char *name, int64_t fallback)
 /* ---- following --------------------------------------------------------------------------------
  */
 
-static void on_begin(void *arg)
+static int on_begin(void *arg, const char *version, struct df_err *err)
 {
-    (void)arg;
-    (void)show("begin", NULL);
+    (void)arg, (void)version, (void)err;
+    return show("begin", NULL);
 }
 
 static int on_apply(void *arg, const cJSON *object, struct df_err *err)

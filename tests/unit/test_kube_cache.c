@@ -84,15 +84,16 @@ static void a_sweep_takes_what_the_list_did_not_tell(void **state)
     assert_int_equal(df_kube_store_init(&s, NULL), 0);
     assert_int_equal(put(&s, "a", "1", "j", NULL), 0);
     assert_int_equal(put(&s, "b", "2", "j", NULL), 0);
+    assert_int_equal(put(&s, "newer-than-the-list", "10", "", NULL), 0);
     df_kube_store_begin(&s);
     (void)df_kube_store_look(&s, "ns", "b", "u", "2");
     assert_int_equal(put(&s, "c", "3", "j", NULL), 0);
-    struct df_kube_entry *gone = df_kube_store_sweep(&s);
+    struct df_kube_entry *gone = df_kube_store_sweep(&s, "9");
     assert_non_null(gone);
     assert_string_equal(gone->name, "a");
     assert_null(gone->next);
     free(gone);
-    assert_int_equal(s.len, 2);
+    assert_int_equal(s.len, 3);
     DF_STRS struct df_strs j = {0};
     df_kube_store_texts(&s, "j", &j);
     assert_int_equal(j.len, 2);
@@ -245,6 +246,41 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
     diary_close(&d);
 }
 
+static void an_own_write_is_there_at_once_and_never_undoes_the_watch(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, tell_pods, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_cache_options o = {.resource = &df_kube_pods, .changed = on_changed, .arg = &d};
+    struct df_kube_cache *c = open_cache(k, &o);
+    await(&d, "build/a build/b build/a build/c build/c build/d build/b ");
+    static const struct {
+        const char *pod, *name;
+        bool there;
+    } cases[] = {
+        {POD("c", "j", "Pending", "12"), "c", false}, /* gone by the watch at 13 */
+        {POD("a", "j", "Pending", "10"), "a", true},
+        {POD("m", "j", "Pending", "17"), "m", false}, /* the list as of 20 did not have it */
+        {POD("n", "j", "Pending", "30"), "n", true},  /* the watch has not come so far */
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *pod = NULL, *kept = NULL;
+        assert_int_equal(df_json_parse(cases[i].pod, strlen(cases[i].pod), &pod, NULL), 0);
+        assert_int_equal(df_kube_cache_note(c, pod, NULL), 0);
+        int found = df_kube_cache_get(c, "build", cases[i].name, &kept, NULL);
+        assert_int_equal(found, cases[i].there ? 0 : -1);
+        if (df_streq(cases[i].name, "a"))
+            assert_string_equal(df_json_str(kept, "status.phase"), "Running");
+    }
+    await(&d, "build/a build/b build/a build/c build/c build/d build/b build/n ");
+    df_kube_cache_stop(c);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
 static void without_a_reducer_all_but_managed_fields_is_kept(void **state)
 {
     (void)state;
@@ -347,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_sweep_takes_what_the_list_did_not_tell),
         cmocka_unit_test(more_objects_than_the_cap_are_refused),
         cmocka_unit_test(a_cache_follows_and_tells_each_change_once),
+        cmocka_unit_test(an_own_write_is_there_at_once_and_never_undoes_the_watch),
         cmocka_unit_test(without_a_reducer_all_but_managed_fields_is_kept),
         cmocka_unit_test(who_waits_for_a_cache_in_vain_is_told_why),
     };

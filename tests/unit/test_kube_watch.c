@@ -31,9 +31,11 @@ static void note(struct diary *d, const char *word, const cJSON *object)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-static void on_begin(void *arg)
+static int on_begin(void *arg, const char *version, struct df_err *err)
 {
+    (void)version, (void)err;
     note(arg, "begin", NULL);
+    return 0;
 }
 
 static int on_apply(void *arg, const cJSON *object, struct df_err *err)
