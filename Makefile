@@ -169,7 +169,7 @@ build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h s
 demo: all
 	@tests/demo
 
-# A real one-node Kubernetes for tests and for you: KUBECONFIG=build/cluster/admin.kubeconfig.
+## start a real one-node Kubernetes for tests and for you (as root); `make cluster-down` removes it
 .PHONY: cluster-up cluster-down
 cluster-up cluster-down: cluster-%:
 	@tests/cluster/cluster $*
@@ -213,6 +213,7 @@ help:
 ## remove build/
 .PHONY: clean
 clean:
+	@if [ -d build/cluster ]; then tests/cluster/cluster down; fi
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
