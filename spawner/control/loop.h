@@ -20,7 +20,6 @@
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"           /* of an unfinished run: its executor */
-#define DF_LABEL_LIVE "dayfly.dev/live"             /* "true": its engine holds something */
 
 struct df_control {
     struct df_spawner *s;

@@ -443,7 +443,7 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     struct job_engine *j = calloc(1, sizeof(*j));
     if (!j)
         return df_fail_oom(err);
-    *j = (struct job_engine){.engine = {.ops = &job_ops, .hands_over = o->by_secret}, .o = *o};
+    *j = (struct job_engine){.engine = {.ops = &job_ops, .hands_over = o->by_secret, .is_remote = true}, .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill(j, err) < 0) {
         job_close(&j->engine);
