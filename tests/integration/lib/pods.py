@@ -14,7 +14,8 @@ from lib import dayfly
 from lib.dayfly import BUILD, ROOT, wait_for
 
 NODE = "10.89.0.1"  # where pods reach what runs on this machine
-RUNNER = "localhost/dayfly-runner:test"
+# A tag of its own keeps the images of two checkouts on one node apart.
+RUNNER = f"localhost/dayfly-runner:{os.environ.get('DAYFLY_TEST_IMAGE_TAG', 'test')}"
 
 
 def runner_image(cluster, tofu):
