@@ -177,8 +177,7 @@ demo-kubernetes: setup-build setup-images
 	@WITH_TOFU=$$(tests/tools/get-tofu) images/build
 	@tests/demo-kubernetes
 
-## start and stop that Kubernetes: KUBECONFIG=build/cluster/admin.kubeconfig
-# A real one-node Kubernetes for tests and for you: KUBECONFIG=build/cluster/admin.kubeconfig.
+## start a real one-node Kubernetes for tests and for you (as root); `make cluster-down` removes it
 .PHONY: cluster-up cluster-down
 cluster-up cluster-down: cluster-%:
 	@tests/cluster/cluster $*
@@ -229,6 +228,7 @@ help:
 ## remove build/
 .PHONY: clean
 clean:
+	@if [ -d build/cluster ]; then tests/cluster/cluster down; fi
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

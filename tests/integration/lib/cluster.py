@@ -70,6 +70,8 @@ class Namespace:
         self.cluster = cluster
         self.name = f"t-{uuid.uuid4().hex[:10]}"
         cluster.kubectl("create", "namespace", self.name)
+        # Without it no pod is let in; a controller makes it a moment later.
+        wait_for("the default service account", lambda: self.get("serviceaccount", "default"))
 
     def kubectl(self, *args, **kwargs):
         return self.cluster.kubectl("-n", self.name, *args, **kwargs)
