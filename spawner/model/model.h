@@ -143,6 +143,10 @@ int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *rea
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
                      struct df_err *err) DF_MUST_CHECK;
 
+/* Does a runner have it, or did one? A document that was handed over in a Secret
+ * (claimedBy.handedOver) has none until its pod asked for leave: nothing was started. */
+bool df_task_has_runner(const cJSON *task);
+
 /* What the engine sees of a step. */
 enum df_engine_phase {
     DF_ENGINE_ABSENT,  /* nothing there: never created, or cleaned up */
@@ -181,8 +185,9 @@ struct df_task_verdict {
 
 /* The one decision about a step (design: task_action_next): level-triggered, so that a crash
  * between any two lines is repaired by the next call. Rules: never CREATE when claimedBy is set; a
- * step that was never claimed may be created again until its pending deadline; after the claim an
- * end without result is RunnerLost. The pending deadline counts from `created` in the timeline,
+ * step that was never claimed may be created again until its pending deadline; one whose document
+ * was handed over may not, and has the same deadline for its runner to ask; after that an end
+ * without result is RunnerLost. The pending deadline counts from `created` in the timeline,
  * which the control loop writes before it asks the engine for the first time. */
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us);
