@@ -385,7 +385,12 @@ static void every_key_may_be_set_by_its_variable(void **state)
         }
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
         bool host = df_streq(name, "server.tls.names");
-        const char *value = fallback ? fallback : format ? "json" : host ? "x" : "https://x/";
+        bool object = df_streq(name, "kubernetes.placement");
+        const char *value = fallback ? fallback
+                            : format ? "json"
+                            : host   ? "x"
+                            : object ? "{\"image\":\"x\"}"
+                                     : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool files = df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names");

@@ -393,6 +393,94 @@ static void a_loss_names_its_cause(void **state)
     assert_non_null(strstr(v.message, "killed by signal 9"));
 }
 
+/* What an engine that sees more than processes can say. */
+static const struct {
+    const char *what;
+    struct step step;
+    struct df_engine_observation seen;
+    int64_t second;
+    enum df_task_next next;
+    const char *reason;
+} seen_cases[] = {
+    {"what is held back was not handed over yet: again from the start",
+     {0},
+     {.phase = STARTING, .is_held = true},
+     1,
+     DF_TASK_CREATE,
+     NULL},
+    {"what is held back and counts as handed over is let go",
+     {.claimed = true},
+     {.phase = STARTING, .is_held = true},
+     CLAIM_S,
+     DF_TASK_RELEASE,
+     NULL},
+    {"a cancelled step is not let go any more",
+     {.claimed = true, .canceled = true},
+     {.phase = STARTING, .is_held = true},
+     CANCEL_S,
+     DF_TASK_CANCEL,
+     NULL},
+    {"what will never start ends at once, with the engine's reason",
+     {0},
+     {.phase = STARTING, .gives_up = true, .reason = "ImageMissing"},
+     1,
+     DF_TASK_FAIL,
+     "ImageMissing"},
+    {"what may start yet is waited for",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S - 1,
+     DF_TASK_WAIT,
+     NULL},
+    {"a start that takes too long ends with what kept it",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "Unschedulable"},
+    {"one that was refused all the time, too",
+     {0},
+     {.phase = ABSENT, .reason = "QuotaExceeded"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "QuotaExceeded"},
+    {"the end of a claimed step has the engine's reason",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled"},
+     CLAIM_S,
+     DF_TASK_FAIL,
+     "OOMKilled"},
+    {"but not when it was we who ended it",
+     {.claimed = true, .canceled = true},
+     {.phase = ENDED, .reason = "JobDeleted"},
+     CANCEL_S,
+     DF_TASK_FAIL,
+     "Canceled"},
+    {"nor when it is told by the runner itself",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled", .has_result = true},
+     CLAIM_S,
+     DF_TASK_COLLECT,
+     NULL},
+};
+
+static void what_the_engine_saw_decides_and_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(seen_cases); i++) {
+        DF_JSON cJSON *task = make_step(&seen_cases[i].step);
+        struct df_engine_observation seen = seen_cases[i].seen;
+        seen.since_us = EPOCH;
+        (void)snprintf(seen.cause, sizeof(seen.cause), "in its own words");
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + seen_cases[i].second * SECOND);
+        const char *reason = seen_cases[i].reason;
+        if (v.next != seen_cases[i].next || (reason && !df_streq(v.reason, reason)) ||
+            (reason && !strstr(v.message, "in its own words")))
+            fail_msg("%s: next %d, reason %s, message %s", seen_cases[i].what, v.next, v.reason,
+                     v.message);
+    }
+}
+
 /* ---- every combination ---- */
 
 static const int64_t moments[] = {
@@ -408,6 +496,9 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
         /* R1: never once it was claimed, never beside something that lives. */
         assert_true(!s->claimed && s->end == DF_OUTCOME_NONE && !s->canceled && !alive);
         assert_true(s->never_created || second < PENDING_S);
+        break;
+    case DF_TASK_RELEASE:
+        fail_msg("nothing was held back");
         break;
     case DF_TASK_COLLECT:
         assert_true(s->end == DF_OUTCOME_NONE && phase == ENDED && has_result);
@@ -539,6 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_decided_as_the_table_says),
         cmocka_unit_test(a_loss_names_its_cause),
+        cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(every_step_ends_whatever_the_engine_does),
         cmocka_unit_test(conditions_are_written_together_and_keep_the_time_of_their_change),

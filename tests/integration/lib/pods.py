@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -14,31 +15,43 @@ from lib import dayfly
 from lib.dayfly import BUILD, ROOT, wait_for
 
 NODE = "10.89.0.1"  # where pods reach what runs on this machine
-# A tag of its own keeps the images of two checkouts on one node apart.
-RUNNER = f"localhost/dayfly-runner:{os.environ.get('DAYFLY_TEST_IMAGE_TAG', 'test')}"
+VERSION = (ROOT / "VERSION").read_text().strip()
+TAG = os.environ.get("DAYFLY_TEST_IMAGE_TAG", "test")
 
 
-def runner_image(cluster, tofu):
-    """The runner's image with OpenTofu in it, on the node; built anew only for other programs."""
+def programs_digest(*files):
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(pathlib.Path(file).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def image(cluster, name, tag, **env):
+    """An image of this checkout's programs on the node, made anew only when they are others; returns its name."""
     images = ROOT / "build/images-test"
     images.mkdir(parents=True, exist_ok=True)
+    program = ROOT / "build" / {"runner": "dayfly-runner", "spawner": "dayfly"}[name]
     with open(images / "lock", "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        digest = hashlib.sha256()
-        for file in (ROOT / "build/dayfly-runner", tofu, ROOT / "images/rootfs", ROOT / "images/packages"):
-            digest.update(open(file, "rb").read())
-        archive = images / f"runner-{digest.hexdigest()[:16]}.tar"
+        digest = programs_digest(program, ROOT / "images/rootfs", ROOT / "images/packages",
+                                 ROOT / f"images/{name}/Containerfile", *[f for f in env.values()])
+        archive = images / f"{name}-{tag}-{digest}.tar"
         if not archive.exists():
-            for old in images.glob("runner-*"):
+            for old in images.glob(f"{name}-{tag}-*"):
                 old.unlink()
-            env = {**os.environ, "WITH_TOFU": str(tofu), "TAG": RUNNER.rpartition(":")[2], "OUT": str(images / "new")}
-            subprocess.run([str(ROOT / "images/build"), "runner"], check=True, env=env, capture_output=True)
-            (images / "new/runner.tar").rename(archive)
+            subprocess.run([str(ROOT / "images/build"), name], check=True, capture_output=True,
+                           env={**os.environ, **env, "TAG": tag, "OUT": str(images / "new")})
+            (images / f"new/{name}.tar").rename(archive)
         loaded = cluster.kubeconfig.parent / f"loaded-{archive.stem}"
         if not loaded.exists():
             cluster.load_image(archive)
             loaded.touch()
-    return RUNNER
+    return f"localhost/dayfly-{name}:{tag}"
+
+
+def runner_image(cluster, tofu):
+    """The runner's image with OpenTofu in it."""
+    return image(cluster, "runner", TAG, WITH_TOFU=str(tofu))
 
 
 def config_map_of(module, name="module"):
