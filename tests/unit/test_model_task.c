@@ -19,6 +19,8 @@ struct step {
     enum df_outcome end;
     bool claimed, canceled;
     bool never_created;
+    bool handed_over; /* in a Secret, which no pod has used yet */
+    bool held;        /* the engine's: made, and not let go */
 };
 
 #define PENDING_S 120
@@ -47,6 +49,10 @@ static cJSON *make_step(const struct step *s)
         put_time(spec, "cancel", CANCEL_S);
     if (s->claimed)
         put_time(status, "claimedBy", CLAIM_S);
+    if (s->handed_over) {
+        put_time(status, "claimedBy", CLAIM_S);
+        (void)df_json_add_bool(df_json_object_at(status, "claimedBy"), "handedOver", true, NULL);
+    }
     assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);
     if (!s->never_created)
         assert_int_equal(df_task_add_time(task, "created", EPOCH, NULL), 0);
@@ -70,6 +76,7 @@ static struct df_task_verdict decide(const struct step *s, enum df_engine_phase 
 {
     DF_JSON cJSON *task = make_step(s);
     struct df_engine_observation seen = observed(phase, has_result);
+    seen.is_held = s->held;
     return df_task_next(task, &seen, EPOCH + second * SECOND);
 }
 
@@ -275,6 +282,53 @@ static const struct expectation expectations[] = {
      CANCEL_OUT,
      .next = DF_TASK_FAIL,
      .reason = "Canceled"},
+    {"a held Job without its Secret is completed",
+     {.held = true},
+     STARTING,
+     false,
+     1,
+     .next = DF_TASK_CREATE},
+    {"with its document handed over it is let go",
+     {.handed_over = true, .held = true},
+     STARTING,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_RELEASE},
+    {"a pod that has its document has until the deadline to ask",
+     {.handed_over = true},
+     STARTING,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_WAIT,
+     .wake = PENDING_S},
+    {"and then it never did",
+     {.handed_over = true},
+     STARTING,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"one that ended before it asked gets no second",
+     {.handed_over = true},
+     ENDED,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"nor one that is gone",
+     {.handed_over = true},
+     ABSENT,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a cancel ends a held one and does not let it go",
+     {.handed_over = true, .held = true, .canceled = true},
+     STARTING,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = CANCEL_S + 5},
     {"a final step with nothing left is at rest",
      {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
      ABSENT,

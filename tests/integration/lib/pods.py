@@ -67,7 +67,7 @@ def config_map_of(module, name="module"):
 class Pods:
     """A spawner with the engine `job` in a namespace of its own."""
 
-    def __init__(self, home, namespace, tofu, **kubernetes):
+    def __init__(self, home, namespace, tofu, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
         made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
@@ -77,9 +77,10 @@ class Pods:
         home.env["DAYFLY_TOKEN"] = token["token"]
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
-                    "placement": {"imagePullPolicy": "IfNotPresent"}, **kubernetes}
+                    **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
         config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
-                  "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"}}
+                  "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
+                  **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
 
     def start(self):
@@ -122,6 +123,11 @@ class Pods:
             status = self.document("runs", run)["status"]
             return status if status.get("phase") in ("Succeeded", "Failed", "Canceled", "Discarded") else None
         return wait_for(f"{run} to end", final, seconds)
+
+    def wait_log(self, run, text, seconds=60):
+        """Waits until the run's log has this text."""
+        return wait_for(f"{text!r} in the log of {run}",
+                        lambda: text in self.home.dayfly("logs", run, code=None).stdout, seconds)
 
     def pod_of(self, step):
         """The newest pod of a step, or None."""
