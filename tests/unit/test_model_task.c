@@ -457,7 +457,7 @@ static void what_the_engine_saw_decides_and_is_told(void **state)
         struct df_task_verdict v = df_task_next(task, &seen, EPOCH + seen_cases[i].second * SECOND);
         const char *reason = seen_cases[i].reason;
         if (v.next != seen_cases[i].next || (reason && !df_streq(v.reason, reason)) ||
-            (reason && !strstr(v.message, "in its own words")))
+            (reason && !seen_cases[i].step.canceled && !strstr(v.message, "in its own words")))
             fail_msg("%s: next %d, reason %s, message %s", seen_cases[i].what, v.next, v.reason,
                      v.message);
     }
