@@ -105,16 +105,6 @@ static int collect(struct pass *p, struct df_err *err)
 
 /* ---- create ---- */
 
-static int count_live(struct pass *p, int64_t *ret, struct df_err *err)
-{
-    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    DF_JSON cJSON *live = NULL;
-    if (df_store_list(p->c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
-        return -1;
-    *ret = cJSON_GetArraySize(live);
-    return 0;
-}
-
 /* The claim token's hash must be durable before a runner can come with the token. */
 static int set_created(cJSON *task, void *arg, struct df_err *err)
 {
@@ -142,7 +132,8 @@ static int take_place(struct pass *p, char *hash, bool *ret_taken, struct df_err
     struct df_control *c = p->c;
     int64_t live = 0;
     bool has_one = df_label_has(p->task, DF_LABEL_LIVE);
-    if (!has_one && count_live(p, &live, err) < 0)
+    if (!has_one &&
+        df_store_count(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
         return -1;
     *ret_taken = has_one || live < c->s->config->max_steps;
     if (*ret_taken)
