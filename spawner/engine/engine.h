@@ -36,8 +36,8 @@ struct df_engine_ops {
      * for status.engineRef. */
     int (*create)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                   struct df_err *err);
-    /* Lets go what create() held back until the step's document counts as handed over; NULL: create()
-     * holds nothing back, the runner claims its step. Twice is success. */
+    /* Lets go what create() held back until the step's document counts as handed over; NULL:
+     * create() holds nothing back, the runner claims its step. Twice is success. */
     int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* What is there; absent is an answer, not an error. */
     int (*status)(struct df_engine *e, const struct df_engine_step *step,
