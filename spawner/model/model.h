@@ -200,7 +200,8 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
                                     int64_t now_us);
 
 /* Does this observation say who takes the runner of a claimed step away, while it still lives and
- * better than status.disruption ({reason, message}) does? It is to be kept: it goes with the pod. */
+ * better than status.disruption ({reason, message}) does? It is to be kept: it goes with the pod.
+ */
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
 
 /* When a create() that was refused is worth another try: the pauses grow with the time that it has
