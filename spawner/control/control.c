@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "spawner/model/workflow.h"
 
 /* ---- labels ---- */
 
@@ -202,15 +203,22 @@ static int64_t longest_grace_s(const cJSON *steps)
     return longest;
 }
 
+static int cancel_one(struct df_control *c, const cJSON *step, struct df_err *err)
+{
+    const char *name = df_json_str(step, "metadata.name");
+    const char *run = df_json_str(step, "spec.runRef.name");
+    if (df_task_is_workflow(step))
+        return df_control_cancel_task(c->s, name, STOP_BY, STOP_WHY, NULL, err);
+    return df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, err);
+}
+
 static void cancel_runs_of(struct df_control *c, const cJSON *steps)
 {
     const cJSON *step;
     cJSON_ArrayForEach (step, steps) {
         struct df_err err = {0};
-        const char *run = df_json_str(step, "spec.runRef.name");
-        if (!df_task_is_final(step) &&
-            df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
-            df_warn("run %s is not cancelled: %s", run, err.message);
+        if (!df_task_is_final(step) && cancel_one(c, step, &err) < 0)
+            df_warn("%s is not cancelled: %s", df_json_str(step, "metadata.name"), err.message);
     }
 }
 

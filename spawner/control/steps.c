@@ -12,6 +12,7 @@
 #include "spawner/control/step_auth.h"
 #include "spawner/control/step_document.h"
 #include "spawner/control/unrecorded.h"
+#include "spawner/model/workflow.h"
 
 /* Reads the task once for its name and hands the change to the store. */
 static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
@@ -253,6 +254,9 @@ static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
+    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
+        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
+                       df_json_str(task, "metadata.name"));
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
         return 1;
     if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))

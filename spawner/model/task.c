@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
+#include "spawner/model/workflow.h"
 
 /* ---- conditions and timeline ---- */
 
@@ -262,9 +263,90 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 
+/* ---- workflows ---- */
+
+/* Until when it may run; with since 0: until when it may wait for its target. */
+static int64_t workflow_end(const cJSON *task, int64_t since_us)
+{
+    int64_t limit = seconds(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
+    int64_t begin = since_us ? since_us : timeline_at(task, "queued", 0);
+    return time_at(task, "spec.workflow.timesOutAt", begin + limit);
+}
+
+/* Asked for, and nothing there: the request may have been lost, or what it made. Made again is only
+ * what cannot have come to its end and been removed by now. */
+static struct df_task_verdict when_workflow_was_asked_for(const cJSON *task,
+                                                          const struct df_engine_observation *seen,
+                                                          int64_t created_us, int64_t now_us)
+{
+    int64_t wait = seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    int64_t gone = DF_WORKFLOW_TTL_SECONDS * SECOND_US;
+    if (now_us < created_us + (wait < gone ? wait : gone))
+        return next(DF_TASK_CREATE, 0);
+    return fail_as_seen(seen, "JobDeleted", "it may have run: what was made of it is gone");
+}
+
+static struct df_task_verdict
+when_workflow_is_absent(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t created = timeline_at(task, "created", 0), end = workflow_end(task, 0);
+    const char *holder = df_json_str(task, "status.lockedBy");
+    struct df_engine_observation held = *seen;
+    if (is_canceled(task))
+        return fail(seen, "Canceled", "canceled");
+    if (df_json_at(task, "status.engineRef"))
+        return fail_as_seen(seen, "JobDeleted", "it was deleted externally");
+    if (created)
+        return when_workflow_was_asked_for(task, seen, created, now_us);
+    if (holder && now_us >= end) {
+        (void)snprintf(held.cause, sizeof(held.cause), "%s", holder);
+        return fail(&held, "TargetLocked", "its target is still held");
+    }
+    if (df_json_at(task, "spec.workflow.timesOutAt") && now_us >= end)
+        return fail(seen, "TimedOut", "spec.workflow.timesOutAt passed before it could start");
+    return next(DF_TASK_CREATE, 0);
+}
+
+static struct df_task_verdict
+when_workflow_is_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t late = workflow_end(task, seen->since_us) + 2 * MARGIN_US;
+    int64_t canceled = time_at(task, "spec.cancel.at", now_us) + 2 * MARGIN_US;
+    if (is_canceled(task))
+        return now_us < canceled ? cancel_now(now_us)
+                                 : fail(seen, "Canceled", "canceled, and it did not end in time");
+    if (seen->gives_up)
+        return fail_as_seen(seen, "EngineFailed", "it does not come to an end");
+    if (now_us >= late) /* Kubernetes should have ended it */
+        return fail(seen, "TimedOut", "it ran out of time");
+    int64_t start =
+        seen->since_us + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    bool waits = seen->phase == DF_ENGINE_PENDING && now_us < start && start < late;
+    return next(DF_TASK_WAIT, waits ? start : late);
+}
+
+static struct df_task_verdict
+workflow_next(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    if (df_task_is_final(task))
+        return is_alive(seen) ? cancel_now(now_us) : next(DF_TASK_WAIT, 0);
+    if (seen->phase == DF_ENGINE_ABSENT)
+        return when_workflow_is_absent(task, seen, now_us);
+    if (is_alive(seen))
+        return when_workflow_is_alive(task, seen, now_us);
+    if (seen->exit_code != 0)
+        return is_canceled(task) ? fail(seen, "Canceled", "canceled")
+                                 : fail_as_seen(seen, "WorkflowFailed", "the workflow failed");
+    struct df_task_verdict v = fail(seen, "Completed", "");
+    v.next = DF_TASK_SUCCEED;
+    return v;
+}
+
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
+    if (df_task_is_workflow(task))
+        return workflow_next(task, seen, now_us);
     if (df_task_is_final(task))
         return when_final(task, seen, now_us);
     if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
