@@ -47,7 +47,7 @@
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CA (96 * DF_KIB)       /* it goes into one variable of tofu; Linux takes 128 KiB */
-#define DF_LIMIT_HOST 253 /* of a host name: RFC 1035 */
+#define DF_LIMIT_HOST 253               /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: a few KiB in truth */
 #define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
 #define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its frame */

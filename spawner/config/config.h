@@ -30,17 +30,17 @@ struct df_config {
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *engine;             /* engine; "local" */
 
-    char *kube_config;          /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
-                                   pod's own account */
-    char *kube_context;         /* kubernetes.context */
-    char *kube_namespace;       /* kubernetes.namespace of the Jobs; default: the configuration's */
-    char *kube_image;           /* kubernetes.image of the runner */
-    char *kube_claim;           /* kubernetes.claim: "token" or "secret" */
-    int64_t kube_ttl_s;         /* kubernetes.jobLife: ended Jobs stay that long */
-    cJSON *kube_placement;      /* kubernetes.placement: of every step; or NULL */
+    char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
+                              pod's own account */
+    char *kube_context;    /* kubernetes.context */
+    char *kube_namespace;  /* kubernetes.namespace of the Jobs; default: the configuration's */
+    char *kube_image;      /* kubernetes.image of the runner */
+    char *kube_claim;      /* kubernetes.claim: "token" or "secret" */
+    int64_t kube_ttl_s;    /* kubernetes.jobLife: ended Jobs stay that long */
+    cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 
-    int64_t workers;          /* control.workers; 4 */
-    int64_t max_steps;        /* control.maxSteps: steps at once; 8 */
+    int64_t workers;   /* control.workers; 4 */
+    int64_t max_steps; /* control.maxSteps: steps at once; 8 */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

@@ -5,7 +5,6 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "spawner/model/workflow.h"
 
 /* ---- labels ---- */
 
@@ -185,10 +184,27 @@ int df_control_start(struct df_control *c, struct df_err *err)
 #define STOP_BY "dayfly"
 #define STOP_WHY "the spawner was stopped"
 
+static bool lives_here(const struct df_control *c, const cJSON *step)
+{
+    struct df_engine *engine = NULL;
+    return df_engine_get(&c->s->engines, df_json_str(step, "spec.engine"), &engine, NULL) == 0 &&
+           !engine->is_remote;
+}
+
+/* The steps that end with this spawner. */
 static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
 {
     const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    return df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, ret, NULL, err);
+    cJSON *live = NULL;
+    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
+        return -1;
+    for (cJSON *step = live->child, *after = NULL; step; step = after) {
+        after = step->next;
+        if (!lives_here(c, step))
+            cJSON_Delete(cJSON_DetachItemViaPointer(live, step));
+    }
+    *ret = live;
+    return 0;
 }
 
 /* How long the slowest of these steps may take to end. */
@@ -203,22 +219,15 @@ static int64_t longest_grace_s(const cJSON *steps)
     return longest;
 }
 
-static int cancel_one(struct df_control *c, const cJSON *step, struct df_err *err)
-{
-    const char *name = df_json_str(step, "metadata.name");
-    const char *run = df_json_str(step, "spec.runRef.name");
-    if (df_task_is_workflow(step))
-        return df_control_cancel_task(c->s, name, STOP_BY, STOP_WHY, NULL, err);
-    return df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, err);
-}
-
 static void cancel_runs_of(struct df_control *c, const cJSON *steps)
 {
     const cJSON *step;
     cJSON_ArrayForEach (step, steps) {
         struct df_err err = {0};
-        if (!df_task_is_final(step) && cancel_one(c, step, &err) < 0)
-            df_warn("%s is not cancelled: %s", df_json_str(step, "metadata.name"), err.message);
+        const char *run = df_json_str(step, "spec.runRef.name");
+        if (!df_task_is_final(step) &&
+            df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
+            df_warn("run %s is not cancelled: %s", run, err.message);
     }
 }
 

@@ -19,10 +19,8 @@
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
-#define DF_LABEL_QUEUE                                                                             \
-    "dayfly.dev/queue"                  /* of an unfinished run: its executor; of an               \
-                                            unfinished workflow: the lock on its target */
-#define DF_LABEL_LIVE "dayfly.dev/live" /* "true": its engine holds something */
+/* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
+#define DF_LABEL_QUEUE "dayfly.dev/queue"
 
 struct df_control {
     struct df_spawner *s;

@@ -20,6 +20,7 @@ struct pass {
     struct df_engine_step step;
     struct df_engine_observation seen;
     int64_t now_us;
+    int64_t again_us; /* what was done is to be tried again then; 0: no need */
 };
 
 static void free_pass(struct pass *p)
@@ -49,9 +50,12 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     const struct pass *p = e->pass;
     if (df_task_is_final(task))
         return 1;
+    if (e->result && df_task_was_interrupted(task, e->result))
+        return df_outcome_interrupted(task, e->result, p->now_us, err);
     if (e->result)
         return df_outcome_result(task, e->result, p->now_us, err);
-    return df_outcome_fail(task, p->seen.exit_code, e->reason, e->message, p->now_us, err);
+    int64_t code = df_json_int(task, "status.interrupted.exitCode", p->seen.exit_code);
+    return df_outcome_fail(task, (int)code, e->reason, e->message, p->now_us, err);
 }
 
 static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
@@ -65,7 +69,7 @@ static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
  * lock, or the list. */
 static int note_unrecorded(struct pass *p, struct df_err *err)
 {
-    if (!df_json_at(p->task, "status.claimedBy") || df_json_at(p->task, "status.unrecorded"))
+    if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
         return 0;
     DF_JSON cJSON *found = df_unrecorded_find(p->c->s, p->task);
     if (!found)
@@ -135,17 +139,48 @@ static bool may_pass(const struct df_err *why)
     return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_LIMIT || why->cls == DF_ERR_CONFLICT;
 }
 
-/* Asks the engine for the runner. A failure that may pass is left for the next pass. */
-static int start(struct pass *p, struct df_err *err)
+/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
+static int set_waiting(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct pass *p = arg;
+    if (df_task_is_final(task) || df_task_has_runner(task))
+        return 1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
+                                  err);
+}
+
+static int tell_waiting(struct pass *p, struct df_err *err)
+{
+    bool is_waiting = p->seen.cause[0] && !df_task_has_runner(p->task);
+    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+        return 0;
+    return modify(p, set_waiting, p, err);
+}
+
+/* A failure that may pass is told and left for a later pass. */
+static int put_off(struct pass *p, const struct df_err *why, struct df_err *err)
+{
+    int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;
+    p->again_us = df_task_retry_at(p->task, p->now_us);
+    p->again_us = p->again_us > after_us ? p->again_us : after_us;
+    (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
+                   why->message);
+    if (!df_streq(df_task_message(p->task), p->seen.cause))
+        df_warn("step %s is not started yet: %s", p->step.name, why->message);
+    return tell_waiting(p, err);
+}
+
+/* Asks the engine for the runner. *ret_made false: not now. */
+static int start(struct pass *p, bool *ret_made, struct df_err *err)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err why = {0};
-    if (p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0)
+    *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
+    if (*ret_made)
         return modify(p, set_engine_ref, ref, err);
     if (!may_pass(&why))
         return fail(p, why.reason[0] ? why.reason : "EngineFailed", why.message, err);
-    *err = why;
-    return -1;
+    return put_off(p, &why, err);
 }
 
 static void wipe_json(cJSON **j)
@@ -159,10 +194,13 @@ static int start_handed_over(struct pass *p, struct df_err *err)
     DF_CLEANUP(wipe_json) cJSON *document = NULL;
     if (df_step_hand_over(p->c->s, p->step.uid, &document, err) < 0)
         return -1;
+    bool made = false;
     p->step.document = document;
-    int result = start(p, err);
+    int result = start(p, &made, err);
     p->step.document = NULL;
-    if (result < 0 || df_step_mark_handed_over(p->c->s, p->step.uid, err) < 0)
+    if (result < 0 || !made)
+        return result;
+    if (df_step_mark_handed_over(p->c->s, p->step.uid, err) < 0)
         return -1;
     return p->engine->ops->release(p->engine, &p->step, err);
 }
@@ -170,7 +208,7 @@ static int start_handed_over(struct pass *p, struct df_err *err)
 static int create(struct pass *p, struct df_err *err)
 {
     char token[65], hash[DF_SHA256_HEX];
-    bool taken = false;
+    bool taken = false, made = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
@@ -178,30 +216,34 @@ static int create(struct pass *p, struct df_err *err)
     int result = df_places_take(p->c, p->task, set_created, hash, &taken, err);
     p->step.claim_token = token;
     if (result == 0 && taken)
-        result = p->engine->hands_over ? start_handed_over(p, err) : start(p, err);
+        result = p->engine->hands_over ? start_handed_over(p, err) : start(p, &made, err);
     p->step.claim_token = NULL;
     explicit_bzero(token, sizeof(token));
     return result;
 }
 
-/* ---- what keeps it ---- */
+/* ---- what takes it away ---- */
 
-static int set_waiting(cJSON *task, void *arg, struct df_err *err)
+static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 {
     const struct pass *p = arg;
-    if (df_task_is_final(task) || df_json_at(task, "status.claimedBy"))
+    if (!df_task_is_disruption(task, &p->seen))
         return 1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
-                                  err);
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *kept = status ? df_json_object_at(status, "disruption") : NULL;
+    if (!kept)
+        return df_fail_oom(err);
+    if (df_json_set_str(kept, "reason", p->seen.reason, err) < 0)
+        return -1;
+    return df_json_set_str(kept, "message", p->seen.cause, err);
 }
 
-/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
-static int tell_waiting(struct pass *p, struct df_err *err)
+static int note_disruption(struct pass *p, struct df_err *err)
 {
-    bool is_waiting = p->seen.reason[0] && !df_json_at(p->task, "status.claimedBy");
-    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+    if (!df_task_is_disruption(p->task, &p->seen))
         return 0;
-    return modify(p, set_waiting, p, err);
+    df_warn("step %s is being ended: %s", p->step.name, p->seen.cause);
+    return modify(p, set_disruption, p, err);
 }
 
 /* ---- after the end ---- */
@@ -230,7 +272,7 @@ static int salvage_state(struct pass *p, struct df_err *err)
 static int after_death(struct pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (!df_json_at(p->task, "status.claimedBy"))
+    if (!df_task_has_runner(p->task))
         return 0;
     if (df_task_is_final(p->task))
         return release_lock(p, err);
@@ -266,7 +308,7 @@ static int settle(struct pass *p, struct df_err *err)
 
 static int clean(struct pass *p, struct df_err *err)
 {
-    if (df_json_at(p->task, "status.claimedBy") && salvage_state(p, err) < 0)
+    if (df_task_has_runner(p->task) && salvage_state(p, err) < 0)
         return -1;
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
@@ -278,6 +320,14 @@ static int clean(struct pass *p, struct df_err *err)
 static int64_t seconds(const struct pass *p, const char *path)
 {
     return df_json_int(p->task, path, 0);
+}
+
+/* The pod that the cluster vouched for; a runner that has its document from a Secret only names
+ * its host, which is the pod unless it lives in the node's network. */
+static const char *pod_of(const cJSON *task)
+{
+    const char *uid = df_json_str(task, "status.claimedBy.podUid");
+    return uid ? uid : df_json_str(task, "status.claimedBy.host");
 }
 
 static void describe(struct pass *p)
@@ -298,7 +348,8 @@ static void describe(struct pass *p)
                                       .environment = df_json_at(p->task, "spec.environment"),
                                       .placement = df_json_at(p->task, "spec.placement"),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
-                                      .was_claimed = df_json_at(p->task, "status.claimedBy")};
+                                      .was_claimed = df_task_has_runner(p->task),
+                                      .pod = pod_of(p->task)};
 }
 
 static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -331,9 +382,14 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return -1;
     if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
         return -1;
+    if (note_disruption(p, err) < 0)
+        return -1;
     struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
-    *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
-    return act(p, &v, err);
+    if (act(p, &v, err) < 0)
+        return -1;
+    bool waits = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL;
+    *ret_wake_us = waits ? v.wake_us : p->again_us;
+    return 0;
 }
 
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,

@@ -225,6 +225,15 @@ static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
     return df_json_set(status, "engineRef", cJSON_Duplicate(arg, true), err);
 }
 
+/* Tried again: who looks at it is told why. */
+static int set_refused(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_err *why = arg;
+    return df_task_is_final(task) ? 1
+                                  : df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",
+                                                           why->message, df_real_us(), err);
+}
+
 static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     DF_JSON cJSON *ref = NULL;
@@ -237,8 +246,8 @@ static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     }
     if (why.cls == DF_ERR_USER || why.cls == DF_ERR_DENIED || why.cls == DF_ERR_NOT_FOUND)
         return fail(p, &why, err);
-    *err = why;
-    return -1;
+    *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+    return modify(p, set_refused, &why, err);
 }
 
 static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)

@@ -29,6 +29,7 @@ struct df_engine_step {
     const char *name_space;
     bool was_created; /* create() succeeded once: what is absent was deleted */
     bool was_claimed; /* a runner of it, or its workflow, lived */
+    const char *pod;  /* uid or name of the pod whose runner has it; or NULL */
 };
 
 struct df_engine; /* opaque to callers */
@@ -71,6 +72,7 @@ struct df_engine_ops {
 struct df_engine {
     const struct df_engine_ops *ops;
     bool hands_over;      /* create() needs the step's document, and release() after it */
+    bool is_remote;       /* its steps live elsewhere: a spawner that stops leaves them alone */
     bool takes_workflows; /* the action `workflow`, too */
 };
 

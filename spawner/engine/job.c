@@ -240,6 +240,22 @@ static int make_job(struct job_engine *j, const struct df_engine_step *step, cJS
     return fail_refused(j, step, &why, err);
 }
 
+static int delete_secret(const struct job_engine *j, const struct df_engine_step *step,
+                         struct df_err *err)
+{
+    DF_FREE char *name = df_job_secret_name(step->uid);
+    if (!name)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {
+        .resource = &df_kube_secrets, .name_space = j->name_space, .name = name};
+    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    if (df_kube_delete(j->o.kube, &at, &o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
 /* An earlier try's is of no worth any more: its tokens were replaced. */
 static int make_secret(const struct job_engine *j, const struct df_engine_step *step,
                        const cJSON *job, struct df_err *err)
@@ -250,21 +266,12 @@ static int make_secret(const struct job_engine *j, const struct df_engine_step *
                                      .run = step->run,
                                      .executor = step->executor,
                                      .action = step->action};
-    struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = j->name_space, .name = step->name};
-    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    struct df_err why = {0};
+    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = j->name_space};
     cJSON *secret = NULL;
-    if (df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
+    if (delete_secret(j, step, err) < 0 ||
+        df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
         return -1;
-    int result = 0;
-    if (df_kube_delete(j->o.kube, &at, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        result = -1;
-    }
-    at.name = NULL;
-    if (result == 0)
-        result = df_kube_create(j->o.kube, &at, secret, NULL, err);
+    int result = df_kube_create(j->o.kube, &at, secret, NULL, err);
     df_json_wipe(secret);
     return result;
 }
@@ -431,19 +438,6 @@ static int job_cancel(struct df_engine *e, const struct df_engine_step *asked, s
     return remove_own(job_of(e), &step, false, err);
 }
 
-static int delete_secret(const struct job_engine *j, const struct df_engine_step *step,
-                         struct df_err *err)
-{
-    const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = j->name_space, .name = step->name};
-    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    struct df_err why = {0};
-    if (df_kube_delete(j->o.kube, &at, &o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    *err = why;
-    return -1;
-}
-
 /* The Job of a tofu step stays to be looked at, until its TTL; its Secret has no reason to. That of
  * a workflow goes: it is a lock. */
 static int job_cleanup(struct df_engine *e, const struct df_engine_step *asked, struct df_err *err)
@@ -506,8 +500,11 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     struct job_engine *j = calloc(1, sizeof(*j));
     if (!j)
         return df_fail_oom(err);
-    *j = (struct job_engine){
-        .engine = {.ops = &job_ops, .hands_over = o->by_secret, .takes_workflows = true}, .o = *o};
+    *j = (struct job_engine){.engine = {.ops = &job_ops,
+                                        .hands_over = o->by_secret,
+                                        .is_remote = true,
+                                        .takes_workflows = true},
+                             .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill(j, err) < 0) {
         job_close(&j->engine);

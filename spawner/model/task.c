@@ -1,11 +1,12 @@
 /*
  * The life of a step: created by the engine, claimed once by its runner, ended with a result, or by
  * one of three deadlines: it was not claimed in time, it runs past its timeout, it does not end
- * after a cancel.
+ * after a cancel. What ends without a result of its own is explained by what the engine saw.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
+#include "spawner/model/task_parts.h"
 #include "spawner/model/workflow.h"
 
 /* ---- conditions and timeline ---- */
@@ -110,6 +111,13 @@ int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err
     return df_json_add_time(entry, "at", at_us, err);
 }
 
+bool df_task_has_runner(const cJSON *task)
+{
+    const cJSON *claimed = df_json_at(task, "status.claimedBy");
+    return cJSON_IsObject(claimed) &&
+           (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
+}
+
 /* ---- deadlines ---- */
 
 #define SECOND_US INT64_C(1000000)
@@ -118,6 +126,9 @@ int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err
 #define RECREATE_PAUSE_US (2 * SECOND_US)
 /* How often a cancel that has no effect yet is repeated. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
+/* Bounds of the pause before a refused create() is tried again. */
+#define RETRY_MIN_US (SECOND_US / 4)
+#define RETRY_MAX_US (15 * SECOND_US)
 
 static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
 {
@@ -129,31 +140,31 @@ static int64_t grace_us(const cJSON *task)
     return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
 }
 
-/* The time that stands at path in object, or fallback. */
-static int64_t time_at(const cJSON *object, const char *path, int64_t fallback)
+int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback)
 {
     const char *text = df_json_str(object, path);
     int64_t us;
     return text && df_time_parse(text, &us, NULL) == 0 ? us : fallback;
 }
 
-static int64_t timeline_at(const cJSON *task, const char *name, int64_t fallback)
+int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback)
 {
-    return time_at(find_named(df_json_at(task, "status.timeline"), "name", name), "at", fallback);
+    return df_task_time(find_named(df_json_at(task, "status.timeline"), "name", name), "at",
+                        fallback);
 }
 
 /* 0 while the engine was never asked. */
 static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
     bool there = seen->phase != DF_ENGINE_ABSENT;
-    int64_t created = timeline_at(task, "created", there ? seen->since_us : 0);
+    int64_t created = df_task_timeline(task, "created", there ? seen->since_us : 0);
     return created ? created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS) : 0;
 }
 
 /* When a claimed step has had its timeout, its grace period and the margin. */
 static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
-    return time_at(task, "status.claimedBy.at", seen->since_us) +
+    return df_task_time(task, "status.claimedBy.at", seen->since_us) +
            seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) + grace_us(task) +
            MARGIN_US;
 }
@@ -180,15 +191,64 @@ static struct df_task_verdict fail(const struct df_engine_observation *seen, con
     return v;
 }
 
+/* ---- who took the runner away ---- */
+
+/* That something was deleted is what every end looks like when it is over: any other word is more
+ * exact. */
+static bool is_plain(const char *reason)
+{
+    return df_streq(reason, "PodDeleted") || df_streq(reason, "JobDeleted");
+}
+
+/* What an engine says of an end that the runner knows more about. */
+static bool is_runners_own(const char *reason)
+{
+    return df_streq(reason, "RunnerFailed") || df_streq(reason, "InvalidStep") ||
+           df_streq(reason, "TimedOut");
+}
+
+struct cause {
+    const char *reason, *message; /* borrowed; reason NULL: unknown */
+};
+
+/* The more exact of what is seen now and what was seen before. */
+static struct cause cause_of(const cJSON *task, const struct df_engine_observation *seen)
+{
+    const struct cause kept = {df_json_str(task, "status.disruption.reason"),
+                               df_json_str(task, "status.disruption.message")};
+    bool is_known = seen->reason[0] && !(kept.reason && is_plain(seen->reason));
+    if (!is_known || (kept.reason && is_runners_own(seen->reason)))
+        return kept;
+    return (struct cause){seen->reason, seen->cause};
+}
+
+bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen)
+{
+    const char *kept = df_json_str(task, "status.disruption.reason");
+    return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
+           df_json_at(task, "status.claimedBy") && !df_json_at(task, "spec.cancel") &&
+           !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
+           !(kept && is_plain(seen->reason));
+}
+
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result)
+{
+    const char *engine = df_json_str(task, "spec.engine");
+    return df_streq(df_json_str(result, "reason"), "Canceled") && engine &&
+           !df_streq(engine, "local") && !df_json_at(task, "spec.cancel");
+}
+
 /* What the engine saw explains an end better than that nobody heard of the runner. */
-static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
+static struct df_task_verdict fail_as_seen(const cJSON *task,
+                                           const struct df_engine_observation *seen,
                                            const char *reason, const char *message)
 {
     struct df_task_verdict v = fail(seen, reason, message);
-    if (!seen->reason[0])
+    const struct cause cause = cause_of(task, seen);
+    if (!cause.reason)
         return v;
-    (void)snprintf(v.reason, sizeof(v.reason), "%s", seen->reason);
-    (void)snprintf(v.message, sizeof(v.message), "%s", seen->cause);
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s", cause.message ? cause.message : "");
     return v;
 }
 
@@ -202,7 +262,13 @@ static bool is_canceled(const cJSON *task)
     return cJSON_IsObject(df_json_at(task, "spec.cancel"));
 }
 
-/* ---- the four situations ---- */
+/* Asked of a step without a runner. */
+static bool is_handed_over(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
+}
+
+/* ---- the five situations ---- */
 
 /* A runner that has reported is on its way out; one that is still there later is ended. */
 static struct df_task_verdict when_final(const cJSON *task,
@@ -213,24 +279,30 @@ static struct df_task_verdict when_final(const cJSON *task,
     if (!is_alive(seen))
         return next(DF_TASK_CLEAN, 0);
     int64_t end =
-        time_at(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) + MARGIN_US;
-    bool may_leave = df_json_at(task, "status.claimedBy") && now_us < end;
+        df_task_time(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) +
+        MARGIN_US;
+    bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
 
+/* No runner has it: it was not claimed, or its document lies in a Secret that no pod has used. */
 static struct df_task_verdict
 when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
     int64_t deadline = claim_deadline(task, seen);
     if (is_canceled(task)) {
-        int64_t end = time_at(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
+        int64_t end = df_task_time(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
         return is_alive(seen) && now_us < end ? cancel_now(now_us)
                                               : fail(seen, "Canceled", "canceled before it began");
     }
     if (seen->gives_up || (deadline && now_us >= deadline))
-        return fail_as_seen(seen, "NeverClaimed", "the runner did not report in time");
+        return fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
+    if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
+        return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
+                              : fail_as_seen(task, seen, "NeverClaimed",
+                                             "the runner ended before it asked for its step");
     bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
     return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
 }
@@ -238,21 +310,24 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
 static struct df_task_verdict
 when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    if (is_canceled(task))
-        return fail(seen, "Canceled", "canceled, and its runner ended without a result");
+    if (is_canceled(task)) {
+        struct df_engine_observation quiet = *seen;
+        if (is_plain(seen->reason)) /* by ourselves */
+            quiet.cause[0] = '\0';
+        return fail(&quiet, "Canceled", "canceled, and its runner ended without a result");
+    }
     if (now_us >= run_deadline(task, seen))
         return fail(seen, "TimedOut", "it ran out of time, and its runner ended without a result");
-    return fail_as_seen(seen, "RunnerLost", "the runner ended without a result");
+    return fail_as_seen(task, seen, "RunnerLost", "the runner ended without a result");
 }
 
 static struct df_task_verdict
 when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    if (seen->is_held && !is_canceled(task)) /* its document counts as handed over by now */
-        return next(DF_TASK_RELEASE, 0);
     int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
     if (is_canceled(task)) {
-        int64_t canceled = time_at(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
+        int64_t canceled =
+            df_task_time(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
         end = canceled < end ? canceled : end;
         if (now_us >= end)
             return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
@@ -263,95 +338,51 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 
-/* ---- workflows ---- */
-
-/* Until when it may run; with since 0: until when it may wait for its target. */
-static int64_t workflow_end(const cJSON *task, int64_t since_us)
-{
-    int64_t limit = seconds(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
-    int64_t begin = since_us ? since_us : timeline_at(task, "queued", 0);
-    return time_at(task, "spec.workflow.timesOutAt", begin + limit);
-}
-
-/* Asked for, and nothing there: the request may have been lost, or what it made. Made again is only
- * what cannot have come to its end and been removed by now. */
-static struct df_task_verdict when_workflow_was_asked_for(const cJSON *task,
-                                                          const struct df_engine_observation *seen,
-                                                          int64_t created_us, int64_t now_us)
-{
-    int64_t wait = seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
-    int64_t gone = DF_WORKFLOW_TTL_SECONDS * SECOND_US;
-    if (now_us < created_us + (wait < gone ? wait : gone))
-        return next(DF_TASK_CREATE, 0);
-    return fail_as_seen(seen, "JobDeleted", "it may have run: what was made of it is gone");
-}
-
+/* Its runner was told to end, and has reported what became of tofu; who told it shows at the latest
+ * when the pod has ended. */
 static struct df_task_verdict
-when_workflow_is_absent(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+when_interrupted(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    int64_t created = timeline_at(task, "created", 0), end = workflow_end(task, 0);
-    const char *holder = df_json_str(task, "status.lockedBy");
-    struct df_engine_observation held = *seen;
-    if (is_canceled(task))
-        return fail(seen, "Canceled", "canceled");
-    if (df_json_at(task, "status.engineRef"))
-        return fail_as_seen(seen, "JobDeleted", "it was deleted externally");
-    if (created)
-        return when_workflow_was_asked_for(task, seen, created, now_us);
-    if (holder && now_us >= end) {
-        (void)snprintf(held.cause, sizeof(held.cause), "%s", holder);
-        return fail(&held, "TargetLocked", "its target is still held");
+    int64_t at = df_task_time(task, "status.interrupted.at", now_us), end = at + MARGIN_US;
+    const char *word = df_json_str(task, "status.interrupted.message");
+    const struct cause cause = cause_of(task, seen);
+    struct df_task_verdict v = {.next = DF_TASK_FAIL};
+    if (is_alive(seen) && now_us < end)
+        return next(DF_TASK_WAIT, end);
+    bool canceled = is_canceled(task) || !cause.reason || is_runners_own(cause.reason);
+    if (canceled || at >= run_deadline(task, seen)) {
+        (void)snprintf(v.reason, sizeof(v.reason), "%s", canceled ? "Canceled" : "TimedOut");
+        (void)snprintf(v.message, sizeof(v.message), "%s", word ? word : "canceled");
+        return v;
     }
-    if (df_json_at(task, "spec.workflow.timesOutAt") && now_us >= end)
-        return fail(seen, "TimedOut", "spec.workflow.timesOutAt passed before it could start");
-    return next(DF_TASK_CREATE, 0);
-}
-
-static struct df_task_verdict
-when_workflow_is_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
-{
-    int64_t late = workflow_end(task, seen->since_us) + 2 * MARGIN_US;
-    int64_t canceled = time_at(task, "spec.cancel.at", now_us) + 2 * MARGIN_US;
-    if (is_canceled(task))
-        return now_us < canceled ? cancel_now(now_us)
-                                 : fail(seen, "Canceled", "canceled, and it did not end in time");
-    if (seen->gives_up)
-        return fail_as_seen(seen, "EngineFailed", "it does not come to an end");
-    if (now_us >= late) /* Kubernetes should have ended it */
-        return fail(seen, "TimedOut", "it ran out of time");
-    int64_t start =
-        seen->since_us + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
-    bool waits = seen->phase == DF_ENGINE_PENDING && now_us < start && start < late;
-    return next(DF_TASK_WAIT, waits ? start : late);
-}
-
-static struct df_task_verdict
-workflow_next(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
-{
-    if (df_task_is_final(task))
-        return is_alive(seen) ? cancel_now(now_us) : next(DF_TASK_WAIT, 0);
-    if (seen->phase == DF_ENGINE_ABSENT)
-        return when_workflow_is_absent(task, seen, now_us);
-    if (is_alive(seen))
-        return when_workflow_is_alive(task, seen, now_us);
-    if (seen->exit_code != 0)
-        return is_canceled(task) ? fail(seen, "Canceled", "canceled")
-                                 : fail_as_seen(seen, "WorkflowFailed", "the workflow failed");
-    struct df_task_verdict v = fail(seen, "Completed", "");
-    v.next = DF_TASK_SUCCEED;
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
+    (void)snprintf(v.message, sizeof(v.message), "%.700s (the runner: %.280s)",
+                   cause.message ? cause.message : "", word ? word : "");
     return v;
+}
+
+int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
+{
+    int64_t created = df_task_timeline(task, "created", now_us);
+    int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    int64_t pause = (now_us - created) / 4;
+    pause = pause < RETRY_MIN_US ? RETRY_MIN_US : pause > RETRY_MAX_US ? RETRY_MAX_US : pause;
+    int64_t at = now_us + pause;
+    return now_us < deadline && deadline < at ? deadline : at;
 }
 
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
     if (df_task_is_workflow(task))
-        return workflow_next(task, seen, now_us);
+        return df_workflow_next(task, seen, now_us);
     if (df_task_is_final(task))
         return when_final(task, seen, now_us);
+    if (df_json_at(task, "status.interrupted"))
+        return when_interrupted(task, seen, now_us);
     if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
         return next(DF_TASK_COLLECT, 0);
-    if (!cJSON_IsObject(df_json_at(task, "status.claimedBy")))
+    if (!df_task_has_runner(task))
         return when_unclaimed(task, seen, now_us);
     return is_alive(seen) ? when_claimed_and_alive(task, seen, now_us)
                           : when_claimed_and_gone(task, seen, now_us);

@@ -55,11 +55,11 @@ class Cluster:
         assert not check or result.returncode == 0, f"kubectl {' '.join(map(str, args))}: {result.stderr}"
         return result
 
-    def audit(self):
-        """The API server's audit events so far, whole lines only."""
+    def audit(self, word=""):
+        """The API server's audit events so far that have this word in them, whole lines only."""
         with open(self.audit_log, encoding="utf-8") as f:
             for line in f:
-                if line.endswith("\n"):
+                if line.endswith("\n") and word in line:
                     yield json.loads(line)
 
 
