@@ -258,9 +258,6 @@ static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
-    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
-        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
-                       df_json_str(task, "metadata.name"));
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
         return 1;
     if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
@@ -304,6 +301,9 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
                               "claimId: must be 32 lower-case hex digits");
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
+    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
+        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
+                       df_json_str(task, "metadata.name"));
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
         return greet(s, uid, &c, ret, err);
     if (token && df_claim_is_of_pod(task) && df_jwt_is(token))
