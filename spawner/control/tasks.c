@@ -131,6 +131,8 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
         df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
         df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
+    if (df_streq(df_task_reason(task), "Initializing"))
+        return 0; /* another try: what kept the one before is still told */
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, now_us, err);
 }
 

@@ -401,7 +401,7 @@ static void report(const struct runner *r, const char *body)
 #define NOTHING_TO_DO "{'exitCode':0,'reason':'NoChanges','hasChanges':false}"
 #define APPLIED "{'exitCode':0,'reason':'Applied'}"
 
-static void play_plan(struct world *w, const char *run, const char *step)
+__attribute__((unused)) static void play_plan(struct world *w, const char *run, const char *step)
 {
     struct runner r = claim(w, step);
     put_plan(&r, run);
