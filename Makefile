@@ -169,7 +169,15 @@ build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h s
 demo: all
 	@tests/demo
 
-# A real one-node Kubernetes for tests and for you: KUBECONFIG=build/cluster/admin.kubeconfig.
+## the same with a pod for each step, on KUBECONFIG's cluster or a one-node Kubernetes made here
+.PHONY: demo-kubernetes
+demo-kubernetes: setup-build setup-images
+	@$(if $(KUBECONFIG),,tools/setup cluster)
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@WITH_TOFU=$$(tests/tools/get-tofu) images/build
+	@tests/demo-kubernetes
+
+## start a real one-node Kubernetes for tests and for you (as root); `make cluster-down` removes it
 .PHONY: cluster-up cluster-down
 cluster-up cluster-down: cluster-%:
 	@tests/cluster/cluster $*
@@ -220,6 +228,7 @@ help:
 ## remove build/
 .PHONY: clean
 clean:
+	@if [ -d build/cluster ]; then tests/cluster/cluster down; fi
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -205,7 +205,7 @@ static int open_claims(struct df_service *s, struct df_err *err)
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,
-                                        .namespace_ = job_namespace(s)};
+                                        .namespace = job_namespace(s)};
     return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 

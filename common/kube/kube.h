@@ -61,6 +61,7 @@ struct df_kube_at {
 
 /* ret may be NULL in all of these when the answer is not wanted; else the caller owns *ret. */
 
+/* Fields that the server does not know are refused, not dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret,

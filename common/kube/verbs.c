@@ -20,7 +20,11 @@ int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *
      */
     struct df_kube_at to = *at;
     to.name = at->subresource ? at->name : NULL;
-    struct df_kube_request r = {.verb = "create", .method = "POST", .at = &to, .body = object};
+    struct df_kube_request r = {.verb = "create",
+                                .method = "POST",
+                                .at = &to,
+                                .body = object,
+                                .query = "fieldValidation=Strict"};
     return df_kube_request_json(k, &r, ret, err);
 }
 

@@ -20,7 +20,7 @@ const struct df_option df_common_options[] = {
     {"server", 0, "URL", "a spawner service (DAYFLY_SERVER); default: the one of this machine",
      NULL},
     {"token-file", 0, "FILE", "holds the bearer token (or set DAYFLY_TOKEN)", NULL},
-    {"ca-file", 0, "FILE", "PEM certificates to trust instead of the system's", NULL},
+    {"ca-file", 0, "FILE", "PEM certificates to trust, not the system's (DAYFLY_CA_FILE)", NULL},
     {"data-directory", 0, "DIR", "of the service of this machine; default $XDG_STATE_HOME/dayfly",
      NULL},
     {"config", 0, "FILE", "configuration of that service (DAYFLY_CONFIG)", NULL},
@@ -113,7 +113,7 @@ int df_cli_connect(struct df_cli *cli, struct df_err *err)
     const struct df_connect_options o = {
         .server = option_or_env(cli, "server", "DAYFLY_SERVER"),
         .token_file = df_arg(&cli->args, "token-file"),
-        .ca_file = df_arg(&cli->args, "ca-file"),
+        .ca_file = option_or_env(cli, "ca-file", "DAYFLY_CA_FILE"),
         .data_directory = df_arg(&cli->args, "data-directory"),
         .config = df_cli_config(cli),
     };

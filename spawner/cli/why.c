@@ -117,7 +117,7 @@ static void add_next(const cJSON *run, struct df_buf *out)
 static void add_obstacle(const cJSON *task, struct df_buf *out)
 {
     const char *message = df_task_message(task);
-    bool is_past = df_task_is_final(task) || df_json_at(task, "status.claimedBy");
+    bool is_past = df_task_is_final(task) || df_task_has_runner(task);
     if (is_past || df_str_empty(message))
         return;
     (void)df_buf_adds(out, "  It waits: ");

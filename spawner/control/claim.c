@@ -7,7 +7,7 @@ struct df_claims {
     struct df_jwks *keys;
     struct df_http *http; /* with jwks_url; used by one thread at a time, as jwks.h promises */
     char *jwks_url;
-    char *namespace_;
+    char *namespace;
 };
 
 /* ---- a configured place of the keys ---- */
@@ -37,7 +37,7 @@ static int copy(const char *from, char **to, struct df_err *err)
 static int fill(struct df_claims *c, const struct df_claims_options *o, struct df_err *err)
 {
     struct df_jwks_options keys = {.fetch = o->fetch, .arg = o->arg, .issuer = o->issuer};
-    if (copy(o->jwks_url, &c->jwks_url, err) < 0 || copy(o->namespace_, &c->namespace_, err) < 0)
+    if (copy(o->jwks_url, &c->jwks_url, err) < 0 || copy(o->namespace, &c->namespace, err) < 0)
         return -1;
     if (o->jwks_url) {
         const struct df_http_options http = {.ca_file = o->ca_file, .allow_file = true};
@@ -71,7 +71,7 @@ void df_claims_free(struct df_claims *c)
     df_jwks_free(c->keys);
     df_http_free(c->http);
     free(c->jwks_url);
-    free(c->namespace_);
+    free(c->namespace);
     free(c);
 }
 
@@ -95,7 +95,7 @@ static int check_place(const struct df_claims *c, const cJSON *task, const cJSON
                        struct df_err *err)
 {
     const char *recorded = df_json_str(task, "status.engineRef.namespace");
-    const char *namespace = recorded ? recorded : c->namespace_;
+    const char *namespace = recorded ? recorded : c->namespace;
     const char *account = df_json_str(task, "status.engineRef.serviceAccountName");
     const char *got = df_json_str(kubernetes, "namespace");
     if (!namespace || !df_streq(got, namespace))

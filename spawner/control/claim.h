@@ -20,10 +20,10 @@ struct df_claims_options {
      * jwks_url is asked. */
     int (*fetch)(void *arg, const char *path, struct df_buf *ret, struct df_err *err);
     void *arg;
-    const char *issuer;     /* NULL: what the cluster says of itself; needed with jwks_url */
-    const char *jwks_url;   /* https:// or file:///; or NULL */
-    const char *ca_file;    /* for jwks_url, PEM; NULL: the system's */
-    const char *namespace_; /* of Jobs whose engineRef names none; or NULL */
+    const char *issuer;    /* NULL: what the cluster says of itself; needed with jwks_url */
+    const char *jwks_url;  /* https:// or file:///; or NULL */
+    const char *ca_file;   /* for jwks_url, PEM; NULL: the system's */
+    const char *namespace; /* of Jobs whose engineRef names none; or NULL */
 };
 
 /* The strings are copied. */

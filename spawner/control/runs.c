@@ -94,7 +94,7 @@ static const char *step_phase(const cJSON *task)
         return "Succeeded";
     if (df_task_is_final(task))
         return df_streq(df_task_reason(task), "Canceled") ? "Canceled" : "Failed";
-    return df_json_at(task, "status.claimedBy") ? "Running" : "Pending";
+    return df_task_has_runner(task) ? "Running" : "Pending";
 }
 
 /* The value in that entry of one of the status's lists whose key has that name; or NULL. */

@@ -50,10 +50,11 @@ static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err
     return pod->node[0] ? df_json_set_str(claimed, "node", pod->node, err) : 0;
 }
 
-static int set_claimed_by(cJSON *status, const struct claim *c, struct df_err *err)
+static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err)
 {
     static const char *const members[] = {"claimId", "host", "pid", "pidStart", "version"};
-    cJSON *claimed = df_json_object_at(status, "claimedBy");
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *claimed = status ? df_json_object_at(status, "claimedBy") : NULL;
     if (!claimed)
         return df_fail_oom(err);
     if (c->pod && set_pod(claimed, c->pod, err) < 0)
@@ -65,7 +66,11 @@ static int set_claimed_by(cJSON *status, const struct claim *c, struct df_err *e
             df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    return df_json_at(claimed, "at") ? 0 : df_json_add_time(claimed, "at", c->now_us, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(claimed,
+                                            "at"); /* of the hand-over: time runs from now */
+    if (df_json_add_time(claimed, "at", c->now_us, err) < 0)
+        return -1;
+    return df_task_add_time(task, "claimed", c->now_us, err);
 }
 
 /* The same runner in the same pod: its first answer was lost. */
@@ -94,12 +99,11 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
                               "the step was claimed by another runner");
     if (!holder && df_json_at(task, "spec.cancel"))
         return df_step_fail_over(err);
-    if (!holder && set_claimed_by(status, c, err) < 0)
+    if (!holder && set_claimed_by(task, c, err) < 0)
         return -1;
-    if (df_json_set_str(auth, "step", c->step_hash, err) < 0 ||
-        df_json_set_str(auth, "state", c->state_hash, err) < 0)
+    if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
         return -1;
-    return df_task_add_time(task, "claimed", c->now_us, err);
+    return df_json_set_str(auth, "state", c->state_hash, err);
 }
 
 struct ending {
@@ -173,7 +177,7 @@ static int set_greeting(cJSON *task, void *arg, struct df_err *err)
                                                    "the step was claimed by another runner");
     if (df_json_at(task, "spec.cancel"))
         return df_step_fail_over(err);
-    return set_claimed_by(df_json_object_at(task, "status"), c, err);
+    return set_claimed_by(task, c, err);
 }
 
 static int greet(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
@@ -260,10 +264,9 @@ static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
     cJSON *claimed = df_json_object_at(status, "claimedBy");
     if (!claimed)
         return df_fail_oom(err);
-    if (df_json_set(claimed, "handedOver", cJSON_CreateTrue(), err) < 0 ||
-        df_json_add_time(claimed, "at", *now_us, err) < 0)
+    if (df_json_set(claimed, "handedOver", cJSON_CreateTrue(), err) < 0)
         return -1;
-    return df_task_add_time(task, "claimed", *now_us, err);
+    return df_json_add_time(claimed, "at", *now_us, err);
 }
 
 int df_step_mark_handed_over(struct df_spawner *s, const char *uid, struct df_err *err)

@@ -67,7 +67,7 @@ static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
  * lock, or the list. */
 static int note_unrecorded(struct pass *p, struct df_err *err)
 {
-    if (!df_json_at(p->task, "status.claimedBy") || df_json_at(p->task, "status.unrecorded"))
+    if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
         return 0;
     DF_JSON cJSON *found = df_unrecorded_find(p->c->s, p->task);
     if (!found)
@@ -105,16 +105,6 @@ static int collect(struct pass *p, struct df_err *err)
 
 /* ---- create ---- */
 
-static int count_live(struct pass *p, int64_t *ret, struct df_err *err)
-{
-    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    DF_JSON cJSON *live = NULL;
-    if (df_store_list(p->c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
-        return -1;
-    *ret = cJSON_GetArraySize(live);
-    return 0;
-}
-
 /* The claim token's hash must be durable before a runner can come with the token. */
 static int set_created(cJSON *task, void *arg, struct df_err *err)
 {
@@ -144,7 +134,8 @@ static int take_place(struct pass *p, char *hash, bool *ret_taken, struct df_err
     struct df_control *c = p->c;
     int64_t live = 0;
     bool has_one = df_label_has(p->task, DF_LABEL_LIVE);
-    if (!has_one && count_live(p, &live, err) < 0)
+    if (!has_one &&
+        df_store_count(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
         return -1;
     *ret_taken = has_one || live < c->s->config->max_steps;
     if (*ret_taken)
@@ -171,7 +162,7 @@ static bool may_pass(const struct df_err *why)
 static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 {
     const struct pass *p = arg;
-    if (df_task_is_final(task) || df_json_at(task, "status.claimedBy"))
+    if (df_task_is_final(task) || df_task_has_runner(task))
         return 1;
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
                                   err);
@@ -179,7 +170,7 @@ static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 
 static int tell_waiting(struct pass *p, struct df_err *err)
 {
-    bool is_waiting = p->seen.cause[0] && !df_json_at(p->task, "status.claimedBy");
+    bool is_waiting = p->seen.cause[0] && !df_task_has_runner(p->task);
     if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
         return 0;
     return modify(p, set_waiting, p, err);
@@ -302,7 +293,7 @@ static int salvage_state(struct pass *p, struct df_err *err)
 static int after_death(struct pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (!df_json_at(p->task, "status.claimedBy"))
+    if (!df_task_has_runner(p->task))
         return 0;
     if (df_task_is_final(p->task))
         return release_lock(p, err);
@@ -347,7 +338,7 @@ static int settle(struct pass *p, struct df_err *err)
 
 static int clean(struct pass *p, struct df_err *err)
 {
-    if (df_json_at(p->task, "status.claimedBy") && salvage_state(p, err) < 0)
+    if (df_task_has_runner(p->task) && salvage_state(p, err) < 0)
         return -1;
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
@@ -359,6 +350,14 @@ static int clean(struct pass *p, struct df_err *err)
 static int64_t seconds(const struct pass *p, const char *path)
 {
     return df_json_int(p->task, path, 0);
+}
+
+/* The pod that the cluster vouched for; a runner that has its document from a Secret only names
+ * its host, which is the pod unless it lives in the node's network. */
+static const char *pod_of(const cJSON *task)
+{
+    const char *uid = df_json_str(task, "status.claimedBy.podUid");
+    return uid ? uid : df_json_str(task, "status.claimedBy.host");
 }
 
 static void describe(struct pass *p)
@@ -379,7 +378,8 @@ static void describe(struct pass *p)
                                       .environment = df_json_at(p->task, "spec.environment"),
                                       .placement = df_json_at(p->task, "spec.placement"),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
-                                      .was_claimed = df_json_at(p->task, "status.claimedBy")};
+                                      .was_claimed = df_task_has_runner(p->task),
+                                      .pod = pod_of(p->task)};
 }
 
 static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *err)

@@ -25,6 +25,7 @@ struct df_engine_step {
     const cJSON *document;    /* create() of an engine that hands over; else NULL */
     bool was_created;         /* create() succeeded once: what is absent was deleted */
     bool was_claimed;         /* a runner of it lived */
+    const char *pod;          /* uid or name of the pod whose runner has it; or NULL */
 };
 
 struct df_engine; /* opaque to callers */

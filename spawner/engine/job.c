@@ -216,6 +216,22 @@ static int make_job(struct job_engine *j, const struct df_engine_step *step, cJS
     return fail_refused(j, step, &why, err);
 }
 
+static int delete_secret(const struct job_engine *j, const struct df_engine_step *step,
+                         struct df_err *err)
+{
+    DF_FREE char *name = df_job_secret_name(step->uid);
+    if (!name)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {
+        .resource = &df_kube_secrets, .name_space = j->name_space, .name = name};
+    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    if (df_kube_delete(j->o.kube, &at, &o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
 /* An earlier try's is of no worth any more: its tokens were replaced. */
 static int make_secret(const struct job_engine *j, const struct df_engine_step *step,
                        const cJSON *job, struct df_err *err)
@@ -226,21 +242,12 @@ static int make_secret(const struct job_engine *j, const struct df_engine_step *
                                      .run = step->run,
                                      .executor = step->executor,
                                      .action = step->action};
-    struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = j->name_space, .name = step->name};
-    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    struct df_err why = {0};
+    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = j->name_space};
     cJSON *secret = NULL;
-    if (df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
+    if (delete_secret(j, step, err) < 0 ||
+        df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
         return -1;
-    int result = 0;
-    if (df_kube_delete(j->o.kube, &at, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        result = -1;
-    }
-    at.name = NULL;
-    if (result == 0)
-        result = df_kube_create(j->o.kube, &at, secret, NULL, err);
+    int result = df_kube_create(j->o.kube, &at, secret, NULL, err);
     df_json_wipe(secret);
     return result;
 }
@@ -372,19 +379,6 @@ static int job_cancel(struct df_engine *e, const struct df_engine_step *step, st
         return -1;
     bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
     return is_ours && !has_ended(job) ? delete_job(j, step, job, err) : 0;
-}
-
-static int delete_secret(const struct job_engine *j, const struct df_engine_step *step,
-                         struct df_err *err)
-{
-    const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = j->name_space, .name = step->name};
-    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    struct df_err why = {0};
-    if (df_kube_delete(j->o.kube, &at, &o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    *err = why;
-    return -1;
 }
 
 /* The Job stays to be looked at, until its TTL; its Secret has no reason to. */

@@ -130,9 +130,12 @@ static int add_token(cJSON *pod_template, const struct df_job_spec *spec, struct
 static int add_step_secret(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
 {
     cJSON *volume = NULL;
+    DF_FREE char *name = df_job_secret_name(spec->uid);
+    if (!name)
+        return df_fail_oom(err);
     if (add_volume(pod_template, step_volume_text, step_mount_text, &volume, err) < 0)
         return -1;
-    return df_json_add_str(df_json_object_at(volume, "secret"), "secretName", spec->name, err);
+    return df_json_add_str(df_json_object_at(volume, "secret"), "secretName", name, err);
 }
 
 /* The CA's file beside the handoff, in the volume that is the third of ours. */
@@ -327,6 +330,11 @@ static int put_step(cJSON *secret, const cJSON *step, struct df_err *err)
     return result;
 }
 
+char *df_job_secret_name(const char *uid)
+{
+    return df_strf("dayfly-%s", uid);
+}
+
 static void wipe(cJSON **j)
 {
     df_json_wipe(*j);
@@ -336,14 +344,15 @@ int df_job_secret_build(const struct df_job_spec *spec, const char *job_uid, con
                         cJSON **ret, struct df_err *err)
 {
     DF_CLEANUP(wipe) cJSON *secret = cJSON_CreateObject();
+    DF_FREE char *name = df_job_secret_name(spec->uid);
     cJSON *metadata = df_json_object_at(secret, "metadata");
-    if (!metadata)
+    if (!metadata || !name)
         return df_fail_oom(err);
     if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
         df_json_add_str(secret, "kind", "Secret", err) < 0 ||
         df_json_add_str(secret, "type", "Opaque", err) < 0 ||
         df_json_add_bool(secret, "immutable", true, err) < 0 ||
-        df_json_add_str(metadata, "name", spec->name, err) < 0 ||
+        df_json_add_str(metadata, "name", name, err) < 0 ||
         df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
         put_labels(metadata, spec, err) < 0 || put_owner(metadata, spec->name, job_uid, err) < 0 ||
         put_step(secret, step, err) < 0)

@@ -37,7 +37,7 @@
 
 enum df_claim_mode {
     DF_CLAIM_TOKEN, /* the runner asks the spawner, with a projected token */
-    DF_CLAIM_SECRET /* the step lies in a Secret of the Job's name, made before the pod can be */
+    DF_CLAIM_SECRET /* the step lies in a Secret, made before the pod can be */
 };
 
 struct df_job_spec {
@@ -63,6 +63,10 @@ int df_job_build(const struct df_job_spec *spec, cJSON **ret, struct df_err *err
 
 /* A merge patch. */
 #define DF_JOB_UNSUSPEND "{\"spec\":{\"suspend\":false}}"
+
+/* "dayfly-<step uid>": a name that nobody else has, because the spawner may not read Secrets and so
+ * could not see whose one is that it removes. The caller frees; NULL without memory. */
+char *df_job_secret_name(const char *uid);
 
 /* The Secret of mode secret, owned by the Job of this uid and so removed with it. step: the step
  * document. The caller deletes *ret with df_json_wipe(). LIMIT, beyond DF_LIMIT_STEP_SECRET. */

@@ -256,36 +256,63 @@ static int find_job(struct df_job_watch *w, const struct df_engine_step *step,
     return 0;
 }
 
-/* Keeps the newer of two pods. */
-static int take_newest(void *arg, const cJSON *pod, struct df_err *err)
+struct choice {
+    const char *holder; /* as in struct df_engine_step.pod */
+    cJSON *pod;
+};
+
+static bool is_holder(const struct choice *c, const cJSON *pod)
 {
-    cJSON **newest = arg;
-    const char *old = df_json_str(*newest, "metadata.creationTimestamp");
+    return c->holder &&
+           (df_streq(df_kube_uid(pod), c->holder) || df_streq(df_kube_name(pod), c->holder));
+}
+
+/* Of two pods the one that has the step; else the newer one. A pod that came too late ends soon,
+ * and its end is not the step's. */
+static bool is_better(const struct choice *c, const cJSON *pod)
+{
+    if (!c->pod || is_holder(c, c->pod) != is_holder(c, pod))
+        return !c->pod || is_holder(c, pod);
+    const char *old = df_json_str(c->pod, "metadata.creationTimestamp");
     const char *made = df_json_str(pod, "metadata.creationTimestamp");
-    if (old && made && strcmp(made, old) < 0) /* RFC 3339 in UTC sorts as text */
+    return !old || !made || strcmp(made, old) >= 0; /* RFC 3339 in UTC sorts as text */
+}
+
+static int choose(void *arg, const cJSON *pod, struct df_err *err)
+{
+    struct choice *c = arg;
+    if (!is_better(c, pod))
         return 0;
     cJSON *copy = cJSON_Duplicate(pod, true);
     if (!copy)
         return df_fail_oom(err);
-    cJSON_Delete(*newest);
-    *newest = copy;
+    cJSON_Delete(c->pod);
+    c->pod = copy;
     return 0;
 }
 
-static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
-                    struct df_job_view *v, struct df_err *err)
+/* What the cache does not know may be there nevertheless. */
+static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
+                     struct choice *choice, struct df_err *err)
 {
-    if (df_kube_cache_each(w->pods, step->uid, take_newest, &v->pod, err) < 0)
-        return -1;
-    if (v->pod || !step->was_claimed)
-        return 0;
     DF_FREE char *labels = df_strf("%s=%s", DF_LABEL_STEP_UID, step->uid);
     if (!labels)
         return df_fail_oom(err);
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
     const struct df_kube_select select = {.labels = labels};
-    const struct df_kube_sink sink = {.item = take_newest, .arg = &v->pod};
+    const struct df_kube_sink sink = {.item = choose, .arg = choice};
     return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
+}
+
+static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
+                    struct df_job_view *v, struct df_err *err)
+{
+    struct choice choice = {.holder = step->pod};
+    int result = df_kube_cache_each(w->pods, step->uid, choose, &choice, err);
+    if (result == 0 && !choice.pod && step->was_claimed)
+        result = list_pods(w, step, &choice, err);
+    v->pod = choice.pod;
+    return result;
 }
 
 static int add_event(void *arg, const cJSON *event, struct df_err *err)

@@ -84,23 +84,23 @@ void df_pod_judge_succeeded(const struct df_pod_view *view, struct df_pod_verdic
 /* Why a pod ended that did not end by itself, in the words of its status.reason. */
 static const struct {
     const char *word;
-    enum df_pod_fault fault;
     const char *code; /* NULL: the word */
     const char *reason;
+    enum df_pod_fault fault;
     bool before_start; /* the kubelet refused it: nothing ran */
 } pod_ends[] = {
-    {"Evicted", DF_POD_FAULT_USER, NULL, "Evicted", false},
-    {"Shutdown", DF_POD_FAULT_SYSTEM, "Interrupted", "NodeShutdown", false},
-    {"Terminated", DF_POD_FAULT_SYSTEM, "Interrupted", "NodeShutdown", false},
-    {"NodeShutdown", DF_POD_FAULT_SYSTEM, "Interrupted", "NodeShutdown", false},
-    {"NodeAffinity", DF_POD_FAULT_SYSTEM, "Interrupted", "NodeFailed", true},
-    {"NodeLost", DF_POD_FAULT_SYSTEM, NULL, "NodeLost", false},
-    {"Preempting", DF_POD_FAULT_SYSTEM, NULL, "Preempted", false},
-    {"DeadlineExceeded", DF_POD_FAULT_USER, NULL, "DeadlineExceeded", false},
-    {"UnexpectedAdmissionError", DF_POD_FAULT_SYSTEM, NULL, "NodeFailed", true},
-    {"OutOfcpu", DF_POD_FAULT_SYSTEM, NULL, "NodeFailed", true},
-    {"OutOfmemory", DF_POD_FAULT_SYSTEM, NULL, "NodeFailed", true},
-    {"OutOfpods", DF_POD_FAULT_SYSTEM, NULL, "NodeFailed", true},
+    {"Evicted", NULL, "Evicted", DF_POD_FAULT_USER, false},
+    {"Shutdown", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
+    {"Terminated", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
+    {"NodeShutdown", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
+    {"NodeAffinity", "Interrupted", "NodeFailed", DF_POD_FAULT_SYSTEM, true},
+    {"NodeLost", NULL, "NodeLost", DF_POD_FAULT_SYSTEM, false},
+    {"Preempting", NULL, "Preempted", DF_POD_FAULT_SYSTEM, false},
+    {"DeadlineExceeded", NULL, "DeadlineExceeded", DF_POD_FAULT_USER, false},
+    {"UnexpectedAdmissionError", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
+    {"OutOfcpu", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
+    {"OutOfmemory", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
+    {"OutOfpods", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
 };
 
 /* Another container than ours was killed: the user's. */

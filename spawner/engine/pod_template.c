@@ -176,6 +176,14 @@ static int retain_keys(cJSON *target, const cJSON *patch, const struct place *at
     return 0;
 }
 
+static bool has_value(const cJSON *list, const cJSON *value)
+{
+    for (const cJSON *item = list->child; item; item = item->next)
+        if (df_json_equal(item, value))
+            return true;
+    return false;
+}
+
 /* $deleteFromPrimitiveList/<field>: these values leave the target's list. */
 static int delete_values(cJSON *target, const cJSON *patch, const struct place *at,
                          struct df_err *err)
@@ -188,12 +196,8 @@ static int delete_values(cJSON *target, const cJSON *patch, const struct place *
         cJSON *list = cJSON_GetObjectItemCaseSensitive(target, m->string + strlen(DELETE_FROM));
         for (cJSON *item = list ? list->child : NULL, *next = NULL; item; item = next) {
             next = item->next;
-            for (const cJSON *value = m->child; value; value = value->next) {
-                if (df_json_equal(value, item)) {
-                    cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
-                    break;
-                }
-            }
+            if (has_value(m, item))
+                cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
         }
     }
     return 0;
@@ -324,13 +328,9 @@ static int merge_list(cJSON *list, const cJSON *patch, const struct member *m,
 
 static int merge_set(cJSON *list, const cJSON *patch, const struct place *at, struct df_err *err)
 {
-    for (const cJSON *item = patch->child; item; item = item->next) {
-        bool there = false;
-        for (const cJSON *old = list->child; old && !there; old = old->next)
-            there = df_json_equal(old, item);
-        if (!there && append_copy(list, item, at, err) < 0)
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (!has_value(list, item) && append_copy(list, item, at, err) < 0)
             return -1;
-    }
     return 0;
 }
 

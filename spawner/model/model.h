@@ -149,6 +149,10 @@ int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
  * cannot know who ended it: the cluster does, and is asked. */
 bool df_task_was_interrupted(const cJSON *task, const cJSON *result);
 
+/* Does a runner have it, or did one? A document that was handed over in a Secret
+ * (claimedBy.handedOver) has none until its pod asked for leave: nothing was started. */
+bool df_task_has_runner(const cJSON *task);
+
 /* What the engine sees of a step. */
 enum df_engine_phase {
     DF_ENGINE_ABSENT,  /* nothing there: never created, or cleaned up */
@@ -187,11 +191,11 @@ struct df_task_verdict {
 
 /* The one decision about a step (design: task_action_next): level-triggered, so that a crash
  * between any two lines is repaired by the next call. Rules: never CREATE when claimedBy is set; a
- * step that was never claimed may be created again until its pending deadline; after the claim an
- * end without result is RunnerLost. The pending deadline counts from `created` in the timeline,
- * which the control loop writes before it asks the engine for the first time. A step that was
- * interrupted (status.interrupted: what its runner said) ends with its pod, as the engine explains
- * it. */
+ * step that was never claimed may be created again until its pending deadline; one whose document
+ * was handed over may not, and has the same deadline for its runner to ask; after that an end
+ * without result is RunnerLost. The pending deadline counts from `created` in the timeline, which
+ * the control loop writes before it asks the engine for the first time. A step that was interrupted
+ * (status.interrupted: what its runner said) ends with its pod, as the engine explains it. */
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us);
 

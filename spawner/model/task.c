@@ -109,6 +109,13 @@ int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err
     return df_json_add_time(entry, "at", at_us, err);
 }
 
+bool df_task_has_runner(const cJSON *task)
+{
+    const cJSON *claimed = df_json_at(task, "status.claimedBy");
+    return cJSON_IsObject(claimed) &&
+           (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
+}
+
 /* ---- deadlines ---- */
 
 #define SECOND_US INT64_C(1000000)
@@ -217,7 +224,7 @@ bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation
 {
     const char *kept = df_json_str(task, "status.disruption.reason");
     return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
-           df_json_at(task, "status.claimedBy") && !df_json_at(task, "spec.cancel") &&
+           df_task_has_runner(task) && !df_json_at(task, "spec.cancel") &&
            !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
            !(kept && is_plain(seen->reason));
 }
@@ -265,6 +272,12 @@ static bool is_canceled(const cJSON *task)
     return cJSON_IsObject(df_json_at(task, "spec.cancel"));
 }
 
+/* Asked of a step without a runner. */
+static bool is_handed_over(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
+}
+
 /* ---- the five situations ---- */
 
 /* A runner that has reported is on its way out; one that is still there later is ended. */
@@ -277,10 +290,11 @@ static struct df_task_verdict when_final(const cJSON *task,
         return next(DF_TASK_CLEAN, 0);
     int64_t end =
         time_at(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) + MARGIN_US;
-    bool may_leave = df_json_at(task, "status.claimedBy") && now_us < end;
+    bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
 
+/* No runner has it: it was not claimed, or its document lies in a Secret that no pod has used. */
 static struct df_task_verdict
 when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
@@ -294,6 +308,10 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
         return fail_unclaimed(task, seen);
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
+    if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
+        return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
+                              : fail_as_seen(task, seen, "NeverClaimed",
+                                             "the runner ended before it asked for its step");
     bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
     return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
 }
@@ -315,8 +333,6 @@ when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *see
 static struct df_task_verdict
 when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    if (seen->is_held && !is_canceled(task)) /* its document counts as handed over by now */
-        return next(DF_TASK_RELEASE, 0);
     int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
     if (is_canceled(task)) {
         int64_t canceled = time_at(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
@@ -372,7 +388,7 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
         return when_interrupted(task, seen, now_us);
     if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
         return next(DF_TASK_COLLECT, 0);
-    if (!cJSON_IsObject(df_json_at(task, "status.claimedBy")))
+    if (!df_task_has_runner(task))
         return when_unclaimed(task, seen, now_us);
     return is_alive(seen) ? when_claimed_and_alive(task, seen, now_us)
                           : when_claimed_and_gone(task, seen, now_us);

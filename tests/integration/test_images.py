@@ -1,5 +1,6 @@
 """The container images: what is in them, and that both programs work inside with a read-only root."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -75,10 +76,23 @@ def build(names, tmp):
     return tree / "build/images", result.stdout
 
 
+def build_once(tmp):
+    """The worker processes of a test run share what the first of them has built."""
+    tmp.mkdir(exist_ok=True)
+    said = tmp / "said"
+    with open(tmp / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            text = build(["spawner", "runner"], tmp)[1]
+            said.write_text(text)
+    return tmp / "tree/build/images", said.read_text()
+
+
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
     tmp = tmp_path_factory.mktemp("images")
-    archives, said = build(["spawner", "runner"], tmp)
+    parallel = "PYTEST_XDIST_WORKER" in os.environ
+    archives, said = build_once((tmp_path_factory.getbasetemp().parent if parallel else tmp) / "built")
     made = {}
     for name in ("spawner", "runner"):
         assert f"localhost/dayfly-{name}:{VERSION}" in said

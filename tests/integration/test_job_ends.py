@@ -13,6 +13,7 @@ from lib.dayfly import wait_for
 from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
+MANY = {"control": {"maxSteps": 50}}
 LATE = 8  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
 
 
@@ -157,7 +158,7 @@ class Worlds:
     def __init__(self, namespace, directory, tofu, stack):
         def world(name, **kubernetes):
             home = dayfly.Home(directory / name, tofu)
-            return stack.enter_context(Pods(home, namespace, tofu, steps=50, **kubernetes))
+            return stack.enter_context(Pods(home, namespace, tofu, config=MANY, **kubernetes))
         self.special = {"namespace": world("nowhere", namespace=f"{namespace.name}-absent"),
                         "rights": world("viewer", kubeconfig=str(viewer(namespace, directory)))}
         self.common = world("common")
@@ -396,7 +397,7 @@ def ended(cluster, tofu, tmp_path_factory):
         stack.callback(namespace.close)
         prepare_preemption(namespace, stack)
         directory = tmp_path_factory.mktemp("ends")
-        world = stack.enter_context(Pods(dayfly.Home(directory / "home", tofu), namespace, tofu, steps=50))
+        world = stack.enter_context(Pods(dayfly.Home(directory / "home", tofu), namespace, tofu, config=MANY))
         yield end_all(world, directory / "ledgers")
 
 

@@ -58,7 +58,7 @@ static int setup_with(void **state, const char *spec)
 {
     void *dir = NULL;
     struct world *w = malloc(sizeof(*w));
-    const struct df_claims_options o = {.fetch = ask_cluster, .namespace_ = "infra"};
+    const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
     if (!w || enter_scratch(&dir) < 0)
         return -1;
     world_open(w, dir);
@@ -109,7 +109,7 @@ static int teardown(void **state)
 /* ---- tokens of pods ---- */
 
 struct pod {
-    const char *namespace_, *name, *uid, *account, *node, *audience;
+    const char *namespace, *name, *uid, *account, *node, *audience;
     int64_t age_s, life_s;
 };
 
@@ -128,7 +128,7 @@ static char *token_of_pod(const struct pod *p, const char *uid)
     DF_FREE char *payload = df_strf(
         "{'iss':'" ISSUER "','aud':['%s'],'iat':%lld,'nbf':%lld,'exp':%lld,'kubernetes.io':{"
         "'namespace':'%s',%s%s'serviceaccount':{'name':'%s','uid':'s'},'warnafter':1}}",
-        audience, now - p->age_s, now - p->age_s, now - p->age_s + p->life_s, p->namespace_, node,
+        audience, now - p->age_s, now - p->age_s, now - p->age_s + p->life_s, p->namespace, node,
         pod, p->account);
     return sign(&cluster_key, payload);
 }
@@ -260,7 +260,7 @@ static int set_ref(cJSON *task, void *arg, struct df_err *err)
     return df_json_set(df_json_object_at(task, "status"), "engineRef", json(arg), err);
 }
 
-static void where_the_engine_recorded_namespace_and_account_they_count(void **state)
+static void where_the_engine_recorded_namespaceand_account_they_count(void **state)
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
@@ -272,7 +272,7 @@ static void where_the_engine_recorded_namespace_and_account_they_count(void **st
     cJSON *doc = NULL;
     struct df_err err;
     assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "TokenNamespace");
-    p.namespace_ = "team";
+    p.namespace = "team";
     assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
                  "TokenServiceAccount");
     p.account = "tofu";
@@ -349,7 +349,7 @@ static void the_keys_may_lie_in_a_file(void **state)
     DF_FREE char *path = df_fs_join(w->dir, "jwks.json");
     DF_FREE char *url = df_strf("file://%s", path);
     DF_FREE char *keys = cluster_keys();
-    struct df_claims_options o = {.jwks_url = url, .namespace_ = "infra"};
+    struct df_claims_options o = {.jwks_url = url, .namespace = "infra"};
     struct df_err err = {0};
     cJSON *doc = NULL;
     struct df_claims *claims = NULL;
@@ -497,7 +497,7 @@ int main(void)
         TEST(a_lost_answer_is_repeated_for_a_token_that_was_read_again),
         TEST(the_first_pod_wins_and_no_other_gets_anything),
         TEST(tokens_that_are_not_of_this_steps_pod_are_refused),
-        TEST(where_the_engine_recorded_namespace_and_account_they_count),
+        TEST(where_the_engine_recorded_namespaceand_account_they_count),
         TEST(while_the_cluster_is_away_a_claim_may_be_tried_again),
         TEST(a_step_outlives_the_token_that_claimed_it),
         TEST(the_token_of_a_pod_is_masked_in_its_log),

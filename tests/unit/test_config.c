@@ -206,6 +206,12 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools: /x\n", ":1: tools: must hold keys"},
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
         {"listen: [a]\n", ":1: listen: must be a single value"},
+        {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
+        {"kubernetes: {claim: env}\n", "kubernetes.claim: \"env\" is neither token nor secret"},
+        {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},
+        {"kubernetes:\n  placement: text\n", ":2: kubernetes.placement: "},
+        {"kubernetes: {placement: {image: x, nodeSelektor: {a: b}}}\n",
+         "kubernetes.placement.nodeSelektor"},
         {"listen: {a: b}\n", ":1: listen: must be a single value"},
         {"\nlisten:\n", "listen: has no value; leave it out"},
         {"listen: ''\n", ":1: listen: is empty; leave it out"},
@@ -385,7 +391,12 @@ static void every_key_may_be_set_by_its_variable(void **state)
         }
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
         bool host = df_streq(name, "server.tls.names");
-        const char *value = fallback ? fallback : format ? "json" : host ? "x" : "https://x/";
+        bool object = df_streq(name, "kubernetes.placement");
+        const char *value = fallback ? fallback
+                            : format ? "json"
+                            : host   ? "x"
+                            : object ? "{\"image\":\"x\"}"
+                                     : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool files = df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names");

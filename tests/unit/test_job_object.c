@@ -185,7 +185,7 @@ static void mode_secret_waits_suspended_for_its_secret(void **state)
     const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
     assert_at(job, "spec.suspend", "true");
     assert_at(named(job, "spec.template.spec.volumes", "dayfly-step"), "secret",
-              "{'secretName':'net-3-plan','defaultMode':288,'items':[{'key':'step.json','path':"
+              "{'secretName':'dayfly-" UID "','defaultMode':288,'items':[{'key':'step.json','path':"
               "'step.json'}]}");
     assert_at(named(runner_of(job), "volumeMounts", "dayfly-step"), "mountPath",
               "'/run/dayfly/step'");
@@ -206,7 +206,7 @@ static void a_secret_belongs_to_its_job_and_holds_the_step(void **state)
     DF_JSON cJSON *secret = NULL, *job = build(&spec);
     assert_int_equal(df_job_secret_build(&spec, "job-uid", step, &secret, NULL), 0);
     assert_at(secret, "kind", "'Secret'");
-    assert_at(secret, "metadata.name", "'net-3-plan'");
+    assert_at(secret, "metadata.name", "'dayfly-" UID "'");
     assert_at(secret, "metadata.namespace", "'dayfly-jobs'");
     assert_at(secret, "metadata.ownerReferences",
               "[{'apiVersion':'batch/v1','kind':'Job','name':'net-3-plan','uid':'job-uid',"

@@ -76,6 +76,7 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
 }
 
 #define JOBS "/apis/batch/v1/namespaces/build/jobs"
+#define STRICT "?fieldValidation=Strict"
 #define BODY "{\"metadata\":{\"name\":\"x\"}}"
 
 static void every_verb_goes_out_as_the_api_has_it(void **state)
@@ -91,9 +92,9 @@ static void every_verb_goes_out_as_the_api_has_it(void **state)
         const struct df_kube_at *at;
         const char *method, *target, *type, *body;
     } cases[] = {
-        {CREATE, &jobs, "POST", JOBS, "application/json", BODY},
-        {CREATE, &a_job, "POST", JOBS, "application/json", BODY},
-        {CREATE, &status, "POST", JOBS "/net/status", "application/json", BODY},
+        {CREATE, &jobs, "POST", JOBS STRICT, "application/json", BODY},
+        {CREATE, &a_job, "POST", JOBS STRICT, "application/json", BODY},
+        {CREATE, &status, "POST", JOBS "/net/status" STRICT, "application/json", BODY},
         {GET, &a_job, "GET", JOBS "/net-1-plan", "", ""},
         {GET, &pod, "GET", "/api/v1/namespaces/a%2Fb/pods/p%20q", "", ""},
         {GET, &node, "GET", "/api/v1/nodes/node1", "", ""},

@@ -512,6 +512,33 @@ static void a_token_file_is_read_again_after_a_minute(void **state)
     df_clock_install(NULL);
 }
 
+static void a_token_or_certificate_over_its_cap_is_refused(void **state)
+{
+    static const size_t caps[] = {DF_LIMIT_TOKEN, DF_LIMIT_KUBE_PEM};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(caps); i++) {
+        DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_MIB);
+        char *fill = df_buf_reserve(&text, caps[i] + 1);
+        memset(fill, 'x', caps[i] + 1);
+        text.len = caps[i] + 1;
+        text.data[text.len] = '\0';
+        DF_FREE char *path = write_file(*state, "secret", text.data, 0600);
+        struct df_kube_config config = {.source = strdup("a test")};
+        if (i == 0)
+            config.token_file = strdup(path);
+        else
+            config.cert_file = strdup(path);
+        struct df_kube_credentials *credentials = NULL;
+        assert_int_equal(df_kube_credentials_new(&config, &credentials, NULL), 0);
+        DF_KUBE_CREDENTIAL struct df_kube_credential c = {0};
+        struct df_err err = {0};
+        assert_int_equal(df_kube_credentials_get(credentials, 0, NULL, &c, &err), -1);
+        assert_int_equal(err.cls, DF_ERR_LIMIT);
+        assert_null(strstr(err.message, "xxx"));
+        df_kube_credentials_free(credentials);
+        df_kube_config_free(&config);
+    }
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
 
 int main(void)
@@ -533,6 +560,7 @@ int main(void)
         IN_SCRATCH(a_plug_in_that_fails_is_told_by_name),
         IN_SCRATCH(a_plug_in_that_is_not_there_comes_with_its_hint),
         IN_SCRATCH(a_token_file_is_read_again_after_a_minute),
+        IN_SCRATCH(a_token_or_certificate_over_its_cap_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

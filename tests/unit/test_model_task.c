@@ -19,6 +19,8 @@ struct step {
     enum df_outcome end;
     bool claimed, canceled;
     bool never_created;
+    bool handed_over; /* in a Secret, which no pod has used yet */
+    bool held;        /* the engine's: made, and not let go */
 };
 
 #define PENDING_S 120
@@ -47,6 +49,10 @@ static cJSON *make_step(const struct step *s)
         put_time(spec, "cancel", CANCEL_S);
     if (s->claimed)
         put_time(status, "claimedBy", CLAIM_S);
+    if (s->handed_over) {
+        put_time(status, "claimedBy", CLAIM_S);
+        (void)df_json_add_bool(df_json_object_at(status, "claimedBy"), "handedOver", true, NULL);
+    }
     assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);
     if (!s->never_created)
         assert_int_equal(df_task_add_time(task, "created", EPOCH, NULL), 0);
@@ -70,6 +76,7 @@ static struct df_task_verdict decide(const struct step *s, enum df_engine_phase 
 {
     DF_JSON cJSON *task = make_step(s);
     struct df_engine_observation seen = observed(phase, has_result);
+    seen.is_held = s->held;
     return df_task_next(task, &seen, EPOCH + second * SECOND);
 }
 
@@ -275,6 +282,53 @@ static const struct expectation expectations[] = {
      CANCEL_OUT,
      .next = DF_TASK_FAIL,
      .reason = "Canceled"},
+    {"a held Job without its Secret is completed",
+     {.held = true},
+     STARTING,
+     false,
+     1,
+     .next = DF_TASK_CREATE},
+    {"with its document handed over it is let go",
+     {.handed_over = true, .held = true},
+     STARTING,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_RELEASE},
+    {"a pod that has its document has until the deadline to ask",
+     {.handed_over = true},
+     STARTING,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_WAIT,
+     .wake = PENDING_S},
+    {"and then it never did",
+     {.handed_over = true},
+     STARTING,
+     false,
+     PENDING_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"one that ended before it asked gets no second",
+     {.handed_over = true},
+     ENDED,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"nor one that is gone",
+     {.handed_over = true},
+     ABSENT,
+     false,
+     CLAIM_S,
+     .next = DF_TASK_FAIL,
+     .reason = "NeverClaimed"},
+    {"a cancel ends a held one and does not let it go",
+     {.handed_over = true, .held = true, .canceled = true},
+     STARTING,
+     false,
+     CANCEL_S,
+     .next = DF_TASK_CANCEL,
+     .wake = CANCEL_S + 5},
     {"a final step with nothing left is at rest",
      {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
      ABSENT,
@@ -493,6 +547,76 @@ static void a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline
     assert_true(df_task_retry_at(task, EPOCH + PENDING_S * SECOND) > EPOCH + PENDING_S * SECOND);
 }
 
+/* What an engine that sees more than processes can say. */
+static const struct {
+    const char *what;
+    struct step step;
+    struct df_engine_observation seen;
+    int64_t second;
+    enum df_task_next next;
+    const char *reason;
+} seen_cases[] = {
+    {"what will never start ends at once, with the engine's reason",
+     {0},
+     {.phase = STARTING, .gives_up = true, .reason = "ImageMissing"},
+     1,
+     DF_TASK_FAIL,
+     "ImageMissing"},
+    {"what may start yet is waited for",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S - 1,
+     DF_TASK_WAIT,
+     NULL},
+    {"a start that takes too long ends with what kept it",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "Unschedulable"},
+    {"one that was refused all the time, too",
+     {0},
+     {.phase = ABSENT, .reason = "QuotaExceeded"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "QuotaExceeded"},
+    {"the end of a claimed step has the engine's reason",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled"},
+     CLAIM_S,
+     DF_TASK_FAIL,
+     "OOMKilled"},
+    {"but not when it was we who ended it",
+     {.claimed = true, .canceled = true},
+     {.phase = ENDED, .reason = "JobDeleted"},
+     CANCEL_S,
+     DF_TASK_FAIL,
+     "Canceled"},
+    {"nor when it is told by the runner itself",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled", .has_result = true},
+     CLAIM_S,
+     DF_TASK_COLLECT,
+     NULL},
+};
+
+static void what_the_engine_saw_decides_and_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(seen_cases); i++) {
+        DF_JSON cJSON *task = make_step(&seen_cases[i].step);
+        struct df_engine_observation seen = seen_cases[i].seen;
+        seen.since_us = EPOCH;
+        (void)snprintf(seen.cause, sizeof(seen.cause), "in its own words");
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + seen_cases[i].second * SECOND);
+        const char *reason = seen_cases[i].reason;
+        if (v.next != seen_cases[i].next || (reason && !df_streq(v.reason, reason)) ||
+            (reason && !seen_cases[i].step.canceled && !strstr(v.message, "in its own words")))
+            fail_msg("%s: next %d, reason %s, message %s", seen_cases[i].what, v.next, v.reason,
+                     v.message);
+    }
+}
+
 /* ---- every combination ---- */
 
 static const int64_t moments[] = {
@@ -511,6 +635,9 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
         break;
     case DF_TASK_RELEASE: /* nothing is held here */
         fail();
+
+    case DF_TASK_RELEASE:
+        fail_msg("nothing was held back");
         break;
     case DF_TASK_COLLECT:
         assert_true(s->end == DF_OUTCOME_NONE && phase == ENDED && has_result);
@@ -647,6 +774,8 @@ int main(void)
         cmocka_unit_test(a_disruption_is_one_of_a_claimed_step_that_lives),
         cmocka_unit_test(a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom),
         cmocka_unit_test(a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline),
+
+        cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(every_step_ends_whatever_the_engine_does),
         cmocka_unit_test(conditions_are_written_together_and_keep_the_time_of_their_change),

@@ -255,9 +255,34 @@ static const struct {
     {"maps merge by key", "{'nodeSelector':{'a':'1','b':'1'},'labels':{'x':'1'}}",
      "{'nodeSelector':{'b':'2'}}", "{'nodeSelector':{'c':'3'},'labels':{'x':'2'}}",
      "{'nodeSelector':{'a':'1','b':'2','c':'3'},'labels':{'x':'2'}}"},
-    {"tolerations add up, the same one once", "{'tolerations':[{'key':'a','operator':'Exists'}]}",
+    {"tolerations add up, the same one once",
+     "{'tolerations':[{'key':'a','operator':'Exists'},{'key':'c','operator':'Exists'}]}",
      "{'tolerations':[{'operator':'Exists','key':'a'},{'key':'b','operator':'Exists'}]}", NULL,
-     "{'tolerations':[{'key':'a','operator':'Exists'},{'key':'b','operator':'Exists'}]}"},
+     "{'tolerations':[{'key':'a','operator':'Exists'},{'key':'c','operator':'Exists'},"
+     "{'key':'b','operator':'Exists'}]}"},
+    {"sources of the environment add up",
+     "{'envFrom':[{'secretRef':{'name':'a'}},{'secretRef':{'name':'b'}}]}",
+     "{'envFrom':[{'secretRef':{'name':'b'}},{'configMapRef':{'name':'a'}}]}", NULL,
+     "{'envFrom':[{'secretRef':{'name':'a'}},{'secretRef':{'name':'b'}},"
+     "{'configMapRef':{'name':'a'}}]}"},
+    {"volumes merge by name",
+     "{'volumes':[{'name':'a','mountPath':'/a','emptyDir':{}},{'name':'b','mountPath':'/b',"
+     "'emptyDir':{}}]}",
+     "{'volumes':[{'name':'a','mountPath':'/c','emptyDir':{'medium':'Memory'}}]}", NULL,
+     "{'volumes':[{'name':'a','mountPath':'/c','emptyDir':{'medium':'Memory'}},{'name':'b',"
+     "'mountPath':'/b','emptyDir':{}}]}"},
+    {"spread constraints merge by topology",
+     "{'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'a','whenUnsatisfiable':"
+     "'DoNotSchedule'},{'maxSkew':1,'topologyKey':'b','whenUnsatisfiable':'DoNotSchedule'}]}",
+     "{'topologySpreadConstraints':[{'maxSkew':2,'topologyKey':'a','whenUnsatisfiable':"
+     "'ScheduleAnyway'}]}",
+     NULL,
+     "{'topologySpreadConstraints':[{'maxSkew':2,'topologyKey':'a','whenUnsatisfiable':"
+     "'ScheduleAnyway'},{'maxSkew':1,'topologyKey':'b','whenUnsatisfiable':'DoNotSchedule'}]}"},
+    {"a plugin cache is replaced",
+     "{'pluginCache':{'claimName':'a','mountPath':'/a','optional':true}}",
+     "{'pluginCache':{'claimName':'b','mountPath':'/b'}}", NULL,
+     "{'pluginCache':{'claimName':'b','mountPath':'/b'}}"},
     {"resources merge by resource",
      "{'resources':{'requests':{'cpu':'1','memory':'1Gi'},'limits':{'memory':'2Gi'}}}",
      "{'resources':{'requests':{'cpu':'2'}}}", NULL,
@@ -269,15 +294,29 @@ static const struct {
      "{'env':[{'name':'C','value':'3'}]}",
      "{'env':[{'name':'A','value':'2'},{'name':'B','value':'1'},{'name':'C','value':'3'}],"
      "'imagePullSecrets':[{'name':'p'},{'name':'q'}]}"},
-    {"mounts merge by path", "{'secretMounts':[{'name':'a','mountPath':'/s'}]}",
-     "{'secretMounts':[{'name':'b','mountPath':'/s'},{'name':'a','mountPath':'/t'}]}", NULL,
-     "{'secretMounts':[{'name':'b','mountPath':'/s'},{'name':'a','mountPath':'/t'}]}"},
+    {"mounts merge by path",
+     "{'secretMounts':[{'name':'a','mountPath':'/s'},{'name':'c','mountPath':'/u'}],"
+     "'configMapMounts':[{'name':'x','mountPath':'/x'},{'name':'y','mountPath':'/y'}]}",
+     "{'secretMounts':[{'name':'b','mountPath':'/s'},{'name':'a','mountPath':'/t'}],"
+     "'configMapMounts':[{'name':'z','mountPath':'/y'}]}",
+     NULL,
+     "{'secretMounts':[{'name':'b','mountPath':'/s'},{'name':'c','mountPath':'/u'},"
+     "{'name':'a','mountPath':'/t'}],"
+     "'configMapMounts':[{'name':'x','mountPath':'/x'},{'name':'z','mountPath':'/y'}]}"},
     {"each affinity is replaced",
      "{'affinity':{'podAffinity':{},'nodeAffinity':{'" PREFERRED "':[]}}}",
      "{'affinity':{'nodeAffinity':{}}}", NULL, "{'affinity':{'podAffinity':{},'nodeAffinity':{}}}"},
     {"security contexts merge by member", "{'podSecurityContext':{'runAsUser':1,'fsGroup':1}}",
      "{'podSecurityContext':{'runAsUser':2}}", NULL,
      "{'podSecurityContext':{'runAsUser':2,'fsGroup':1}}"},
+    {"so do the container's, annotations and DNS",
+     "{'securityContext':{'runAsUser':1,'runAsGroup':1},'annotations':{'a':'1','b':'1'},"
+     "'podAnnotations':{'a':'1','b':'1'},'dnsConfig':{'searches':['a'],'nameservers':['::1']}}",
+     "{'securityContext':{'runAsUser':2},'annotations':{'a':'2'},'podAnnotations':{'b':'2'},"
+     "'dnsConfig':{'searches':['b']}}",
+     NULL,
+     "{'securityContext':{'runAsUser':2,'runAsGroup':1},'annotations':{'a':'2','b':'1'},"
+     "'podAnnotations':{'a':'1','b':'2'},'dnsConfig':{'searches':['b'],'nameservers':['::1']}}"},
     {"pod templates are kept in their order", "{'podTemplate':{'metadata':{}}}",
      "{'podTemplate':[{'spec':{}}]}", "{'podTemplate':{'spec':{'a':1}}}",
      "{'podTemplate':[{'metadata':{}},{'spec':{}},{'spec':{'a':1}}]}"},

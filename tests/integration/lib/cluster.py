@@ -55,11 +55,11 @@ class Cluster:
         assert not check or result.returncode == 0, f"kubectl {' '.join(map(str, args))}: {result.stderr}"
         return result
 
-    def audit(self):
-        """The API server's audit events so far, whole lines only."""
+    def audit(self, word=""):
+        """The API server's audit events so far that have this word in them, whole lines only."""
         with open(self.audit_log, encoding="utf-8") as f:
             for line in f:
-                if line.endswith("\n"):
+                if line.endswith("\n") and word in line:
                     yield json.loads(line)
 
 
@@ -70,6 +70,8 @@ class Namespace:
         self.cluster = cluster
         self.name = f"t-{uuid.uuid4().hex[:10]}"
         cluster.kubectl("create", "namespace", self.name)
+        # Without it no pod is let in; a controller makes it a moment later.
+        wait_for("the default service account", lambda: self.get("serviceaccount", "default"))
 
     def kubectl(self, *args, **kwargs):
         return self.cluster.kubectl("-n", self.name, *args, **kwargs)

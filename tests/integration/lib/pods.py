@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -14,30 +15,43 @@ from lib import dayfly
 from lib.dayfly import BUILD, ROOT, wait_for
 
 NODE = "10.89.0.1"  # where pods reach what runs on this machine
-RUNNER = "localhost/dayfly-runner:" + os.environ.get("DAYFLY_TEST_IMAGE_TAG", "test")
+VERSION = (ROOT / "VERSION").read_text().strip()
+TAG = os.environ.get("DAYFLY_TEST_IMAGE_TAG", "test")
 
 
-def runner_image(cluster, tofu):
-    """The runner's image with OpenTofu in it, on the node; built anew only for other programs."""
+def programs_digest(*files):
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(pathlib.Path(file).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def image(cluster, name, tag, **env):
+    """An image of this checkout's programs on the node, made anew only when they are others; returns its name."""
     images = ROOT / "build/images-test"
     images.mkdir(parents=True, exist_ok=True)
+    program = ROOT / "build" / {"runner": "dayfly-runner", "spawner": "dayfly"}[name]
     with open(images / "lock", "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        digest = hashlib.sha256()
-        for file in (ROOT / "build/dayfly-runner", tofu, ROOT / "images/rootfs", ROOT / "images/packages"):
-            digest.update(open(file, "rb").read())
-        archive = images / f"runner-{digest.hexdigest()[:16]}.tar"
+        digest = programs_digest(program, ROOT / "images/rootfs", ROOT / "images/packages",
+                                 ROOT / f"images/{name}/Containerfile", *[f for f in env.values()])
+        archive = images / f"{name}-{tag}-{digest}.tar"
         if not archive.exists():
-            for old in images.glob("runner-*"):
+            for old in images.glob(f"{name}-{tag}-*"):
                 old.unlink()
-            env = {**os.environ, "WITH_TOFU": str(tofu), "TAG": RUNNER.rpartition(":")[2], "OUT": str(images / "new")}
-            subprocess.run([str(ROOT / "images/build"), "runner"], check=True, env=env, capture_output=True)
-            (images / "new/runner.tar").rename(archive)
+            subprocess.run([str(ROOT / "images/build"), name], check=True, capture_output=True,
+                           env={**os.environ, **env, "TAG": tag, "OUT": str(images / "new")})
+            (images / f"new/{name}.tar").rename(archive)
         loaded = cluster.kubeconfig.parent / f"loaded-{archive.stem}"
         if not loaded.exists():
             cluster.load_image(archive)
             loaded.touch()
-    return RUNNER
+    return f"localhost/dayfly-{name}:{tag}"
+
+
+def runner_image(cluster, tofu):
+    """The runner's image with OpenTofu in it."""
+    return image(cluster, "runner", TAG, WITH_TOFU=str(tofu))
 
 
 def config_map_of(module, name="module"):
@@ -53,7 +67,7 @@ def config_map_of(module, name="module"):
 class Pods:
     """A spawner with the engine `job` in a namespace of its own."""
 
-    def __init__(self, home, namespace, tofu, /, steps=8, **kubernetes):
+    def __init__(self, home, namespace, tofu, /, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
         made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
@@ -63,9 +77,10 @@ class Pods:
         home.env["DAYFLY_TOKEN"] = token["token"]
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
-                    "placement": {"imagePullPolicy": "IfNotPresent"}, **kubernetes}
-        config = {"engine": "job", "kubernetes": settings, "control": {"maxSteps": steps}, "server": {"tls": {"names": [NODE]}},
-                  "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"}}
+                    **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
+        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
+                  "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
+                  **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
 
     def start(self):
@@ -115,6 +130,11 @@ class Pods:
             status = self.document("runs", run)["status"]
             return status if status.get("phase") in ("Succeeded", "Failed", "Canceled", "Discarded") else None
         return wait_for(f"{run} to end", final, seconds)
+
+    def wait_log(self, run, text, seconds=60):
+        """Waits until the run's log has this text."""
+        return wait_for(f"{text!r} in the log of {run}",
+                        lambda: text in self.home.dayfly("logs", run, code=None).stdout, seconds)
 
     def pod_of(self, step):
         """The newest pod of a step, or None."""

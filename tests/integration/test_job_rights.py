@@ -1,0 +1,122 @@
+"""rbac/ on a real cluster: a spawner that is nobody but `dayfly-spawner` does all of its work, and uses every right."""
+
+import os
+import shutil
+import stat
+
+import pytest
+import yaml
+
+from lib.dayfly import ROOT
+from lib.pods import Pods
+
+MODULE = """
+variable "n" { default = 1 }
+resource "terraform_data" "a" {
+  input = var.n
+  provisioner "local-exec" { command = "touch /cache/used-by-$(hostname)" }
+}
+"""
+SLOW = 'resource "terraform_data" "slow" {\n  provisioner "local-exec" { command = "echo begun; exec sleep 600" }\n}\n'
+SETS = {"token": "sidecar", "secret": "sidecar-secrets"}
+
+
+def apply_set(namespace, directory, name):
+    """Applies a set as rbac/README.md says: with another namespace in its kustomization. Returns its rules."""
+    shutil.copytree(ROOT / "rbac", directory)
+    kustomization = directory / name / "kustomization.yaml"
+    kustomization.write_text(kustomization.read_text().replace("namespace: dayfly", f"namespace: {namespace.name}"))
+    namespace.cluster.kubectl("apply", "-k", directory / name)
+    return [rule for role in namespace.get("roles") for rule in role["rules"]]
+
+
+def kubeconfig_of(namespace, account, path):
+    """A kubeconfig with nothing but a token of a service account."""
+    config = yaml.safe_load(namespace.cluster.kubeconfig.read_text())
+    config["users"] = [{"name": account, "user": {"token": namespace.token(account)}}]
+    for context in config["contexts"]:
+        context["context"]["user"] = account
+    path.write_text(yaml.safe_dump(config))
+    path.chmod(0o600)
+    return path
+
+
+def plugin_claim(namespace, directory):
+    """A claim of the name that a workspace gets without saying one, on a directory of this machine."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    name = f"cache-{namespace.name}"
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "capacity": {"storage": "1Mi"},
+            "hostPath": {"path": str(directory)}, "claimRef": {"namespace": namespace.name, "name": "terrakube-plugin-pvc"}}
+    claim = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name,
+             "resources": {"requests": {"storage": "1Mi"}}}
+    namespace.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec},
+                    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "terrakube-plugin-pvc"},
+                     "spec": claim})
+    namespace.wait("pvc", "terrakube-plugin-pvc", lambda c: c["status"].get("phase") == "Bound")
+    return name
+
+
+def traverse(directory):
+    """Lets pods' users reach a directory of this test."""
+    while directory.parent != directory:
+        mode = directory.stat().st_mode
+        if not mode & stat.S_IXOTH:
+            directory.chmod(mode | stat.S_IXOTH)
+        directory = directory.parent
+
+
+def used(cluster, user):
+    """{(group, resource, verb)} that the API server's audit log saw of this user, and what it refused."""
+    seen, refused = set(), []
+    for event in cluster.audit(user):
+        ref = event.get("objectRef")
+        what = (ref.get("apiGroup", ""), ref["resource"], event["verb"]) if ref else ("", event["requestURI"], event["verb"])
+        if event["responseStatus"]["code"] == 403:
+            refused.append(what)
+        elif ref:
+            seen.add(what)
+    return seen, refused
+
+
+def tell_story(pods):
+    """Everything that makes the spawner speak to the API server."""
+    pods.executor("net", MODULE, environment=[{"name": "TF_PLUGIN_CACHE_DIR", "value": "/cache"}])
+    assert pods.run("net")["run"]["status"]["reason"] == "Applied"
+
+    pods.executor("slow", SLOW)
+    process, run = pods.begin("slow")
+    pods.wait_log(run, "begun")
+    pods.home.dayfly("cancel", run)
+    assert pods.ended(run)["phase"] == "Canceled"
+    process.wait()
+
+    pods.executor("bad", SLOW, {"secretMounts": [{"name": "nobody-made-it", "mountPath": "/secret"}]},
+                  timeouts={"pending": "3s"})
+    assert pods.run("bad", code=1)["run"]["status"]["reason"] == "SecretMissing"
+
+    process, run = pods.begin("slow")
+    pods.wait_log(run, "begun")
+    pods.namespace.kubectl("delete", "job", f"{run}-apply", "--wait=false")
+    assert pods.ended(run)["reason"] in ("JobDeleted", "ApplyFailed")
+    process.wait()
+
+
+@pytest.mark.parametrize("mode", SETS)
+def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, namespace, tofu, tmp_path, mode):
+    rules = apply_set(namespace, tmp_path / "rbac", SETS[mode])
+    granted = {(group, resource, verb) for rule in rules for group in rule["apiGroups"]
+               for resource in rule["resources"] for verb in rule["verbs"]}
+    traverse(tmp_path)
+    volume = plugin_claim(namespace, tmp_path / "cache")
+    config = kubeconfig_of(namespace, "dayfly-spawner", tmp_path / "kubeconfig")
+    try:
+        with Pods(home, namespace, tofu, kubeconfig=str(config), claim=mode) as pods:
+            tell_story(pods)
+        assert any(os.scandir(tmp_path / "cache")), "the claim was not mounted"
+    finally:
+        namespace.cluster.kubectl("delete", "pv", volume, "--wait=false")
+    seen, refused = used(namespace.cluster, f"system:serviceaccount:{namespace.name}:dayfly-spawner")
+    assert not refused
+    assert granted - seen == set(), "granted and never used"
+    assert seen - granted == set(), "used by somebody else's grant"
