@@ -69,6 +69,27 @@ static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
     assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
 }
 
+static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    (void)df_fail(&w->engine.status_error, DF_ERR_RETRY, "the list of jobs is not there yet");
+    make_executor(w, "net", "");
+    make_executor(w, "dns", "'timeouts':{'pending':'1s'}");
+    start(w);
+    run(w, "net", AUTO);
+    run(w, "dns", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "dns-1", "status.reason", "NeverClaimed");
+    DF_FREE char *message = value_of(w, DF_KIND_RUN, "dns-1", "status.message");
+    assert_non_null(strstr(message, "the list of jobs is not there yet"));
+    assert_int_equal(fake_find(&w->engine, "net-1-plan")->starts, 1);
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->starts, 1);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -76,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
         TEST(steps_in_pods_live_on_when_the_spawner_stops),
+        TEST(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
     };
     return cmocka_run_group_tests_name("control_pods", tests, NULL, NULL);
 }
