@@ -341,8 +341,12 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
             return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
         return cancel_now(now_us);
     }
-    if (now_us >= end)
-        return fail(seen, "TimedOut", "it ran out of time and could not be ended");
+    if (now_us >= end) {
+        const char *kept = df_json_str(task, "status.disruption.reason");
+        const char *words = "it ran out of time and could not be ended";
+        return kept && !is_plain(kept) ? fail_as_seen(task, seen, "TimedOut", words)
+                                       : fail(seen, "TimedOut", words);
+    }
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 

@@ -71,6 +71,7 @@ CAUSES = {
     "field": Cause("ObjectRefused", "dnsPolicy", patch={"spec": {"dnsPolicy": "Sometimes"}}),
     "namespace": Cause("NamespaceMissing", "{tag}-absent"),
     "rights": Cause("NotAllowed", "cannot create resource"),
+    "by-secret": Cause("Unschedulable", "didn't match Pod's node affinity/selector", placement={"nodeSelector": {"disk": "nowhere"}}),
 }
 AT_ONCE = {"image-never", "image-name", "env-from", "env-key", "limit-range", "pod-security", "pod-policy", "job-policy",
            "priority-class", "root", "command", "quantity", "field", "namespace"}
@@ -153,14 +154,16 @@ def filled(value, tag):
 
 
 class Worlds:
-    """Three spawners: one for most causes, one in a namespace that is not there, one without rights."""
+    """Four spawners: one for most causes, one in a namespace that is not there, one without rights, one that hands its
+    steps over in Secrets."""
 
     def __init__(self, namespace, directory, tofu, stack):
         def world(name, **kubernetes):
             home = dayfly.Home(directory / name, tofu)
             return stack.enter_context(Pods(home, namespace, tofu, config=MANY, **kubernetes))
         self.special = {"namespace": world("nowhere", namespace=f"{namespace.name}-absent"),
-                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory)))}
+                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory))),
+                        "by-secret": world("by-secret", claim="secret")}
         self.common = world("common")
 
     def of(self, name):
@@ -177,7 +180,7 @@ def told(cluster, tofu, tmp_path_factory):
         stack.callback(clear, namespace)
         obstacles(namespace)
         worlds = Worlds(namespace, tmp_path_factory.mktemp("causes"), tofu, stack)
-        yield look_at_all(worlds, namespace)
+        return look_at_all(worlds, namespace)
 
 
 def waits(world, run, words):
@@ -208,6 +211,7 @@ def look_at_all(worlds, namespace):
                         "why": world.home.dayfly("why", f"{name}-1").stdout,
                         "describe": world.home.dayfly("describe", "run", f"{name}-1").stdout}
     wait_for("no Job to live", lambda: not [j for j in namespace.get("jobs") if lives(j)])
+    wait_for("the Secret of the step to go", lambda: len(namespace.get("secrets")) == 1)
     result["secrets"] = {o["metadata"]["name"] for o in namespace.get("secrets")}
     return result
 
@@ -228,7 +232,7 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
         for text in (status["message"], seen["why"], seen["describe"], task["message"]):
             assert words in text
     assert "; " in status["message"] and "What to do: " in seen["why"]
-    assert "claimedBy" not in task
+    assert "claimId" not in task.get("claimedBy", {})  # by-secret: handed over, and never asked for
     if name in AT_ONCE:
         assert took(seen["task"]) < LATE - 1
     else:
@@ -274,6 +278,17 @@ def test_an_unclaimed_step_that_loses_its_pod_or_its_job_gets_another(home, name
         namespace.cluster.kubectl("label", "node", namespace.cluster.node, f"dayfly.test/node={namespace.name}", "--overwrite")
         assert world.ended(run)["reason"] == "Planned"
         assert len(namespace.get("jobs")) == 1
+
+
+def test_a_node_whose_kubelet_is_gone_is_named_and_the_next_run_works_when_it_is_back(home, alone, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, timeouts={"pending": "5s"})
+        alone.stop_part("kubelet")
+        status = world.ended(world.ask("net", "dry-run"))
+        assert status["reason"] == "NodeFailed" and alone.node in status["message"], status
+        alone.bring_back()
+        wait_for("the pod to go", lambda: not namespace.get("pods"))
+        assert world.ended(world.ask("net", "dry-run"))["reason"] == "Planned"
 
 
 # ---- applies that somebody or something ends ---------------------------------------------------------------
@@ -398,7 +413,7 @@ def ended(cluster, tofu, tmp_path_factory):
         prepare_preemption(namespace, stack)
         directory = tmp_path_factory.mktemp("ends")
         world = stack.enter_context(Pods(dayfly.Home(directory / "home", tofu), namespace, tofu, config=MANY))
-        yield end_all(world, directory / "ledgers")
+        return end_all(world, directory / "ledgers")
 
 
 def end_all(world, ledgers):
@@ -448,7 +463,7 @@ def test_an_apply_that_was_ended_is_not_started_again_and_the_next_plan_works(en
 def is_over(pod):
     """Does nothing of this pod run any more?"""
     statuses = pod["status"].get("containerStatuses", []) if pod else []
-    return all("running" not in s["state"] for s in statuses)
+    return all("terminated" in s["state"] for s in statuses)
 
 
 def test_a_cancel_in_mid_apply_interrupts_tofu_once_and_ends_when_the_pod_is_gone(home, namespace, tofu, tmp_path):

@@ -475,6 +475,27 @@ static void a_lost_runner_is_explained_by_what_was_seen_before(void **state)
     assert_string_equal(v.message, "made room");
 }
 
+static void a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kept, *reason;
+    } rows[] = {{"NodeLost", "NodeLost"}, {"JobDeleted", "TimedOut"}, {NULL, "TimedOut"}};
+    const struct step s = {.claimed = true};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *task = make_step(&s);
+        cJSON *status = df_json_object_at(task, "status");
+        if (rows[i].kept)
+            (void)df_json_add_str(df_json_object_at(status, "disruption"), "reason", rows[i].kept,
+                                  NULL);
+        struct df_engine_observation seen = observed(RUNNING, false);
+        (void)snprintf(seen.reason, sizeof(seen.reason), "JobDeleted");
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + GIVEN_UP * SECOND);
+        assert_int_equal(v.next, DF_TASK_FAIL);
+        assert_string_equal(v.reason, rows[i].reason);
+    }
+}
+
 static void a_disruption_is_one_of_a_claimed_step_that_lives(void **state)
 {
     (void)state;
@@ -774,6 +795,7 @@ int main(void)
         cmocka_unit_test(a_loss_names_its_cause),
         cmocka_unit_test(who_ended_an_interrupted_step_is_told_with_its_runners_word),
         cmocka_unit_test(a_lost_runner_is_explained_by_what_was_seen_before),
+        cmocka_unit_test(a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up),
         cmocka_unit_test(a_disruption_is_one_of_a_claimed_step_that_lives),
         cmocka_unit_test(a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom),
         cmocka_unit_test(a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline),
