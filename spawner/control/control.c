@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/metrics/metrics.h"
 
 /* ---- labels ---- */
 
@@ -107,6 +108,12 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
     if (result < 0 && !raced)
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
+    char labels[32];
+    (void)snprintf(labels, sizeof(labels), "%s,%s", df_kind_name(key->kind),
+                   result == 0 ? "ok"
+                   : raced     ? "raced"
+                               : "failed");
+    df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result < 0);
     df_log_context(NULL, NULL);
 }
@@ -138,6 +145,8 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     if (!c)
         return df_fail_oom(err);
     c->s = s;
+    c->passes = df_metric_counter("dayfly_control_passes_total",
+                                  "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
     (void)pthread_mutex_init(&c->places, NULL);
     if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {

@@ -26,6 +26,7 @@ struct df_control {
     struct df_spawner *s;
     struct df_queue *queue;
     struct df_followers followers;
+    struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
     atomic_bool draining; /* no new step is started */

@@ -1,22 +1,13 @@
 #include "spawner/control/places.h"
 
-static int count_live(struct df_control *c, int64_t *ret, struct df_err *err)
-{
-    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    DF_JSON cJSON *live = NULL;
-    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
-        return -1;
-    *ret = cJSON_GetArraySize(live);
-    return 0;
-}
-
 static int take(struct df_control *c, const cJSON *task, df_store_change change, void *arg,
                 bool *ret_taken, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
     int64_t live = 0;
     bool has_one = df_label_has(task, DF_LABEL_LIVE);
-    if (!has_one && count_live(c, &live, err) < 0)
+    if (!has_one &&
+        df_store_count(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
         return -1;
     *ret_taken = has_one || live < c->s->config->max_steps;
     if (*ret_taken)

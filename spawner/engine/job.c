@@ -323,7 +323,8 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
 static struct df_pod_verdict judge(const struct df_engine_step *step, const struct df_job_view *v,
                                    int64_t since_us)
 {
-    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    /* The Job's time has whole seconds: one more, or it would be over too early. */
+    int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
         .pod = v->pod,

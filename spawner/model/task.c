@@ -252,6 +252,18 @@ static struct df_task_verdict fail_as_seen(const cJSON *task,
     return v;
 }
 
+/* What is between two tries tells nothing: then what was told last. */
+static struct df_task_verdict fail_unclaimed(const cJSON *task,
+                                             const struct df_engine_observation *seen)
+{
+    struct df_task_verdict v =
+        fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+    const char *last = df_task_message(task);
+    if (!seen->reason[0] && !seen->cause[0] && !df_str_empty(last))
+        (void)snprintf(v.message, sizeof(v.message), "the runner did not report in time: %s", last);
+    return v;
+}
+
 static bool is_alive(const struct df_engine_observation *seen)
 {
     return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
@@ -296,7 +308,7 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
                                               : fail(seen, "Canceled", "canceled before it began");
     }
     if (seen->gives_up || (deadline && now_us >= deadline))
-        return fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+        return fail_unclaimed(task, seen);
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
     if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
