@@ -67,7 +67,8 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
     s->creates++;
     if (!fails && s->seen.phase != DF_ENGINE_RUNNING) {
         (void)snprintf(s->uid, sizeof(s->uid), "%s", step->uid);
-        (void)snprintf(s->token, sizeof(s->token), "%s", step->claim_token);
+        (void)snprintf(s->token, sizeof(s->token), "%s",
+                       step->claim_token ? step->claim_token : "");
         s->starts++;
         s->seen.phase = DF_ENGINE_RUNNING;
         s->seen.since_us = df_real_us();
@@ -307,6 +308,16 @@ static struct fake_step *await_start(struct world *w, const char *name)
     return s;
 }
 
+/* Waits until the engine was asked so often. */
+static void await_creates(struct world *w, const char *name, int times)
+{
+    struct fake_engine *f = &w->engine;
+    (void)pthread_mutex_lock(&f->lock);
+    while (fake_find(f, name)->creates < times)
+        (void)pthread_cond_wait(&f->changed, &f->lock);
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
 struct runner {
     struct world *w;
     char name[64], uid[40], step_token[65], state_password[65];
@@ -401,7 +412,7 @@ static void report(const struct runner *r, const char *body)
 #define NOTHING_TO_DO "{'exitCode':0,'reason':'NoChanges','hasChanges':false}"
 #define APPLIED "{'exitCode':0,'reason':'Applied'}"
 
-static void play_plan(struct world *w, const char *run, const char *step)
+static inline void play_plan(struct world *w, const char *run, const char *step)
 {
     struct runner r = claim(w, step);
     put_plan(&r, run);
