@@ -418,7 +418,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return -1;
     bool waits = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL;
     *ret_wake_us = waits ? v.wake_us : p->again_us;
-    return 0;
+    return p->again_us ? DF_PASS_PAUSE : 0;
 }
 
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,

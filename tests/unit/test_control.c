@@ -470,16 +470,17 @@ static void an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "no such program");
 }
 
-static void an_engine_that_is_short_of_something_is_asked_again(void **state)
+static void an_engine_that_is_short_of_something_is_asked_again_after_a_pause(void **state)
 {
     struct world *w = *state;
+    int64_t begin_ms = df_mono_ms();
     (void)df_fail(&w->engine.create_error, DF_ERR_LIMIT, "no space left");
     make_executor(w, "net", "");
     start(w);
     run(w, "net", AUTO);
+    await_creates(w, "net-1-plan", 3);
+    assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* though each try is written */
     (void)pthread_mutex_lock(&w->engine.lock);
-    while (fake_find(&w->engine, "net-1-plan")->creates < 3)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
     w->engine.create_error = (struct df_err){0};
     (void)pthread_mutex_unlock(&w->engine.lock);
     DF_JSON cJSON *waiting = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
@@ -890,7 +891,7 @@ int main(void)
         TEST(a_result_that_only_the_engine_has_is_collected),
         TEST(a_result_that_makes_no_sense_is_a_failure_of_the_runner),
         TEST(an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words),
-        TEST(an_engine_that_is_short_of_something_is_asked_again),
+        TEST(an_engine_that_is_short_of_something_is_asked_again_after_a_pause),
         TEST(an_unknown_engine_fails_the_step_and_names_the_known_ones),
         TEST(stopping_with_cancel_ends_what_runs_and_starts_nothing),
         TEST(deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched),
