@@ -380,15 +380,32 @@ static int job_cancel(struct df_engine *e, const struct df_engine_step *step, st
     return is_ours && !has_ended(job) ? delete_job(j, step, job, err) : 0;
 }
 
+/* Sidecars among the init containers are ended by the kubelet; one among the containers would keep
+ * the pod until the Job's deadline. */
+static bool has_company(const cJSON *pod)
+{
+    const cJSON *status;
+    cJSON_ArrayForEach (status, df_json_at(pod, "status.containerStatuses")) {
+        if (!df_streq(df_json_str(status, "name"), DF_JOB_CONTAINER) &&
+            df_json_at(status, "state.running"))
+            return true;
+    }
+    return false;
+}
+
 /* The Job stays to be looked at, until its TTL; its Secret has no reason to. */
 static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
 {
     struct job_engine *j = job_of(e);
+    DF_JOB_VIEW struct df_job_view view = {0};
     struct df_engine_observation seen;
-    if (job_status(e, step, &seen, err) < 0)
+    if (df_job_look(j->watch, step, &view, err) < 0)
         return -1;
+    observe(step, &view, &seen);
     if (seen.phase == DF_ENGINE_PENDING || seen.phase == DF_ENGINE_RUNNING)
         return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
+    if (view.job && has_company(view.pod) && delete_job(j, step, view.job, err) < 0)
+        return -1;
     forget_refusal(j, step);
     return j->o.by_secret ? delete_secret(j, step, err) : 0;
 }
