@@ -39,8 +39,8 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
     wait_for_signal(signals_fd);
-    df_info("stopping: steps under way are asked to end and store their state; a second signal "
-            "ends this process at once");
+    df_info("stopping: steps under way on this machine are asked to end and store their state, "
+            "those in pods live on; a second signal ends this process at once");
     df_signals_release();
     df_service_stop(service, true);
     df_info("stopped");

@@ -113,6 +113,17 @@ static void add_next(const cJSON *run, struct df_buf *out)
         (void)df_buf_addf(out, "What to do: %s\n", known->next);
 }
 
+/* What keeps a step that has not ended. */
+static void add_obstacle(const cJSON *task, struct df_buf *out)
+{
+    const char *message = df_task_message(task);
+    if (df_task_is_final(task) || df_str_empty(message))
+        return;
+    (void)df_buf_adds(out, "  It waits: ");
+    df_text_safe(out, message, strlen(message));
+    (void)df_buf_addc(out, '\n');
+}
+
 static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
 {
     const cJSON *task = NULL;
@@ -127,6 +138,7 @@ static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
             (void)df_buf_addf(out, ", process %lld on %s", (long long)pid,
                               df_json_str(task, "status.claimedBy.host"));
         (void)df_buf_addc(out, '\n');
+        add_obstacle(task, out);
         if (df_timeline_add(task, out, err) < 0)
             return -1;
         df_unrecorded_add(task, out);

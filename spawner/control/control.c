@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/metrics/metrics.h"
 
 /* ---- labels ---- */
 
@@ -107,6 +108,12 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
     if (result < 0 && !raced)
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
+    char labels[32];
+    (void)snprintf(labels, sizeof(labels), "%s,%s", df_kind_name(key->kind),
+                   result == 0 ? "ok"
+                   : raced     ? "raced"
+                               : "failed");
+    df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result < 0);
     df_log_context(NULL, NULL);
 }
@@ -138,6 +145,8 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     if (!c)
         return df_fail_oom(err);
     c->s = s;
+    c->passes = df_metric_counter("dayfly_control_passes_total",
+                                  "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
     (void)pthread_mutex_init(&c->places, NULL);
     if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {
@@ -184,10 +193,27 @@ int df_control_start(struct df_control *c, struct df_err *err)
 #define STOP_BY "dayfly"
 #define STOP_WHY "the spawner was stopped"
 
+static bool lives_here(const struct df_control *c, const cJSON *step)
+{
+    struct df_engine *engine = NULL;
+    return df_engine_get(&c->s->engines, df_json_str(step, "spec.engine"), &engine, NULL) == 0 &&
+           !engine->is_remote;
+}
+
+/* The steps that end with this spawner. */
 static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
 {
     const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    return df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, ret, NULL, err);
+    cJSON *live = NULL;
+    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
+        return -1;
+    for (cJSON *step = live->child, *after = NULL; step; step = after) {
+        after = step->next;
+        if (!lives_here(c, step))
+            cJSON_Delete(cJSON_DetachItemViaPointer(live, step));
+    }
+    *ret = live;
+    return 0;
 }
 
 /* How long the slowest of these steps may take to end. */

@@ -47,7 +47,8 @@ void df_control_wake(struct df_control *c, enum df_kind kind, const char *name);
 
 /* Stops: no new step is started. cancel_steps: cancel what runs (the local engine's shutdown) and
  * wait until everything has ended or the grace period is over; the API must still answer, for the
- * runners report to it. Without cancel_steps they live on and the next spawner finds them again.
+ * runners report to it. Without cancel_steps they live on and the next spawner finds them again; so
+ * do steps of an engine whose steps live elsewhere (is_remote) in any case.
  * Then joins the workers. */
 void df_control_stop(struct df_control *c, bool cancel_steps);
 

@@ -20,12 +20,12 @@
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"           /* of an unfinished run: its executor */
-#define DF_LABEL_LIVE "dayfly.dev/live"             /* "true": its engine holds something */
 
 struct df_control {
     struct df_spawner *s;
     struct df_queue *queue;
     struct df_followers followers;
+    struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
     atomic_bool draining; /* no new step is started */

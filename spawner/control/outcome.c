@@ -173,18 +173,48 @@ static bool is_reason(const char *s)
            strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
-int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
+/* What both kinds of results have. */
+static int take_result(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
 {
     const cJSON *code = df_json_at(result, "exitCode");
-    const char *reason = df_json_str(result, "reason"), *message = df_json_str(result, "message");
+    const char *reason = df_json_str(result, "reason");
     if (!cJSON_IsNumber(code) || !(code->valuedouble >= 0 && code->valuedouble <= 255))
         return malformed("exitCode", "a number from 0 to 255", err);
     if (!reason || !is_reason(reason))
         return malformed("reason", "a CamelCase word", err);
-    if (df_outcome_merge(task, result, now_us, err) < 0 ||
-        df_task_add_time(task, "reported", now_us, err) < 0)
+    if (df_outcome_merge(task, result, now_us, err) < 0)
         return -1;
-    return end(task, (int)code->valuedouble, reason, message ? message : "", now_us, err);
+    return df_task_add_time(task, "reported", now_us, err);
+}
+
+int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
+{
+    const char *message = df_json_str(result, "message");
+    if (take_result(task, result, now_us, err) < 0)
+        return -1;
+    return end(task, (int)df_json_int(result, "exitCode", 1), df_json_str(result, "reason"),
+               message ? message : "", now_us, err);
+}
+
+int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
+{
+    char text[sizeof(((struct df_err *)NULL)->message)];
+    const char *message = df_json_str(result, "message");
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (df_json_at(status, "interrupted"))
+        return 0;
+    (void)snprintf(text, sizeof(text), "%s", message ? message : "");
+    if (take_result(task, result, now_us, err) < 0)
+        return -1;
+    cJSON *said = df_json_object_at(status, "interrupted");
+    if (!said)
+        return df_fail_oom(err);
+    if (df_json_add_num(said, "exitCode", df_json_num(result, "exitCode", 1), err) < 0 ||
+        df_json_add_str(said, "message", text, err) < 0)
+        return -1;
+    return df_json_add_time(said, "at", now_us, err);
 }
 
 int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,

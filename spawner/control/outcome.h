@@ -24,6 +24,11 @@ int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *e
 int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us,
                       struct df_err *err) DF_MUST_CHECK;
 
+/* What a runner says that was interrupted (df_task_was_interrupted()): kept as status.interrupted,
+ * no end yet. The same again changes nothing. Class USER for a malformed result. */
+int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us,
+                           struct df_err *err) DF_MUST_CHECK;
+
 /* An end in failure that nobody reports. exit_code -1: unknown. */
 int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,
                     int64_t now_us, struct df_err *err) DF_MUST_CHECK;

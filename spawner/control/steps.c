@@ -347,6 +347,8 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
         return -1;
     if (df_task_is_final(task))
         return repeat_result(task, r->body, err);
+    if (df_task_was_interrupted(task, r->body))
+        return df_outcome_interrupted(task, r->body, df_real_us(), err);
     if (df_outcome_unrecorded(task, r->unrecorded, err) < 0)
         return -1;
     return df_outcome_result(task, r->body, df_real_us(), err);

@@ -18,6 +18,7 @@ struct pass {
     struct df_engine_step step;
     struct df_engine_observation seen;
     int64_t now_us;
+    int64_t again_us; /* what was done is to be tried again then; 0: no need */
 };
 
 static void free_pass(struct pass *p)
@@ -47,9 +48,12 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     const struct pass *p = e->pass;
     if (df_task_is_final(task))
         return 1;
+    if (e->result && df_task_was_interrupted(task, e->result))
+        return df_outcome_interrupted(task, e->result, p->now_us, err);
     if (e->result)
         return df_outcome_result(task, e->result, p->now_us, err);
-    return df_outcome_fail(task, p->seen.exit_code, e->reason, e->message, p->now_us, err);
+    int64_t code = df_json_int(task, "status.interrupted.exitCode", p->seen.exit_code);
+    return df_outcome_fail(task, (int)code, e->reason, e->message, p->now_us, err);
 }
 
 static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
@@ -101,16 +105,6 @@ static int collect(struct pass *p, struct df_err *err)
 
 /* ---- create ---- */
 
-static int count_live(struct pass *p, int64_t *ret, struct df_err *err)
-{
-    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    DF_JSON cJSON *live = NULL;
-    if (df_store_list(p->c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
-        return -1;
-    *ret = cJSON_GetArraySize(live);
-    return 0;
-}
-
 /* The claim token's hash must be durable before a runner can come with the token. */
 static int set_created(cJSON *task, void *arg, struct df_err *err)
 {
@@ -138,7 +132,8 @@ static int take_place(struct pass *p, char *hash, bool *ret_taken, struct df_err
     struct df_control *c = p->c;
     int64_t live = 0;
     bool has_one = df_label_has(p->task, DF_LABEL_LIVE);
-    if (!has_one && count_live(p, &live, err) < 0)
+    if (!has_one &&
+        df_store_count(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
         return -1;
     *ret_taken = has_one || live < c->s->config->max_steps;
     if (*ret_taken)
@@ -161,17 +156,48 @@ static bool may_pass(const struct df_err *why)
     return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_LIMIT || why->cls == DF_ERR_CONFLICT;
 }
 
-/* Asks the engine for the runner. A failure that may pass is left for the next pass. */
-static int start(struct pass *p, struct df_err *err)
+/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
+static int set_waiting(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct pass *p = arg;
+    if (df_task_is_final(task) || df_task_has_runner(task))
+        return 1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
+                                  err);
+}
+
+static int tell_waiting(struct pass *p, struct df_err *err)
+{
+    bool is_waiting = p->seen.cause[0] && !df_task_has_runner(p->task);
+    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+        return 0;
+    return modify(p, set_waiting, p, err);
+}
+
+/* A failure that may pass is told and left for a later pass. */
+static int put_off(struct pass *p, const struct df_err *why, struct df_err *err)
+{
+    int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;
+    p->again_us = df_task_retry_at(p->task, p->now_us);
+    p->again_us = p->again_us > after_us ? p->again_us : after_us;
+    (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
+                   why->message);
+    if (!df_streq(df_task_message(p->task), p->seen.cause))
+        df_warn("step %s is not started yet: %s", p->step.name, why->message);
+    return tell_waiting(p, err);
+}
+
+/* Asks the engine for the runner. *ret_made false: not now. */
+static int start(struct pass *p, bool *ret_made, struct df_err *err)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err why = {0};
-    if (p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0)
+    *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
+    if (*ret_made)
         return modify(p, set_engine_ref, ref, err);
     if (!may_pass(&why))
         return fail(p, why.reason[0] ? why.reason : "EngineFailed", why.message, err);
-    *err = why;
-    return -1;
+    return put_off(p, &why, err);
 }
 
 static void wipe_json(cJSON **j)
@@ -185,10 +211,13 @@ static int start_handed_over(struct pass *p, struct df_err *err)
     DF_CLEANUP(wipe_json) cJSON *document = NULL;
     if (df_step_hand_over(p->c->s, p->step.uid, &document, err) < 0)
         return -1;
+    bool made = false;
     p->step.document = document;
-    int result = start(p, err);
+    int result = start(p, &made, err);
     p->step.document = NULL;
-    if (result < 0 || df_step_mark_handed_over(p->c->s, p->step.uid, err) < 0)
+    if (result < 0 || !made)
+        return result;
+    if (df_step_mark_handed_over(p->c->s, p->step.uid, err) < 0)
         return -1;
     return p->engine->ops->release(p->engine, &p->step, err);
 }
@@ -196,7 +225,7 @@ static int start_handed_over(struct pass *p, struct df_err *err)
 static int create(struct pass *p, struct df_err *err)
 {
     char token[65], hash[DF_SHA256_HEX];
-    bool taken = false;
+    bool taken = false, made = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
@@ -206,30 +235,34 @@ static int create(struct pass *p, struct df_err *err)
     (void)pthread_mutex_unlock(&p->c->places);
     p->step.claim_token = token;
     if (result == 0 && taken)
-        result = p->engine->hands_over ? start_handed_over(p, err) : start(p, err);
+        result = p->engine->hands_over ? start_handed_over(p, err) : start(p, &made, err);
     p->step.claim_token = NULL;
     explicit_bzero(token, sizeof(token));
     return result;
 }
 
-/* ---- what keeps it ---- */
+/* ---- what takes it away ---- */
 
-static int set_waiting(cJSON *task, void *arg, struct df_err *err)
+static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 {
     const struct pass *p = arg;
-    if (df_task_is_final(task) || df_task_has_runner(task))
+    if (!df_task_is_disruption(task, &p->seen))
         return 1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
-                                  err);
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *kept = status ? df_json_object_at(status, "disruption") : NULL;
+    if (!kept)
+        return df_fail_oom(err);
+    if (df_json_set_str(kept, "reason", p->seen.reason, err) < 0)
+        return -1;
+    return df_json_set_str(kept, "message", p->seen.cause, err);
 }
 
-/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
-static int tell_waiting(struct pass *p, struct df_err *err)
+static int note_disruption(struct pass *p, struct df_err *err)
 {
-    bool is_waiting = p->seen.reason[0] && !df_task_has_runner(p->task);
-    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+    if (!df_task_is_disruption(p->task, &p->seen))
         return 0;
-    return modify(p, set_waiting, p, err);
+    df_warn("step %s is being ended: %s", p->step.name, p->seen.cause);
+    return modify(p, set_disruption, p, err);
 }
 
 /* ---- after the end ---- */
@@ -376,9 +409,14 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return -1;
     if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
         return -1;
+    if (note_disruption(p, err) < 0)
+        return -1;
     struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
-    *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
-    return act(p, &v, err);
+    if (act(p, &v, err) < 0)
+        return -1;
+    bool waits = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL;
+    *ret_wake_us = waits ? v.wake_us : p->again_us;
+    return 0;
 }
 
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,

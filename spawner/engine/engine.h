@@ -65,6 +65,7 @@ struct df_engine_ops {
 struct df_engine {
     const struct df_engine_ops *ops;
     bool hands_over; /* create() needs the step's document, and release() after it */
+    bool is_remote;  /* its steps live elsewhere: a spawner that stops leaves them alone */
 };
 
 /* Called from an engine thread when something about a step may have changed. */

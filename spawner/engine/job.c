@@ -297,7 +297,8 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
 static struct df_pod_verdict judge(const struct df_engine_step *step, const struct df_job_view *v,
                                    int64_t since_us)
 {
-    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    /* The Job's time has whole seconds: one more, or it would be over too early. */
+    int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
         .pod = v->pod,
@@ -454,7 +455,8 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     struct job_engine *j = calloc(1, sizeof(*j));
     if (!j)
         return df_fail_oom(err);
-    *j = (struct job_engine){.engine = {.ops = &job_ops, .hands_over = o->by_secret}, .o = *o};
+    *j = (struct job_engine){
+        .engine = {.ops = &job_ops, .hands_over = o->by_secret, .is_remote = true}, .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill(j, err) < 0) {
         job_close(&j->engine);

@@ -19,9 +19,12 @@ static const struct {
     {"configmap \"", "not found", "ConfigMapMissing"},
     {"configmaps \"", "not found", "ConfigMapMissing"},
     {"namespaces \"", "not found", "NamespaceMissing"},
+    {"because it is being terminated", NULL, "NamespaceMissing"},
     {"exceeded quota", NULL, "QuotaExceeded"},
     {"failed quota", NULL, "QuotaExceeded"},
     {"runAsNonRoot", "image", "RunsAsRoot"},
+    {"runAsUser breaks non-root policy", NULL, "RunsAsRoot"},
+    {"exec:", "no such file", "CommandMissing"},
     {"executable file not found", NULL, "CommandMissing"},
     {"no command specified", NULL, "CommandMissing"},
     {"exec:", "no such file or directory", "CommandMissing"},
@@ -34,6 +37,7 @@ static const struct {
     {"violates PodSecurity", NULL, "AdmissionRefused"},
     {"admission webhook", NULL, "AdmissionRefused"},
     {"failed calling webhook", NULL, "AdmissionRefused"},
+    {"ValidatingAdmissionPolicy", NULL, "AdmissionRefused"},
     {"no PriorityClass", NULL, "AdmissionRefused"},
     {"RuntimeClass", "not found", "AdmissionRefused"},
     {"is forbidden", NULL, "AdmissionRefused"},
@@ -50,6 +54,14 @@ const char *df_pod_cause(const char *text, const char *fallback)
         if (strstr(text, causes[i].needle) && (!causes[i].also || strstr(text, causes[i].also)))
             return causes[i].reason;
     return fallback;
+}
+
+bool df_pod_cause_lasts(const char *reason, const char *text)
+{
+    bool no_answer = text && strstr(text, "failed calling webhook");
+    return df_streq(reason, "ObjectRefused") || df_streq(reason, "NamespaceMissing") ||
+           df_streq(reason, "CommandMissing") ||
+           (df_streq(reason, "AdmissionRefused") && !no_answer);
 }
 
 /* ---- ours ---- */
@@ -93,8 +105,8 @@ static const struct {
      "grant it the Role of rbac/ in that namespace"},
     {"EngineFailed", "the API server could not create the Job",
      "it is tried again until timeouts.pending is over"},
-    {"NeverClaimed", "the pod did not start in time",
-     "look at the pod's events, or raise timeouts.pending"},
+    {"NeverClaimed", "no runner took the step",
+     "look at the pod's events and its log, or raise timeouts.pending"},
     {"OOMKilled", "the container needed more memory than its limit and was killed",
      "raise placement.resources.limits.memory"},
     {"Evicted", "the pod was evicted from its node",

@@ -31,7 +31,9 @@ static void explain_exit(struct df_pod_verdict *v, const cJSON *terminated)
     if (!message || message[0] == '{')
         message = "";
     const char *comma = message[0] ? ": " : "";
-    if (code >= 1 && code < (int)DF_ARRAY_SIZE(reasons)) {
+    if (code == 3 && message[0]) { /* a runner that has its step leaves a result */
+        df_pod_explain(v, "NeverClaimed", message);
+    } else if (code >= 1 && code < (int)DF_ARRAY_SIZE(reasons)) {
         (void)snprintf(words, sizeof(words), "exit code %d, %s%s%.200s", code, meanings[code],
                        comma, message);
         df_pod_explain(v, reasons[code], words);
@@ -58,8 +60,10 @@ void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *termin
     } else if (v->exit_code == 0) {
         df_pod_fail(v, DF_POD_SUCCEEDED, DF_POD_FAULT_NONE, why);
     } else if (v->never_started) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, why);
-        df_pod_explain(v, df_pod_cause(message, "ContainerFailed"), message);
+        const char *reason = df_pod_cause(message, "ContainerFailed");
+        bool lasts = df_pod_cause_lasts(reason, message);
+        df_pod_fail(v, lasts ? DF_POD_PERMANENT : DF_POD_RETRYABLE, DF_POD_FAULT_USER, why);
+        df_pod_explain(v, reason, message);
     } else {
         bool killed = is_kill(v->exit_code);
         df_pod_fail(v, DF_POD_RETRYABLE, killed ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER,

@@ -103,6 +103,22 @@ static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_ver
     df_pod_code(v, word, NULL);
 }
 
+/* It has a node, whose kubelet is silent about it. */
+static void judge_not_taken_up(const struct df_pod_view *view, const cJSON *scheduled,
+                               struct df_pod_verdict *v)
+{
+    const char *node = df_json_str(view->pod, "spec.nodeName");
+    const char *since = df_json_str(scheduled, "lastTransitionTime");
+    int64_t at = 0;
+    char words[360];
+    if (!node || !since || df_time_parse(since, &at, NULL) < 0 ||
+        view->now_us - at < DF_POD_TAKE_UP_SECONDS * 1000000)
+        return;
+    (void)snprintf(words, sizeof(words), "node %.253s has not taken it up since it was given to it",
+                   node);
+    df_pod_explain(v, "NodeFailed", words);
+}
+
 static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_verdict *v)
 {
     static const char *const words[] = {"FailedScheduling", NULL};
@@ -110,8 +126,10 @@ static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_verd
     const char *message = df_json_str(scheduled, "message"), *word = NULL;
     v->class = DF_POD_QUEUED;
     df_pod_code(v, df_json_str(scheduled, "reason"), NULL);
-    if (df_pod_is_true(scheduled))
+    if (df_pod_is_true(scheduled)) {
+        judge_not_taken_up(view, scheduled, v);
         return;
+    }
     if (!message)
         message = df_pod_event(view->events, "Pod", view->pod, words, &word);
     if (message)
@@ -143,7 +161,10 @@ void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_verdict 
     v->class = DF_POD_QUEUED;
     v->never_started = true;
     if (message) {
-        df_pod_explain(v, df_pod_cause(message, "AdmissionRefused"), message);
+        const char *reason = df_pod_cause(message, "AdmissionRefused");
+        if (df_pod_cause_lasts(reason, message))
+            df_pod_fail(v, DF_POD_PERMANENT, DF_POD_FAULT_USER, word);
+        df_pod_explain(v, reason, message);
         df_pod_code(v, word, NULL);
     }
 }

@@ -124,6 +124,13 @@ static void judge_pod(const struct df_pod_view *view, struct df_pod_verdict *v)
 
 /* ---- the pending deadline ---- */
 
+/* A pod that is taken away before it started makes room for another try of its step. */
+static bool is_leaving(const cJSON *pod)
+{
+    return df_json_at(pod, "metadata.deletionTimestamp") ||
+           df_pod_is_true(df_pod_condition(pod, "DisruptionTarget"));
+}
+
 /* What is waited for in vain is told with the cause that was seen last. */
 static void judge_deadline(const struct df_pod_view *view, struct df_pod_verdict *v)
 {
@@ -135,7 +142,7 @@ static void judge_deadline(const struct df_pod_view *view, struct df_pod_verdict
             df_pod_explain(v, "NeverClaimed", v->code);
         df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "PodPendingTimeout");
     }
-    v->give_up = v->class >= DF_POD_RETRYABLE;
+    v->give_up = v->class >= DF_POD_RETRYABLE && (is_late || !is_leaving(view->pod));
 }
 
 /* ---- the Job ---- */
@@ -161,6 +168,7 @@ static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_verdi
     } else if (view->had_pod || df_pod_is_true(df_pod_condition(view->job, "Failed")) ||
                df_json_int(view->job, "status.failed", 0) > 0) {
         v->phase = DF_ENGINE_ENDED;
+        v->never_started = !view->had_pod;
         df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "ResourceDeletedExternally");
         df_pod_explain(v, "PodDeleted", NULL);
     } else {
@@ -207,9 +215,10 @@ struct df_pod_verdict df_pod_refusal(int http_status, const char *message)
             continue;
         /* "is forbidden: User cannot create" is about our rights; other 403s are admission's. */
         bool rights = http_status == 403 && message && strstr(message, "cannot create");
-        df_pod_fail(&v, rows[i].class, DF_POD_FAULT_USER, rows[i].code);
-        df_pod_explain(&v, rights ? rows[i].reason : df_pod_cause(message, rows[i].reason),
-                       message);
+        const char *reason = rights ? rows[i].reason : df_pod_cause(message, rows[i].reason);
+        bool lasts = !rights && df_pod_cause_lasts(reason, message);
+        df_pod_fail(&v, lasts ? DF_POD_PERMANENT : rows[i].class, DF_POD_FAULT_USER, rows[i].code);
+        df_pod_explain(&v, reason, message);
         return v;
     }
     df_pod_fail(&v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "RuntimeFailure");

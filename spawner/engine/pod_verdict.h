@@ -17,6 +17,8 @@
 /* How long a start failure that may pass is waited for; missing keys and bad names have none. */
 #define DF_POD_PULL_GRACE_SECONDS 180
 #define DF_POD_CREATE_GRACE_SECONDS 180
+/* A kubelet that has said nothing about a pod of its node for so long has a fault. */
+#define DF_POD_TAKE_UP_SECONDS 3
 
 enum df_pod_class {
     DF_POD_UNKNOWN,      /* nothing can be said: look again */

@@ -124,6 +124,8 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
 /* ---- TaskActions ------------------------------------------------------------------------------
  */
 
+#define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds something of it */
+
 bool df_task_is_final(const cJSON *task);
 bool df_task_succeeded(const cJSON *task);
 /* Reason of the Progressing condition ("Queued", "Initializing", "Executing", or the final one). */
@@ -142,6 +144,10 @@ int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *rea
 /* Adds {name, at} to the timeline unless that name is there. */
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
                      struct df_err *err) DF_MUST_CHECK;
+
+/* Is this result (a runner's) what became of a SIGTERM that nobody here sent? A runner in a pod
+ * cannot know who ended it: the cluster does, and is asked. */
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result);
 
 /* Does a runner have it, or did one? A document that was handed over in a Secret
  * (claimedBy.handedOver) has none until its pod asked for leave: nothing was started. */
@@ -187,9 +193,19 @@ struct df_task_verdict {
  * between any two lines is repaired by the next call. Rules: never CREATE when claimedBy is set; a
  * step that was never claimed may be created again until its pending deadline; one whose document
  * was handed over may not, and has the same deadline for its runner to ask; after that an end
- * without result is RunnerLost. The pending deadline counts from `created` in the timeline,
- * which the control loop writes before it asks the engine for the first time. */
+ * without result is RunnerLost. The pending deadline counts from `created` in the timeline, which
+ * the control loop writes before it asks the engine for the first time. A step that was interrupted
+ * (status.interrupted: what its runner said) ends with its pod, as the engine explains it. */
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us);
+
+/* Does this observation say who takes the runner of a claimed step away, while it still lives and
+ * better than status.disruption ({reason, message}) does? It is to be kept: it goes with the pod.
+ */
+bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
+
+/* When a create() that was refused is worth another try: the pauses grow with the time that it has
+ * taken so far, and the last one ends with the pending deadline. */
+int64_t df_task_retry_at(const cJSON *task, int64_t now_us);
 
 #endif

@@ -4,6 +4,7 @@
  * before it ends) or has a deadline of its own (an approval ends with its plan).
  */
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "spawner/model/model.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
@@ -100,6 +101,21 @@ static struct df_run_verdict after_failed_step(const struct df_run_view *v, cons
     return finish("Failed", reason, message);
 }
 
+/* A cancelled run ends when the engine holds nothing of its step any more: the pod may still be
+ * busy with what its runner has reported. A node that is lost never tells: then not for ever. */
+static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
+{
+    const cJSON *labels = df_json_at(step, "metadata.labels");
+    const char *at = df_json_str(v->run, "spec.cancel.at");
+    int64_t us = 0, grace = DF_TIMEOUT_MARGIN_SECONDS;
+    if (!cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_LIVE) || !at ||
+        df_time_parse(at, &us, NULL) < 0)
+        return 0;
+    if (df_json_at(step, "status.claimedBy"))
+        grace += df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
+    return us + (grace + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000000;
+}
+
 /* ---- the plan is there ---- */
 
 static bool is_approved(const struct df_run_view *v)
@@ -184,6 +200,9 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
         return before_plan(v);
     if (!df_task_is_final(step))
         return wait_for_step(v, step);
+    int64_t leaves = leaves_until(v, step);
+    if (now_us < leaves)
+        return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = leaves};
     if (!df_task_succeeded(step))
         return after_failed_step(v, step);
     if (!v->apply)

@@ -1,7 +1,7 @@
 /*
  * The life of a step: created by the engine, claimed once by its runner, ended with a result, or by
  * one of three deadlines: it was not claimed in time, it runs past its timeout, it does not end
- * after a cancel.
+ * after a cancel. What ends without a result of its own is explained by what the engine saw.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -124,6 +124,9 @@ bool df_task_has_runner(const cJSON *task)
 #define RECREATE_PAUSE_US (2 * SECOND_US)
 /* How often a cancel that has no effect yet is repeated. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
+/* Bounds of the pause before a refused create() is tried again. */
+#define RETRY_MIN_US (SECOND_US / 4)
+#define RETRY_MAX_US (15 * SECOND_US)
 
 static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
 {
@@ -186,15 +189,76 @@ static struct df_task_verdict fail(const struct df_engine_observation *seen, con
     return v;
 }
 
+/* ---- who took the runner away ---- */
+
+/* That something was deleted is what every end looks like when it is over: any other word is more
+ * exact. */
+static bool is_plain(const char *reason)
+{
+    return df_streq(reason, "PodDeleted") || df_streq(reason, "JobDeleted");
+}
+
+/* What an engine says of an end that the runner knows more about. */
+static bool is_runners_own(const char *reason)
+{
+    return df_streq(reason, "RunnerFailed") || df_streq(reason, "InvalidStep") ||
+           df_streq(reason, "TimedOut");
+}
+
+struct cause {
+    const char *reason, *message; /* borrowed; reason NULL: unknown */
+};
+
+/* The more exact of what is seen now and what was seen before. */
+static struct cause cause_of(const cJSON *task, const struct df_engine_observation *seen)
+{
+    const struct cause kept = {df_json_str(task, "status.disruption.reason"),
+                               df_json_str(task, "status.disruption.message")};
+    bool is_known = seen->reason[0] && !(kept.reason && is_plain(seen->reason));
+    if (!is_known || (kept.reason && is_runners_own(seen->reason)))
+        return kept;
+    return (struct cause){seen->reason, seen->cause};
+}
+
+bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen)
+{
+    const char *kept = df_json_str(task, "status.disruption.reason");
+    return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
+           df_json_at(task, "status.claimedBy") && !df_json_at(task, "spec.cancel") &&
+           !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
+           !(kept && is_plain(seen->reason));
+}
+
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result)
+{
+    const char *engine = df_json_str(task, "spec.engine");
+    return df_streq(df_json_str(result, "reason"), "Canceled") && engine &&
+           !df_streq(engine, "local") && !df_json_at(task, "spec.cancel");
+}
+
 /* What the engine saw explains an end better than that nobody heard of the runner. */
-static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
+static struct df_task_verdict fail_as_seen(const cJSON *task,
+                                           const struct df_engine_observation *seen,
                                            const char *reason, const char *message)
 {
     struct df_task_verdict v = fail(seen, reason, message);
-    if (!seen->reason[0])
+    const struct cause cause = cause_of(task, seen);
+    if (!cause.reason)
         return v;
-    (void)snprintf(v.reason, sizeof(v.reason), "%s", seen->reason);
-    (void)snprintf(v.message, sizeof(v.message), "%s", seen->cause);
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s", cause.message ? cause.message : "");
+    return v;
+}
+
+/* What is between two tries tells nothing: then what was told last. */
+static struct df_task_verdict fail_unclaimed(const cJSON *task,
+                                             const struct df_engine_observation *seen)
+{
+    struct df_task_verdict v =
+        fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+    const char *last = df_task_message(task);
+    if (!seen->reason[0] && !seen->cause[0] && !df_str_empty(last))
+        (void)snprintf(v.message, sizeof(v.message), "the runner did not report in time: %s", last);
     return v;
 }
 
@@ -214,7 +278,7 @@ static bool is_handed_over(const cJSON *task)
     return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
 }
 
-/* ---- the four situations ---- */
+/* ---- the five situations ---- */
 
 /* A runner that has reported is on its way out; one that is still there later is ended. */
 static struct df_task_verdict when_final(const cJSON *task,
@@ -241,12 +305,12 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
                                               : fail(seen, "Canceled", "canceled before it began");
     }
     if (seen->gives_up || (deadline && now_us >= deadline))
-        return fail_as_seen(seen, "NeverClaimed", "the runner did not report in time");
+        return fail_unclaimed(task, seen);
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
     if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
         return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
-                              : fail_as_seen(seen, "NeverClaimed",
+                              : fail_as_seen(task, seen, "NeverClaimed",
                                              "the runner ended before it asked for its step");
     bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
     return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
@@ -255,11 +319,15 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
 static struct df_task_verdict
 when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    if (is_canceled(task))
-        return fail(seen, "Canceled", "canceled, and its runner ended without a result");
+    if (is_canceled(task)) {
+        struct df_engine_observation quiet = *seen;
+        if (is_plain(seen->reason)) /* by ourselves */
+            quiet.cause[0] = '\0';
+        return fail(&quiet, "Canceled", "canceled, and its runner ended without a result");
+    }
     if (now_us >= run_deadline(task, seen))
         return fail(seen, "TimedOut", "it ran out of time, and its runner ended without a result");
-    return fail_as_seen(seen, "RunnerLost", "the runner ended without a result");
+    return fail_as_seen(task, seen, "RunnerLost", "the runner ended without a result");
 }
 
 static struct df_task_verdict
@@ -278,11 +346,46 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 
+/* Its runner was told to end, and has reported what became of tofu; who told it shows at the latest
+ * when the pod has ended. */
+static struct df_task_verdict
+when_interrupted(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t at = time_at(task, "status.interrupted.at", now_us), end = at + MARGIN_US;
+    const char *word = df_json_str(task, "status.interrupted.message");
+    const struct cause cause = cause_of(task, seen);
+    struct df_task_verdict v = {.next = DF_TASK_FAIL};
+    if (is_alive(seen) && now_us < end)
+        return next(DF_TASK_WAIT, end);
+    bool canceled = is_canceled(task) || !cause.reason || is_runners_own(cause.reason);
+    if (canceled || at >= run_deadline(task, seen)) {
+        (void)snprintf(v.reason, sizeof(v.reason), "%s", canceled ? "Canceled" : "TimedOut");
+        (void)snprintf(v.message, sizeof(v.message), "%s", word ? word : "canceled");
+        return v;
+    }
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
+    (void)snprintf(v.message, sizeof(v.message), "%.700s (the runner: %.280s)",
+                   cause.message ? cause.message : "", word ? word : "");
+    return v;
+}
+
+int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
+{
+    int64_t created = timeline_at(task, "created", now_us);
+    int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    int64_t pause = (now_us - created) / 4;
+    pause = pause < RETRY_MIN_US ? RETRY_MIN_US : pause > RETRY_MAX_US ? RETRY_MAX_US : pause;
+    int64_t at = now_us + pause;
+    return now_us < deadline && deadline < at ? deadline : at;
+}
+
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
     if (df_task_is_final(task))
         return when_final(task, seen, now_us);
+    if (df_json_at(task, "status.interrupted"))
+        return when_interrupted(task, seen, now_us);
     if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
         return next(DF_TASK_COLLECT, 0);
     if (!df_task_has_runner(task))

@@ -231,6 +231,30 @@ static int list(struct df_store *store, enum df_kind kind, const struct df_store
     return result;
 }
 
+static int count_rows(struct df_db *db, enum df_kind kind, const char *label, int64_t *ret,
+                      struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    bool row = false;
+    if (df_db_query(db, "SELECT count(*) FROM labels WHERE kind = ?1 AND label = ?2",
+                    DF_DB_ARGS(DF_DB_I(kind), DF_DB_T(label)), &q, err) < 0 ||
+        df_db_step(db, q, &row, err) < 0)
+        return -1;
+    *ret = row ? sqlite3_column_int64(q, 0) : 0;
+    return 0;
+}
+
+static int count(struct df_store *store, enum df_kind kind, const char *label, int64_t *ret,
+                 struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow(self(store), &db, err) < 0)
+        return -1;
+    int result = count_rows(db, kind, label, ret, err);
+    give_back(self(store), db);
+    return result;
+}
+
 static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
                       char **ret_cursor, struct df_err *err)
 {
@@ -564,6 +588,7 @@ static const struct df_store_ops sqlite_ops = {
     .get = get,
     .get_by_uid = get_by_uid,
     .list = list,
+    .count = count,
     .update = update,
     .remove = remove_document,
     .watch = watch,

@@ -45,6 +45,8 @@ struct df_store_ops {
                       struct df_err *err);
     int (*list)(struct df_store *s, enum df_kind kind, const struct df_store_list_options *o,
                 cJSON **ret, char **ret_cursor, struct df_err *err);
+    int (*count)(struct df_store *s, enum df_kind kind, const char *label, int64_t *ret,
+                 struct df_err *err);
     int (*update)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
                   struct df_err *err);
     int (*remove)(struct df_store *s, enum df_kind kind, const char *name, const char *uid,
@@ -97,6 +99,13 @@ static inline int df_store_list(struct df_store *s, enum df_kind kind,
                                 char **ret_cursor, struct df_err *err)
 {
     return s->ops->list(s, kind, o, ret, ret_cursor, err);
+}
+
+/* How many documents have this label ("key=value"), without reading them. */
+static inline int df_store_count(struct df_store *s, enum df_kind kind, const char *label,
+                                 int64_t *ret, struct df_err *err)
+{
+    return s->ops->count(s, kind, label, ret, err);
 }
 
 /* Replaces the document if its metadata.resourceVersion (required) and uid (if it has one) are

@@ -60,7 +60,7 @@ def tell_story(pods):
 
     pods.executor("slow", SLOW)
     process, run = pods.begin("slow")
-    pods.wait_log(run, "begun")
+    pods.wait_log(run, "): begun")
     pods.home.dayfly("cancel", run)
     assert pods.ended(run)["phase"] == "Canceled"
     process.wait()
@@ -70,7 +70,7 @@ def tell_story(pods):
     assert pods.run("bad", code=1)["run"]["status"]["reason"] == "SecretMissing"
 
     process, run = pods.begin("slow")
-    pods.wait_log(run, "begun")
+    pods.wait_log(run, "): begun")
     pods.namespace.kubectl("delete", "job", f"{run}-apply", "--wait=false")
     assert pods.ended(run)["phase"] != "Succeeded"
     process.wait()

@@ -279,6 +279,21 @@ static void lists_are_in_order_of_creation_and_can_be_narrowed(void **state)
     assert_int_equal(cJSON_GetArraySize(executors), 1);
 }
 
+static void documents_of_a_label_are_counted(void **state)
+{
+    static const struct {
+        const char *label;
+        int64_t want;
+    } cases[] = {{"dayfly.dev/executor=net", 3}, {"team=x", 2}, {"team", 0}, {"team=y", 0}};
+    STORE *s = suite_open(*state);
+    make_some_runs(s);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        int64_t n = -1;
+        assert_int_equal(df_store_count(s, DF_KIND_RUN, cases[i].label, &n, NULL), 0);
+        assert_int_equal(n, cases[i].want);
+    }
+}
+
 static void pages_put_together_are_the_whole_list(void **state)
 {
     STORE *s = suite_open(*state);
@@ -439,6 +454,7 @@ static void everything_is_there_after_reopening(void **state)
         scratch_test(a_removed_document_is_gone_from_everywhere),                                  \
         scratch_test(a_remove_with_another_uid_is_refused),                                        \
         scratch_test(lists_are_in_order_of_creation_and_can_be_narrowed),                          \
+        scratch_test(documents_of_a_label_are_counted),                                            \
         scratch_test(pages_put_together_are_the_whole_list),                                       \
         scratch_test(a_page_goes_on_where_it_ended_although_documents_went),                       \
         scratch_test(a_foreign_cursor_or_limit_is_refused),                                        \

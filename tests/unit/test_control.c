@@ -744,6 +744,13 @@ static int mortal_list(struct df_store *s, enum df_kind kind, const struct df_st
     return is_dead(m) ? dead(err) : df_store_list(m->real, kind, o, ret, ret_cursor, err);
 }
 
+static int mortal_count(struct df_store *s, enum df_kind kind, const char *label, int64_t *ret,
+                        struct df_err *err)
+{
+    struct mortal *m = mortal_of(s);
+    return is_dead(m) ? dead(err) : df_store_count(m->real, kind, label, ret, err);
+}
+
 static int mortal_watch(struct df_store *s, df_store_watcher fn, void *arg, struct df_err *err)
 {
     return df_store_watch(mortal_of(s)->real, fn, arg, err);
@@ -759,6 +766,7 @@ static const struct df_store_ops mortal_ops = {.create = mortal_create,
                                                .get = mortal_get,
                                                .get_by_uid = mortal_get_by_uid,
                                                .list = mortal_list,
+                                               .count = mortal_count,
                                                .watch = mortal_watch,
                                                .unwatch = mortal_unwatch};
 
