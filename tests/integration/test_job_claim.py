@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
+import http.server
 import json
 import re
 import socket
 import ssl
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -17,7 +19,7 @@ import yaml
 from lib.cluster import Namespace
 from lib.dayfly import wait_for
 from lib.kube_proxy import KubeProxy
-from lib.pods import NODE, Pods
+from lib.pods import NODE, Pods, config_map_of
 
 PASSWORD = "Tr0ub4dor-and-3-horses"
 # Waits where a test may look, until the file is there; tells what a program in the pod can see.
@@ -309,3 +311,89 @@ def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespa
                if e["verb"] == "create" and (e.get("objectRef") or {}).get("resource") in ("pods", "jobs")
                and "subresource" not in e["objectRef"] and e["responseStatus"]["code"] < 300]
     assert sorted(created) == ["jobs", "jobs", "pods", "pods"]
+
+
+# ---- a token's end
+
+LIFE = 12  # seconds that a token is good for still: time for a pod to start
+
+
+class Issuer:
+    """Signs tokens as a cluster does, with a key of its own: those of a real one live for ten minutes at least."""
+
+    name = "https://issuer.example"
+
+    def __init__(self, directory):
+        self.key = directory / "issuer.key"
+        subprocess.run(["openssl", "genrsa", "-out", self.key, "2048"], check=True, capture_output=True)
+        modulus = subprocess.run(["openssl", "rsa", "-in", self.key, "-noout", "-modulus"], check=True, capture_output=True,
+                                 text=True).stdout.strip().removeprefix("Modulus=")
+        self.keys = directory / "jwks.json"
+        self.keys.write_text(json.dumps({"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "k", "e": "AQAB",
+                                                   "n": self.base64(bytes.fromhex(modulus))}]}))
+
+    @staticmethod
+    def base64(data):
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    def token(self, pod, audience, expires):
+        holder = {"namespace": pod["metadata"]["namespace"], "serviceaccount": {"name": "default"},
+                  "pod": {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}}
+        claims = {"iss": self.name, "aud": [audience], "iat": expires - 600, "exp": expires, "kubernetes.io": holder}
+        text = ".".join(self.base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "k"}, claims))
+        signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.key], input=text.encode(), check=True,
+                                capture_output=True).stdout
+        return f"{text}.{self.base64(signed)}"
+
+
+class LateSource:
+    """A server of a module that does not answer before it is told to."""
+
+    def __init__(self, archive, key, cert):
+        self.may_answer = threading.Event()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                outer.may_answer.wait(60)
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(archive)))
+                self.end_headers()
+                self.wfile.write(archive)
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        self.http = http.server.ThreadingHTTPServer((NODE, 0), Handler)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.url = f"https://{NODE}:{self.http.server_port}/module.tar.gz"
+
+
+def test_a_token_that_expires_in_mid_run_does_no_harm(home, namespace, tofu, tmp_path):
+    issuer = Issuer(tmp_path)
+    key, cert = certificate(tmp_path, "source")
+    archive = base64.b64decode(config_map_of(home.module("net", MODULE))["binaryData"]["module.tar.gz"])
+    source = LateSource(archive, key, cert)
+    volume = {"name": "dayfly-token", "projected": None, "secret": {"secretName": "made-late"}}
+    config = {"claim": {"issuer": issuer.name, "jwksUrl": f"file://{issuer.keys}"}}
+    with Pods(home, namespace, tofu, config=config) as pods:
+        home.dayfly("secret", "set", "source", "ca.crt", "--from-file", cert)
+        pods.executor("net", MODULE, {"podTemplate": {"spec": {"volumes": [volume]}}},
+                      source={"url": source.url, "kind": "archive", "secretRef": {"name": "source"},
+                              "sha256": hashlib.sha256(archive).hexdigest()})
+        process, run = pods.begin("net", "--action", "dry-run")
+        pod = pods.wait_pod(f"{run}-plan")
+        uid = pods.document("taskactions", f"{run}-plan")["metadata"]["uid"]
+        over = int(time.time()) + LIFE
+        token = issuer.token(pod, f"dayfly/{uid}", over - 30)  # 30 s of leeway for clocks
+        namespace.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "made-late"}, "stringData": {"token": token}})
+        wait_for("the claim", lambda: pods.document("taskactions", f"{run}-plan")["status"].get("claimedBy"))
+        wait_for("the token's end", lambda: problem(pods.server, uid, token) == (401, "TokenExpired"))
+        source.may_answer.set()
+        assert pods.ended(run)["reason"] == "Planned"
+        assert "1 to add" in pods.home.dayfly("logs", run).stdout
+        process.communicate()
+    source.http.shutdown()
