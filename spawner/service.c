@@ -112,7 +112,7 @@ static char *find_runner(const struct df_config *config)
 static void on_engine_news(void *arg, const char *step_name)
 {
     const struct df_spawner *s = arg;
-    df_control_wake(s->control, DF_KIND_TASK_ACTION, step_name);
+    df_control_engine_news(s->control, step_name);
 }
 
 static int add_engine(struct df_service *s, struct df_engine *e, struct df_err *err)

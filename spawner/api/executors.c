@@ -1,9 +1,9 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
+#include "spawner/api/reserved.h"
 #include "spawner/api/server.h"
 
-#define RESERVED "dayfly.dev/" /* labels and annotations that are the service's */
 #define PATCH_TRIES 8
 
 int df_list_executors(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -74,30 +74,6 @@ static int check_place(const struct df_request *req, const cJSON *doc, struct df
     return 0;
 }
 
-/* The service's own labels stay as they are: a client may repeat them, not set or drop them. */
-static int keep_reserved(cJSON *metadata, const cJSON *old, const char *map, struct df_err *err)
-{
-    const cJSON *before = cJSON_GetObjectItemCaseSensitive(old, map);
-    const cJSON *m;
-    cJSON_ArrayForEach (m, cJSON_GetObjectItemCaseSensitive(metadata, map)) {
-        const cJSON *was = cJSON_GetObjectItemCaseSensitive(before, m->string);
-        if (df_starts_with(m->string, RESERVED) && !(was && df_json_equal(m, was)))
-            return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                                  "metadata.%s[\"%.64s\"]: " RESERVED " is the service's own", map,
-                                  m->string);
-    }
-    cJSON_ArrayForEach (m, before) {
-        if (!df_starts_with(m->string, RESERVED))
-            continue;
-        cJSON *to = df_json_object_at(metadata, map);
-        if (!to)
-            return df_fail_oom(err);
-        if (df_json_set(to, m->string, cJSON_Duplicate(m, true), err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int check_document(const struct df_request *req, cJSON *doc, const cJSON *old,
                           struct df_err *err)
 {
@@ -109,8 +85,8 @@ static int check_document(const struct df_request *req, cJSON *doc, const cJSON 
     const cJSON *before = df_json_at(old, "metadata");
     if (!metadata)
         return df_fail_oom(err);
-    if (keep_reserved(metadata, before, "labels", err) < 0 ||
-        keep_reserved(metadata, before, "annotations", err) < 0)
+    if (df_keep_reserved(metadata, before, "labels", err) < 0 ||
+        df_keep_reserved(metadata, before, "annotations", err) < 0)
         return -1;
     return check_place(req, doc, err);
 }

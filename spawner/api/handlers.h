@@ -66,6 +66,9 @@ DF_HANDLER(df_watch_run);
 /* taskactions.c */
 DF_HANDLER(df_list_taskactions);
 DF_HANDLER(df_get_taskaction);
+DF_HANDLER(df_create_taskaction);
+DF_HANDLER(df_cancel_taskaction);
+DF_HANDLER(df_delete_taskaction);
 
 /* secrets.c */
 DF_HANDLER(df_list_secrets);
@@ -88,6 +91,10 @@ DF_HANDLER(df_put_step_errored_state);
 /* Gates (routes.h): may this token use the step? the step's state? */
 int df_gate_step(struct df_request *req, struct df_err *err);
 int df_gate_step_state(struct df_request *req, struct df_err *err);
+
+/* runs.c: the optional member `reason` of a request to cancel; NULL without it. Borrowed. */
+int df_request_reason(const struct df_request *req, const char **ret,
+                      struct df_err *err) DF_MUST_CHECK;
 
 #undef DF_HANDLER
 

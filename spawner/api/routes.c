@@ -76,7 +76,13 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
 
     ROUTE("GET", "/v1/taskactions", READ, df_list_taskactions, .query = LIST),
+    ROUTE("POST", "/v1/taskactions", WRITE, df_create_taskaction, DOCUMENT,
+          AUDIT("create", "TaskAction")),
     ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_taskaction),
+    ROUTE("DELETE", "/v1/taskactions/{name}", WRITE, df_delete_taskaction,
+          AUDIT("delete", "TaskAction")),
+    ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,
+          AUDIT("cancel", "TaskAction")),
 
     ROUTE("GET", "/v1/secrets", READ, df_list_secrets),
     ROUTE("PUT", "/v1/secrets/{name}/{key}", WRITE, df_put_secret,

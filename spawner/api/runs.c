@@ -90,17 +90,25 @@ int df_discard_run(struct df_request *req, struct df_response *res, struct df_er
     return decide(req, res, false, err);
 }
 
-int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err *err)
+int df_request_reason(const struct df_request *req, const char **ret, struct df_err *err)
 {
     static const char *const members[] = {"reason", NULL};
-    DF_JSON cJSON *run = NULL;
     const cJSON *reason = df_json_at(req->json, "reason");
     if (df_request_members(req, members, err) < 0)
         return -1;
     if (reason && !cJSON_IsString(reason))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "reason: must be a string");
-    if (df_control_cancel(req->s, req->params[0], req->caller.role, req->caller.name,
-                          df_json_str(req->json, "reason"), &run, err) < 0)
+    *ret = cJSON_GetStringValue(reason);
+    return 0;
+}
+
+int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL;
+    const char *reason = NULL;
+    if (df_request_reason(req, &reason, err) < 0 ||
+        df_control_cancel(req->s, req->params[0], req->caller.role, req->caller.name, reason, &run,
+                          err) < 0)
         return -1;
     return df_respond_document(req, res, 200, run, err);
 }

@@ -93,6 +93,24 @@ int df_cli_name(const struct df_cli *cli, size_t n, const char *what, const char
     return 0;
 }
 
+int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, const char **ret,
+                        bool *ret_is_task, struct df_err *err)
+{
+    static const char prefix[] = "taskaction/";
+    const char *word = df_cli_word(cli, n);
+    const char *name = word && df_starts_with(word, prefix) ? word + strlen(prefix) : NULL;
+    *ret_is_task = name != NULL;
+    if (!name)
+        return df_cli_name(cli, n, what, ret, err);
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER,
+                       "taskaction \"%s\": is no name (lower-case letters, digits and -, at most "
+                       "63)",
+                       name);
+    *ret = name;
+    return 0;
+}
+
 /* ---- the server -------------------------------------------------------------------------------
  */
 

@@ -75,6 +75,9 @@ const char *df_cli_word(const struct df_cli *cli, size_t n);
 /* The same as a name of an executor, run or secret: class USER when it cannot be one. */
 int df_cli_name(const struct df_cli *cli, size_t n, const char *what, const char **ret,
                 struct df_err *err) DF_MUST_CHECK;
+/* The same where a TaskAction may stand, too, as taskaction/NAME. *ret: the name alone. */
+int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, const char **ret,
+                        bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
 
 /* The configuration file of --config or DAYFLY_CONFIG, or NULL. */
 const char *df_cli_config(const struct df_cli *cli);

@@ -99,14 +99,17 @@ const struct df_command df_commands[] = {
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
      "dayfly serve --config /etc/dayfly.yaml --set control.maxSteps=16\n",
      serve_options, 0, 0, df_cmd_serve},
-    {"create", "-f FILE", "Create executors, or ask for runs, from documents", NULL,
+    {"create", "-f FILE", "Create executors, or ask for runs and workflows, from documents", NULL,
      "dayfly create -f executor.yaml\n"
      "cat net.yaml db.yaml | dayfly create -f -\n",
      file_options, 0, 0, df_cmd_create},
     {"apply", "-f FILE", "Create or change executors from documents", NULL,
      "dayfly apply -f executor.yaml\n", file_options, 0, 0, df_cmd_apply},
-    {"delete", "EXECUTOR...", "Delete executors whose resources are gone", NULL,
-     "dayfly delete net\n", NULL, 1, ANY, df_cmd_delete},
+    {"delete", "EXECUTOR|taskaction/NAME...",
+     "Delete executors whose resources are gone, and workflows", NULL,
+     "dayfly delete net\n"
+     "dayfly delete taskaction/restart\n",
+     NULL, 1, ANY, df_cmd_delete},
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
     {"get", "executors|runs|taskactions|secrets|audit [NAME]", "List things, or show one", NULL,
@@ -130,9 +133,13 @@ const struct df_command df_commands[] = {
      decide_options, 1, 1, df_cmd_approve},
     {"discard", "RUN", "Drop the plan of a waiting run", NULL, "dayfly discard net-3\n",
      decide_options, 1, 1, df_cmd_discard},
-    {"cancel", "RUN", "End a run; a tool under way stores its state first", NULL,
-     "dayfly cancel net-3 --reason 'wrong region'\n", cancel_options, 1, 1, df_cmd_cancel},
-    {"why", "RUN", "Tell how a run came to its end and what to do next", NULL, "dayfly why net-3\n",
+    {"cancel", "RUN|taskaction/NAME", "End a run; a tool under way stores its state first", NULL,
+     "dayfly cancel net-3 --reason 'wrong region'\n"
+     "dayfly cancel taskaction/restart\n",
+     cancel_options, 1, 1, df_cmd_cancel},
+    {"why", "RUN|taskaction/NAME", "Tell how a run came to its end and what to do next", NULL,
+     "dayfly why net-3\n"
+     "dayfly why taskaction/restart\n",
      NULL, 1, 1, df_cmd_why},
     {"outputs", "EXECUTOR [NAME]", "Show the outputs of a module", NULL,
      "dayfly outputs net\n"

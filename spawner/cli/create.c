@@ -1,4 +1,4 @@
-/* dayfly create, apply, delete: executors as documents. */
+/* dayfly create, apply, delete: executors, runs and workflows as documents. */
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "common/yaml/yaml.h"
@@ -117,6 +117,15 @@ static int send_run(struct df_cli *cli, const cJSON *doc, struct df_err *err)
     return say("run", name ? name : "", "created", err);
 }
 
+static int send_task(struct df_cli *cli, const cJSON *doc, struct df_err *err)
+{
+    DF_JSON cJSON *made = NULL;
+    if (df_cli_call(cli, "POST", "/v1/taskactions", doc, &made, err) < 0)
+        return -1;
+    const char *name = df_json_str(made, "metadata.name");
+    return say("taskaction", name ? name : "", "created", err);
+}
+
 static int send_document(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
 {
     const char *kind = df_json_str(doc, "kind");
@@ -124,11 +133,13 @@ static int send_document(struct df_cli *cli, const cJSON *doc, enum how how, str
         return send_executor(cli, doc, how, err);
     if (df_streq(kind, "Run") && how == HOW_CREATE)
         return send_run(cli, doc, err);
+    if (df_streq(kind, "TaskAction") && how == HOW_CREATE)
+        return send_task(cli, doc, err);
     if (!kind)
         return df_fail(err, DF_ERR_USER, "kind: is required (Executor%s)",
-                       how == HOW_CREATE ? " or Run" : "");
+                       how == HOW_CREATE ? ", Run or TaskAction" : "");
     return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", kind,
-                   how == HOW_CREATE ? "Executor and Run" : "Executor");
+                   how == HOW_CREATE ? "Executor, Run and TaskAction" : "Executor");
 }
 
 static int send_all(struct df_cli *cli, enum how how, struct df_err *err)
@@ -168,13 +179,14 @@ int df_cmd_delete(struct df_cli *cli, struct df_err *err)
 {
     for (size_t i = 0; i < cli->args.word_count; i++) {
         const char *name = NULL;
-        if (df_cli_name(cli, i, "executor", &name, err) < 0)
+        bool is_task = false;
+        if (df_cli_name_or_task(cli, i, "executor", &name, &is_task, err) < 0)
             return -1;
-        DF_FREE char *path = df_path("executors", name, NULL);
+        DF_FREE char *path = df_path(is_task ? "taskactions" : "executors", name, NULL);
         if (!path)
             return df_fail_oom(err);
         if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0 ||
-            say("executor", name, "deleted", err) < 0)
+            say(is_task ? "taskaction" : "executor", name, "deleted", err) < 0)
             return -1;
     }
     return DF_EXIT_OK;

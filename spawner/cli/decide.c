@@ -1,13 +1,14 @@
-/* dayfly approve, discard, cancel: a person's word about a run. */
+/* dayfly approve, discard, cancel: a person's word about a run, or a workflow. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
 #include "spawner/cli/signals.h"
 #include "spawner/cli/summary.h"
 
-static int post(struct df_cli *cli, const char *run, const char *verb, struct df_err *err)
+static int post(struct df_cli *cli, const char *plural, const char *name, const char *verb,
+                struct df_err *err)
 {
     const char *reason = df_arg(&cli->args, "reason");
-    DF_FREE char *path = df_path("runs", run, verb, NULL);
+    DF_FREE char *path = df_path(plural, name, verb, NULL);
     DF_JSON cJSON *body = cJSON_CreateObject();
     if (!path || !body)
         return df_fail_oom(err);
@@ -42,7 +43,7 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
     DF_CLOSE int signals_fd = -1;
     if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_signals_open(&signals_fd, err) < 0)
         return -1;
-    if (df_cli_connect(cli, err) < 0 || post(cli, run, verb, err) < 0)
+    if (df_cli_connect(cli, err) < 0 || post(cli, "runs", run, verb, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("%s %s\n", run, done);
     if (!line)
@@ -66,7 +67,26 @@ int df_cmd_discard(struct df_cli *cli, struct df_err *err)
     return decide(cli, "discard", "discarded", err);
 }
 
+/* A workflow is not followed, and none runs in this process. */
+static int cancel_task(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    DF_FREE char *line = df_strf("taskaction/%s will be cancelled\n", name);
+    if (df_arg_given(&cli->args, "follow"))
+        return df_fail(err, DF_ERR_USER, "--follow is for runs alone");
+    if (!line)
+        return df_fail_oom(err);
+    if (post(cli, "taskactions", name, "cancel", err) < 0)
+        return -1;
+    return df_cli_print(line, err) < 0 ? -1 : DF_EXIT_OK;
+}
+
 int df_cmd_cancel(struct df_cli *cli, struct df_err *err)
 {
+    const char *name = NULL;
+    bool is_task = false;
+    if (df_cli_name_or_task(cli, 0, "run", &name, &is_task, err) < 0)
+        return -1;
+    if (is_task)
+        return cancel_task(cli, name, err);
     return decide(cli, "cancel", "will be cancelled", err);
 }

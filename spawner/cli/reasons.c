@@ -9,6 +9,7 @@ const struct df_reason df_reasons[] = {
     {"NoChanges", "The plan found nothing to change; nothing was applied.", NULL},
     {"Planned", "The plan was made; a dry-run ends there and applies nothing.", NULL},
     {"Destroyed", "Everything in the state was destroyed.", NULL},
+    {"Completed", "The workflow ran and ended with success.", NULL},
     {"Discarded", "Somebody decided against the plan; nothing was applied.", NULL},
     {"Canceled", "The run was cancelled.",
      "If the apply had begun, what it finished is in the state: a dry-run shows what is left to "
@@ -137,6 +138,13 @@ const struct df_reason df_reasons[] = {
      "What tofu had stored is in the state. Run again."},
     {"JobDeleted", "Somebody deleted the Job in mid-step.",
      "What tofu had stored is in the state. Run again."},
+    {"WorkflowFailed", "The workflow's image ran and failed.",
+     "The message tells its exit code; `kubectl logs job/NAME` shows what it wrote, for as long as "
+     "the Job is kept."},
+    {"TargetLocked", "Somebody else held the workflow's target for too long; nothing was run.",
+     "The message names the holder. Wait for it, or raise spec.timeoutSeconds."},
+    {"PodsExhausted", "The workflow's pod was evicted or killed again and again, and given up.",
+     "Look at the memory limit in spec.workflow.resources and at the nodes, then ask again."},
     {"RunnerKilled", "The runner's container was killed by a signal.",
      "Look at the memory limit and at the node's kernel log; then run again."},
     {0}};

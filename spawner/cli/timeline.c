@@ -9,11 +9,11 @@
 static const char *const stages[][2] = {
     {"queued", "waited for its turn"},
     {"created", "waited for a free place"},
-    {"started", "runner's process was started"},
+    {"started", "runner's process, or the workflow, was started"},
     {"claimed", "runner took the step"},
     {"sourced", "source was fetched"},
     {"initialized", "tool was found and init ran"},
-    {"executed", "the tool ran"},
+    {"executed", "the tool, or the workflow, ran"},
     {"stored", "plan or state was stored"},
     {"reported", "result was reported"},
 };

@@ -1,4 +1,5 @@
-/* dayfly why: how a run came to its end, in words: cause, stages, the end of the log, what to do.
+/* dayfly why: how a run or a workflow came to its end, in words: cause, stages, the end of the log,
+ * what to do.
  */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
@@ -176,11 +177,8 @@ static int tell(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct
     return df_buf_check(out, err);
 }
 
-int df_cmd_why(struct df_cli *cli, struct df_err *err)
+static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
-    const char *name = NULL;
-    if (df_cli_name(cli, 0, "run", &name, err) < 0)
-        return -1;
     DF_FREE char *path = df_path("runs", name, NULL);
     DF_JSON cJSON *run = NULL, *tasks = NULL;
     if (!path)
@@ -188,8 +186,43 @@ int df_cmd_why(struct df_cli *cli, struct df_err *err)
     if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
         df_summary_tasks(cli, name, &tasks, err) < 0)
         return -1;
+    return tell(cli, run, tasks, out, err);
+}
+
+/* A step of a run says so; a workflow says all there is. */
+static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
+{
+    DF_FREE char *path = df_path("taskactions", name, NULL);
+    DF_JSON cJSON *task = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0)
+        return -1;
+    const char *message = df_task_message(task);
+    const struct df_reason *known = df_reason_find(df_task_reason(task));
+    (void)df_buf_addf(out, "%s, %s of %s: %s\n", name, df_json_str(task, "spec.action"),
+                      df_json_str(task, "spec.targetResource"), df_task_reason(task));
+    if (known)
+        (void)df_buf_addf(out, "%s\n", known->meaning);
+    if (!df_str_empty(message)) {
+        df_text_safe(out, message, strlen(message));
+        (void)df_buf_addc(out, '\n');
+    }
+    if (df_timeline_add(task, out, err) < 0)
+        return -1;
+    if (known && known->next)
+        (void)df_buf_addf(out, "\nWhat to do: %s\n", known->next);
+    return df_buf_check(out, err);
+}
+
+int df_cmd_why(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = NULL;
+    bool is_task = false;
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    if (tell(cli, run, tasks, &out, err) < 0)
+    if (df_cli_name_or_task(cli, 0, "run", &name, &is_task, err) < 0)
+        return -1;
+    if ((is_task ? why_task : why_run)(cli, name, &out, err) < 0)
         return -1;
     return df_cli_print(df_buf_str(&out), err);
 }

@@ -45,6 +45,9 @@ int df_control_start(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
 /* Looks at this document soon. */
 void df_control_wake(struct df_control *c, enum df_kind kind, const char *name);
 
+/* News of an engine about what it keeps under this name: a step, or the lock on a target. */
+void df_control_engine_news(struct df_control *c, const char *name);
+
 /* Stops: no new step is started. cancel_steps: cancel what runs (the local engine's shutdown) and
  * wait until everything has ended or the grace period is over; the API must still answer, for the
  * runners report to it. Without cancel_steps they live on and the next spawner finds them again; so
@@ -66,6 +69,18 @@ int df_control_decide(struct df_spawner *s, const char *run, bool approve, enum 
 /* Asks for the end of a run. A final run: CONFLICT WrongState. Twice is success. */
 int df_control_cancel(struct df_spawner *s, const char *run, enum df_role role, const char *actor,
                       const char *why, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Takes in a TaskAction that stands alone: a workflow. doc: admitted (model.h), without status.
+ * USER when there is no engine for it. */
+int df_control_create_task(struct df_spawner *s, cJSON *doc, const char *actor, cJSON **ret,
+                           struct df_err *err) DF_MUST_CHECK;
+/* Asks for its end. A final one, or a step of a run: CONFLICT WrongState. Twice is success. */
+int df_control_cancel_task(struct df_spawner *s, const char *name, const char *actor,
+                           const char *why, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Removes it and what its engine keeps of it. One that has not ended, or a step of a run: CONFLICT
+ * WrongState. */
+int df_control_delete_task(struct df_spawner *s, const char *name,
+                           struct df_err *err) DF_MUST_CHECK;
 
 /* Removes an executor with its runs, steps, logs, plans and managed state. CONFLICT while its state
  * forbids it (df_executor_check_delete) or runs are unfinished. */

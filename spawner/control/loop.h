@@ -19,7 +19,8 @@
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
-#define DF_LABEL_QUEUE "dayfly.dev/queue"           /* of an unfinished run: its executor */
+/* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
+#define DF_LABEL_QUEUE "dayfly.dev/queue"
 
 struct df_control {
     struct df_spawner *s;
@@ -40,6 +41,15 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
                      struct df_err *err) DF_MUST_CHECK;
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
                       struct df_err *err) DF_MUST_CHECK;
+/* task: a workflow. */
+int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_wake_us,
+                          struct df_err *err) DF_MUST_CHECK;
+/* What its engine must know of it; borrowed from task. */
+void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret);
+
+/* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL
+ * on no memory. */
+cJSON *df_signed_note(const char *by, const char *key, const char *value);
 
 /* Labels of a document, changed in memory. value == NULL takes the label away. */
 int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);

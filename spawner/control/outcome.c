@@ -222,3 +222,9 @@ int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *
 {
     return end(task, exit_code == 0 ? -1 : exit_code, reason, message, now_us, err);
 }
+
+int df_outcome_succeed(cJSON *task, const char *reason, const char *message, int64_t now_us,
+                       struct df_err *err)
+{
+    return end(task, 0, reason, message, now_us, err);
+}

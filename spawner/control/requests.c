@@ -85,8 +85,7 @@ static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
                           df_json_str(run, "metadata.name"), df_run_phase(run), why);
 }
 
-/* {by, at} and one member more. */
-static cJSON *signed_note(const char *by, const char *key, const char *value)
+cJSON *df_signed_note(const char *by, const char *key, const char *value)
 {
     cJSON *note = cJSON_CreateObject();
     if (note &&
@@ -114,7 +113,7 @@ static int set_decision(cJSON *run, void *arg, struct df_err *err)
             run, df_streq(taken, "approved") ? "it was approved" : "it was discarded", err);
     if (!df_streq(df_run_phase(run), "WaitingApproval"))
         return wrong_state(run, "it does not wait for a decision", err);
-    cJSON *note = signed_note(r->actor, "verdict", r->verdict);
+    cJSON *note = df_signed_note(r->actor, "verdict", r->verdict);
     return df_json_set(df_json_object_at(run, "spec"), "decision", note, err);
 }
 
@@ -141,7 +140,7 @@ static int set_cancel(cJSON *run, void *arg, struct df_err *err)
         return 1;
     if (df_run_is_final(run))
         return wrong_state(run, "it has ended", err);
-    cJSON *note = signed_note(r->actor, "reason", r->verdict);
+    cJSON *note = df_signed_note(r->actor, "reason", r->verdict);
     return df_json_set(df_json_object_at(run, "spec"), "cancel", note, err);
 }
 

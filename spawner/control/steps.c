@@ -12,6 +12,7 @@
 #include "spawner/control/step_auth.h"
 #include "spawner/control/step_document.h"
 #include "spawner/control/unrecorded.h"
+#include "spawner/model/workflow.h"
 
 /* Reads the task once for its name and hands the change to the store. */
 static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
@@ -300,6 +301,9 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
                               "claimId: must be 32 lower-case hex digits");
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
+    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
+        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
+                       df_json_str(task, "metadata.name"));
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
         return greet(s, uid, &c, ret, err);
     if (token && df_claim_is_of_pod(task) && df_jwt_is(token))

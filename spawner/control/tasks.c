@@ -7,9 +7,11 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
+#include "spawner/control/places.h"
 #include "spawner/control/salvage.h"
 #include "spawner/control/steps.h"
 #include "spawner/control/unrecorded.h"
+#include "spawner/model/workflow.h"
 
 struct pass {
     struct df_control *c;
@@ -124,25 +126,6 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, now_us, err);
 }
 
-/* Takes one of the places for living steps. *ret_taken false: there is none; the step is woken when
- * one is free. The count is of what the store says, so that nothing is ever counted wrong for long.
- */
-static int take_place(struct pass *p, char *hash, bool *ret_taken, struct df_err *err)
-{
-    struct df_control *c = p->c;
-    int64_t live = 0;
-    bool has_one = df_label_has(p->task, DF_LABEL_LIVE);
-    if (!has_one &&
-        df_store_count(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
-        return -1;
-    *ret_taken = has_one || live < c->s->config->max_steps;
-    if (*ret_taken)
-        return modify(p, set_created, hash, err);
-    if (!df_strs_has(&c->waiting, p->step.name))
-        (void)df_strs_add(&c->waiting, p->step.name);
-    return df_strs_check(&c->waiting, err);
-}
-
 static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
@@ -230,9 +213,7 @@ static int create(struct pass *p, struct df_err *err)
         return 0;
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
         return -1;
-    (void)pthread_mutex_lock(&p->c->places);
-    int result = take_place(p, hash, &taken, err);
-    (void)pthread_mutex_unlock(&p->c->places);
+    int result = df_places_take(p->c, p->task, set_created, hash, &taken, err);
     p->step.claim_token = token;
     if (result == 0 && taken)
         result = p->engine->hands_over ? start_handed_over(p, err) : start(p, &made, err);
@@ -314,15 +295,6 @@ static int set_settled(cJSON *task, void *arg, struct df_err *err)
     return df_label_set(task, DF_LABEL_LIVE, NULL, err);
 }
 
-static void wake_waiting(struct df_control *c)
-{
-    (void)pthread_mutex_lock(&c->places);
-    for (size_t i = 0; i < c->waiting.len; i++)
-        df_control_wake(c, DF_KIND_TASK_ACTION, c->waiting.items[i]);
-    df_strs_free(&c->waiting);
-    (void)pthread_mutex_unlock(&c->places);
-}
-
 /* The engine holds nothing of the step any more: its place is free, its state password dies. */
 static int settle(struct pass *p, struct df_err *err)
 {
@@ -330,7 +302,7 @@ static int settle(struct pass *p, struct df_err *err)
         return 0;
     if (modify(p, set_settled, NULL, err) < 0)
         return -1;
-    wake_waiting(p->c);
+    df_places_wake(p->c);
     return 0;
 }
 
@@ -395,6 +367,7 @@ static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *e
         return clean(p, err);
     case DF_TASK_FAIL:
         return fail(p, v->reason, v->message, err);
+    case DF_TASK_SUCCEED: /* of workflows alone: not for a step with a runner */
     case DF_TASK_WAIT:
     default:
         if (df_task_is_final(p->task))
@@ -430,6 +403,8 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         *err = why;
         return -1;
     }
+    if (df_task_is_workflow(p.task))
+        return df_reconcile_workflow(c, p.task, ret_wake_us, err);
     df_control_wake(c, DF_KIND_RUN, df_json_str(p.task, "spec.runRef.name"));
     if (!df_label_has(p.task, DF_LABEL_UNFINISHED))
         return 0;

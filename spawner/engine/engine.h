@@ -23,9 +23,13 @@ struct df_engine_step {
     const cJSON *environment; /* spec.environment: keys that mean a placement; or NULL */
     const cJSON *placement;   /* of executor and run; or NULL */
     const cJSON *document;    /* create() of an engine that hands over; else NULL */
-    bool was_created;         /* create() succeeded once: what is absent was deleted */
-    bool was_claimed;         /* a runner of it lived */
-    const char *pod;          /* uid or name of the pod whose runner has it; or NULL */
+    const cJSON *workflow;    /* spec.workflow of the action `workflow`; else NULL */
+    const char *target;       /* of it: spec.targetResource */
+    const char *task;         /* of it: name and namespace of the TaskAction */
+    const char *name_space;
+    bool was_created; /* create() succeeded once: what is absent was deleted */
+    bool was_claimed; /* a runner of it, or its workflow, lived */
+    const char *pod;  /* uid or name of the pod whose runner has it; or NULL */
 };
 
 struct df_engine; /* opaque to callers */
@@ -33,8 +37,9 @@ struct df_engine; /* opaque to callers */
 struct df_engine_ops {
     const char *name; /* "local" */
     /* Starts the runner. A step of this uid that has a live process is success (nothing is
-     * started); the deterministic name held by another uid: CONFLICT. ret_ref: {kind, name, uid}
-     * for status.engineRef. */
+     * started); the deterministic name held by another uid: CONFLICT, for a workflow with the
+     * reason TargetLocked and a message that says who holds it. ret_ref: {kind, name, uid} for
+     * status.engineRef. */
     int (*create)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                   struct df_err *err);
     /* Lets go what create() held back until the step's document counts as handed over; NULL:
@@ -44,7 +49,9 @@ struct df_engine_ops {
      * engine began a moment ago and does not know yet. */
     int (*status)(struct df_engine *e, const struct df_engine_step *step,
                   struct df_engine_observation *ret, struct df_err *err);
-    /* The runner's result document, when it left one. NOT_FOUND otherwise. */
+    /* The runner's result document, when it left one. NOT_FOUND otherwise. Of a workflow, as long
+     * as something of it is there: {engineRef, executionStatus} as they are to stand in the status.
+     */
     int (*result)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
                   struct df_err *err);
     /* Where a file lies that the runner of an ended step did not hand over: "log" or "events", the
@@ -65,8 +72,9 @@ struct df_engine_ops {
 
 struct df_engine {
     const struct df_engine_ops *ops;
-    bool hands_over; /* create() needs the step's document, and release() after it */
-    bool is_remote;  /* its steps live elsewhere: a spawner that stops leaves them alone */
+    bool hands_over;      /* create() needs the step's document, and release() after it */
+    bool is_remote;       /* its steps live elsewhere: a spawner that stops leaves them alone */
+    bool takes_workflows; /* the action `workflow`, too */
 };
 
 /* Called from an engine thread when something about a step may have changed. */

@@ -9,6 +9,7 @@
 #include "spawner/engine/job_view.h"
 #include "spawner/engine/placement.h"
 #include "spawner/engine/pod_verdict.h"
+#include "spawner/engine/workflow.h"
 
 struct job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
@@ -28,6 +29,14 @@ static struct df_kube_at at_job(const struct job_engine *j, const struct df_engi
 {
     return (struct df_kube_at){
         .resource = &df_kube_jobs, .name_space = j->name_space, .name = step->name};
+}
+
+static struct df_workflow_place place_of(const struct job_engine *j)
+{
+    return (struct df_workflow_place){.kube = j->o.kube,
+                                      .watch = j->watch,
+                                      .name_space = j->name_space,
+                                      .defaults = j->o.placement};
 }
 
 /* ---- why a Job could not be made ---- */
@@ -198,6 +207,21 @@ static int meet_existing(const struct job_engine *j, const struct df_engine_step
     return 0;
 }
 
+static int build_any(const struct job_engine *j, const struct df_engine_step *step, cJSON **ret,
+                     struct df_err *err)
+{
+    const struct df_workflow_place p = place_of(j);
+    return step->workflow ? df_workflow_build(&p, step, ret, err) : build(j, step, ret, err);
+}
+
+static int meet_any(const struct job_engine *j, const struct df_engine_step *step, cJSON **ret_job,
+                    struct df_err *err)
+{
+    const struct df_workflow_place p = place_of(j);
+    return step->workflow ? df_workflow_meet(&p, step, ret_job, err)
+                          : meet_existing(j, step, ret_job, err);
+}
+
 static int make_job(struct job_engine *j, const struct df_engine_step *step, cJSON **ret_job,
                     struct df_err *err)
 {
@@ -205,14 +229,14 @@ static int make_job(struct job_engine *j, const struct df_engine_step *step, cJS
     struct df_kube_at at = at_job(j, step);
     struct df_err why = {0};
     at.name = NULL; /* the collection is posted to */
-    if (build(j, step, &job, err) < 0)
+    if (build_any(j, step, &job, err) < 0)
         return -1;
     if (df_kube_create(j->o.kube, &at, job, ret_job, &why) == 0) {
         forget_refusal(j, step);
         return df_job_note(j->watch, *ret_job, err);
     }
     if (df_streq(why.reason, "AlreadyExists"))
-        return meet_existing(j, step, ret_job, err);
+        return meet_any(j, step, ret_job, err);
     return fail_refused(j, step, &why, err);
 }
 
@@ -266,15 +290,17 @@ static int make_ref(const struct job_engine *j, const cJSON *job, cJSON **ret, s
     return 0;
 }
 
-static int job_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
+static int job_create(struct df_engine *e, const struct df_engine_step *asked, cJSON **ret_ref,
                       struct df_err *err)
 {
     struct job_engine *j = job_of(e);
     DF_JSON cJSON *job = NULL;
-    if (make_job(j, step, &job, err) < 0)
+    char name[DF_WORKFLOW_NAME];
+    struct df_engine_step step;
+    if (df_workflow_step(asked, name, &step, err) < 0 || make_job(j, &step, &job, err) < 0)
         return -1;
     bool needs_secret = j->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
-    if (needs_secret && make_secret(j, step, job, err) < 0)
+    if (needs_secret && make_secret(j, &step, job, err) < 0)
         return -1;
     return make_ref(j, job, ret_ref, err);
 }
@@ -297,7 +323,8 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
 static struct df_pod_verdict judge(const struct df_engine_step *step, const struct df_job_view *v,
                                    int64_t since_us)
 {
-    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    /* The Job's time has whole seconds: one more, or it would be over too early. */
+    int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
         .pod = v->pod,
@@ -335,27 +362,49 @@ static void observe(const struct df_engine_step *step, const struct df_job_view 
     *ret = seen;
 }
 
-static int job_status(struct df_engine *e, const struct df_engine_step *step,
-                      struct df_engine_observation *ret, struct df_err *err)
+static int look(const struct job_engine *j, const struct df_engine_step *step,
+                struct df_engine_observation *ret, struct df_err *err)
 {
-    struct job_engine *j = job_of(e);
     DF_JOB_VIEW struct df_job_view view = {0};
     if (df_job_look(j->watch, step, &view, err) < 0)
         return -1;
     observe(step, &view, ret);
-    if (ret->phase == DF_ENGINE_ABSENT && !ret->reason[0])
-        tell_refusal(j, step, ret);
     return 0;
 }
 
-static int job_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
+static int job_status(struct df_engine *e, const struct df_engine_step *asked,
+                      struct df_engine_observation *ret, struct df_err *err)
+{
+    struct job_engine *j = job_of(e);
+    const struct df_workflow_place p = place_of(j);
+    char name[DF_WORKFLOW_NAME];
+    struct df_engine_step step;
+    if (df_workflow_step(asked, name, &step, err) < 0)
+        return -1;
+    int result = step.workflow ? df_workflow_look(&p, &step, ret, err) : look(j, &step, ret, err);
+    if (result < 0)
+        return -1;
+    if (ret->phase == DF_ENGINE_ABSENT && !ret->reason[0])
+        tell_refusal(j, &step, ret);
+    return 0;
+}
+
+static int job_result(struct df_engine *e, const struct df_engine_step *asked, cJSON **ret,
                       struct df_err *err)
 {
+    struct job_engine *j = job_of(e);
+    const struct df_workflow_place p = place_of(j);
     DF_JOB_VIEW struct df_job_view view = {0};
-    if (df_job_look(job_of(e)->watch, step, &view, err) < 0)
+    char name[DF_WORKFLOW_NAME];
+    struct df_engine_step step;
+    if (df_workflow_step(asked, name, &step, err) < 0)
+        return -1;
+    if (step.workflow)
+        return df_workflow_result(&p, &step, ret, err);
+    if (df_job_look(j->watch, &step, &view, err) < 0)
         return -1;
     if (!view.pod)
-        return df_fail(err, DF_ERR_NOT_FOUND, "the pod of step %s is gone", step->name);
+        return df_fail(err, DF_ERR_NOT_FOUND, "the pod of step %s is gone", step.name);
     return df_pod_result(view.pod, DF_JOB_CONTAINER, ret, err);
 }
 
@@ -370,27 +419,42 @@ static int job_leftover(struct df_engine *e, const struct df_engine_step *step, 
 
 /* ---- cancel, cleanup ---- */
 
-static int job_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+/* The Job, if it is this step's. */
+static int remove_own(const struct job_engine *j, const struct df_engine_step *step, bool if_ended,
+                      struct df_err *err)
 {
-    struct job_engine *j = job_of(e);
     DF_JSON cJSON *job = NULL;
     if (df_job_read(j->o.kube, j->name_space, step->name, &job, err) < 0)
         return -1;
     bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
-    return is_ours && !has_ended(job) ? delete_job(j, step, job, err) : 0;
+    return is_ours && (if_ended || !has_ended(job)) ? delete_job(j, step, job, err) : 0;
 }
 
-/* The Job stays to be looked at, until its TTL; its Secret has no reason to. */
-static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+static int job_cancel(struct df_engine *e, const struct df_engine_step *asked, struct df_err *err)
+{
+    char name[DF_WORKFLOW_NAME];
+    struct df_engine_step step;
+    if (df_workflow_step(asked, name, &step, err) < 0)
+        return -1;
+    return remove_own(job_of(e), &step, false, err);
+}
+
+/* The Job of a tofu step stays to be looked at, until its TTL; its Secret has no reason to. That of
+ * a workflow goes: it is a lock. */
+static int job_cleanup(struct df_engine *e, const struct df_engine_step *asked, struct df_err *err)
 {
     struct job_engine *j = job_of(e);
     struct df_engine_observation seen;
-    if (job_status(e, step, &seen, err) < 0)
+    char name[DF_WORKFLOW_NAME];
+    struct df_engine_step step;
+    if (job_status(e, asked, &seen, err) < 0 || df_workflow_step(asked, name, &step, err) < 0)
         return -1;
     if (seen.phase == DF_ENGINE_PENDING || seen.phase == DF_ENGINE_RUNNING)
-        return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
-    forget_refusal(j, step);
-    return j->o.by_secret ? delete_secret(j, step, err) : 0;
+        return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", asked->name);
+    forget_refusal(j, &step);
+    if (step.workflow)
+        return remove_own(j, &step, true, err);
+    return j->o.by_secret ? delete_secret(j, &step, err) : 0;
 }
 
 /* ---- the engine's life ---- */
@@ -437,7 +501,11 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     struct job_engine *j = calloc(1, sizeof(*j));
     if (!j)
         return df_fail_oom(err);
-    *j = (struct job_engine){.engine = {.ops = &job_ops, .hands_over = o->by_secret, .is_remote = true}, .o = *o};
+    *j = (struct job_engine){.engine = {.ops = &job_ops,
+                                        .hands_over = o->by_secret,
+                                        .is_remote = true,
+                                        .takes_workflows = true},
+                             .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill(j, err) < 0) {
         job_close(&j->engine);

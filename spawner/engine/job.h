@@ -6,6 +6,12 @@
  * of the namespace tells what becomes of them; single objects are read only where a watch that lags
  * behind would make "it is not there" a wrong answer. An ended Job stays until its TTL, so that
  * people can look at it.
+ *
+ * It takes the action `workflow`, too, behind the same operations: engines are chosen by
+ * spec.engine, and "job" is what the contract calls the engine of both. The two share the watches,
+ * the ownership by uid, refusals, cancel and cleanup; a workflow differs in what its Job is, in its
+ * name, which is the lock on the target and not the step's, and in that nobody claims it, so that
+ * the Job's own state is the verdict (workflow.h).
  */
 #ifndef DF_ENGINE_JOB_H
 #define DF_ENGINE_JOB_H

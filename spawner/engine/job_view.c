@@ -42,7 +42,7 @@ static const char *const of_metadata[] = {"name",
 static cJSON *keep_job(void *arg, const cJSON *object)
 {
     static const char *const of_spec[] = {"suspend", NULL};
-    static const char *const of_status[] = {"conditions", "failed", "active", NULL};
+    static const char *const of_status[] = {"conditions", "failed", "active", "succeeded", NULL};
     (void)arg;
     cJSON *kept = cJSON_CreateObject();
     if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
@@ -330,6 +330,32 @@ static int find_events(struct df_job_watch *w, const struct df_engine_step *step
         return -1;
     const char *pod = v->pod ? df_kube_name(v->pod) : NULL;
     return pod ? df_kube_cache_each(w->events, pod, add_event, v->events, err) : 0;
+}
+
+struct pod_events {
+    const char *job;   /* name of the Job */
+    const char *since; /* its creation */
+    cJSON *list;
+};
+
+static int add_pod_event(void *arg, const cJSON *event, struct df_err *err)
+{
+    const struct pod_events *p = arg;
+    const char *about = df_json_str(event, "involvedObject.name");
+    const char *made = df_json_str(event, "metadata.creationTimestamp");
+    size_t n = strlen(p->job);
+    bool is_of_pod = about && strncmp(about, p->job, n) == 0 && about[n] == '-';
+    if (!is_of_pod || !made || strcmp(made, p->since) < 0) /* of an earlier Job of that name */
+        return 0;
+    return df_json_append(p->list, cJSON_Duplicate(event, true), err);
+}
+
+int df_job_add_pod_events(struct df_job_watch *w, struct df_job_view *v, struct df_err *err)
+{
+    const char *made = df_json_str(v->job, "metadata.creationTimestamp");
+    const char *name = df_kube_name(v->job);
+    struct pod_events p = {.job = name, .since = made, .list = v->events};
+    return name && made ? df_kube_cache_each(w->events, NULL, add_pod_event, &p, err) : 0;
 }
 
 int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err)

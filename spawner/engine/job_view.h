@@ -36,6 +36,10 @@ void df_job_view_free(struct df_job_view *v);
 int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
                 struct df_err *err) DF_MUST_CHECK;
 
+/* Adds the Events of all pods that the Job had: of those, too, that are gone. */
+int df_job_add_pod_events(struct df_job_watch *w, struct df_job_view *v,
+                          struct df_err *err) DF_MUST_CHECK;
+
 /* A Job as the API server answered it to a write of ours: the watch tells of it later. */
 int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err) DF_MUST_CHECK;
 

@@ -60,6 +60,7 @@ bool df_pod_cause_lasts(const char *reason, const char *text)
 {
     bool no_answer = text && strstr(text, "failed calling webhook");
     return df_streq(reason, "ObjectRefused") || df_streq(reason, "NamespaceMissing") ||
+           df_streq(reason, "CommandMissing") ||
            (df_streq(reason, "AdmissionRefused") && !no_answer);
 }
 

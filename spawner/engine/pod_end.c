@@ -58,8 +58,10 @@ void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *termin
     } else if (v->exit_code == 0) {
         df_pod_fail(v, DF_POD_SUCCEEDED, DF_POD_FAULT_NONE, why);
     } else if (v->never_started) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, why);
-        df_pod_explain(v, df_pod_cause(message, "ContainerFailed"), message);
+        const char *reason = df_pod_cause(message, "ContainerFailed");
+        bool lasts = df_pod_cause_lasts(reason, message);
+        df_pod_fail(v, lasts ? DF_POD_PERMANENT : DF_POD_RETRYABLE, DF_POD_FAULT_USER, why);
+        df_pod_explain(v, reason, message);
     } else {
         bool killed = is_kill(v->exit_code);
         df_pod_fail(v, DF_POD_RETRYABLE, killed ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER,

@@ -58,7 +58,7 @@ int df_workflow_name(const char *target, char ret[21], struct df_err *err)
     char hash[DF_SHA256_HEX];
     if (df_sha256_hex(target, strlen(target), hash, err) < 0)
         return -1;
-    (void)snprintf(ret, 21, "wfe-%.16s", hash);
+    (void)snprintf(ret, 21, DF_WORKFLOW_PREFIX "%.16s", hash);
     return 0;
 }
 
@@ -171,20 +171,12 @@ int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON
     return 0;
 }
 
-/* A parameter could stand for what the system says, or change which program runs. */
 static int check_parameter(const cJSON *p, struct df_err *err)
 {
-    static const char *const taken[] = {"TARGET_RESOURCE", "HOME", "TMPDIR", "PATH"};
-    bool is_taken = df_starts_with(p->string, "LD_");
-    for (size_t i = 0; i < DF_ARRAY_SIZE(taken); i++)
-        is_taken = is_taken || df_streq(p->string, taken[i]);
-    if (is_taken)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "the parameter %.64s is refused: it is set by the system", p->string);
-    if (!df_is_env_name(p->string))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "the parameter \"%.64s\" is no name of an environment variable",
-                              p->string);
+    const char *why = df_workflow_parameter_fault(p->string);
+    if (why)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the parameter %.64s %s", p->string,
+                              why);
     if (!cJSON_IsString(p))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                               "the parameter %.64s is no string; put it in quotes", p->string);
@@ -406,5 +398,7 @@ enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSO
     bool is_named = !df_str_empty(df_workflow_owner(job)) && label_of(job, LABEL_NAMESPACE);
     if (is_named && df_workflow_owns(w, job))
         return DF_WORKFLOW_CLASH_ADOPT;
-    return df_workflow_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
+    /* A Job without a label is no action's, and so not ours to delete. */
+    bool is_over = df_workflow_is_completed(job) && !df_str_empty(df_workflow_owner(job));
+    return is_over ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }

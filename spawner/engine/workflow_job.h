@@ -11,12 +11,12 @@
 #define DF_WORKFLOW_JOB_H
 
 #include "common/json/json.h"
+#include "spawner/model/workflow.h"
 
 #define DF_WORKFLOW_CONTAINER "workflow"
+#define DF_WORKFLOW_PREFIX "wfe-" /* of the names of its Jobs */
 #define DF_WORKFLOW_SERVICE_ACCOUNT "kubernaut-workflow-runner"
-#define DF_WORKFLOW_DEADLINE_SECONDS 1800 /* when nobody says */
-#define DF_WORKFLOW_TTL_SECONDS 600       /* the lock's backstop: the name is free again */
-#define DF_WORKFLOW_PODS 3                /* more than these were not started by an accident */
+#define DF_WORKFLOW_PODS 3 /* more than these were not started by an accident */
 
 struct df_workflow {
     const char *name;             /* of the action; NULL or "": nobody's */
@@ -36,7 +36,7 @@ struct df_workflow {
     int64_t deadline_seconds;    /* df_workflow_deadline() */
 };
 
-/* "wfe-" and 16 hex digits of the target's SHA-256: the lock on the target. */
+/* DF_WORKFLOW_PREFIX and 16 hex digits of the target's SHA-256: the lock on the target. */
 int df_workflow_name(const char *target, char ret[21], struct df_err *err) DF_MUST_CHECK;
 
 /* The target as a label: "/" becomes "__", at most 63 bytes. It may be no valid label yet. */
@@ -63,8 +63,9 @@ bool df_workflow_owns(const struct df_workflow *w, const cJSON *job);
 enum df_workflow_clash {
     DF_WORKFLOW_CLASH_GONE,    /* no Job any more: create again */
     DF_WORKFLOW_CLASH_ADOPT,   /* our own, from before a crash */
-    DF_WORKFLOW_CLASH_REPLACE, /* another's that has ended: delete it (by its uid), create again */
-    DF_WORKFLOW_CLASH_WAIT     /* another's that lives: the target is locked */
+    DF_WORKFLOW_CLASH_REPLACE, /* another action's that has ended: delete it (by its uid), create
+                                  again */
+    DF_WORKFLOW_CLASH_WAIT     /* another's that lives, or nobody's: the target is locked */
 };
 /* job: the one of our name, or NULL. */
 enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSON *job);

@@ -2,6 +2,7 @@
 #include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/tables.h"
+#include "spawner/model/workflow.h"
 
 /* The kind that the URL, or a tag, branch or commit, tells; before the check, which asks for it. */
 static int fill_source_kind(cJSON *doc, struct df_err *err)
@@ -57,6 +58,14 @@ static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, st
     return 0;
 }
 
+static void check_task(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+{
+    if (df_task_is_workflow(doc))
+        df_workflow_check(doc, root, f);
+    else
+        check_plan_from(doc, root, f);
+}
+
 static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
 {
     if (f->no_memory)
@@ -74,14 +83,15 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
 {
     struct df_faults f = {0};
     const struct df_path root = {0};
+    bool is_workflow = kind == DF_KIND_TASK_ACTION && df_task_is_workflow(doc);
     if (!cJSON_IsObject(doc))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: must be an object",
                               df_kind_name(kind));
     if (fill_source_kind(doc, err) < 0)
         return -1;
-    df_schema_check(df_table(kind), doc, old, &root, &f);
+    df_schema_check(is_workflow ? df_workflow_table() : df_table(kind), doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_TASK_ACTION)
-        check_plan_from(doc, &root, &f);
+        check_task(doc, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && old)
         check_storage_stays(doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)

@@ -179,13 +179,14 @@ enum df_task_next {
     DF_TASK_COLLECT, /* the engine has a result document that the status lacks: store it */
     DF_TASK_CLEAN,   /* final, and the engine still holds resources */
     DF_TASK_CANCEL,  /* ask the engine to end it */
-    DF_TASK_FAIL     /* final failure with the reason given */
+    DF_TASK_FAIL,    /* final failure with the reason given */
+    DF_TASK_SUCCEED  /* the same for a success that nobody reports: of a workflow */
 };
 
 struct df_task_verdict {
     enum df_task_next next;
     int64_t wake_us; /* WAIT, CANCEL: look again at this real time; 0: only on a change */
-    char reason[48]; /* FAIL */
+    char reason[48]; /* FAIL, SUCCEED */
     char message[1024];
 };
 
@@ -195,12 +196,17 @@ struct df_task_verdict {
  * was handed over may not, and has the same deadline for its runner to ask; after that an end
  * without result is RunnerLost. The pending deadline counts from `created` in the timeline, which
  * the control loop writes before it asks the engine for the first time. A step that was interrupted
- * (status.interrupted: what its runner said) ends with its pod, as the engine explains it. */
+ * (status.interrupted: what its runner said) ends with its pod, as the engine explains it.
+ *
+ * A workflow has no runner that claims: what the engine sees is all there is. It is made once: when
+ * it is gone after status.engineRef was written, or long after `created`, it is not made again.
+ * While status.lockedBy says who holds its target, it waits, as long as it may run. */
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us);
 
 /* Does this observation say who takes the runner of a claimed step away, while it still lives and
- * better than status.disruption ({reason, message}) does? It is to be kept: it goes with the pod. */
+ * better than status.disruption ({reason, message}) does? It is to be kept: it goes with the pod.
+ */
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
 
 /* When a create() that was refused is worth another try: the pauses grow with the time that it has

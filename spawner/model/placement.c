@@ -133,7 +133,7 @@ static const struct df_field spread_item = OBJECT(NULL, spread);
 /* ---- resources ---- */
 
 static const struct df_field quantity = QUANTITY(NULL);
-static const struct df_field resources[] = {
+const struct df_field df_resources_rows[] = {
     MAP("requests", &quantity, .max = 32), MAP("limits", &quantity, .max = 32), {0}};
 
 /* ---- environment ---- */
@@ -284,7 +284,7 @@ const struct df_field df_placement_rows[] = {
     SUBDOMAIN("priorityClassName"),
     SUBDOMAIN("runtimeClassName"),
     SUBDOMAIN("serviceAccountName"),
-    OBJECT("resources", resources, .rule = df_rule_resources),
+    OBJECT("resources", df_resources_rows, .rule = df_rule_resources),
     MAP("labels", &label, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_labels),
     MAP("annotations", &annotation, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_metadata),
     MAP("podAnnotations", &annotation, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_metadata),

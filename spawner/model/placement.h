@@ -13,6 +13,7 @@
 #include "spawner/model/schema.h"
 
 extern const struct df_field df_placement_rows[];
+extern const struct df_field df_resources_rows[]; /* its member resources */
 
 /* What no row can say: every mount path is used once and is not one of the runner's own, and every
  * volume has its own name. */

@@ -8,6 +8,8 @@
 #include "common/base/limits.h"
 #include "spawner/model/rules.h"
 
+#define DF_WEEK_SECONDS (7 * 24 * 3600)
+
 #define STRING(field, cap, ...)                                                                    \
     {                                                                                              \
         .name = (field), .type = DF_TYPE_STRING, .min = 1, .max = (cap), __VA_ARGS__               \

@@ -8,6 +8,7 @@
 #include "spawner/model/placement.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
+#include "spawner/model/workflow.h"
 
 /* ---- parts ---- */
 
@@ -139,7 +140,6 @@ static const struct df_field run_spec[] = {
     {0},
 };
 
-#define WEEK_SECONDS (7 * 24 * 3600)
 static const char *const step_actions[] = {"plan", "plan-destroy", "apply", NULL};
 static const struct df_field task_spec[] = {
     WORD("action", step_actions, .flags = DF_REQUIRED | DF_FROZEN),
@@ -148,9 +148,9 @@ static const struct df_field task_spec[] = {
     OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED | DF_FROZEN),
     STRING("targetResource", 256, .flags = DF_REQUIRED | DF_FROZEN),
     NAME("planFrom", .flags = DF_FROZEN),
-    WHOLE("timeoutSeconds", 1, WEEK_SECONDS),
-    WHOLE("graceSeconds", 1, WEEK_SECONDS),
-    WHOLE("pendingSeconds", 1, WEEK_SECONDS),
+    WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS),
+    WHOLE("graceSeconds", 1, DF_WEEK_SECONDS),
+    WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
     OBJECT("runtime", runtime, .fallback = "{}"),
     SOURCE,
     VARIABLES,
@@ -200,10 +200,17 @@ static const struct df_field run_rows[] = {
     HEADER("Run"), OBJECT("spec", run_spec, .flags = DF_REQUIRED), STATUS, {0}};
 static const struct df_field task_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", task_spec, .flags = DF_REQUIRED), STATUS, {0}};
+static const struct df_field workflow_rows[] = {
+    HEADER("TaskAction"), OBJECT("spec", df_workflow_rows, .flags = DF_REQUIRED), STATUS, {0}};
 
 const struct df_field *df_table(enum df_kind kind)
 {
     static const struct df_field *const tables[DF_KIND_COUNT] = {executor_rows, run_rows,
                                                                  task_rows};
     return tables[kind];
+}
+
+const struct df_field *df_workflow_table(void)
+{
+    return workflow_rows;
 }

@@ -10,4 +10,7 @@
 /* The rows of a whole document of this kind. */
 const struct df_field *df_table(enum df_kind kind);
 
+/* The same of a TaskAction with the action workflow. */
+const struct df_field *df_workflow_table(void);
+
 #endif

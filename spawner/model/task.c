@@ -6,6 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
+#include "spawner/model/task_parts.h"
+#include "spawner/model/workflow.h"
 
 /* ---- conditions and timeline ---- */
 
@@ -138,31 +140,31 @@ static int64_t grace_us(const cJSON *task)
     return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
 }
 
-/* The time that stands at path in object, or fallback. */
-static int64_t time_at(const cJSON *object, const char *path, int64_t fallback)
+int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback)
 {
     const char *text = df_json_str(object, path);
     int64_t us;
     return text && df_time_parse(text, &us, NULL) == 0 ? us : fallback;
 }
 
-static int64_t timeline_at(const cJSON *task, const char *name, int64_t fallback)
+int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback)
 {
-    return time_at(find_named(df_json_at(task, "status.timeline"), "name", name), "at", fallback);
+    return df_task_time(find_named(df_json_at(task, "status.timeline"), "name", name), "at",
+                        fallback);
 }
 
 /* 0 while the engine was never asked. */
 static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
     bool there = seen->phase != DF_ENGINE_ABSENT;
-    int64_t created = timeline_at(task, "created", there ? seen->since_us : 0);
+    int64_t created = df_task_timeline(task, "created", there ? seen->since_us : 0);
     return created ? created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS) : 0;
 }
 
 /* When a claimed step has had its timeout, its grace period and the margin. */
 static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
-    return time_at(task, "status.claimedBy.at", seen->since_us) +
+    return df_task_time(task, "status.claimedBy.at", seen->since_us) +
            seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) + grace_us(task) +
            MARGIN_US;
 }
@@ -250,6 +252,18 @@ static struct df_task_verdict fail_as_seen(const cJSON *task,
     return v;
 }
 
+/* What is between two tries tells nothing: then what was told last. */
+static struct df_task_verdict fail_unclaimed(const cJSON *task,
+                                             const struct df_engine_observation *seen)
+{
+    struct df_task_verdict v =
+        fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+    const char *last = df_task_message(task);
+    if (!seen->reason[0] && !seen->cause[0] && !df_str_empty(last))
+        (void)snprintf(v.message, sizeof(v.message), "the runner did not report in time: %s", last);
+    return v;
+}
+
 static bool is_alive(const struct df_engine_observation *seen)
 {
     return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
@@ -277,7 +291,8 @@ static struct df_task_verdict when_final(const cJSON *task,
     if (!is_alive(seen))
         return next(DF_TASK_CLEAN, 0);
     int64_t end =
-        time_at(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) + MARGIN_US;
+        df_task_time(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) +
+        MARGIN_US;
     bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
@@ -288,12 +303,12 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
 {
     int64_t deadline = claim_deadline(task, seen);
     if (is_canceled(task)) {
-        int64_t end = time_at(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
+        int64_t end = df_task_time(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
         return is_alive(seen) && now_us < end ? cancel_now(now_us)
                                               : fail(seen, "Canceled", "canceled before it began");
     }
     if (seen->gives_up || (deadline && now_us >= deadline))
-        return fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+        return fail_unclaimed(task, seen);
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
     if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
@@ -323,7 +338,8 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
 {
     int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
     if (is_canceled(task)) {
-        int64_t canceled = time_at(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
+        int64_t canceled =
+            df_task_time(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
         end = canceled < end ? canceled : end;
         if (now_us >= end)
             return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
@@ -339,7 +355,7 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
 static struct df_task_verdict
 when_interrupted(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    int64_t at = time_at(task, "status.interrupted.at", now_us), end = at + MARGIN_US;
+    int64_t at = df_task_time(task, "status.interrupted.at", now_us), end = at + MARGIN_US;
     const char *word = df_json_str(task, "status.interrupted.message");
     const struct cause cause = cause_of(task, seen);
     struct df_task_verdict v = {.next = DF_TASK_FAIL};
@@ -359,7 +375,7 @@ when_interrupted(const cJSON *task, const struct df_engine_observation *seen, in
 
 int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 {
-    int64_t created = timeline_at(task, "created", now_us);
+    int64_t created = df_task_timeline(task, "created", now_us);
     int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
     int64_t pause = (now_us - created) / 4;
     pause = pause < RETRY_MIN_US ? RETRY_MIN_US : pause > RETRY_MAX_US ? RETRY_MAX_US : pause;
@@ -370,6 +386,8 @@ int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
+    if (df_task_is_workflow(task))
+        return df_workflow_next(task, seen, now_us);
     if (df_task_is_final(task))
         return when_final(task, seen, now_us);
     if (df_json_at(task, "status.interrupted"))

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "spawner/model/model.h"
 
 /* JSON with ' for " reads better inside of C. */
@@ -218,6 +219,38 @@ static void waiting_for_an_approval_ends_with_the_plan(void **state)
     assert_string_equal(v.reason, "PlanExpired");
 }
 
+static void a_canceled_run_ends_when_nothing_of_its_step_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *step;
+        int64_t seconds; /* from the cancel on */
+    } rows[] = {
+        {"{'metadata':{'labels':{'dayfly.dev/live':'true'}},'spec':{'graceSeconds':100},'status':{"
+         "'claimedBy':{}," ENDED("Failed", "Canceled") "}}",
+         100 + 3 * DF_TIMEOUT_MARGIN_SECONDS},
+        {"{'metadata':{'labels':{'dayfly.dev/live':'true'}},'status':{" ENDED("Failed",
+                                                                              "Canceled") "}}",
+         3 * DF_TIMEOUT_MARGIN_SECONDS},
+        {"{'metadata':{'labels':{}},'status':{" ENDED("Failed", "Canceled") "}}", 0},
+    };
+    DF_JSON cJSON *run = doc("{'spec':{'action':'provision','cancel':{'at':'" NOON "'}}}");
+    DF_JSON cJSON *executor = doc(executor_required);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *plan = doc(rows[i].step);
+        struct df_run_view view = {run, executor, plan, NULL, true};
+        int64_t end = noon() + rows[i].seconds * 1000000;
+        if (rows[i].seconds) {
+            struct df_run_verdict v = df_run_next(&view, end - 1);
+            assert_int_equal(v.next, DF_RUN_WAIT);
+            assert_int_equal(v.wake_us, end);
+        }
+        struct df_run_verdict v = df_run_next(&view, end);
+        assert_int_equal(v.next, DF_RUN_FINISH);
+        assert_string_equal(v.phase, "Canceled");
+    }
+}
+
 /* ---- every combination ---- */
 
 static const char *const actions[] = {"provision", "dry-run", "destroy"};
@@ -400,6 +433,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_decided_as_the_table_says),
         cmocka_unit_test(waiting_for_an_approval_ends_with_the_plan),
+        cmocka_unit_test(a_canceled_run_ends_when_nothing_of_its_step_is_left),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(the_plan_step_of_a_destroy_plans_the_destruction),
         cmocka_unit_test(a_run_is_pending_until_it_says_otherwise),

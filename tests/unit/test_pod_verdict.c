@@ -269,6 +269,8 @@ static const struct {
      "subPath"},
     {"NodeFailed", CREATING,
      ON_POD("FailedCreatePodSandBox", "failed to setup network for sandbox"), "network"},
+    {"RunsAsRoot", WAITING("CreateContainerConfigError", "runAsUser breaks non-root policy"), NULL,
+     "breaks non-root"},
     {"RunsAsRoot",
      WAITING("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
      NULL, "image will run as root"},
@@ -448,6 +450,60 @@ static void each_end_is_told_apart(void **state)
     }
 }
 
+/* The step may have another pod: only time ends it. */
+static void a_pod_that_is_taken_away_before_it_started_is_not_given_up(void **state)
+{
+    (void)state;
+    static const char *const pods[] = {
+        "{'metadata':{'deletionTimestamp':'" SINCE "'},'status':{'phase':'Pending'}}",
+        POD("'phase':'Pending'" TARGET("PreemptionByScheduler", "m"))};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++) {
+        struct df_pod_verdict v = judge(pods[i], NULL, 119, 120);
+        assert_int_equal(v.phase, DF_ENGINE_PENDING);
+        assert_true(v.never_started && !v.give_up && v.reason[0]);
+        assert_true(judge(pods[i], NULL, 120, 120).give_up);
+    }
+}
+
+static void what_admission_refuses_for_good_is_not_waited_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message;
+        bool give_up;
+    } rows[] = {
+        {"violates PodSecurity " Q "restricted:latest" Q, true},
+        {"pods " Q "p" Q " is forbidden: ValidatingAdmissionPolicy p denied request: no", true},
+        {"pods " Q "p" Q " is forbidden: no PriorityClass with name x was found", true},
+        {"pods " Q "p" Q " is forbidden: maximum memory usage per Container is 1Gi", true},
+        {"Pod " Q "p" Q " is invalid: spec.x: Invalid value", true},
+        {"failed calling webhook " Q "w" Q ": connection refused", false},
+        {"pods " Q "p" Q " is forbidden: exceeded quota: q", false},
+        {"pods " Q "p" Q " is forbidden: error looking up service account n/a: serviceaccount " Q
+         "a" Q " not found",
+         false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_FREE char *events = df_strf(ON_JOB("%s"), rows[i].message);
+        struct df_pod_verdict v = judge(NULL, events, WITHIN, 120);
+        if (v.give_up != rows[i].give_up)
+            fail_msg("%s: %s", rows[i].message, v.message);
+    }
+}
+
+static void a_node_that_is_silent_about_its_pod_is_named(void **state)
+{
+    (void)state;
+    const char *pod = "{'metadata':{'name':'j-x'},'spec':{'nodeName':'node7'},'status':{'phase':"
+                      "'Pending','conditions':[{'type':'PodScheduled','status':'True',"
+                      "'lastTransitionTime':'" SINCE "'}]}}";
+    struct df_pod_verdict v = judge(pod, NULL, DF_POD_TAKE_UP_SECONDS, 120);
+    assert_string_equal(v.reason, "NodeFailed");
+    assert_non_null(strstr(v.message, "node7"));
+    assert_false(v.give_up);
+    assert_string_equal(judge(pod, NULL, DF_POD_TAKE_UP_SECONDS - 1, 120).reason, "");
+}
+
 static void an_end_in_mid_step_is_no_start_failure(void **state)
 {
     (void)state;
@@ -455,6 +511,16 @@ static void an_end_in_mid_step_is_no_start_failure(void **state)
     assert_true(judge(TERMINATED("Failed", "", "'exitCode':128,'reason':'StartError'"), NULL, 0, 0)
                     .never_started);
     assert_true(judge(POD("'phase':'Failed','reason':'OutOfpods'"), NULL, 0, 0).never_started);
+}
+
+static void a_program_that_is_not_in_the_image_will_not_be_there_the_next_time(void **state)
+{
+    (void)state;
+#define START_ERROR(message)                                                                       \
+    TERMINATED("Failed", "", "'exitCode':128,'reason':'StartError','message':'" message "'")
+    assert_int_equal(judge(START_ERROR("exec: x: no such file or directory"), NULL, 0, 0).class,
+                     DF_POD_PERMANENT);
+    assert_int_equal(judge(START_ERROR("out of pids"), NULL, 0, 0).class, DF_POD_RETRYABLE);
 }
 
 static void a_result_document_is_not_shown_as_a_message(void **state)
@@ -507,7 +573,7 @@ static void jobs_that_are_gone_or_over_are_told_apart(void **state)
          "'containerStatuses':[{'name':'runner','state':{'running':{}}}]}}",
          true, true, DF_ENGINE_RUNNING, "JobDeleted", false},
         {JOB, NULL, true, true, DF_ENGINE_ENDED, "PodDeleted", false},
-        {"{'status':{'failed':1}}", NULL, true, false, DF_ENGINE_ENDED, "PodDeleted", false},
+        {"{'status':{'failed':1}}", NULL, true, false, DF_ENGINE_ENDED, "PodDeleted", true},
         {"{'status':{'conditions':[{'type':'Failed','status':'True','reason':'DeadlineExceeded',"
          "'message':'Job was active longer'}]}}",
          NULL, true, true, DF_ENGINE_ENDED, "DeadlineExceeded", false},
@@ -557,8 +623,14 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
          "RuntimeFailure", "QuotaExceeded"},
         {403, "jobs.batch is forbidden: User \"system:serviceaccount:a:b\" cannot create resource",
          DF_POD_RETRYABLE, "RuntimeFailure", "NotAllowed"},
-        {403, "admission webhook \"w\" denied the request", DF_POD_RETRYABLE, "RuntimeFailure",
+        {403, "admission webhook \"w\" denied the request", DF_POD_PERMANENT, "RuntimeFailure",
          "AdmissionRefused"},
+        {403, "failed calling webhook \"w\": connection refused", DF_POD_RETRYABLE,
+         "RuntimeFailure", "AdmissionRefused"},
+        {403, "unable to create new content in namespace x because it is being terminated",
+         DF_POD_PERMANENT, "RuntimeFailure", "NamespaceMissing"},
+        {422, "jobs.batch \"j\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no",
+         DF_POD_PERMANENT, "InvalidResource", "AdmissionRefused"},
         {404, "namespaces \"x\" not found", DF_POD_PERMANENT, "NotFound", "NamespaceMissing"},
         {413, "too large", DF_POD_PERMANENT, "EntityTooLarge", "ObjectRefused"},
         {500, "etcd away", DF_POD_RETRYABLE, "RuntimeFailure", "EngineFailed"},
@@ -619,6 +691,10 @@ int main(void)
         cmocka_unit_test(a_job_whose_pod_is_still_to_come_is_waited_for),
         cmocka_unit_test(a_container_that_waits_beside_a_sidecar_is_pending_still),
         cmocka_unit_test(each_end_is_told_apart),
+        cmocka_unit_test(a_program_that_is_not_in_the_image_will_not_be_there_the_next_time),
+        cmocka_unit_test(a_pod_that_is_taken_away_before_it_started_is_not_given_up),
+        cmocka_unit_test(what_admission_refuses_for_good_is_not_waited_for),
+        cmocka_unit_test(a_node_that_is_silent_about_its_pod_is_named),
         cmocka_unit_test(an_end_in_mid_step_is_no_start_failure),
         cmocka_unit_test(a_result_document_is_not_shown_as_a_message),
         cmocka_unit_test(what_is_no_whole_result_is_none),

@@ -357,7 +357,7 @@ static void what_could_stand_for_the_systems_values_is_refused(void **state)
         {{.parameters = "{'TMPDIR':'x'}"}, "TMPDIR is refused"},
         {{.parameters = "{'PATH':'x'}"}, "PATH is refused"},
         {{.parameters = "{'LD_PRELOAD':'x'}"}, "LD_PRELOAD is refused"},
-        {{.parameters = "{'a-b':'x'}"}, "\"a-b\" is no name of an environment variable"},
+        {{.parameters = "{'a-b':'x'}"}, "a-b is no name of an environment variable"},
         {{.parameters = "{'A':3}"}, "A is no string; put it in quotes"},
         {{.secrets = "[{'name':'../etc'}]"}, "\"../etc\" is no name of a secret"},
         {{.config_maps = "[{}]"}, "\"\" is no name of a configMap"},
@@ -608,7 +608,7 @@ static void a_long_name_is_the_owner_by_its_raw_text(void **state)
 }
 
 /* HandleAlreadyExists-1 to -3, UT-WE-190-005 to -007, with the rulings: our own is adopted, an
- * ended one of another's is replaced, a live one is waited for. */
+ * ended one of another action's is replaced, a live one is waited for, and so is one of nobody. */
 static void a_job_in_the_way_is_adopted_replaced_or_waited_for(void **state)
 {
     (void)state;
@@ -624,6 +624,8 @@ static void a_job_in_the_way_is_adopted_replaced_or_waited_for(void **state)
         {LABELLED("test-wfe", "elsewhere"), DF_WORKFLOW_CLASH_WAIT, "test-wfe"},
         {ENDED("other-wfe", "default"), DF_WORKFLOW_CLASH_REPLACE, "other-wfe"},
         {"{'metadata':{},'status':{}}", DF_WORKFLOW_CLASH_WAIT, ""},
+        {"{'metadata':{},'status':{'conditions':[{'type':'Complete','status':'True'}]}}",
+         DF_WORKFLOW_CLASH_WAIT, ""},
         {"{'metadata':{'labels':{'kubernaut.ai/workflow-execution':'test-wfe'}}}",
          DF_WORKFLOW_CLASH_WAIT, "test-wfe"},
     };

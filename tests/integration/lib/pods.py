@@ -67,7 +67,7 @@ def config_map_of(module, name="module"):
 class Pods:
     """A spawner with the engine `job` in a namespace of its own."""
 
-    def __init__(self, home, namespace, tofu, config=None, **kubernetes):
+    def __init__(self, home, namespace, tofu, /, steps=8, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
         made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
@@ -78,7 +78,7 @@ class Pods:
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
                     **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
-        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
+        config = {"engine": "job", "kubernetes": settings, "control": {"maxSteps": steps}, "server": {"tls": {"names": [NODE]}},
                   "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
                   **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
@@ -113,6 +113,13 @@ class Pods:
                                   stderr=subprocess.STDOUT)
         line = process.stdout.readline()
         return process, re.match(r"(\S+):", line).group(1)
+
+    def ask(self, name, action="provision"):
+        """Asks for a run that needs no approval; returns its name at once."""
+        status, _, body = self.server.request("POST", f"/v1/executors/{name}/runs", {"action": action, "autoApprove": True},
+                                              {"Authorization": f"Bearer {self.home.env['DAYFLY_TOKEN']}"})
+        assert status == 201, (status, body)
+        return json.loads(body)["metadata"]["name"]
 
     def document(self, kind, name):
         return json.loads(self.home.dayfly("get", kind, name, "-o", "json").stdout)

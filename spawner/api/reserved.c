@@ -1,0 +1,26 @@
+#include "spawner/api/reserved.h"
+
+#define RESERVED "dayfly.dev/"
+
+int df_keep_reserved(cJSON *metadata, const cJSON *old, const char *map, struct df_err *err)
+{
+    const cJSON *before = cJSON_GetObjectItemCaseSensitive(old, map);
+    const cJSON *m;
+    cJSON_ArrayForEach (m, cJSON_GetObjectItemCaseSensitive(metadata, map)) {
+        const cJSON *was = cJSON_GetObjectItemCaseSensitive(before, m->string);
+        if (df_starts_with(m->string, RESERVED) && !(was && df_json_equal(m, was)))
+            return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                                  "metadata.%s[\"%.64s\"]: " RESERVED " is the service's own", map,
+                                  m->string);
+    }
+    cJSON_ArrayForEach (m, before) {
+        if (!df_starts_with(m->string, RESERVED))
+            continue;
+        cJSON *to = df_json_object_at(metadata, map);
+        if (!to)
+            return df_fail_oom(err);
+        if (df_json_set(to, m->string, cJSON_Duplicate(m, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}

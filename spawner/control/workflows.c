@@ -1,0 +1,374 @@
+/*
+ * workflows.c - one pass over one TaskAction with the action workflow: it has no run and no runner,
+ * so that what the engine sees is all there is to know.
+ *
+ * The lock on a target is the name of what the engine makes, which is unique in the cluster. Before
+ * that stands a queue, in order of creation, of our own actions on a target: none begins before the
+ * one in front of it has its end in the store, so that none removes what another has not read yet.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/control/outcome.h"
+#include "spawner/control/places.h"
+#include "spawner/engine/workflow_job.h"
+
+/* How soon a target is looked at again that somebody else holds: of whom no news may come. */
+#define LOCKED_AGAIN_US INT64_C(5000000)
+
+struct pass {
+    struct df_control *c;
+    const cJSON *task; /* borrowed */
+    struct df_engine *engine;
+    struct df_engine_step step;
+    struct df_engine_observation seen;
+    int64_t now_us;
+};
+
+static int modify(struct pass *p, df_store_change change, void *arg, struct df_err *err)
+{
+    return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, p->step.name, change, arg, NULL,
+                           err);
+}
+
+static bool has_time(const cJSON *task, const char *name)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
+        if (df_streq(df_json_str(entry, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what there is of it ---- */
+
+/* NULL in *ret when there is nothing. */
+static int read_result(struct pass *p, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    *ret = NULL;
+    if (p->seen.phase == DF_ENGINE_ABSENT ||
+        p->engine->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+/* engineRef and executionStatus. */
+static int put_result(cJSON *task, const cJSON *result, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    const cJSON *member;
+    if (!status)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (member, result) {
+        if (df_json_set(status, member->string, cJSON_Duplicate(member, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct news {
+    const struct pass *pass;
+    const cJSON *result; /* or NULL */
+};
+
+static int set_news(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct news *n = arg;
+    const struct pass *p = n->pass;
+    bool runs = p->seen.phase == DF_ENGINE_RUNNING;
+    if (df_task_is_final(task))
+        return 1;
+    if (put_result(task, n->result, err) < 0 ||
+        (runs && df_task_add_time(task, "started", p->now_us, err) < 0))
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, runs ? "Executing" : "Initializing",
+                                  p->seen.cause, p->now_us, err);
+}
+
+/* An update that changes nothing is none: see store.h. */
+static int tell(struct pass *p, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    if (df_task_is_final(p->task))
+        return 0;
+    if (read_result(p, &result, err) < 0)
+        return -1;
+    struct news n = {p, result};
+    return result ? modify(p, set_news, &n, err) : 0;
+}
+
+/* ---- ends ---- */
+
+struct ending {
+    const struct pass *pass;
+    const struct df_task_verdict *verdict;
+    const cJSON *result; /* or NULL */
+};
+
+static int set_end(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct ending *e = arg;
+    const struct df_task_verdict *v = e->verdict;
+    int64_t now_us = e->pass->now_us;
+    if (df_task_is_final(task))
+        return 1;
+    if (put_result(task, e->result, err) < 0 || df_task_add_time(task, "executed", now_us, err) < 0)
+        return -1;
+    return v->next == DF_TASK_SUCCEED
+               ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
+               : df_outcome_fail(task, e->pass->seen.exit_code, v->reason, v->message, now_us, err);
+}
+
+static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    if (read_result(p, &result, err) < 0)
+        return -1;
+    struct ending e = {p, v, result};
+    if (v->next == DF_TASK_FAIL)
+        df_warn("workflow %s failed: %s: %s", p->step.name, v->reason, v->message);
+    return modify(p, set_end, &e, err);
+}
+
+static int fail(struct pass *p, const struct df_err *why, struct df_err *err)
+{
+    struct df_task_verdict v = {.next = DF_TASK_FAIL};
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", why->reason[0] ? why->reason : "EngineFailed");
+    (void)snprintf(v.message, sizeof(v.message), "%s", why->message);
+    return finish(p, &v, err);
+}
+
+/* ---- the queue of a target ---- */
+
+static const char *lock_of(const cJSON *task)
+{
+    const cJSON *labels = df_json_at(task, "metadata.labels");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
+}
+
+/* The name of the first, "" when there is none. */
+static int first_in_queue(struct df_control *c, const char *lock, char ret[64], struct df_err *err)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", lock);
+    const struct df_store_list_options o = {.label = label, .limit = 1};
+    DF_JSON cJSON *list = NULL;
+    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &list, NULL, err) < 0)
+        return -1;
+    const char *name = df_json_str(cJSON_GetArrayItem(list, 0), "metadata.name");
+    (void)snprintf(ret, 64, "%s", name ? name : "");
+    return 0;
+}
+
+static void forget_time(cJSON *task, const char *name)
+{
+    cJSON *timeline = df_json_array_at(df_json_object_at(task, "status"), "timeline");
+    int i = 0;
+    for (const cJSON *entry = timeline ? timeline->child : NULL; entry; entry = entry->next, i++) {
+        if (df_streq(df_json_str(entry, "name"), name)) {
+            cJSON_DeleteItemFromArray(timeline, i);
+            return;
+        }
+    }
+}
+
+/* Whoever holds the target holds no place of ours. Nothing was made: it may be asked for again. */
+static int set_locked(cJSON *task, void *arg, struct df_err *err)
+{
+    const char *holder = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    char message[400];
+    if (df_task_is_final(task))
+        return 1;
+    (void)snprintf(message, sizeof(message), "waits for its target, which is held by %s", holder);
+    forget_time(task, "created");
+    if (df_json_set_str(status, "lockedBy", holder, err) < 0 ||
+        df_label_set(task, DF_LABEL_LIVE, NULL, err) < 0)
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
+}
+
+static int wait_for_target(struct pass *p, const char *holder, struct df_err *err)
+{
+    char text[300];
+    (void)snprintf(text, sizeof(text), "%s", holder);
+    if (modify(p, set_locked, text, err) < 0)
+        return -1;
+    df_places_wake(p->c);
+    return 0;
+}
+
+/* ---- create ---- */
+
+/* Durable before the engine is asked, so that what may have been made is not made twice. */
+static int set_created(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct pass *p = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
+                              "the workflow is not to be started");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");
+    if (df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+        df_task_add_time(task, "created", p->now_us, err) < 0)
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, p->now_us, err);
+}
+
+static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    return df_json_set(status, "engineRef", cJSON_Duplicate(arg, true), err);
+}
+
+/* Tried again: who looks at it is told why. */
+static int set_refused(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_err *why = arg;
+    return df_task_is_final(task) ? 1
+                                  : df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",
+                                                           why->message, df_real_us(), err);
+}
+
+static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
+{
+    DF_JSON cJSON *ref = NULL;
+    struct df_err why = {0};
+    if (p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0)
+        return modify(p, set_engine_ref, ref, err);
+    if (df_streq(why.reason, "TargetLocked")) {
+        *ret_wake_us = p->now_us + LOCKED_AGAIN_US;
+        return wait_for_target(p, why.message, err);
+    }
+    if (why.cls == DF_ERR_USER || why.cls == DF_ERR_DENIED || why.cls == DF_ERR_NOT_FOUND)
+        return fail(p, &why, err);
+    *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+    return modify(p, set_refused, &why, err);
+}
+
+static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
+{
+    char first[64] = "", holder[80];
+    bool taken = false;
+    if (atomic_load(&p->c->draining))
+        return 0;
+    if (first_in_queue(p->c, lock_of(p->task), first, err) < 0)
+        return -1;
+    if (*first && !df_streq(first, p->step.name)) {
+        (void)snprintf(holder, sizeof(holder), "taskaction/%s", first);
+        *ret_wake_us = p->now_us + LOCKED_AGAIN_US;
+        return wait_for_target(p, holder, err);
+    }
+    if (df_places_take(p->c, p->task, set_created, p, &taken, err) < 0)
+        return -1;
+    return taken ? start(p, ret_wake_us, err) : 0;
+}
+
+/* ---- after the end ---- */
+
+static int set_settled(cJSON *task, void *arg, struct df_err *err)
+{
+    (void)arg;
+    if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
+        df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
+        return -1;
+    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+}
+
+static void wake_queue(struct df_control *c, const char *lock)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", lock);
+    const struct df_store_list_options o = {.label = label};
+    DF_JSON cJSON *list = NULL;
+    struct df_err err = {0};
+    const cJSON *task;
+    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &list, NULL, &err) < 0) {
+        df_warn("who waits for %s is not woken now: %s", lock, err.message);
+        return;
+    }
+    cJSON_ArrayForEach (task, list)
+        df_control_wake(c, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"));
+}
+
+void df_control_engine_news(struct df_control *c, const char *name)
+{
+    df_control_wake(c, DF_KIND_TASK_ACTION, name);
+    if (df_starts_with(name, DF_WORKFLOW_PREFIX))
+        wake_queue(c, name);
+}
+
+/* The engine's object stays, to be looked at, until its TTL, the next action on the target, or
+ * until this document is deleted. */
+static int settle(struct pass *p, struct df_err *err)
+{
+    if (modify(p, set_settled, NULL, err) < 0)
+        return -1;
+    df_places_wake(p->c);
+    wake_queue(p->c, lock_of(p->task));
+    return 0;
+}
+
+/* ---- the pass ---- */
+
+void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
+{
+    *ret = (struct df_engine_step){
+        .name = df_json_str(task, "metadata.name"),
+        .uid = df_json_str(task, "metadata.uid"),
+        .action = df_json_str(task, "spec.action"),
+        .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
+        .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
+        .placement = df_json_at(task, "spec.placement"),
+        .was_created = df_json_at(task, "status.engineRef"),
+        .was_claimed = has_time(task, "started"),
+        .workflow = df_json_at(task, "spec.workflow"),
+        .target = df_json_str(task, "spec.targetResource"),
+        .task = df_json_str(task, "metadata.name"),
+        .name_space = df_json_str(task, "metadata.namespace"),
+    };
+}
+
+static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wake_us,
+               struct df_err *err)
+{
+    bool is_alive = p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+    switch (v->next) {
+    case DF_TASK_CREATE:
+        return create(p, ret_wake_us, err);
+    case DF_TASK_CANCEL:
+        return p->engine->ops->cancel(p->engine, &p->step, err);
+    case DF_TASK_FAIL:
+    case DF_TASK_SUCCEED:
+        return finish(p, v, err);
+    case DF_TASK_RELEASE:
+    case DF_TASK_COLLECT:
+    case DF_TASK_CLEAN:
+    case DF_TASK_WAIT:
+    default:
+        if (df_task_is_final(p->task))
+            return is_alive ? 0 : settle(p, err);
+        return tell(p, err);
+    }
+}
+
+int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_wake_us,
+                          struct df_err *err)
+{
+    struct pass p = {.c = c, .task = task, .now_us = df_real_us()};
+    struct df_err why = {0};
+    if (!df_label_has(task, DF_LABEL_UNFINISHED))
+        return 0;
+    df_workflow_engine_step(task, &p.step);
+    if (df_engine_get(&c->s->engines, df_json_str(task, "spec.engine"), &p.engine, &why) < 0)
+        return df_task_is_final(task) ? settle(&p, err) : fail(&p, &why, err);
+    if (p.engine->ops->status(p.engine, &p.step, &p.seen, err) < 0)
+        return -1;
+    struct df_task_verdict v = df_task_next(task, &p.seen, p.now_us);
+    *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
+    return act(&p, &v, ret_wake_us, err);
+}

@@ -1,0 +1,313 @@
+#include "spawner/engine/workflow.h"
+
+#include "common/base/clock.h"
+#include "spawner/engine/job_object.h"
+#include "spawner/engine/placement.h"
+#include "spawner/engine/pod_cause.h"
+#include "spawner/engine/pod_parts.h"
+
+int df_workflow_step(const struct df_engine_step *step, char name[DF_WORKFLOW_NAME],
+                     struct df_engine_step *ret, struct df_err *err)
+{
+    *ret = *step;
+    if (!step->workflow)
+        return 0;
+    if (df_workflow_name(step->target, name, err) < 0)
+        return -1;
+    ret->name = name;
+    return 0;
+}
+
+/* ---- what is asked for ---- */
+
+static struct df_workflow workflow_of(const struct df_workflow_place *p,
+                                      const struct df_engine_step *step)
+{
+    const cJSON *w = step->workflow;
+    const char *until = df_json_str(w, "timesOutAt");
+    int64_t until_us = 0;
+    if (!until || df_time_parse(until, &until_us, NULL) < 0)
+        until_us = 0;
+    return (struct df_workflow){
+        .name = step->task,
+        .source_namespace = step->name_space,
+        .workflow_id = df_json_str(w, "workflowId"),
+        .target = step->target,
+        .image = df_json_str(w, "executionBundle"),
+        .service_account = df_json_str(w, "serviceAccountName"),
+        .parameters = df_json_at(w, "parameters"),
+        .declared = df_json_at(w, "declaredParameterNames"),
+        .secrets = df_json_at(w, "dependencies.secrets"),
+        .config_maps = df_json_at(w, "dependencies.configMaps"),
+        .resources = df_json_at(w, "resources"),
+        .namespace = p->name_space,
+        .uid = step->uid,
+        .deadline_seconds =
+            until_us ? df_workflow_deadline(until_us, df_real_us()) : step->timeout_seconds,
+    };
+}
+
+/* What the instance says about the runner's container is not about the workflow's, which says these
+ * itself. */
+static int placement_of(const struct df_workflow_place *p, const struct df_engine_step *step,
+                        cJSON **ret, struct df_err *err)
+{
+    static const char *const of_runner[] = {"image", "serviceAccountName", "resources"};
+    DF_JSON cJSON *defaults = p->defaults ? cJSON_Duplicate(p->defaults, true) : NULL;
+    if (p->defaults && !defaults)
+        return df_fail_oom(err);
+    for (size_t i = 0; defaults && i < DF_ARRAY_SIZE(of_runner); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(defaults, of_runner[i]);
+    const struct df_placement_levels levels = {.defaults = defaults, .executor = step->placement};
+    return df_placement_resolve(&levels, ret, err);
+}
+
+int df_workflow_build(const struct df_workflow_place *p, const struct df_engine_step *step,
+                      cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *placement = NULL;
+    struct df_workflow w = workflow_of(p, step);
+    if (placement_of(p, step, &placement, err) < 0)
+        return -1;
+    w.placement = placement;
+    return df_workflow_job_build(&w, ret, err);
+}
+
+/* ---- the name is taken ---- */
+
+static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSON *job)
+{
+    enum df_workflow_clash clash = df_workflow_clash(w, job);
+    bool has_uid = df_streq(df_kube_label(job, DF_LABEL_STEP_UID), w->uid);
+    if (clash != DF_WORKFLOW_CLASH_ADOPT || has_uid)
+        return clash;
+    /* Of our name, but without our uid: another system has an action that is called so. */
+    return df_workflow_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
+}
+
+static int replace(const struct df_workflow_place *p, const struct df_engine_step *step,
+                   const cJSON *job, struct df_err *err)
+{
+    const struct df_kube_at at = {
+        .resource = &df_kube_jobs, .name_space = p->name_space, .name = step->name};
+    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    o.uid = df_kube_uid(job);
+    o.propagation = "Background";
+    if (df_kube_delete(p->kube, &at, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of %s, which has ended, is being removed",
+                   p->name_space, step->name, df_workflow_owner(job));
+}
+
+static int fail_locked(const struct df_workflow_place *p, const struct df_engine_step *step,
+                       const cJSON *job, struct df_err *err)
+{
+    const char *owner = df_workflow_owner(job);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "the Job %s/%s of %.100s",
+                          p->name_space, step->name,
+                          *owner ? owner : "nobody known; delete it if it is not needed");
+}
+
+int df_workflow_meet(const struct df_workflow_place *p, const struct df_engine_step *step,
+                     cJSON **ret_job, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    const struct df_workflow w = workflow_of(p, step);
+    if (df_job_read(p->kube, p->name_space, step->name, &job, err) < 0)
+        return -1;
+    switch (clash_with(&w, job)) {
+    case DF_WORKFLOW_CLASH_ADOPT:
+        *ret_job = DF_TAKE(job);
+        return 0;
+    case DF_WORKFLOW_CLASH_REPLACE:
+        return replace(p, step, job, err);
+    case DF_WORKFLOW_CLASH_WAIT:
+        return fail_locked(p, step, job, err);
+    case DF_WORKFLOW_CLASH_GONE:
+    default:
+        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s was just removed", p->name_space,
+                       step->name);
+    }
+}
+
+/* ---- what is there ---- */
+
+static int add_event(void *arg, const cJSON *event, struct df_err *err)
+{
+    return df_json_append(arg, cJSON_Duplicate(event, true), err);
+}
+
+/* Whether pods were made again is told by Events that no watch of ours asks for: they are looked
+ * for when the pod came later than a first one does. */
+static bool may_be_another_pod(const struct df_job_view *v)
+{
+    const char *job = df_json_str(v->job, "metadata.creationTimestamp");
+    const char *pod = df_json_str(v->pod, "metadata.creationTimestamp");
+    int64_t job_us = 0, pod_us = 0;
+    return job && pod && df_time_parse(job, &job_us, NULL) == 0 &&
+           df_time_parse(pod, &pod_us, NULL) == 0 && pod_us >= job_us + 2000000;
+}
+
+static int add_creations(const struct df_workflow_place *p, struct df_job_view *v,
+                         struct df_err *err)
+{
+    DF_FREE char *fields =
+        df_strf("involvedObject.uid=%s,reason=SuccessfulCreate", df_kube_uid(v->job));
+    if (!fields)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {.resource = &df_kube_events, .name_space = p->name_space};
+    const struct df_kube_select select = {.fields = fields};
+    const struct df_kube_sink sink = {.item = add_event, .arg = v->events};
+    return df_kube_list(p->kube, &at, &select, 0, &sink, err);
+}
+
+/* A pod that takes the place of one that ran may wait as long as the Job may live. */
+static struct df_pod_verdict judge(const struct df_engine_step *step, const struct df_job_view *v,
+                                   int64_t since_us)
+{
+    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    const struct df_pod_view view = {
+        .job = v->job,
+        .pod = v->pod,
+        .events = v->events,
+        .container = DF_WORKFLOW_CONTAINER,
+        .now_us = df_real_us(),
+        .pending_deadline_us = since_us && !step->was_claimed ? deadline : 0,
+    };
+    return df_pod_verdict(&view);
+}
+
+static void say(struct df_engine_observation *seen, const char *reason, const char *cause)
+{
+    (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason);
+    (void)snprintf(seen->cause, sizeof(seen->cause), "%.*s", (int)sizeof(seen->cause) - 1, cause);
+}
+
+/* The Job lives: is its pod under way, or what keeps it? */
+static void observe_alive(struct df_engine_observation *seen, const struct df_workflow_status *s,
+                          const struct df_pod_verdict *v)
+{
+    bool started = v->phase == DF_ENGINE_RUNNING || v->phase == DF_ENGINE_ENDED;
+    seen->phase = started ? DF_ENGINE_RUNNING : DF_ENGINE_PENDING;
+    seen->gives_up = v->give_up || s->out_of_pods;
+    if (s->out_of_pods)
+        say(seen, "PodsExhausted", "its pod was evicted or killed again and again");
+    else if (!started)
+        say(seen, v->reason, v->message);
+}
+
+/* The reason of a failed Job says how the Job ended; why is in its pod's end, or in the Event that
+ * the status tells instead of the condition's message. */
+static void observe_failed(struct df_engine_observation *seen, const struct df_workflow_status *s,
+                           const struct df_pod_verdict *v, const cJSON *pod)
+{
+    const cJSON *end = df_json_at(df_pod_container(pod, DF_WORKFLOW_CONTAINER), "state.terminated");
+    const char *words = df_json_str(end, "message");
+    bool by_deadline = df_streq(s->reason, "DeadlineExceeded");
+    const char *fallback = by_deadline                        ? "DeadlineExceeded"
+                           : df_streq(v->reason, "OOMKilled") ? "OOMKilled"
+                                                              : "WorkflowFailed";
+    char text[900];
+    seen->exit_code = v->exit_code > 0 ? v->exit_code : -1;
+    if (seen->exit_code > 0)
+        (void)snprintf(text, sizeof(text), "exit code %d%s%.300s (%s: %.400s)", seen->exit_code,
+                       words ? ": " : "", words ? words : "", s->reason, s->message);
+    else
+        (void)snprintf(text, sizeof(text), "%s: %.800s", s->reason, s->message);
+    say(seen, df_pod_cause(s->message, fallback), text);
+}
+
+static void observe(const struct df_engine_step *step, const struct df_job_view *view,
+                    const struct df_workflow_status *s, struct df_engine_observation *ret)
+{
+    struct df_engine_observation seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    const char *made = df_json_str(view->job, "metadata.creationTimestamp");
+    if (made && df_time_parse(made, &seen.since_us, NULL) < 0)
+        seen.since_us = 0;
+    const struct df_pod_verdict v = judge(step, view, seen.since_us);
+    if (s->phase == DF_WORKFLOW_RUNNING) {
+        observe_alive(&seen, s, &v);
+    } else if (s->phase == DF_WORKFLOW_COMPLETED) {
+        seen.phase = DF_ENGINE_ENDED;
+        seen.exit_code = 0;
+    } else if (s->phase == DF_WORKFLOW_FAILED) {
+        seen.phase = DF_ENGINE_ENDED;
+        observe_failed(&seen, s, &v, view->pod);
+    }
+    *ret = seen;
+}
+
+/* view: as df_job_look() fills it, with the Events that the status needs. */
+static int look(const struct df_workflow_place *p, const struct df_engine_step *step,
+                struct df_job_view *view, struct df_err *err)
+{
+    if (df_job_look(p->watch, step, view, err) < 0)
+        return -1;
+    if (view->job && !view->pod && df_job_add_pod_events(p->watch, view, err) < 0)
+        return -1;
+    return may_be_another_pod(view) ? add_creations(p, view, err) : 0;
+}
+
+int df_workflow_look(const struct df_workflow_place *p, const struct df_engine_step *step,
+                     struct df_engine_observation *ret, struct df_err *err)
+{
+    DF_JOB_VIEW struct df_job_view view = {0};
+    if (look(p, step, &view, err) < 0)
+        return -1;
+    const struct df_workflow_status s = df_workflow_status(view.job, view.events);
+    observe(step, &view, &s, ret);
+    return 0;
+}
+
+/* ---- what is told of it ---- */
+
+static int add_ref(cJSON *result, const struct df_workflow_place *p,
+                   const struct df_engine_step *step, const cJSON *job, struct df_err *err)
+{
+    const struct df_workflow w = workflow_of(p, step);
+    const char *account =
+        df_str_empty(w.service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w.service_account;
+    cJSON *ref = df_json_object_at(result, "engineRef");
+    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
+        df_json_add_str(ref, "name", step->name, err) < 0 ||
+        df_json_add_str(ref, "namespace", p->name_space, err) < 0 ||
+        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0)
+        return -1;
+    return df_json_add_str(ref, "serviceAccountName", account, err);
+}
+
+/* An empty reason or message, and a count of none, are left out. */
+static int add_summary(cJSON *result, const struct df_workflow_status *s, struct df_err *err)
+{
+    const char *reason = s->summary.reason, *message = s->summary.message;
+    int done = s->summary.completed_tasks, again = s->summary.retry_count;
+    cJSON *to = df_json_object_at(result, "executionStatus");
+    if (df_json_add_str(to, "status", s->summary.status, err) < 0 ||
+        df_json_add_str(to, "reason", *reason ? reason : NULL, err) < 0 ||
+        df_json_add_str(to, "message", *message ? message : NULL, err) < 0 ||
+        (done && df_json_add_num(to, "completedTasks", done, err) < 0) ||
+        df_json_add_num(to, "totalTasks", s->summary.total_tasks, err) < 0)
+        return -1;
+    return again ? df_json_add_num(to, "retryCount", again, err) : 0;
+}
+
+int df_workflow_result(const struct df_workflow_place *p, const struct df_engine_step *step,
+                       cJSON **ret, struct df_err *err)
+{
+    DF_JOB_VIEW struct df_job_view view = {0};
+    DF_JSON cJSON *result = cJSON_CreateObject();
+    if (look(p, step, &view, err) < 0)
+        return -1;
+    if (!view.job)
+        return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s is not there", step->task);
+    const struct df_workflow_status s = df_workflow_status(view.job, view.events);
+    if (!result)
+        return df_fail_oom(err);
+    if (add_ref(result, p, step, view.job, err) < 0 || add_summary(result, &s, err) < 0)
+        return -1;
+    *ret = DF_TAKE(result);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * task_parts.h - what the decisions about steps share; inside spawner/model only. Thread rule: pure
+ * functions.
+ */
+#ifndef DF_TASK_PARTS_H
+#define DF_TASK_PARTS_H
+
+#include "spawner/model/model.h"
+
+/* The time that stands at path in object, or fallback. */
+int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback);
+/* The same of this entry of the task's timeline. */
+int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback);
+
+/* workflow_next.c: df_task_next() for a workflow. */
+struct df_task_verdict df_workflow_next(const cJSON *task, const struct df_engine_observation *seen,
+                                        int64_t now_us);
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * The life of a workflow: created by the engine, once; ended as the engine sees it, or by one of
+ * the deadlines: its target is held too long, it does not start, it does not end.
+ */
+#include "common/base/limits.h"
+#include "spawner/model/task_parts.h"
+#include "spawner/model/workflow.h"
+
+#define SECOND_US INT64_C(1000000)
+#define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
+/* How often a cancel that has no effect yet is repeated. */
+#define CANCEL_AGAIN_US (5 * SECOND_US)
+
+static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
+{
+    return df_json_int(task, path, fallback) * SECOND_US;
+}
+
+static int64_t pending_us(const cJSON *task)
+{
+    return seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+}
+
+/* Until when it may run; with since 0: until when it may wait for its target. */
+static int64_t end_of(const cJSON *task, int64_t since_us)
+{
+    int64_t limit = seconds(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
+    int64_t begin = since_us ? since_us : df_task_timeline(task, "queued", 0);
+    return df_task_time(task, "spec.workflow.timesOutAt", begin + limit);
+}
+
+static bool is_canceled(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "spec.cancel"));
+}
+
+/* ---- verdicts ---- */
+
+static struct df_task_verdict next(enum df_task_next what, int64_t wake_us)
+{
+    return (struct df_task_verdict){.next = what, .wake_us = wake_us};
+}
+
+static struct df_task_verdict end(enum df_task_next what, const char *reason, const char *message)
+{
+    struct df_task_verdict v = {.next = what};
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
+    (void)snprintf(v.message, sizeof(v.message), "%s", message);
+    return v;
+}
+
+static struct df_task_verdict fail(const char *reason, const char *message)
+{
+    return end(DF_TASK_FAIL, reason, message);
+}
+
+/* As the engine explains it, if it does. */
+static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
+                                           const char *reason, const char *message)
+{
+    return seen->reason[0] ? fail(seen->reason, seen->cause) : fail(reason, message);
+}
+
+static struct df_task_verdict cancel_now(int64_t now_us)
+{
+    return next(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
+}
+
+/* ---- the situations ---- */
+
+/* Asked for, and nothing there: the request may have been lost, or what it made. Made again is only
+ * what cannot have come to its end and been removed by now. */
+static struct df_task_verdict when_asked_for(const cJSON *task,
+                                             const struct df_engine_observation *seen,
+                                             int64_t created_us, int64_t now_us)
+{
+    int64_t wait = pending_us(task), gone = DF_WORKFLOW_TTL_SECONDS * SECOND_US;
+    if (now_us < created_us + (wait < gone ? wait : gone))
+        return next(DF_TASK_CREATE, 0);
+    return fail_as_seen(seen, "JobDeleted",
+                        "it may have run: what the engine was asked for is not there");
+}
+
+static struct df_task_verdict fail_locked(const char *holder)
+{
+    struct df_task_verdict v = fail("TargetLocked", "");
+    (void)snprintf(v.message, sizeof(v.message), "its target is still held by %.400s", holder);
+    return v;
+}
+
+static struct df_task_verdict
+when_absent(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t created = df_task_timeline(task, "created", 0);
+    const char *holder = df_json_str(task, "status.lockedBy");
+    bool is_late = now_us >= end_of(task, 0);
+    if (is_canceled(task))
+        return fail("Canceled", "canceled");
+    if (df_json_at(task, "status.engineRef"))
+        return fail("JobDeleted", "it was deleted externally");
+    if (created)
+        return when_asked_for(task, seen, created, now_us);
+    if (holder && is_late)
+        return fail_locked(holder);
+    if (is_late && df_json_at(task, "spec.workflow.timesOutAt"))
+        return fail("TimedOut", "spec.workflow.timesOutAt passed before it could start");
+    return next(DF_TASK_CREATE, 0);
+}
+
+static struct df_task_verdict
+when_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+{
+    int64_t start = seen->since_us + pending_us(task);
+    int64_t late = end_of(task, seen->since_us) + 2 * MARGIN_US;
+    int64_t canceled = df_task_time(task, "spec.cancel.at", now_us) + 2 * MARGIN_US;
+    if (is_canceled(task))
+        return now_us < canceled ? cancel_now(now_us)
+                                 : fail("Canceled", "canceled, and it did not end in time");
+    if (seen->gives_up)
+        return fail_as_seen(seen, "EngineFailed", "it cannot come to an end");
+    if (now_us >= late) /* the engine should have ended it */
+        return fail("TimedOut", "it ran out of time");
+    bool waits = seen->phase == DF_ENGINE_PENDING && now_us < start && start < late;
+    return next(DF_TASK_WAIT, waits ? start : late);
+}
+
+struct df_task_verdict df_workflow_next(const cJSON *task, const struct df_engine_observation *seen,
+                                        int64_t now_us)
+{
+    bool is_alive = seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
+    if (df_task_is_final(task))
+        return is_alive ? cancel_now(now_us) : next(DF_TASK_WAIT, 0);
+    if (seen->phase == DF_ENGINE_ABSENT)
+        return when_absent(task, seen, now_us);
+    if (is_alive)
+        return when_alive(task, seen, now_us);
+    if (seen->exit_code == 0)
+        return end(DF_TASK_SUCCEED, "Completed", "");
+    return is_canceled(task) ? fail("Canceled", "canceled")
+                             : fail_as_seen(seen, "WorkflowFailed", "it failed");
+}

@@ -1,0 +1,228 @@
+"""The action `workflow`: somebody else's image run against a target, which the name of its Job locks, on a real cluster."""
+
+import hashlib
+import json
+
+import pytest
+
+from lib.dayfly import wait_for
+from lib.pods import Pods, runner_image
+
+TARGET = "default/deployment/nginx"
+JOB = "wfe-f3457dcc8fbcb6d9"  # the lock on it
+ACCOUNT = "kubernaut-workflow-runner"
+
+
+class Workflows(Pods):
+    """A spawner, and what another scheduler asks of it."""
+
+    def __init__(self, home, namespace, tofu, **kubernetes):
+        super().__init__(home, namespace, tofu, **kubernetes)
+        self.image = runner_image(namespace.cluster, tofu)
+        namespace.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}})
+
+    def document(self, name, script="true", target=TARGET, spec=None, **workflow):
+        command = {"name": "workflow", "command": ["sh", "-c", script]}
+        grace = {"terminationGracePeriodSeconds": 1, "containers": [command]}
+        return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "TaskAction", "metadata": {"name": name},
+                "spec": {"action": "workflow", "targetResource": target, "placement": {"podTemplate": {"spec": grace}},
+                         "workflow": {"workflowId": "restart-deployment", "executionBundle": self.image, **workflow},
+                         **(spec or {})}}
+
+    def ask(self, *args, code=0, **kwargs):
+        return self.home.dayfly("create", "-f", "-", input=json.dumps(self.document(*args, **kwargs)), code=code)
+
+    def get(self, name):
+        return self.home.json("get", "taskaction", name)
+
+    def status(self, name):
+        """(reason, message) of the condition Progressing."""
+        at = {c["type"]: c for c in self.get(name)["status"]["conditions"]}
+        return at["Progressing"]["reason"], at["Progressing"]["message"]
+
+    def wait(self, name, *reasons, seconds=60):
+        return wait_for(f"{name} to be {reasons}", lambda: (s := self.status(name))[0] in reasons and s, seconds)
+
+    def ended(self, name, seconds=60):
+        """The document, once it is final."""
+        def final():
+            task = self.get(name)
+            true = {c["type"] for c in task["status"]["conditions"] if c["status"] == "True"}
+            return task if true & {"Succeeded", "Failed"} and "Progressing" not in true else None
+        return wait_for(f"{name} to end", final, seconds)
+
+
+@pytest.fixture
+def world(home, namespace, tofu):
+    with Workflows(home, namespace, tofu) as running:
+        yield running
+
+
+def job_of(name, target=TARGET, labels=None, script="true", image=None):
+    """A Job that another program made under the name of the lock."""
+    lock = "wfe-" + hashlib.sha256(target.encode()).hexdigest()[:16]
+    container = {"name": "workflow", "image": image, "command": ["sh", "-c", script]}
+    own = {"kubernaut.ai/workflow-execution": name, "kubernaut.ai/source-namespace": "elsewhere"} if name else {}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": lock, "labels": {**own, **(labels or {})}},
+            "spec": {"backoffLimit": 0, "template": {"spec": {
+                "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}}}}
+
+
+def is_over(job):
+    return any(c["type"] in ("Complete", "Failed") and c["status"] == "True"
+               for c in job.get("status", {}).get("conditions", []))
+
+
+def test_a_workflow_runs_with_its_parameters_and_files_and_tells_its_end(world):
+    ns = world.namespace
+    ns.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db-creds"}, "stringData": {"password": "hush"}},
+             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app-config"}, "data": {"level": "9"}})
+    script = ('test "$TARGET_RESOURCE $NAMESPACE $HOME $MADE_UP" = "default/deployment/nginx default /tmp " && '
+              'test "$(cat /run/kubernaut/secrets/db-creds/password)" = hush && '
+              'test "$(cat /run/kubernaut/configmaps/app-config/level)" = 9 && touch /tmp/x')
+    made = world.ask("restart", script, parameters={"NAMESPACE": "default", "MADE_UP": "x"},
+                     declaredParameterNames={"NAMESPACE": True},
+                     dependencies={"secrets": [{"name": "db-creds"}], "configMaps": [{"name": "app-config"}]})
+    assert made.stdout == "taskaction/restart created\n"
+    task = world.ended("restart")
+    status = task["status"]
+    assert (status["reason"], status["exitCode"]) == ("Completed", 0), status
+    assert status["executionStatus"] == {"status": "True", "reason": "Succeeded", "completedTasks": 1, "totalTasks": 1}
+    assert [c["type"] for c in status["conditions"] if c["status"] == "True"] == ["Succeeded"]
+    assert [t["name"] for t in status["timeline"]][:2] == ["queued", "created"]
+    job = ns.get("job", JOB)
+    assert status["engineRef"] == {"kind": "Job", "name": JOB, "namespace": ns.name, "uid": job["metadata"]["uid"],
+                                   "serviceAccountName": ACCOUNT}
+    assert (job["spec"]["ttlSecondsAfterFinished"], job["spec"]["activeDeadlineSeconds"]) == (600, 1800)
+    assert job["metadata"]["labels"]["kubernaut.ai/workflow-execution"] == "restart"
+    assert "claimedBy" not in status
+    assert JOB in world.home.dayfly("describe", "taskaction", "restart").stdout
+    assert "Completed" in world.home.dayfly("why", "taskaction/restart").stdout
+    world.home.dayfly("delete", "taskaction/restart")
+    ns.wait_gone("job", JOB)
+    assert "restart" not in world.home.dayfly("get", "taskactions").stdout
+
+
+def test_a_failing_workflow_tells_its_exit_code(world):
+    world.ask("restart", "echo it is broken >/dev/termination-log; exit 3")
+    status = world.ended("restart")["status"]
+    assert (status["reason"], status["exitCode"]) == ("WorkflowFailed", 3), status
+    assert "it is broken" in status["message"] and "BackoffLimitExceeded" in status["message"]
+    assert (status["executionStatus"]["status"], status["executionStatus"]["reason"]) == ("False", "Failed")
+    assert "exit code 3" in world.home.dayfly("why", "taskaction/restart").stdout
+
+
+def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
+    world.ask("first", "sleep 4")
+    world.wait("first", "Executing")
+    uid = world.namespace.get("job", JOB)["metadata"]["uid"]
+    world.ask("second")
+    waits = world.wait("second", "Queued")
+    wait_for("second to say for what it waits", lambda: "taskaction/first" in world.status("second")[1])
+    assert waits and world.get("second")["status"]["lockedBy"] == "taskaction/first"
+    assert world.namespace.get("job", JOB)["metadata"]["uid"] == uid
+    assert "taskaction/first" in world.home.dayfly("why", "taskaction/second").stdout
+    assert world.ended("first")["status"]["reason"] == "Completed"
+    second = world.ended("second")["status"]
+    assert second["reason"] == "Completed" and second["engineRef"]["uid"] != uid
+    assert "lockedBy" not in second
+
+
+def test_an_ended_job_of_another_scheduler_is_replaced_and_a_live_one_waited_for(world):
+    ns = world.namespace
+    ns.apply(job_of("other", script="sleep 3", image=world.image))
+    uid = ns.get("job", JOB)["metadata"]["uid"]
+    world.ask("restart")
+    wait_for("the holder to be named", lambda: "other" in world.get("restart")["status"].get("lockedBy", ""))
+    assert world.status("restart")[0] == "Queued"
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "Completed" and status["engineRef"]["uid"] != uid
+
+
+def test_a_job_that_names_no_action_is_never_deleted(world):
+    ns = world.namespace
+    ns.apply(job_of(None, image=world.image))
+    uid = ns.wait("job", JOB, is_over)["metadata"]["uid"]
+    world.ask("restart", spec={"timeoutSeconds": 1})
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "TargetLocked" and JOB in status["message"], status
+    world.home.dayfly("delete", "taskaction/restart")
+    assert ns.get("job", JOB)["metadata"]["uid"] == uid
+
+
+def test_a_spawner_that_comes_back_adopts_its_job(world):
+    marker = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "go"}, "data": {"go": "1"}}
+    world.ask("restart", "until [ -e /run/kubernaut/configmaps/go/go ]; do sleep 0.1; done",
+              dependencies={"configMaps": [{"name": "go"}]})
+    uid = world.namespace.wait("job", JOB, lambda job: True)["metadata"]["uid"]
+    world.server.kill()
+    world.namespace.apply(marker)  # the pod starts and ends while nobody looks
+    world.namespace.wait("job", JOB, is_over)
+    world.start()
+    status = world.ended("restart")["status"]
+    assert (status["reason"], status["engineRef"]["uid"]) == ("Completed", uid)
+    assert len(world.namespace.get("pods")) == 1
+
+
+def test_a_job_that_somebody_deletes_is_not_made_again(world):
+    world.ask("restart", "sleep 600")
+    world.wait("restart", "Executing")
+    world.namespace.kubectl("delete", "job", JOB)
+    status = world.ended("restart")["status"]
+    assert (status["reason"], status["message"]) == ("JobDeleted", "it was deleted externally")
+    assert world.namespace.get("job", JOB) is None
+
+
+def test_a_cancelled_workflow_ends_with_its_pod_and_frees_its_target(world):
+    world.ask("restart", "sleep 600")
+    world.wait("restart", "Executing")
+    world.home.dayfly("cancel", "taskaction/restart", "--reason", "wrong one")
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "Canceled"
+    assert world.namespace.get("job", JOB) is None
+    assert not [p for p in world.namespace.get("pods") if p["status"]["phase"] == "Running"]
+    world.ask("again")
+    assert world.ended("again")["status"]["reason"] == "Completed"
+    assert "has ended" in world.home.dayfly("cancel", "taskaction/again", code=None).stderr
+
+
+def test_a_missing_service_account_is_told_and_ends_it_in_time(world):
+    world.ask("restart", spec={"pendingSeconds": 3}, serviceAccountName="nobody")
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "ServiceAccountMissing" and "nobody" in status["message"], status
+    world.namespace.wait_gone("job", JOB)
+
+
+def test_what_runs_out_of_time_says_why_it_never_started(world):
+    world.ask("restart", spec={"timeoutSeconds": 5}, dependencies={"secrets": [{"name": "absent"}]})
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "SecretMissing" and '"absent" not found' in status["message"], status
+
+
+def test_what_makes_no_sense_is_refused_with_every_fault(world):
+    refused = world.ask("restart", target="default", code=None, parameters={"TARGET_RESOURCE": "x", "LD_PRELOAD": "y"},
+                        serviceAccount="x").stderr
+    for words in ("spec.targetResource: must be in format", "spec.workflow.parameters.TARGET_RESOURCE: is refused",
+                  "spec.workflow.parameters.LD_PRELOAD: is refused", 'did you mean "serviceAccountName"'):
+        assert words in refused
+    document = world.document("restart")
+    document["spec"]["engine"] = "awx"
+    unknown = world.home.dayfly("create", "-f", "-", input=json.dumps(document), code=None).stderr
+    assert 'unsupported execution engine: "awx" (registered: [job])' in unknown
+    document["spec"] = {**document["spec"], "engine": "job", "action": "apply"}
+    assert "only workflow" in world.home.dayfly("create", "-f", "-", input=json.dumps(document), code=None).stderr
+    assert world.namespace.get("jobs") == []
+
+
+def test_nobody_claims_a_workflow(world):
+    world.ask("restart", "sleep 600")
+    world.wait("restart", "Executing")
+    task = world.get("restart")
+    token = world.namespace.token(ACCOUNT, audience=f"dayfly/{task['metadata']['uid']}", duration="10m",
+                                  bound_object_kind="Pod",
+                                  bound_object_name=world.namespace.get("pods")[0]["metadata"]["name"])
+    status, _, body = world.server.request("POST", f"/v1/steps/{task['metadata']['uid']}/claim", {"claimId": "0" * 32},
+                                           {"Authorization": f"Bearer {token}"})
+    assert status == 404, body
+    world.home.dayfly("cancel", "taskaction/restart")
+    world.ended("restart")
