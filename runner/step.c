@@ -374,6 +374,14 @@ static int start(struct run *r, const struct df_step_options *o, struct df_err *
     return get_document(r, err);
 }
 
+/* Who started the container finds there why no step came of it: a sentence, and no result. */
+static void tell_container(const struct run *r, const char *why)
+{
+    struct df_err err = {0};
+    if (r->termination_log && df_termination_tell(r->termination_log, why, &err) < 0)
+        df_warn("the end is not in the termination log: %s", err.message);
+}
+
 int df_step(const struct df_step_options *o)
 {
     DF_CLEANUP(run_free) struct run r = {.lock_fd = -1};
@@ -383,6 +391,7 @@ int df_step(const struct df_step_options *o)
     (void)signal(SIGIO, SIG_IGN);   /* gate.h */
     if (start(&r, o, &err) < 0) {
         df_error("%s", err.message);
+        tell_container(&r, err.message);
         return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILED
                                                                    : DF_EXIT_INVALID;
     }

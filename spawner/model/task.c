@@ -379,7 +379,7 @@ when_interrupted(const cJSON *task, const struct df_engine_observation *seen, in
 
 int64_t df_task_age_us(const cJSON *task, int64_t now_us)
 {
-    return now_us - timeline_at(task, "created", now_us);
+    return now_us - df_task_timeline(task, "created", now_us);
 }
 
 int64_t df_task_retry_at(const cJSON *task, int64_t now_us)

@@ -604,6 +604,18 @@ static const struct {
      PENDING_S,
      DF_TASK_FAIL,
      "QuotaExceeded"},
+    {"so does one whose document was handed over",
+     {.handed_over = true},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "Unschedulable"},
+    {"at once when it will never start",
+     {.handed_over = true},
+     {.phase = STARTING, .gives_up = true, .reason = "SecretMissing"},
+     CLAIM_S,
+     DF_TASK_FAIL,
+     "SecretMissing"},
     {"the end of a claimed step has the engine's reason",
      {.claimed = true},
      {.phase = ENDED, .reason = "OOMKilled"},
@@ -654,7 +666,8 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
     switch (v->next) {
     case DF_TASK_CREATE:
         /* R1: never once it was claimed, never beside something that lives. */
-        assert_true(!s->claimed && s->end == DF_OUTCOME_NONE && !s->canceled && !alive);
+        assert_true(!s->claimed && !s->handed_over && s->end == DF_OUTCOME_NONE && !s->canceled &&
+                    !alive);
         assert_true(s->never_created || second < PENDING_S);
         break;
     case DF_TASK_SUCCEED: /* of workflows alone */
@@ -689,7 +702,7 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
 static void every_combination_keeps_the_promises(void **state)
 {
     (void)state;
-    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2; bits++) {
+    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2 * 2; bits++) {
         unsigned rest = bits;
         struct step s = {.end = (enum df_outcome)(rest % 3)};
         rest /= 3;
@@ -697,7 +710,8 @@ static void every_combination_keeps_the_promises(void **state)
         s.canceled = rest & 2;
         s.never_created = rest & 4;
         enum df_engine_phase phase = (enum df_engine_phase)(rest >> 3 & 3);
-        bool has_result = phase == ENDED && (rest >> 5);
+        s.handed_over = !s.claimed && (rest >> 6);
+        bool has_result = phase == ENDED && (rest >> 5 & 1);
         for (size_t i = 0; i < DF_ARRAY_SIZE(moments); i++) {
             struct df_task_verdict v = decide(&s, phase, has_result, moments[i]);
             check_invariants(&s, phase, has_result, moments[i], &v);
