@@ -113,7 +113,7 @@ def test_a_failing_workflow_tells_its_exit_code(world):
 
 
 def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
-    world.ask("first", "sleep 4")
+    world.ask("first", "sleep 3")
     world.wait("first", "Executing")
     uid = world.namespace.get("job", JOB)["metadata"]["uid"]
     world.ask("second")
