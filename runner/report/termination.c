@@ -58,13 +58,19 @@ int df_termination_text(const cJSON *result, char **ret, struct df_err *err)
     return 0;
 }
 
+int df_termination_tell(const char *path, const char *sentence, struct df_err *err)
+{
+    size_t n = strnlen(sentence, DF_TERMINATION_MAX);
+    DF_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    return df_fs_write_all(fd, sentence, n, err);
+}
+
 int df_termination_write(const char *path, const cJSON *result, struct df_err *err)
 {
     DF_FREE char *text = NULL;
     if (df_termination_text(result, &text, err) < 0)
         return -1;
-    DF_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
-    return df_fs_write_all(fd, text, strlen(text), err);
+    return df_termination_tell(path, text, err);
 }

@@ -16,6 +16,9 @@
 /* The caller frees *ret, which is at most DF_TERMINATION_MAX bytes long. */
 int df_termination_text(const cJSON *result, char **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Writes a sentence instead: for a runner that was not given its step. No secret may be in it. */
+int df_termination_tell(const char *path, const char *sentence, struct df_err *err) DF_MUST_CHECK;
+
 /* Writes it to path, a file that the kubelet has made and that cannot be replaced. */
 int df_termination_write(const char *path, const cJSON *result, struct df_err *err) DF_MUST_CHECK;
 

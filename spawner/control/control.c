@@ -124,9 +124,10 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
         df_control_wake(c, key->kind, key->name);
     if (result >= 0 && wake_us)
         result = look_again_at(c, key, wake_us, &err);
-    /* Somebody was faster: what he wrote is looked at in the next pass. */
+    /* Somebody was faster: what he wrote is looked at in the next pass. An engine that is still
+     * looking around says itself what keeps it; said for each step, it would be a thousand lines. */
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
-    if (result < 0 && !raced)
+    if (result < 0 && !raced && !df_streq(err.reason, "NotListedYet"))
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
     char labels[32];
     (void)snprintf(labels, sizeof(labels), "%s,%s", df_kind_name(key->kind),

@@ -439,6 +439,28 @@ static int job_cancel(struct df_engine *e, const struct df_engine_step *asked, s
     return remove_own(job_of(e), &step, false, err);
 }
 
+static bool has_company(const cJSON *pod)
+{
+    const cJSON *status;
+    cJSON_ArrayForEach (status, df_json_at(pod, "status.containerStatuses")) {
+        if (!df_streq(df_json_str(status, "name"), DF_JOB_CONTAINER) &&
+            df_json_at(status, "state.running"))
+            return true;
+    }
+    return false;
+}
+
+/* Sidecars among the init containers are ended by the kubelet; one among the containers would keep
+ * the pod until the Job's deadline. */
+static int end_company(const struct job_engine *j, const struct df_engine_step *step,
+                       struct df_err *err)
+{
+    DF_JOB_VIEW struct df_job_view view = {0};
+    if (df_job_look(j->watch, step, &view, err) < 0)
+        return -1;
+    return view.job && has_company(view.pod) ? delete_job(j, step, view.job, err) : 0;
+}
+
 /* The Job of a tofu step stays to be looked at, until its TTL; its Secret has no reason to. That of
  * a workflow goes: it is a lock. */
 static int job_cleanup(struct df_engine *e, const struct df_engine_step *asked, struct df_err *err)
@@ -454,6 +476,8 @@ static int job_cleanup(struct df_engine *e, const struct df_engine_step *asked, 
     forget_refusal(j, &step);
     if (step.workflow)
         return remove_own(j, &step, true, err);
+    if (end_company(j, &step, err) < 0)
+        return -1;
     return j->o.by_secret ? delete_secret(j, &step, err) : 0;
 }
 

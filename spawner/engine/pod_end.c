@@ -31,7 +31,9 @@ static void explain_exit(struct df_pod_verdict *v, const cJSON *terminated)
     if (!message || message[0] == '{')
         message = "";
     const char *comma = message[0] ? ": " : "";
-    if (code >= 1 && code < (int)DF_ARRAY_SIZE(reasons)) {
+    if (code == 3 && message[0]) { /* a runner that has its step leaves a result */
+        df_pod_explain(v, "NeverClaimed", message);
+    } else if (code >= 1 && code < (int)DF_ARRAY_SIZE(reasons)) {
         (void)snprintf(words, sizeof(words), "exit code %d, %s%s%.200s", code, meanings[code],
                        comma, message);
         df_pod_explain(v, reasons[code], words);

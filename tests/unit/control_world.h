@@ -309,7 +309,7 @@ static struct fake_step *await_start(struct world *w, const char *name)
 }
 
 /* Waits until the engine was asked so often. */
-static void await_creates(struct world *w, const char *name, int times)
+static inline void await_creates(struct world *w, const char *name, int times)
 {
     struct fake_engine *f = &w->engine;
     (void)pthread_mutex_lock(&f->lock);

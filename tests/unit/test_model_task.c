@@ -19,6 +19,7 @@ struct step {
     enum df_outcome end;
     bool claimed, canceled;
     bool never_created;
+    bool interrupted;
     bool handed_over; /* in a Secret, which no pod has used yet */
     bool held;        /* the engine's: made, and not let go */
 };
@@ -53,6 +54,8 @@ static cJSON *make_step(const struct step *s)
         put_time(status, "claimedBy", CLAIM_S);
         (void)df_json_add_bool(df_json_object_at(status, "claimedBy"), "handedOver", true, NULL);
     }
+    if (s->interrupted)
+        put_time(status, "interrupted", CANCEL_S);
     assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);
     if (!s->never_created)
         assert_int_equal(df_task_add_time(task, "created", EPOCH, NULL), 0);
@@ -393,76 +396,6 @@ static void a_loss_names_its_cause(void **state)
     assert_non_null(strstr(v.message, "killed by signal 9"));
 }
 
-/* What an engine that sees more than processes can say. */
-static const struct {
-    const char *what;
-    struct step step;
-    struct df_engine_observation seen;
-    int64_t second;
-    enum df_task_next next;
-    const char *reason;
-} seen_cases[] = {
-    {"what will never start ends at once, with the engine's reason",
-     {0},
-     {.phase = STARTING, .gives_up = true, .reason = "ImageMissing"},
-     1,
-     DF_TASK_FAIL,
-     "ImageMissing"},
-    {"what may start yet is waited for",
-     {0},
-     {.phase = STARTING, .reason = "Unschedulable"},
-     PENDING_S - 1,
-     DF_TASK_WAIT,
-     NULL},
-    {"a start that takes too long ends with what kept it",
-     {0},
-     {.phase = STARTING, .reason = "Unschedulable"},
-     PENDING_S,
-     DF_TASK_FAIL,
-     "Unschedulable"},
-    {"one that was refused all the time, too",
-     {0},
-     {.phase = ABSENT, .reason = "QuotaExceeded"},
-     PENDING_S,
-     DF_TASK_FAIL,
-     "QuotaExceeded"},
-    {"the end of a claimed step has the engine's reason",
-     {.claimed = true},
-     {.phase = ENDED, .reason = "OOMKilled"},
-     CLAIM_S,
-     DF_TASK_FAIL,
-     "OOMKilled"},
-    {"but not when it was we who ended it",
-     {.claimed = true, .canceled = true},
-     {.phase = ENDED, .reason = "JobDeleted"},
-     CANCEL_S,
-     DF_TASK_FAIL,
-     "Canceled"},
-    {"nor when it is told by the runner itself",
-     {.claimed = true},
-     {.phase = ENDED, .reason = "OOMKilled", .has_result = true},
-     CLAIM_S,
-     DF_TASK_COLLECT,
-     NULL},
-};
-
-static void what_the_engine_saw_decides_and_is_told(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(seen_cases); i++) {
-        DF_JSON cJSON *task = make_step(&seen_cases[i].step);
-        struct df_engine_observation seen = seen_cases[i].seen;
-        seen.since_us = EPOCH;
-        (void)snprintf(seen.cause, sizeof(seen.cause), "in its own words");
-        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + seen_cases[i].second * SECOND);
-        const char *reason = seen_cases[i].reason;
-        if (v.next != seen_cases[i].next || (reason && !df_streq(v.reason, reason)) ||
-            (reason && !seen_cases[i].step.canceled && !strstr(v.message, "in its own words")))
-            fail_msg("%s: next %d, reason %s, message %s", seen_cases[i].what, v.next, v.reason,
-                     v.message);
-    }
-}
-
 /* ---- ended by somebody else ---- */
 
 #define INTERRUPTED_S 60
@@ -542,6 +475,27 @@ static void a_lost_runner_is_explained_by_what_was_seen_before(void **state)
     assert_string_equal(v.message, "made room");
 }
 
+static void a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kept, *reason;
+    } rows[] = {{"NodeLost", "NodeLost"}, {"JobDeleted", "TimedOut"}, {NULL, "TimedOut"}};
+    const struct step s = {.claimed = true};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *task = make_step(&s);
+        cJSON *status = df_json_object_at(task, "status");
+        if (rows[i].kept)
+            (void)df_json_add_str(df_json_object_at(status, "disruption"), "reason", rows[i].kept,
+                                  NULL);
+        struct df_engine_observation seen = observed(RUNNING, false);
+        (void)snprintf(seen.reason, sizeof(seen.reason), "JobDeleted");
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + GIVEN_UP * SECOND);
+        assert_int_equal(v.next, DF_TASK_FAIL);
+        assert_string_equal(v.reason, rows[i].reason);
+    }
+}
+
 static void a_disruption_is_one_of_a_claimed_step_that_lives(void **state)
 {
     (void)state;
@@ -617,6 +571,88 @@ static void a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline
     assert_true(df_task_retry_at(task, EPOCH + PENDING_S * SECOND) > EPOCH + PENDING_S * SECOND);
 }
 
+/* What an engine that sees more than processes can say. */
+static const struct {
+    const char *what;
+    struct step step;
+    struct df_engine_observation seen;
+    int64_t second;
+    enum df_task_next next;
+    const char *reason;
+} seen_cases[] = {
+    {"what will never start ends at once, with the engine's reason",
+     {0},
+     {.phase = STARTING, .gives_up = true, .reason = "ImageMissing"},
+     1,
+     DF_TASK_FAIL,
+     "ImageMissing"},
+    {"what may start yet is waited for",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S - 1,
+     DF_TASK_WAIT,
+     NULL},
+    {"a start that takes too long ends with what kept it",
+     {0},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "Unschedulable"},
+    {"one that was refused all the time, too",
+     {0},
+     {.phase = ABSENT, .reason = "QuotaExceeded"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "QuotaExceeded"},
+    {"so does one whose document was handed over",
+     {.handed_over = true},
+     {.phase = STARTING, .reason = "Unschedulable"},
+     PENDING_S,
+     DF_TASK_FAIL,
+     "Unschedulable"},
+    {"at once when it will never start",
+     {.handed_over = true},
+     {.phase = STARTING, .gives_up = true, .reason = "SecretMissing"},
+     CLAIM_S,
+     DF_TASK_FAIL,
+     "SecretMissing"},
+    {"the end of a claimed step has the engine's reason",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled"},
+     CLAIM_S,
+     DF_TASK_FAIL,
+     "OOMKilled"},
+    {"but not when it was we who ended it",
+     {.claimed = true, .canceled = true},
+     {.phase = ENDED, .reason = "JobDeleted"},
+     CANCEL_S,
+     DF_TASK_FAIL,
+     "Canceled"},
+    {"nor when it is told by the runner itself",
+     {.claimed = true},
+     {.phase = ENDED, .reason = "OOMKilled", .has_result = true},
+     CLAIM_S,
+     DF_TASK_COLLECT,
+     NULL},
+};
+
+static void what_the_engine_saw_decides_and_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(seen_cases); i++) {
+        DF_JSON cJSON *task = make_step(&seen_cases[i].step);
+        struct df_engine_observation seen = seen_cases[i].seen;
+        seen.since_us = EPOCH;
+        (void)snprintf(seen.cause, sizeof(seen.cause), "in its own words");
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + seen_cases[i].second * SECOND);
+        const char *reason = seen_cases[i].reason;
+        if (v.next != seen_cases[i].next || (reason && !df_streq(v.reason, reason)) ||
+            (reason && !seen_cases[i].step.canceled && !strstr(v.message, "in its own words")))
+            fail_msg("%s: next %d, reason %s, message %s", seen_cases[i].what, v.next, v.reason,
+                     v.message);
+    }
+}
+
 /* ---- every combination ---- */
 
 static const int64_t moments[] = {
@@ -630,9 +666,11 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
     switch (v->next) {
     case DF_TASK_CREATE:
         /* R1: never once it was claimed, never beside something that lives. */
-        assert_true(!s->claimed && s->end == DF_OUTCOME_NONE && !s->canceled && !alive);
+        assert_true(!s->claimed && !s->handed_over && s->end == DF_OUTCOME_NONE && !s->canceled &&
+                    !alive);
         assert_true(s->never_created || second < PENDING_S);
         break;
+    case DF_TASK_SUCCEED: /* of workflows alone */
     case DF_TASK_RELEASE:
         fail_msg("nothing was held back");
         break;
@@ -664,7 +702,7 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
 static void every_combination_keeps_the_promises(void **state)
 {
     (void)state;
-    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2; bits++) {
+    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2 * 2; bits++) {
         unsigned rest = bits;
         struct step s = {.end = (enum df_outcome)(rest % 3)};
         rest /= 3;
@@ -672,7 +710,8 @@ static void every_combination_keeps_the_promises(void **state)
         s.canceled = rest & 2;
         s.never_created = rest & 4;
         enum df_engine_phase phase = (enum df_engine_phase)(rest >> 3 & 3);
-        bool has_result = phase == ENDED && (rest >> 5);
+        s.handed_over = !s.claimed && (rest >> 6);
+        bool has_result = phase == ENDED && (rest >> 5 & 1);
         for (size_t i = 0; i < DF_ARRAY_SIZE(moments); i++) {
             struct df_task_verdict v = decide(&s, phase, has_result, moments[i]);
             check_invariants(&s, phase, has_result, moments[i], &v);
@@ -684,8 +723,11 @@ static void every_combination_keeps_the_promises(void **state)
 static void every_step_ends_whatever_the_engine_does(void **state)
 {
     (void)state;
-    for (unsigned bits = 0; bits < 32; bits++) {
-        struct step s = {.claimed = bits & 1, .canceled = bits & 2, .never_created = bits & 4};
+    for (unsigned bits = 0; bits < 64; bits++) {
+        struct step s = {.claimed = bits & 1,
+                         .canceled = bits & 2,
+                         .never_created = bits & 4,
+                         .interrupted = (bits & 1) && (bits & 32)};
         bool obedient = bits & 8;
         enum df_engine_phase phase = bits & 16 ? RUNNING : ABSENT;
         int64_t now = CANCEL_S;
@@ -766,12 +808,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_decided_as_the_table_says),
         cmocka_unit_test(a_loss_names_its_cause),
-        cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(who_ended_an_interrupted_step_is_told_with_its_runners_word),
         cmocka_unit_test(a_lost_runner_is_explained_by_what_was_seen_before),
+        cmocka_unit_test(a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up),
         cmocka_unit_test(a_disruption_is_one_of_a_claimed_step_that_lives),
         cmocka_unit_test(a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom),
         cmocka_unit_test(a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline),
+
+        cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(every_step_ends_whatever_the_engine_does),
         cmocka_unit_test(conditions_are_written_together_and_keep_the_time_of_their_change),

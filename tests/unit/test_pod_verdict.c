@@ -425,6 +425,8 @@ static const struct {
     {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':2"),
      "exit code 2, failed after it had changed something", 2},
     {"InvalidStep", TERMINATED("Failed", "", "'exitCode':3"), "exit code 3, invalid input", 3},
+    {"NeverClaimed", TERMINATED("Failed", "", "'exitCode':3,'message':'claim: not trusted'"),
+     "claim: not trusted", 3},
     {"TimedOut", TERMINATED("Failed", "", "'exitCode':4"), "exit code 4, timed out", 4},
     {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':5"), "exit code 5", 5},
     {"RunnerFailed", TERMINATED("Failed", "", "'exitCode':255"), "exit code 255", 255},

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import stat
 import subprocess
 import tarfile
 
@@ -64,10 +65,34 @@ def config_map_of(module, name="module"):
             "binaryData": {"module.tar.gz": base64.b64encode(packed.getvalue()).decode()}}
 
 
+def reach(directory):
+    """Lets the users of pods come to a directory on this machine."""
+    while directory.parent != directory:
+        directory.chmod(directory.stat().st_mode | stat.S_IXOTH)
+        directory = directory.parent
+
+
+def claim_on(namespace, directory, name):
+    """A PersistentVolumeClaim on a new directory of this machine that everybody may write to; returns its volume, which
+    is the cluster's and not the namespace's."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    volume = f"{name}-{namespace.name}"
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    namespace.apply(
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
+         "spec": {**common, "capacity": {"storage": "1Mi"}, "hostPath": {"path": str(directory)},
+                  "claimRef": {"namespace": namespace.name, "name": name}}},
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+         "spec": {**common, "volumeName": volume, "resources": {"requests": {"storage": "1Mi"}}}})
+    namespace.wait("pvc", name, lambda claim: claim["status"].get("phase") == "Bound")
+    return volume
+
+
 class Pods:
     """A spawner with the engine `job` in a namespace of its own."""
 
-    def __init__(self, home, namespace, tofu, /, steps=8, config=None, **kubernetes):
+    def __init__(self, home, namespace, tofu, /, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
         made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
@@ -78,7 +103,7 @@ class Pods:
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
                     **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
-        config = {"engine": "job", "kubernetes": settings, "control": {"maxSteps": steps}, "server": {"tls": {"names": [NODE]}},
+        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
                   "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
                   **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
@@ -97,10 +122,11 @@ class Pods:
     def executor(self, name, text, placement=None, **spec):
         """Makes an executor of a module that its pods have as a ConfigMap."""
         self.namespace.apply(config_map_of(self.home.module(name, text), f"module-{name}"))
-        mounts = {"configMapMounts": [{"name": f"module-{name}", "mountPath": "/module"}]}
+        placement = placement or {}
+        mounts = [{"name": f"module-{name}", "mountPath": "/module"}, *placement.get("configMapMounts", [])]
         document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
                     "spec": {"source": {"url": "file:///module/module.tar.gz", "kind": "archive"},
-                             "placement": {**mounts, **(placement or {})}, **spec}}
+                             "placement": {**placement, "configMapMounts": mounts}, **spec}}
         self.home.dayfly("create", "-f", "-", input=json.dumps(document))
 
     def run(self, name, *args, code=0):
@@ -132,9 +158,13 @@ class Pods:
         return wait_for(f"{run} to end", final, seconds)
 
     def wait_log(self, run, text, seconds=60):
-        """Waits until the run's log has this text."""
-        return wait_for(f"{text!r} in the log of {run}",
-                        lambda: text in self.home.dayfly("logs", run, code=None).stdout, seconds)
+        """Waits until the log of a run that goes on has this text."""
+        def seen():
+            said = self.home.dayfly("logs", run, code=None).stdout
+            status = self.document("runs", run)["status"]
+            assert text in said or status["phase"] in ("Pending", "Running"), (status, said)
+            return text in said
+        return wait_for(f"{text!r} in the log of {run}", seen, seconds)
 
     def pod_of(self, step):
         """The newest pod of a step, or None."""
