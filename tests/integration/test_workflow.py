@@ -126,6 +126,8 @@ def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
     second = world.ended("second")["status"]
     assert second["reason"] == "Completed" and second["engineRef"]["uid"] != uid
     assert "lockedBy" not in second
+    world.home.dayfly("delete", "taskaction/first")  # whose Job is gone: the one of that name is not its own
+    assert world.namespace.get("job", JOB)["metadata"]["uid"] == second["engineRef"]["uid"]
 
 
 def test_an_ended_job_of_another_scheduler_is_replaced_and_a_live_one_waited_for(world):
@@ -171,6 +173,7 @@ def test_a_job_that_somebody_deletes_is_not_made_again(world):
     status = world.ended("restart")["status"]
     assert (status["reason"], status["message"]) == ("JobDeleted", "it was deleted externally")
     assert world.namespace.get("job", JOB) is None
+    world.home.dayfly("delete", "taskaction/restart")
 
 
 def test_a_cancelled_workflow_ends_with_its_pod_and_frees_its_target(world):

@@ -553,7 +553,7 @@ static void retries_are_counted_and_come_to_an_end(void **state)
     }
 }
 
-/* UT-WE-374-001 to -003, JOB-012, JOB-013 */
+/* UT-WE-374-001 to -004, JOB-012, JOB-013; absent is an answer */
 static void a_job_is_completed_when_a_condition_says_so(void **state)
 {
     (void)state;
@@ -568,9 +568,10 @@ static void a_job_is_completed_when_a_condition_says_so(void **state)
          true},
         {"{'status':{'conditions':[{'type':'Complete','status':'False'}]}}", false},
         {"{}", false},
+        {NULL, false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        DF_JSON cJSON *job = json(rows[i].job);
+        DF_JSON cJSON *job = json_or_null(rows[i].job);
         assert_true(df_workflow_is_completed(job) == rows[i].completed);
     }
 }
