@@ -405,9 +405,10 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     struct df_err why = {0};
     if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
-        int result = blind_pass(p, &why, err);
-        *ret_wake_us = result < 0 ? 0 : df_task_retry_at(p->task, p->now_us);
-        return result;
+        if (blind_pass(p, &why, err) < 0)
+            return -1;
+        *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+        return p->again_us ? DF_PASS_PAUSE : 0;
     }
     if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
         return -1;

@@ -204,7 +204,8 @@ def look_at_all(worlds, namespace):
         world.executor(name, SMALL, placement=placement, timeouts={"pending": f"{LATE}s"})
         world.ask(name, "dry-run")
     for name in WATCHED:
-        result["waiting"][name] = waits(worlds.of(name), f"{name}-1", "It waits: ")
+        world, run = worlds.of(name), f"{name}-1"
+        result["waiting"][name] = [waits(world, run, "It waits: "), world.home.dayfly("describe", "run", run).stdout]
     for name in CAUSES:
         world = worlds.of(name)
         result[name] = {"run": world.ended(f"{name}-1"), "task": world.document("taskactions", f"{name}-1-plan"),
@@ -241,8 +242,17 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
 
 @pytest.mark.parametrize("name", WATCHED)
 def test_who_asks_while_it_waits_is_told_what_for(told, name):
+    why, describe = told["waiting"][name]
     for words in filled(CAUSES[name].words, told["tag"]):
-        assert words in told["waiting"][name]
+        assert words in why and words in describe
+
+
+def test_whoever_goes_with_a_run_is_told_once_what_it_waits_for(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement={"serviceAccountName": "late"}, timeouts={"pending": "6s"})
+        shown = home.dayfly("run", "net", "--action", "dry-run", code=1).stdout
+        assert shown.count("plan: waits: the pod's service account is not there") == 1
+        assert 'serviceaccount "late" not found' in shown
 
 
 def test_what_did_not_start_leaves_nothing_behind(told):

@@ -36,6 +36,7 @@ struct fake_engine {
     struct fake_step steps[FAKE_STEPS];
     size_t count;
     struct df_err create_error; /* cls != NONE: create() fails with it */
+    struct df_err status_error; /* the same of status() */
 };
 
 static struct fake_step *fake_find(struct fake_engine *f, const char *name)
@@ -86,12 +87,16 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
 static int fake_status(struct df_engine *e, const struct df_engine_step *step,
                        struct df_engine_observation *ret, struct df_err *err)
 {
-    (void)err;
     struct fake_engine *f = fake_of(e);
     (void)pthread_mutex_lock(&f->lock);
-    *ret = fake_find(f, step->name)->seen;
+    struct df_err why = f->status_error;
+    if (why.cls == DF_ERR_NONE)
+        *ret = fake_find(f, step->name)->seen;
     (void)pthread_mutex_unlock(&f->lock);
-    return 0;
+    if (why.cls == DF_ERR_NONE)
+        return 0;
+    *err = why;
+    return -1;
 }
 
 static int fake_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
