@@ -228,6 +228,16 @@ def test_what_makes_no_sense_is_refused_with_every_fault(world):
     assert world.namespace.get("jobs") == []
 
 
+def test_the_same_request_twice_asks_once(world):
+    headers = {"Authorization": "Bearer " + world.home.env["DAYFLY_TOKEN"], "Idempotency-Key": "k1"}
+    answers = [world.server.request("POST", "/v1/taskactions", world.document("restart"), headers) for _ in range(2)]
+    assert [status for status, _, _ in answers] == [201, 201]
+    assert answers[1][1]["Idempotency-Replayed"] == "true"
+    assert answers[0][1]["Location"] == "/v1/taskactions/restart"
+    assert json.loads(answers[0][2])["metadata"]["uid"] == json.loads(answers[1][2])["metadata"]["uid"]
+    assert world.ended("restart")["status"]["reason"] == "Completed"
+
+
 def test_nobody_claims_a_workflow(world):
     world.ask("restart", "sleep 600")
     world.wait("restart", "Executing")
