@@ -136,9 +136,9 @@ def test_a_secret_value_is_in_no_object_but_the_steps_secret_and_in_no_log(eithe
 
 
 def second_pod(pod):
-    """A pod made of the same template, with a token of its own for the same audience. Without the labels of the Job's
-    controller, which would take it for its own and remove it."""
-    labels = {k: v for k, v in pod["metadata"]["labels"].items() if "job" not in k and "controller-uid" not in k}
+    """A pod made of the same template, with a token of its own for the same audience. Without the label by
+    which the Job's controller would take it for its own, and remove it."""
+    labels = {k: v for k, v in pod["metadata"]["labels"].items() if "controller-uid" not in k}
     spec = {k: v for k, v in pod["spec"].items() if k not in ("nodeName", "hostname")}
     return {"apiVersion": "v1", "kind": "Pod", "spec": spec,
             "metadata": {"name": "second", "labels": labels, "annotations": pod["metadata"]["annotations"]}}
