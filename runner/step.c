@@ -9,6 +9,7 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/http/http.h"
+#include "runner/memory.h"
 #include "runner/orphans.h"
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
@@ -313,6 +314,21 @@ static int prepare(struct run *r, struct df_err *err)
     return df_pipeline_mark(&r->pipeline, "claimed", df_real_us(), err);
 }
 
+/* A failure after the kernel killed something in this container is the memory limit's, whatever
+ * word tofu has for it. Where the limit is not the step's own, nobody can tell. */
+static void explain_memory(const struct run *r, struct df_err *err)
+{
+    struct df_err why = *err;
+    int64_t kills = r->termination_log && df_stop_cause(r->stop) == DF_STOP_NONE
+                        ? df_memory_kills("/sys/fs/cgroup")
+                        : 0;
+    if (kills > 0)
+        (void)df_fail_reason(err, why.cls, "OOMKilled",
+                             "the memory limit was reached and %lld process%s killed: raise "
+                             "placement.resources.limits.memory (%s)",
+                             (long long)kills, kills == 1 ? " was" : "es were", why.message);
+}
+
 /* From here on there is a step, and it gets a result. */
 static int run_step(struct run *r)
 {
@@ -321,6 +337,7 @@ static int run_step(struct run *r)
     int code = DF_EXIT_OK;
     if (prepare(r, &err) < 0 || df_pipeline_run(&r->pipeline, &outcome, &err) < 0) {
         (void)df_err_reason(&err, "RunnerFailed");
+        explain_memory(r, &err);
         code = exit_code_of(r, &err);
         (void)snprintf(outcome.reason, sizeof outcome.reason, "%s", err.reason);
         (void)snprintf(outcome.message, sizeof outcome.message, "%s", err.message);

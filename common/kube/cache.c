@@ -244,8 +244,8 @@ int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volati
     (void)pthread_mutex_unlock(&c->lock);
     if (synced)
         return 0;
-    return df_fail(err, DF_ERR_RETRY, "the list of %s is not there yet%s%s", c->o.resource->plural,
-                   last.message[0] ? ": " : "", last.message);
+    return df_fail_reason(err, DF_ERR_RETRY, "NotListedYet", "the list of %s is not there yet%s%s",
+                          c->o.resource->plural, last.message[0] ? ": " : "", last.message);
 }
 
 int df_kube_cache_get(struct df_kube_cache *c, const char *name_space, const char *name,

@@ -37,8 +37,9 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
 /* Stops the watch and forgets all. NULL is fine. */
 void df_kube_cache_stop(struct df_kube_cache *c);
 
-/* Waits until the first list is whole. RETRY after timeout_ms (-1: never), or when *stop turns
- * true (within 100 ms; may be NULL); the message says what failed last. */
+/* Waits until the first list is whole. RETRY with the reason NotListedYet after timeout_ms (-1:
+ * never), or when *stop turns true (within 100 ms; may be NULL); the message says what failed last.
+ */
 int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volatile bool *stop,
                        struct df_err *err) DF_MUST_CHECK;
 

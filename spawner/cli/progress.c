@@ -42,6 +42,20 @@ static void say_started(struct df_progress *p, struct df_progress_step *s, const
     df_view_status(p->view, "%s", s->name);
 }
 
+/* What keeps it, once: Kubernetes' own words, in brackets, change with every try. */
+static void say_obstacle(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
+{
+    const char *message = df_task_message(task);
+    size_t n = message ? strcspn(message, "(") : 0;
+    if (n == 0 || s->started || df_task_is_final(task) || df_task_has_runner(task))
+        return;
+    n = n < sizeof(s->obstacle) ? n : sizeof(s->obstacle) - 1;
+    if (strncmp(s->obstacle, message, n) == 0 && s->obstacle[n] == '\0')
+        return;
+    (void)snprintf(s->obstacle, sizeof(s->obstacle), "%.*s", (int)n, message);
+    df_view_say(p->view, DF_TONE_PLAIN, "%s: waits: %s", s->name, message);
+}
+
 /* "3 to add, ...", "no changes", or the reason of a failure. */
 static void add_outcome(const struct df_progress_step *s, const cJSON *task, struct df_buf *out)
 {
@@ -79,6 +93,7 @@ void df_progress_task(struct df_progress *p, const cJSON *task)
         return;
     if (!s->started && df_json_at(task, "status.claimedBy.claimId"))
         say_started(p, s, task);
+    say_obstacle(p, s, task);
     if (df_task_is_final(task) && !s->final)
         s->final = cJSON_Duplicate(task, true);
     show_end(p, s);

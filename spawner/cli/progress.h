@@ -13,8 +13,9 @@
 #define DF_PROGRESS_STEPS 2
 
 struct df_progress_step {
-    const char *name; /* "plan", "apply": as in the run's status.steps */
-    cJSON *final;     /* its TaskAction in its final shape; owned */
+    const char *name;  /* "plan", "apply": as in the run's status.steps */
+    cJSON *final;      /* its TaskAction in its final shape; owned */
+    char obstacle[80]; /* what it was last said to wait for */
     bool log_complete;
     bool started, ended; /* that was shown */
 };

@@ -114,11 +114,12 @@ static void add_next(const cJSON *run, struct df_buf *out)
         (void)df_buf_addf(out, "What to do: %s\n", known->next);
 }
 
-/* What keeps a step that has not ended. */
+/* What keeps a step from its start. */
 static void add_obstacle(const cJSON *task, struct df_buf *out)
 {
     const char *message = df_task_message(task);
-    if (df_task_is_final(task) || df_str_empty(message))
+    bool is_past = df_task_is_final(task) || df_task_has_runner(task);
+    if (is_past || df_str_empty(message))
         return;
     (void)df_buf_adds(out, "  It waits: ");
     df_text_safe(out, message, strlen(message));

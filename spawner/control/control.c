@@ -34,11 +34,26 @@ void df_control_wake(struct df_control *c, enum df_kind kind, const char *name)
         atomic_store(&c->missed, true);
 }
 
+/* The pass that this thread is in: what it writes to its own document is told to nobody before its
+ * end, which decides when the document is looked at again. */
+static _Thread_local struct {
+    const struct df_queue_key *key; /* NULL: none */
+    bool wrote;
+} passing;
+
+static bool is_own(const struct df_store_event *event)
+{
+    return passing.key && event->kind == passing.key->kind &&
+           df_streq(event->name, passing.key->name);
+}
+
 /* Executors are looked at on demand alone: nothing follows from a change of one. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
-    if (event->kind != DF_KIND_EXECUTOR)
+    if (is_own(event))
+        passing.wrote = true;
+    else if (event->kind != DF_KIND_EXECUTOR)
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }
@@ -101,12 +116,18 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
     struct df_err err = {0};
     int64_t wake_us = 0;
+    passing.key = key;
+    passing.wrote = false;
     int result = reconcile(c, key, &wake_us, &err);
-    if (result == 0 && wake_us)
+    passing.key = NULL;
+    if (result == 0 && passing.wrote)
+        df_control_wake(c, key->kind, key->name);
+    if (result >= 0 && wake_us)
         result = look_again_at(c, key, wake_us, &err);
-    /* Somebody was faster: what he wrote is looked at in the next pass. */
+    /* Somebody was faster: what he wrote is looked at in the next pass. An engine that is still
+     * looking around says itself what keeps it; said for each step, it would be a thousand lines. */
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
-    if (result < 0 && !raced)
+    if (result < 0 && !raced && !df_streq(err.reason, "NotListedYet"))
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
     char labels[32];
     (void)snprintf(labels, sizeof(labels), "%s,%s", df_kind_name(key->kind),

@@ -4,8 +4,9 @@
  *
  * A reconciler is one pass over one document: observe, ask the pure decision (model.h), act once,
  * write. It returns 0, with *ret_wake_us the real time at which it wants to look again (0: only on
- * a change), or -1: it is called again after the back-off. The queue never runs two passes over one
- * document at once.
+ * a change, which may be one of its own); DF_PASS_PAUSE: the same, and what it wrote itself is no
+ * reason to look again sooner, so that what was refused is not asked for again and again; or -1: it
+ * is called again after the back-off. The queue never runs two passes over one document at once.
  */
 #ifndef DF_CONTROL_LOOP_H
 #define DF_CONTROL_LOOP_H
@@ -21,6 +22,8 @@
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
 /* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"
+
+#define DF_PASS_PAUSE 1
 
 struct df_control {
     struct df_spawner *s;

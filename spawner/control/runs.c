@@ -138,6 +138,18 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
+/* What keeps a step from its start is the run's message as long as it does. */
+static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
+{
+    const cJSON *step = p->apply ? p->apply : p->plan;
+    bool waits = !df_task_is_final(step) && !df_task_has_runner(step);
+    const char *message = waits ? df_task_message(step) : NULL;
+    if (!df_str_empty(message))
+        return df_json_set_str(status, "message", message, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "message");
+    return 0;
+}
+
 static int take_over(const struct pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
@@ -153,7 +165,8 @@ static int take_over(const struct pass *p, struct df_err *err)
         copy(status, "source", p->plan, "status.source", err) < 0 ||
         copy(status, "tool", p->plan, "status.tool", err) < 0 ||
         copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
-        copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0)
+        copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0 ||
+        tell_obstacle(p, status, err) < 0)
         return -1;
     if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", p->run, "spec.decision.by", err);
@@ -281,7 +294,8 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
 {
     const char *phase = df_run_phase(p->run);
     if (!df_run_is_final(p->run) &&
-        df_task_set_conditions(p->run, DF_OUTCOME_NONE, phase, NULL, p->now_us, err) < 0)
+        df_task_set_conditions(p->run, DF_OUTCOME_NONE, phase,
+                               df_json_str(p->run, "status.message"), p->now_us, err) < 0)
         return -1;
     if (df_json_equal(before, p->run))
         return 0;

@@ -123,6 +123,8 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
         df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
         df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
+    if (df_streq(df_task_reason(task), "Initializing"))
+        return 0; /* another try: what kept the one before is still told */
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, now_us, err);
 }
 
@@ -376,10 +378,38 @@ static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *e
     }
 }
 
+#define BLIND_IS_TOLD_AFTER_US INT64_C(5000000)
+
+/* The engine cannot tell now, and for how long nobody knows. What must not wait for it is done all
+ * the same, with a step that was made taken for alive: a first start, which is harmless
+ * under its name, a cancel, and the ends that are due. All else is left for another pass. */
+static int blind_pass(struct pass *p, const struct df_err *why, struct df_err *err)
+{
+    bool lives = p->step.was_created || p->step.was_claimed;
+    p->seen = (struct df_engine_observation){.phase = lives ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
+                                             .exit_code = -1};
+    (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
+                   why->message);
+    struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
+    bool is_due = v.next == DF_TASK_CREATE || v.next == DF_TASK_CANCEL || v.next == DF_TASK_FAIL;
+    if (!df_task_is_final(p->task) && is_due)
+        return act(p, &v, err);
+    bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US;
+    if (!df_task_is_final(p->task) && is_long && tell_waiting(p, err) < 0)
+        return -1;
+    *err = *why;
+    return -1;
+}
+
 static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
-    if (p->engine->ops->status(p->engine, &p->step, &p->seen, err) < 0)
-        return -1;
+    struct df_err why = {0};
+    if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
+        if (blind_pass(p, &why, err) < 0)
+            return -1;
+        *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+        return p->again_us ? DF_PASS_PAUSE : 0;
+    }
     if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
         return -1;
     if (note_disruption(p, err) < 0)
@@ -389,7 +419,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return -1;
     bool waits = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL;
     *ret_wake_us = waits ? v.wake_us : p->again_us;
-    return 0;
+    return p->again_us ? DF_PASS_PAUSE : 0;
 }
 
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,

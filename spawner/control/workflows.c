@@ -12,8 +12,10 @@
 #include "spawner/control/places.h"
 #include "spawner/engine/workflow_job.h"
 
-/* How soon a target is looked at again that somebody else holds: of whom no news may come. */
-#define LOCKED_AGAIN_US INT64_C(5000000)
+/* How soon an action that waits in the queue looks whether it has waited for too long. */
+#define QUEUED_AGAIN_US INT64_C(15000000)
+/* How status.lockedBy begins then. */
+#define QUEUED_BEHIND "taskaction/"
 
 struct pass {
     struct df_control *c;
@@ -216,7 +218,10 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     if (df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
         df_task_add_time(task, "created", p->now_us, err) < 0)
         return -1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, p->now_us, err);
+    /* Why it could not be made the last time stands until it is made. */
+    bool is_new = df_streq(df_task_reason(task), "Queued");
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",
+                                  is_new ? NULL : df_task_message(p->task), p->now_us, err);
 }
 
 static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
@@ -240,14 +245,12 @@ static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     struct df_err why = {0};
     if (p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0)
         return modify(p, set_engine_ref, ref, err);
-    if (df_streq(why.reason, "TargetLocked")) {
-        *ret_wake_us = p->now_us + LOCKED_AGAIN_US;
+    if (df_streq(why.reason, "TargetLocked"))
         return wait_for_target(p, why.message, err);
-    }
     if (why.cls == DF_ERR_USER || why.cls == DF_ERR_DENIED || why.cls == DF_ERR_NOT_FOUND)
         return fail(p, &why, err);
     *ret_wake_us = df_task_retry_at(p->task, p->now_us);
-    return modify(p, set_refused, &why, err);
+    return modify(p, set_refused, &why, err) < 0 ? -1 : DF_PASS_PAUSE;
 }
 
 static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
@@ -259,8 +262,8 @@ static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     if (first_in_queue(p->c, lock_of(p->task), first, err) < 0)
         return -1;
     if (*first && !df_streq(first, p->step.name)) {
-        (void)snprintf(holder, sizeof(holder), "taskaction/%s", first);
-        *ret_wake_us = p->now_us + LOCKED_AGAIN_US;
+        (void)snprintf(holder, sizeof(holder), QUEUED_BEHIND "%s", first);
+        *ret_wake_us = p->now_us + QUEUED_AGAIN_US;
         return wait_for_target(p, holder, err);
     }
     if (df_places_take(p->c, p->task, set_created, p, &taken, err) < 0)
@@ -317,6 +320,7 @@ static int settle(struct pass *p, struct df_err *err)
 
 void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
 {
+    const char *holder = df_json_str(task, "status.lockedBy");
     *ret = (struct df_engine_step){
         .name = df_json_str(task, "metadata.name"),
         .uid = df_json_str(task, "metadata.uid"),
@@ -324,6 +328,7 @@ void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
         .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
         .placement = df_json_at(task, "spec.placement"),
+        .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         .was_created = df_json_at(task, "status.engineRef"),
         .was_claimed = has_time(task, "started"),
         .workflow = df_json_at(task, "spec.workflow"),
@@ -352,6 +357,8 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
     default:
         if (df_task_is_final(p->task))
             return is_alive ? 0 : settle(p, err);
+        if (p->seen.phase == DF_ENGINE_ABSENT) /* who holds its target may have changed */
+            return wait_for_target(p, p->seen.cause, err);
         return tell(p, err);
     }
 }

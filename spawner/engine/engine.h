@@ -27,6 +27,7 @@ struct df_engine_step {
     const char *target;       /* of it: spec.targetResource */
     const char *task;         /* of it: name and namespace of the TaskAction */
     const char *name_space;
+    bool was_locked;          /* of it: another held its target at the last look */
     bool was_created; /* create() succeeded once: what is absent was deleted */
     bool was_claimed; /* a runner of it, or its workflow, lived */
     const char *pod;  /* uid or name of the pod whose runner has it; or NULL */
@@ -45,7 +46,8 @@ struct df_engine_ops {
     /* Lets go what create() held back until the step's document counts as handed over; NULL:
      * create() holds nothing back, the runner claims its step. Twice is success. */
     int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
-    /* What is there; absent is an answer, not an error. */
+    /* What is there; absent is an answer, not an error. RETRY with the reason NotListedYet: the
+     * engine began a moment ago and does not know yet. */
     int (*status)(struct df_engine *e, const struct df_engine_step *step,
                   struct df_engine_observation *ret, struct df_err *err);
     /* The runner's result document, when it left one. NOT_FOUND otherwise. Of a workflow, as long

@@ -102,13 +102,20 @@ static int replace(const struct df_workflow_place *p, const struct df_engine_ste
                    p->name_space, step->name, df_workflow_owner(job));
 }
 
+static void name_holder(const struct df_workflow_place *p, const struct df_engine_step *step,
+                        const cJSON *job, char *to, size_t size)
+{
+    const char *owner = df_workflow_owner(job);
+    (void)snprintf(to, size, "the Job %s/%s of %.100s", p->name_space, step->name,
+                   *owner ? owner : "nobody known; delete it if it is not needed");
+}
+
 static int fail_locked(const struct df_workflow_place *p, const struct df_engine_step *step,
                        const cJSON *job, struct df_err *err)
 {
-    const char *owner = df_workflow_owner(job);
-    return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "the Job %s/%s of %.100s",
-                          p->name_space, step->name,
-                          *owner ? owner : "nobody known; delete it if it is not needed");
+    char holder[300];
+    name_holder(p, step, job, holder, sizeof(holder));
+    return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "%s", holder);
 }
 
 int df_workflow_meet(const struct df_workflow_place *p, const struct df_engine_step *step,
@@ -251,6 +258,22 @@ static int look(const struct df_workflow_place *p, const struct df_engine_step *
     return may_be_another_pod(view) ? add_creations(p, view, err) : 0;
 }
 
+/* A target that was held is looked at before it is asked for again. Whose Job that is may be nobody
+ * we watch. */
+static int look_at_lock(const struct df_workflow_place *p, const struct df_engine_step *step,
+                        struct df_engine_observation *seen, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    const struct df_workflow w = workflow_of(p, step);
+    if (df_job_read(p->kube, p->name_space, step->name, &job, err) < 0)
+        return -1;
+    if (clash_with(&w, job) == DF_WORKFLOW_CLASH_WAIT) {
+        (void)snprintf(seen->reason, sizeof(seen->reason), "TargetLocked");
+        name_holder(p, step, job, seen->cause, sizeof(seen->cause));
+    }
+    return 0;
+}
+
 int df_workflow_look(const struct df_workflow_place *p, const struct df_engine_step *step,
                      struct df_engine_observation *ret, struct df_err *err)
 {
@@ -258,7 +281,11 @@ int df_workflow_look(const struct df_workflow_place *p, const struct df_engine_s
     if (look(p, step, &view, err) < 0)
         return -1;
     const struct df_workflow_status s = df_workflow_status(view.job, view.events);
-    observe(step, &view, &s, ret);
+    struct df_engine_observation seen;
+    observe(step, &view, &s, &seen);
+    if (!view.job && step->was_locked && look_at_lock(p, step, &seen, err) < 0)
+        return -1;
+    *ret = seen;
     return 0;
 }
 

@@ -209,6 +209,9 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
  */
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
 
+/* How long ago the engine was asked for the first time; 0: it was not. */
+int64_t df_task_age_us(const cJSON *task, int64_t now_us);
+
 /* When a create() that was refused is worth another try: the pauses grow with the time that it has
  * taken so far, and the last one ends with the pending deadline. */
 int64_t df_task_retry_at(const cJSON *task, int64_t now_us);

@@ -111,7 +111,7 @@ static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
     if (!cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_LIVE) || !at ||
         df_time_parse(at, &us, NULL) < 0)
         return 0;
-    if (df_json_at(step, "status.claimedBy"))
+    if (df_task_has_runner(step))
         grace += df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
     return us + (grace + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000000;
 }

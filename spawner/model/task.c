@@ -226,7 +226,7 @@ bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation
 {
     const char *kept = df_json_str(task, "status.disruption.reason");
     return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
-           df_json_at(task, "status.claimedBy") && !df_json_at(task, "spec.cancel") &&
+           df_task_has_runner(task) && !df_json_at(task, "spec.cancel") &&
            !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
            !(kept && is_plain(seen->reason));
 }
@@ -345,8 +345,12 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
             return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
         return cancel_now(now_us);
     }
-    if (now_us >= end)
-        return fail(seen, "TimedOut", "it ran out of time and could not be ended");
+    if (now_us >= end) {
+        const char *kept = df_json_str(task, "status.disruption.reason");
+        const char *words = "it ran out of time and could not be ended";
+        return kept && !is_plain(kept) ? fail_as_seen(task, seen, "TimedOut", words)
+                                       : fail(seen, "TimedOut", words);
+    }
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 
@@ -371,6 +375,11 @@ when_interrupted(const cJSON *task, const struct df_engine_observation *seen, in
     (void)snprintf(v.message, sizeof(v.message), "%.700s (the runner: %.280s)",
                    cause.message ? cause.message : "", word ? word : "");
     return v;
+}
+
+int64_t df_task_age_us(const cJSON *task, int64_t now_us)
+{
+    return now_us - df_task_timeline(task, "created", now_us);
 }
 
 int64_t df_task_retry_at(const cJSON *task, int64_t now_us)

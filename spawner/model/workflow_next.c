@@ -10,6 +10,8 @@
 #define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
 /* How often a cancel that has no effect yet is repeated. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
+/* How soon a target is looked at again that is held by somebody of whom no news may come. */
+#define LOCKED_AGAIN_US (5 * SECOND_US)
 
 static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
 {
@@ -88,12 +90,13 @@ static struct df_task_verdict fail_locked(const char *holder)
     return v;
 }
 
-static struct df_task_verdict
-when_absent(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict when_absent(const cJSON *task,
+                                          const struct df_engine_observation *seen, int64_t now_us)
 {
     int64_t created = df_task_timeline(task, "created", 0);
     const char *holder = df_json_str(task, "status.lockedBy");
-    bool is_late = now_us >= end_of(task, 0);
+    int64_t end_us = end_of(task, 0), again_us = now_us + LOCKED_AGAIN_US;
+    bool is_late = now_us >= end_us;
     if (is_canceled(task))
         return fail("Canceled", "canceled");
     if (df_json_at(task, "status.engineRef"))
@@ -104,11 +107,13 @@ when_absent(const cJSON *task, const struct df_engine_observation *seen, int64_t
         return fail_locked(holder);
     if (is_late && df_json_at(task, "spec.workflow.timesOutAt"))
         return fail("TimedOut", "spec.workflow.timesOutAt passed before it could start");
+    if (holder && df_streq(seen->reason, "TargetLocked"))
+        return next(DF_TASK_WAIT, again_us < end_us ? again_us : end_us);
     return next(DF_TASK_CREATE, 0);
 }
 
-static struct df_task_verdict
-when_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict when_alive(const cJSON *task,
+                                         const struct df_engine_observation *seen, int64_t now_us)
 {
     int64_t start = seen->since_us + pending_us(task);
     int64_t late = end_of(task, seen->since_us) + 2 * MARGIN_US;

@@ -3,15 +3,17 @@
 import contextlib
 import datetime
 import json
+import socket
 
 import pytest
 
 from lib import cluster as kubernetes
 from lib import dayfly
 from lib.dayfly import wait_for
-from lib.pods import Pods
+from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
+MANY = {"control": {"maxSteps": 50}}
 LATE = 8  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
 
 
@@ -69,6 +71,7 @@ CAUSES = {
     "field": Cause("ObjectRefused", "dnsPolicy", patch={"spec": {"dnsPolicy": "Sometimes"}}),
     "namespace": Cause("NamespaceMissing", "{tag}-absent"),
     "rights": Cause("NotAllowed", "cannot create resource"),
+    "by-secret": Cause("Unschedulable", "didn't match Pod's node affinity/selector", placement={"nodeSelector": {"disk": "nowhere"}}),
 }
 AT_ONCE = {"image-never", "image-name", "env-from", "env-key", "limit-range", "pod-security", "pod-policy", "job-policy",
            "priority-class", "root", "command", "quantity", "field", "namespace"}
@@ -151,14 +154,16 @@ def filled(value, tag):
 
 
 class Worlds:
-    """Three spawners: one for most causes, one in a namespace that is not there, one without rights."""
+    """Four spawners: one for most causes, one in a namespace that is not there, one without rights, one that hands its
+    steps over in Secrets."""
 
     def __init__(self, namespace, directory, tofu, stack):
         def world(name, **kubernetes):
             home = dayfly.Home(directory / name, tofu)
-            return stack.enter_context(Pods(home, namespace, tofu, steps=50, **kubernetes))
+            return stack.enter_context(Pods(home, namespace, tofu, config=MANY, **kubernetes))
         self.special = {"namespace": world("nowhere", namespace=f"{namespace.name}-absent"),
-                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory)))}
+                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory))),
+                        "by-secret": world("by-secret", claim="secret")}
         self.common = world("common")
 
     def of(self, name):
@@ -175,7 +180,7 @@ def told(cluster, tofu, tmp_path_factory):
         stack.callback(clear, namespace)
         obstacles(namespace)
         worlds = Worlds(namespace, tmp_path_factory.mktemp("causes"), tofu, stack)
-        yield look_at_all(worlds, namespace)
+        return look_at_all(worlds, namespace)
 
 
 def waits(world, run, words):
@@ -199,13 +204,15 @@ def look_at_all(worlds, namespace):
         world.executor(name, SMALL, placement=placement, timeouts={"pending": f"{LATE}s"})
         world.ask(name, "dry-run")
     for name in WATCHED:
-        result["waiting"][name] = waits(worlds.of(name), f"{name}-1", "It waits: ")
+        world, run = worlds.of(name), f"{name}-1"
+        result["waiting"][name] = [waits(world, run, "It waits: "), world.home.dayfly("describe", "run", run).stdout]
     for name in CAUSES:
         world = worlds.of(name)
         result[name] = {"run": world.ended(f"{name}-1"), "task": world.document("taskactions", f"{name}-1-plan"),
                         "why": world.home.dayfly("why", f"{name}-1").stdout,
                         "describe": world.home.dayfly("describe", "run", f"{name}-1").stdout}
     wait_for("no Job to live", lambda: not [j for j in namespace.get("jobs") if lives(j)])
+    wait_for("the Secret of the step to go", lambda: len(namespace.get("secrets")) == 1)
     result["secrets"] = {o["metadata"]["name"] for o in namespace.get("secrets")}
     return result
 
@@ -226,7 +233,7 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
         for text in (status["message"], seen["why"], seen["describe"], task["message"]):
             assert words in text
     assert "; " in status["message"] and "What to do: " in seen["why"]
-    assert "claimedBy" not in task
+    assert "claimId" not in task.get("claimedBy", {})  # by-secret: handed over, and never asked for
     if name in AT_ONCE:
         assert took(seen["task"]) < LATE - 1
     else:
@@ -235,9 +242,293 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
 
 @pytest.mark.parametrize("name", WATCHED)
 def test_who_asks_while_it_waits_is_told_what_for(told, name):
+    why, describe = told["waiting"][name]
     for words in filled(CAUSES[name].words, told["tag"]):
-        assert words in told["waiting"][name]
+        assert words in why and words in describe
+
+
+def test_whoever_goes_with_a_run_is_told_once_what_it_waits_for(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement={"serviceAccountName": "late"}, timeouts={"pending": "6s"})
+        shown = home.dayfly("run", "net", "--action", "dry-run", code=1).stdout
+        assert shown.count("plan: waits: the pod's service account is not there") == 1
+        assert 'serviceaccount "late" not found' in shown
 
 
 def test_what_did_not_start_leaves_nothing_behind(told):
     assert told["secrets"] == {"there"}
+
+
+def test_what_comes_within_the_pending_time_lets_the_step_go_on(home, namespace, tofu):
+    missing = {"secretMounts": [{"name": "late", "mountPath": "/late"}], "serviceAccountName": "late"}
+    refused = {"envFrom": [{"secretRef": {"name": "late"}}]}
+    with Pods(home, namespace, tofu) as world:
+        world.executor("wait", SMALL, placement=missing)
+        world.executor("again", SMALL, placement=refused)
+        run, failed = world.ask("wait", "dry-run"), world.ask("again", "dry-run")
+        waits(world, run, 'serviceaccount "late" not found')
+        namespace.kubectl("create", "serviceaccount", "late")
+        waits(world, run, 'secret "late" not found')
+        assert world.ended(failed)["reason"] == "SecretMissing"
+        namespace.kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
+        assert world.ended(world.ask("again", "dry-run"))["reason"] == "Planned"
+        assert world.ended(run)["reason"] == "Planned"
+
+
+def test_an_unclaimed_step_that_loses_its_pod_or_its_job_gets_another(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement=on_node(namespace.name))
+        run = world.ask("net", "dry-run")
+        step = f"{run}-plan"
+        pod = world.wait_pod(step)
+        namespace.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
+        pod = world.wait_pod(step, lambda p: p["metadata"]["uid"] != pod["metadata"]["uid"])
+        namespace.kubectl("delete", "job", step, "--wait=false")
+        world.wait_pod(step, lambda p: p["metadata"]["uid"] != pod["metadata"]["uid"])
+        namespace.cluster.kubectl("label", "node", namespace.cluster.node, f"dayfly.test/node={namespace.name}", "--overwrite")
+        assert world.ended(run)["reason"] == "Planned"
+        assert len(namespace.get("jobs")) == 1
+
+
+def test_a_node_whose_kubelet_is_gone_is_named_and_the_next_run_works_when_it_is_back(home, alone, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, timeouts={"pending": "5s"})
+        alone.stop_part("kubelet")
+        status = world.ended(world.ask("net", "dry-run"))
+        assert status["reason"] == "NodeFailed" and alone.node in status["message"], status
+        alone.bring_back()
+        wait_for("the pod to go", lambda: not namespace.get("pods"))
+        assert world.ended(world.ask("net", "dry-run"))["reason"] == "Planned"
+
+
+# ---- applies that somebody or something ends ---------------------------------------------------------------
+
+# Writes a line into its ledger, then waits for the file `go` in it.
+SLOW = """
+resource "terraform_data" "first" {
+  input = 1
+}
+resource "terraform_data" "slow" {
+  input = terraform_data.first.output
+  provisioner "local-exec" { command = "echo started >> /ledger/starts; %s" }
+}
+output "n" { value = terraform_data.first.output }
+"""
+UNTIL_GO = "while [ ! -e /ledger/go ]; do sleep 0.1; done"
+
+
+class Mid:
+    """An apply that waits in its middle, and what its module wrote down."""
+
+    def __init__(self, world, ledgers, name, command=UNTIL_GO, placement=None, module=None, **spec):
+        self.world, self.name = world, name
+        self.ledger = ledgers / name
+        self.ledger.mkdir(parents=True)
+        self.ledger.chmod(0o777)
+        patch = {"spec": {"volumes": [{"name": "ledger", "hostPath": {"path": str(self.ledger)}}], "containers": [
+            {"name": "runner", "volumeMounts": [{"name": "ledger", "mountPath": "/ledger"}]}]}}
+        world.executor(name, module or SLOW % command, placement={"podTemplate": patch, **(placement or {})}, **spec)
+        self.run = world.ask(name)
+        self.job = f"{self.run}-apply"
+
+    def starts(self):
+        path = self.ledger / "starts"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def wait_middle(self):
+        wait_for(f"{self.job} to be in its middle", self.starts, 120)
+        self.pod = self.world.pod_of(self.job)["metadata"]["name"]
+
+    def go(self):
+        (self.ledger / "go").touch()
+
+    def state(self):
+        """Addresses in the stored state."""
+        shown = self.world.home.dayfly("state", "show", self.name, code=None).stdout
+        return [f"{r['type']}.{r['name']}" for r in json.loads(shown)["resources"]] if shown else []
+
+
+def preempt(world, mid):
+    """A pod of a higher priority that needs the place which only one can have."""
+    tag = world.namespace.name
+    slot = {f"{tag}.dayfly.test/slot": "1"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "important"}, "spec": {
+        "priorityClassName": f"{tag}-high", "terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [
+            {"name": "c", "image": world.namespace.cluster.pause_image, "resources": {"requests": slot, "limits": slot}}]}}
+    world.namespace.apply(pod)
+
+
+def evict(world, mid):
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": mid.pod, "namespace": world.namespace.name}}
+    world.namespace.kubectl("create", "--raw", f"/api/v1/namespaces/{world.namespace.name}/pods/{mid.pod}/eviction", "-f", "-",
+                            input=json.dumps(body))
+
+
+def limit(kind):
+    def to_a_second(world, mid):
+        name = mid.pod if kind == "pod" else mid.job
+        world.namespace.kubectl("patch", kind, name, "--type=merge", "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
+    return to_a_second
+
+
+def delete(kind, *how):
+    def gone(world, mid):
+        world.namespace.kubectl("delete", kind, mid.pod if kind == "pod" else mid.job, "--wait=false", *how)
+    return gone
+
+
+EAT = "tail /dev/zero"
+EAT_IN_TOFU = SLOW % "true" + """
+resource "terraform_data" "fat" {
+  input = length(flatten([for a in range(1000 * terraform_data.slow.output) : [for b in range(1000) : [for c in range(100) : a]]]))
+}
+"""
+# name: (reason, exit code or None, what does it once the apply is in its middle, how the executor is made)
+ENDS = {
+    "delete-job": ("JobDeleted", None, delete("job"), {}),
+    "delete-pod": ("PodDeleted", None, delete("pod"), {}),
+    "kill-pod": ("PodDeleted", None, delete("pod", "--force", "--grace-period=0"), {}),
+    "eviction": ("Evicted", None, evict, {}),
+    "preemption": ("Preempted", None, preempt, {"placement": {"priorityClassName": "{tag}-low", "resources": {
+        "limits": {"{tag}.dayfly.test/slot": "1"}}}}),
+    "job-deadline": ("DeadlineExceeded", None, limit("job"), {}),
+    "pod-deadline": ("DeadlineExceeded", None, limit("pod"), {}),
+    "timeout": ("TimedOut", 4, None, {"timeouts": {"apply": "8s"}}),
+    "memory": ("OOMKilled", None, None, {"command": EAT, "placement": {"resources": {"limits": {"memory": "192Mi"}}}}),
+    "memory-of-tofu": ("OOMKilled", None, None, {"module": EAT_IN_TOFU,
+                                                 "placement": {"resources": {"limits": {"memory": "192Mi"}}}}),
+}
+
+
+def prepare_preemption(namespace, stack):
+    """Priorities below everybody else's, and a thing of which the node has one."""
+    cluster, tag = namespace.cluster, namespace.name
+    for word, value in (("low", -20), ("high", -10)):
+        cluster.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"{tag}-{word}"}, "value": value}))
+        stack.callback(cluster.kubectl, "delete", "priorityclass", f"{tag}-{word}", check=False)
+    slot = f"{tag}.dayfly.test~1slot"
+    change = ["patch", "node", cluster.node, "--subresource=status", "--type=json", "-p"]
+    cluster.kubectl(*change, json.dumps([{"op": "add", "path": f"/status/capacity/{slot}", "value": "1"}]))
+    stack.callback(cluster.kubectl, *change, json.dumps([{"op": "remove", "path": f"/status/capacity/{slot}"}]), check=False)
+
+
+@pytest.fixture(scope="module")
+def ended(cluster, tofu, tmp_path_factory):
+    """Every kind of end, all at once in applies of their own."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(kubernetes.Calm(alone=False))
+        namespace = kubernetes.Namespace(cluster)
+        stack.callback(namespace.close)
+        prepare_preemption(namespace, stack)
+        directory = tmp_path_factory.mktemp("ends")
+        world = stack.enter_context(Pods(dayfly.Home(directory / "home", tofu), namespace, tofu, config=MANY))
+        return end_all(world, directory / "ledgers")
+
+
+def end_all(world, ledgers):
+    mids, result = {}, {}
+    for name, (_, _, _, how) in ENDS.items():
+        mids[name] = Mid(world, ledgers, name, **filled(how, world.namespace.name))
+    for name, mid in mids.items():
+        mid.wait_middle()
+        if ENDS[name][2]:
+            ENDS[name][2](world, mid)
+    for name, mid in mids.items():
+        status = world.ended(mid.run)
+        mid.go()
+        result[name] = {"run": status, "task": world.document("taskactions", mid.job), "state": mid.state(),
+                        "why": world.home.dayfly("why", mid.run).stdout, "starts": mid.starts(),
+                        "log": world.home.dayfly("logs", mid.run).stdout}
+    world.namespace.kubectl("delete", "pod", "important", "--wait=false")
+    again = {name: world.ask(name, "dry-run") for name in mids}
+    for name, run in again.items():
+        result[name]["again"] = world.ended(run)
+        result[name]["starts later"] = mids[name].starts()
+    return result
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_apply_that_is_ended_from_outside_says_by_what(ended, name):
+    (reason, code, _, _), seen = ENDS[name], ended[name]
+    assert (seen["run"]["phase"], seen["run"]["reason"]) == ("Failed", reason), seen["run"]
+    assert f"{reason}: " in seen["why"] and "What to do: " in seen["why"]
+    if code is not None:
+        assert seen["task"]["status"]["exitCode"] == code
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_apply_that_was_ended_is_not_started_again_and_the_next_plan_works(ended, name):
+    seen = ended[name]
+    assert (seen["starts"], seen["starts later"]) == (1, 1)
+    assert seen["again"]["reason"] == "Planned", seen["again"]
+    listed = {i["address"] for i in seen["task"]["status"].get("unrecorded", {}).get("items", [])}
+    assert "terraform_data.first" in {*seen["state"], *listed}
+    if name not in ("kill-pod", "memory-of-tofu"):  # tofu was asked to end: it has written everything
+        assert "terraform_data.first" in seen["state"], (seen["log"], seen["run"])
+
+
+# ---- cancel ------------------------------------------------------------------------------------------------
+
+def is_over(pod):
+    """Does nothing of this pod run any more?"""
+    statuses = pod["status"].get("containerStatuses", []) if pod else []
+    return all("terminated" in s["state"] for s in statuses)
+
+
+def test_a_cancel_in_mid_apply_interrupts_tofu_once_and_ends_when_the_pod_is_gone(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net")
+        mid.wait_middle()
+        home.dayfly("cancel", mid.run, "--reason", "wrong region")
+        status = world.ended(mid.run)
+        pod = world.pod_of(mid.job)
+        assert is_over(pod)
+        assert (status["phase"], status["reason"]) == ("Canceled", "Canceled"), status
+        assert "wrong region" in home.dayfly("why", mid.run).stdout
+        assert "terraform_data.first" in mid.state()
+        log = home.dayfly("logs", mid.run).stdout
+        assert log.count("Interrupt received") == 1 and "Two interrupts" not in log
+        namespace.wait_gone("job", mid.job)
+        assert world.pod_of(mid.job) is None
+        mid.go()
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"
+        assert mid.starts() == 2  # that of the second run
+
+
+def test_a_cancel_before_the_pod_starts_leaves_nothing(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement={"nodeSelector": {"disk": "nowhere"}})
+        run = world.ask("net")
+        world.wait_pod(f"{run}-plan")
+        home.dayfly("cancel", run)
+        assert world.ended(run)["reason"] == "Canceled"
+        namespace.wait_gone("job", f"{run}-plan")
+        assert not namespace.get("pods") and not namespace.get("secrets")
+        assert "claimedBy" not in world.document("taskactions", f"{run}-plan")["status"]
+
+
+def test_a_cancel_in_the_plan_ends_tofu(home, namespace, tofu):
+    silent = socket.create_server((NODE, 0))
+    with silent, Pods(home, namespace, tofu) as world:
+        world.executor("net", f'module "m" {{ source = "http://{NODE}:{silent.getsockname()[1]}/m.zip" }}\n')
+        run = world.ask("net")
+        silent.settimeout(60)
+        held = silent.accept()[0]
+        home.dayfly("cancel", run)
+        assert world.ended(run)["phase"] == "Canceled"
+        assert is_over(world.pod_of(f"{run}-plan"))
+        held.close()
+
+
+def test_a_spawner_that_is_stopped_leaves_its_pods_alone_and_finds_them_again(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net")
+        mid.wait_middle()
+        assert world.server.stop(seconds=20) == 0
+        assert not is_over(world.pod_of(mid.job))
+        world.start()
+        mid.go()
+        assert world.ended(mid.run)["reason"] == "Applied"
+        assert mid.starts() == 1
+        assert world.document("runs", mid.run).get("spec", {}).get("cancel") is None

@@ -193,6 +193,17 @@ def test_a_missing_service_account_is_told_and_ends_it_in_time(world):
     world.namespace.wait_gone("job", JOB)
 
 
+def test_a_pod_that_was_killed_is_made_again_and_counted(world):
+    ns = world.namespace
+    marker = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "go"}}
+    ns.apply(marker)
+    world.ask("restart", "[ -e /run/kubernaut/configmaps/go/go ] || exit 137", dependencies={"configMaps": [{"name": "go"}]})
+    world.wait("restart", "Executing")
+    ns.apply({**marker, "data": {"go": "1"}})
+    status = world.ended("restart")["status"]
+    assert (status["reason"], status["executionStatus"]["retryCount"]) == ("Completed", 1), status
+
+
 def test_what_runs_out_of_time_says_why_it_never_started(world):
     world.ask("restart", spec={"timeoutSeconds": 5}, dependencies={"secrets": [{"name": "absent"}]})
     status = world.ended("restart")["status"]

@@ -36,6 +36,7 @@ struct fake_engine {
     struct fake_step steps[FAKE_STEPS];
     size_t count;
     struct df_err create_error; /* cls != NONE: create() fails with it */
+    struct df_err status_error; /* the same of status() */
 };
 
 static struct fake_step *fake_find(struct fake_engine *f, const char *name)
@@ -67,7 +68,8 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
     s->creates++;
     if (!fails && s->seen.phase != DF_ENGINE_RUNNING) {
         (void)snprintf(s->uid, sizeof(s->uid), "%s", step->uid);
-        (void)snprintf(s->token, sizeof(s->token), "%s", step->claim_token);
+        (void)snprintf(s->token, sizeof(s->token), "%s",
+                       step->claim_token ? step->claim_token : "");
         s->starts++;
         s->seen.phase = DF_ENGINE_RUNNING;
         s->seen.since_us = df_real_us();
@@ -85,12 +87,16 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
 static int fake_status(struct df_engine *e, const struct df_engine_step *step,
                        struct df_engine_observation *ret, struct df_err *err)
 {
-    (void)err;
     struct fake_engine *f = fake_of(e);
     (void)pthread_mutex_lock(&f->lock);
-    *ret = fake_find(f, step->name)->seen;
+    struct df_err why = f->status_error;
+    if (why.cls == DF_ERR_NONE)
+        *ret = fake_find(f, step->name)->seen;
     (void)pthread_mutex_unlock(&f->lock);
-    return 0;
+    if (why.cls == DF_ERR_NONE)
+        return 0;
+    *err = why;
+    return -1;
 }
 
 static int fake_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
@@ -307,6 +313,16 @@ static struct fake_step *await_start(struct world *w, const char *name)
     return s;
 }
 
+/* Waits until the engine was asked so often. */
+static inline void await_creates(struct world *w, const char *name, int times)
+{
+    struct fake_engine *f = &w->engine;
+    (void)pthread_mutex_lock(&f->lock);
+    while (fake_find(f, name)->creates < times)
+        (void)pthread_cond_wait(&f->changed, &f->lock);
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
 struct runner {
     struct world *w;
     char name[64], uid[40], step_token[65], state_password[65];
@@ -401,7 +417,7 @@ static void report(const struct runner *r, const char *body)
 #define NOTHING_TO_DO "{'exitCode':0,'reason':'NoChanges','hasChanges':false}"
 #define APPLIED "{'exitCode':0,'reason':'Applied'}"
 
-static void play_plan(struct world *w, const char *run, const char *step)
+static inline void play_plan(struct world *w, const char *run, const char *step)
 {
     struct runner r = claim(w, step);
     put_plan(&r, run);

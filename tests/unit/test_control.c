@@ -6,61 +6,8 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/control_world.h"
+#include "tests/unit/control_loop.h"
 
-static int setup(void **state)
-{
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
-        return -1;
-    world_open(w, dir);
-    free(dir);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
-}
-
-static void start(struct world *w)
-{
-    struct df_err err = {0};
-    if (df_control_start(w->s.control, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void run(struct world *w, const char *executor, const char *body)
-{
-    cJSON_Delete(make_run(w, executor, body));
-}
-
-/* Until nothing is unfinished: the engine holds nothing any more. */
-static void await_settled(struct world *w)
-{
-    static const enum df_kind kinds[] = {DF_KIND_RUN, DF_KIND_TASK_ACTION};
-    for (int left = 1; left;) {
-        uint64_t mark = df_step_mark(&w->s, "");
-        left = 0;
-        for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
-            const struct df_store_list_options o = {.label = "dayfly.dev/unfinished=true"};
-            DF_JSON cJSON *list = NULL;
-            assert_int_equal(df_store_list(w->s.store, kinds[i], &o, &list, NULL, NULL), 0);
-            left += cJSON_GetArraySize(list);
-        }
-        if (left)
-            df_step_wait_since(&w->s, "", mark, 1000);
-    }
-}
-
-#define AUTO "{'action':'provision','autoApprove':true}"
 #define ASKING "{'action':'provision'}"
 
 static void play_apply(struct world *w, const char *step)
@@ -523,18 +470,21 @@ static void an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "no such program");
 }
 
-static void an_engine_that_is_short_of_something_is_asked_again(void **state)
+static void an_engine_that_is_short_of_something_is_asked_again_after_a_pause(void **state)
 {
     struct world *w = *state;
+    int64_t begin_ms = df_mono_ms();
     (void)df_fail(&w->engine.create_error, DF_ERR_LIMIT, "no space left");
     make_executor(w, "net", "");
     start(w);
     run(w, "net", AUTO);
+    await_creates(w, "net-1-plan", 3);
+    assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* though each try is written */
     (void)pthread_mutex_lock(&w->engine.lock);
-    while (fake_find(&w->engine, "net-1-plan")->creates < 3)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
     w->engine.create_error = (struct df_err){0};
     (void)pthread_mutex_unlock(&w->engine.lock);
+    DF_JSON cJSON *waiting = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    assert_string_equal(df_task_message(waiting), "no space left");
     struct runner r = claim(w, "net-1-plan");
     report(&r, NOTHING_TO_DO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
@@ -915,8 +865,6 @@ static void a_spawner_that_dies_at_any_write_comes_to_the_same_end(void **state)
     assert_true(n > 12); /* or nothing was tried */
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -943,7 +891,7 @@ int main(void)
         TEST(a_result_that_only_the_engine_has_is_collected),
         TEST(a_result_that_makes_no_sense_is_a_failure_of_the_runner),
         TEST(an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words),
-        TEST(an_engine_that_is_short_of_something_is_asked_again),
+        TEST(an_engine_that_is_short_of_something_is_asked_again_after_a_pause),
         TEST(an_unknown_engine_fails_the_step_and_names_the_known_ones),
         TEST(stopping_with_cancel_ends_what_runs_and_starts_nothing),
         TEST(deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched),

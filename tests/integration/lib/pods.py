@@ -92,7 +92,7 @@ def claim_on(namespace, directory, name):
 class Pods:
     """A spawner with the engine `job` in a namespace of its own."""
 
-    def __init__(self, home, namespace, tofu, /, steps=8, config=None, **kubernetes):
+    def __init__(self, home, namespace, tofu, /, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
         made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
@@ -103,7 +103,7 @@ class Pods:
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
                     **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
-        config = {"engine": "job", "kubernetes": settings, "control": {"maxSteps": steps}, "server": {"tls": {"names": [NODE]}},
+        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
                   "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
                   **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")

@@ -1,0 +1,66 @@
+/*
+ * control_loop.h - tests of the control loop: each has a world of its own, whose loop it starts.
+ * Include behind cmocka.h.
+ */
+#ifndef DF_TEST_CONTROL_LOOP_H
+#define DF_TEST_CONTROL_LOOP_H
+
+#include "tests/unit/control_world.h"
+
+static int setup(void **state)
+{
+    void *dir = NULL;
+    struct world *w = malloc(sizeof(*w));
+    if (!w || enter_scratch(&dir) < 0)
+        return -1;
+    world_open(w, dir);
+    free(dir);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    void *dir = strdup(w->dir);
+    df_control_stop(w->s.control, false);
+    world_close(w);
+    free(w);
+    return leave_scratch(&dir);
+}
+
+static void start(struct world *w)
+{
+    struct df_err err = {0};
+    if (df_control_start(w->s.control, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void run(struct world *w, const char *executor, const char *body)
+{
+    cJSON_Delete(make_run(w, executor, body));
+}
+
+/* Until nothing is unfinished: the engine holds nothing any more. */
+static void await_settled(struct world *w)
+{
+    static const enum df_kind kinds[] = {DF_KIND_RUN, DF_KIND_TASK_ACTION};
+    for (int left = 1; left;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        left = 0;
+        for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
+            const struct df_store_list_options o = {.label = "dayfly.dev/unfinished=true"};
+            DF_JSON cJSON *list = NULL;
+            assert_int_equal(df_store_list(w->s.store, kinds[i], &o, &list, NULL, NULL), 0);
+            left += cJSON_GetArraySize(list);
+        }
+        if (left)
+            df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+#define AUTO "{'action':'provision','autoApprove':true}"
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+#endif

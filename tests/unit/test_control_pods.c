@@ -1,0 +1,103 @@
+/* The control loop over an engine whose steps live in pods: others than the spawner may end them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_loop.h"
+
+/* Gives steps to the fake engine as if it had pods. */
+static void work_in_pods(struct world *w)
+{
+    static char job[] = "job";
+    static struct df_engine_ops ops;
+    ops = fake_ops;
+    ops.name = job;
+    w->engine.engine.ops = &ops;
+    w->engine.engine.is_remote = true;
+    w->config.engine = job;
+}
+
+static void engine_sees(struct world *w, const char *step, const char *reason, const char *cause)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct df_engine_observation *seen = &fake_find(&w->engine, step)->seen;
+    (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason);
+    (void)snprintf(seen->cause, sizeof(seen->cause), "%s", cause);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, step);
+}
+
+static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *result = json("{'exitCode':2,'reason':'Canceled','message':'interrupted'}");
+    work_in_pods(w);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    engine_sees(w, "net-1-plan", "Evicted", "the pod was evicted");
+    await_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.disruption.reason", "Evicted");
+    for (int again = 0; again < 2; again++) /* its first answer may have been lost */
+        assert_int_equal(df_step_result(&w->s, r.uid, r.step_token, result, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.interrupted.message", "interrupted");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
+    engine_sees(w, "net-1-plan", "PodDeleted", "somebody deleted the pod");
+    end_processes(w, "net-1-plan", 2, "somebody deleted the pod");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "Evicted");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "the pod was evicted (the runner: interrupted)");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.exitCode", "2");
+    await_settled(w);
+}
+
+static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    (void)claim(w, "net-1-plan");
+    df_control_stop(w->s.control, true);
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel", "");
+    assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
+}
+
+static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    (void)df_fail(&w->engine.status_error, DF_ERR_RETRY, "the list of jobs is not there yet");
+    make_executor(w, "net", "");
+    make_executor(w, "dns", "'timeouts':{'pending':'1s'}");
+    start(w);
+    run(w, "net", AUTO);
+    run(w, "dns", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "dns-1", "status.reason", "NeverClaimed");
+    DF_FREE char *message = value_of(w, DF_KIND_RUN, "dns-1", "status.message");
+    assert_non_null(strstr(message, "the list of jobs is not there yet"));
+    assert_int_equal(fake_find(&w->engine, "net-1-plan")->starts, 1);
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->starts, 1);
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
+        TEST(steps_in_pods_live_on_when_the_spawner_stops),
+        TEST(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
+    };
+    return cmocka_run_group_tests_name("control_pods", tests, NULL, NULL);
+}

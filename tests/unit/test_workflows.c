@@ -1,0 +1,309 @@
+/* Workflows in the control loop: a real store, and an engine that does what the test says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_world.h"
+
+static int setup(void **state)
+{
+    void *dir = NULL;
+    struct world *w = malloc(sizeof(*w));
+    if (!w || enter_scratch(&dir) < 0)
+        return -1;
+    world_open(w, dir);
+    free(dir);
+    w->engine.engine.takes_workflows = true;
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    void *dir = strdup(w->dir);
+    df_control_stop(w->s.control, false);
+    world_close(w);
+    free(w);
+    return leave_scratch(&dir);
+}
+
+static void start(struct world *w)
+{
+    struct df_err err = {0};
+    if (df_control_start(w->s.control, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static int try_ask(struct world *w, const char *name, const char *engine, const char *target,
+                   struct df_err *err)
+{
+    DF_FREE char *text =
+        df_strf("{'metadata':{'name':'%s'},'spec':{'action':'workflow','engine':'%s',"
+                "'targetResource':'%s','workflow':{'executionBundle':'image'}}}",
+                name, engine, target);
+    DF_JSON cJSON *doc = json(text);
+    assert_int_equal(df_model_admit(DF_KIND_TASK_ACTION, doc, NULL, NULL), 0);
+    return df_control_create_task(&w->s, doc, "tester", NULL, err);
+}
+
+static void ask(struct world *w, const char *name, const char *target)
+{
+    struct df_err err = {0};
+    if (try_ask(w, name, "local", target, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void await_reason(struct world *w, const char *name, const char *reason)
+{
+    await_value(w, DF_KIND_TASK_ACTION, name, "status.reason", reason);
+}
+
+static void await_settled(struct world *w, const char *name)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_FREE char *labels = value_of(w, DF_KIND_TASK_ACTION, name, "metadata.labels");
+        if (!strstr(labels, "dayfly.dev/unfinished"))
+            return;
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+static struct fake_step entry(struct world *w, const char *name)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step copy = *fake_find(&w->engine, name);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    return copy;
+}
+
+static void set_create_error(struct world *w, enum df_err_class cls, const char *reason)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    w->engine.create_error = (struct df_err){.cls = cls};
+    (void)snprintf(w->engine.create_error.reason, sizeof(w->engine.create_error.reason), "%s",
+                   reason);
+    (void)snprintf(w->engine.create_error.message, sizeof(w->engine.create_error.message),
+                   "the Job of other");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+/* What the engine sees of a step that is not there. */
+static void set_absent_reason(struct world *w, const char *name, const char *reason)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, name);
+    (void)snprintf(s->seen.reason, sizeof(s->seen.reason), "%s", reason);
+    (void)snprintf(s->seen.cause, sizeof(s->seen.cause), "the Job of other");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+#define APP "default/deployment/app"
+
+static void a_workflow_runs_without_run_and_runner(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    ask(w, "restart", APP);
+    (void)await_start(w, "restart");
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "restart");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "restart")->result =
+        strdup("{\"executionStatus\":{\"status\":\"True\",\"totalTasks\":1}}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "restart", 0, "");
+    await_reason(w, "restart", "Completed");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "status.executionStatus.status", "True");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "status.exitCode", "0");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "status.creator", "tester");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.pendingSeconds", "120");
+    await_settled(w, "restart");
+    assert_int_equal(entry(w, "restart").starts, 1);
+    assert_int_equal(entry(w, "restart").cleanups, 0); /* kept, to be looked at */
+}
+
+static void one_target_has_one_workflow_at_a_time_in_their_order(void **state)
+{
+    struct world *w = *state;
+    ask(w, "b-first", APP);
+    ask(w, "a-second", APP);
+    ask(w, "elsewhere", "default/deployment/other");
+    start(w);
+    (void)await_start(w, "b-first");
+    (void)await_start(w, "elsewhere");
+    await_value(w, DF_KIND_TASK_ACTION, "a-second", "status.lockedBy", "taskaction/b-first");
+    assert_int_equal(entry(w, "a-second").creates, 0);
+    end_processes(w, "b-first", 0, "");
+    (void)await_start(w, "a-second");
+    assert_value(w, DF_KIND_TASK_ACTION, "b-first", "status.reason", "Completed");
+    assert_value(w, DF_KIND_TASK_ACTION, "a-second", "status.lockedBy", "");
+}
+
+/* Otherwise those who wait for one target would keep everybody else from running. */
+static void who_waits_for_a_target_holds_no_place(void **state)
+{
+    struct world *w = *state;
+    w->config.max_steps = 1;
+    set_create_error(w, DF_ERR_CONFLICT, "TargetLocked");
+    set_absent_reason(w, "waits", "TargetLocked");
+    start(w);
+    ask(w, "waits", APP);
+    await_value(w, DF_KIND_TASK_ACTION, "waits", "status.lockedBy", "the Job of other");
+    DF_FREE char *timeline = value_of(w, DF_KIND_TASK_ACTION, "waits", "status.timeline");
+    assert_null(strstr(timeline, "created"));
+    set_create_error(w, DF_ERR_NONE, "");
+    ask(w, "runs", "default/deployment/other");
+    (void)await_start(w, "runs");
+    assert_int_equal(entry(w, "waits").creates, 1); /* what is locked is looked at, not asked for */
+    end_processes(w, "runs", 0, "");
+    await_settled(w, "runs");
+    set_absent_reason(w, "waits", "");
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "waits");
+    (void)await_start(w, "waits");
+    assert_value(w, DF_KIND_TASK_ACTION, "waits", "status.lockedBy", "");
+}
+
+static void a_refusal_that_may_pass_is_told_and_tried_again(void **state)
+{
+    struct world *w = *state;
+    int64_t begin_ms = df_mono_ms();
+    set_create_error(w, DF_ERR_RETRY, "QuotaExceeded");
+    start(w);
+    ask(w, "restart", APP);
+    for (bool told = false; !told;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_FREE char *conditions = value_of(w, DF_KIND_TASK_ACTION, "restart", "status.conditions");
+        told = strstr(conditions, "the Job of other") && strstr(conditions, "Initializing");
+        if (!told)
+            df_step_wait_since(&w->s, "", mark, 1000);
+    }
+    await_creates(w, "restart", 3);
+    assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* with pauses, though each try is written */
+    set_create_error(w, DF_ERR_NONE, "");
+    (void)await_start(w, "restart");
+}
+
+static void a_refusal_for_good_is_the_end(void **state)
+{
+    struct world *w = *state;
+    set_create_error(w, DF_ERR_USER, "ObjectRefused");
+    start(w);
+    ask(w, "restart", APP);
+    await_reason(w, "restart", "ObjectRefused");
+    await_settled(w, "restart");
+}
+
+static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    assert_int_equal(try_ask(w, "a", "tekton", APP, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_non_null(strstr(err.message, "\"tekton\" (registered: [local])"));
+    w->engine.engine.takes_workflows = false;
+    err = (struct df_err){0};
+    assert_int_equal(try_ask(w, "a", "local", APP, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_non_null(strstr(err.message, "runs no workflows"));
+}
+
+static void assert_conflict(int result, const struct df_err *err)
+{
+    assert_int_equal(result, -1);
+    assert_int_equal(err->cls, DF_ERR_CONFLICT);
+    assert_string_equal(err->reason, "WrongState");
+}
+
+static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    start(w);
+    ask(w, "restart", APP);
+    (void)await_start(w, "restart");
+    assert_conflict(df_control_delete_task(&w->s, "restart", &err), &err);
+    assert_int_equal(df_control_cancel_task(&w->s, "restart", "a", "why", NULL, NULL), 0);
+    assert_int_equal(df_control_cancel_task(&w->s, "restart", "b", NULL, NULL, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.by", "a");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.reason", "why");
+    while (entry(w, "restart").cancels == 0)
+        (void)usleep(1000);
+    end_processes(w, "restart", 143, "");
+    await_reason(w, "restart", "Canceled");
+    await_settled(w, "restart");
+    assert_int_equal(df_control_delete_task(&w->s, "restart", NULL), 0);
+    assert_int_equal(entry(w, "restart").cleanups, 1);
+    assert_null(get(w, DF_KIND_TASK_ACTION, "restart"));
+}
+
+static void a_step_of_a_run_is_not_cancelled_or_deleted_alone(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    make_executor(w, "net", "");
+    start(w);
+    cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
+    (void)await_start(w, "net-1-plan");
+    assert_conflict(df_control_cancel_task(&w->s, "net-1-plan", "a", NULL, NULL, &err), &err);
+    err = (struct df_err){0};
+    assert_conflict(df_control_delete_task(&w->s, "net-1-plan", &err), &err);
+}
+
+static void nobody_claims_a_workflow(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    cJSON *document = NULL;
+    start(w);
+    ask(w, "restart", APP);
+    struct fake_step s = *await_start(w, "restart");
+    assert_int_equal(try_claim(w, &s, CLAIM_A, &document, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "status.claimedBy", "");
+}
+
+/* The news of an engine is about the lock, which none of those is called who use it. */
+static void news_of_a_lock_wake_all_who_use_it(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    ask(w, "restart", APP);
+    (void)await_start(w, "restart");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "restart")->seen.phase = DF_ENGINE_ENDED;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    DF_FREE char *lock = NULL;
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "restart");
+    lock = strdup(cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(df_json_at(task, "metadata.labels"), "dayfly.dev/queue")));
+    assert_true(df_starts_with(lock, "wfe-"));
+    df_control_engine_news(w->s.control, lock);
+    await_value(w, DF_KIND_TASK_ACTION, "restart", "status.reason", "WorkflowFailed");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_workflow_runs_without_run_and_runner, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_target_has_one_workflow_at_a_time_in_their_order, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_waits_for_a_target_holds_no_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_that_may_pass_is_told_and_tried_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_for_good_is_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_engine_that_runs_no_workflows_is_refused_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_of_a_run_is_not_cancelled_or_deleted_alone, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(nobody_claims_a_workflow, setup, teardown),
+        cmocka_unit_test_setup_teardown(news_of_a_lock_wake_all_who_use_it, setup, teardown),
+    };
+    (void)alarm(120);
+    return cmocka_run_group_tests_name("workflows", tests, NULL, NULL);
+}
