@@ -235,7 +235,7 @@ def test_a_spawner_with_another_certificate_is_not_believed(home, namespace, tof
     _, trusted = certificate(tmp_path, "trusted")
     address = f"{NODE}:{free_port()}"
     config = {"server": {"tls": {"certFile": str(shown), "keyFile": str(key), "caFile": str(trusted)}},
-              "advertiseUrl": f"https://{address}", "timeouts": {"pending": "5s"}}
+              "advertiseUrl": f"https://{address}", "timeouts": {"pending": "1m"}}
     pods = Pods(home, namespace, tofu, config=config)
     pods.server.listen = address
     pods.server.trust = lambda: ssl.create_default_context(cafile=shown)
@@ -281,13 +281,14 @@ POINTS = [(method, what, when) for method, what in (("POST", "jobs"), ("POST", "
 @pytest.mark.parametrize("method,what,when", POINTS)
 def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespace, tofu, tmp_path, method, what, when):
     proxy = KubeProxy(namespace.cluster, tmp_path)
-    dead = threading.Event()
+    struck, dead = threading.Event(), threading.Event()
 
     def kill(request, at):
         is_it = request[0] == method and re.search(rf"/{what}(/|\?|$)", request[1]) and at == when
-        if is_it and not dead.is_set():
-            dead.set()
+        if is_it and not struck.is_set():
+            struck.set()
             pods.server.kill()
+            dead.set()
             return True
         return False
 
