@@ -183,12 +183,12 @@ def told(cluster, tofu, tmp_path_factory):
         return look_at_all(worlds, namespace)
 
 
-def waits(world, run, words):
-    """What `why` says of a run that waits, once it says these words."""
+def says(world, command, words):
+    """What a command says, once it says these words."""
     def said():
-        text = world.home.dayfly("why", run).stdout
+        text = world.home.dayfly(*command).stdout
         return text if words in text else None
-    return wait_for(f"why {run} to tell of {words}", said)
+    return wait_for(f"{command} to tell of {words}", said)
 
 
 def lives(job):
@@ -205,7 +205,7 @@ def look_at_all(worlds, namespace):
         world.ask(name, "dry-run")
     for name in WATCHED:
         world, run = worlds.of(name), f"{name}-1"
-        result["waiting"][name] = [waits(world, run, "It waits: "), world.home.dayfly("describe", "run", run).stdout]
+        result["waiting"][name] = [says(world, ["why", run], "It waits: "), says(world, ["describe", "run", run], "; ")]
     for name in CAUSES:
         world = worlds.of(name)
         result[name] = {"run": world.ended(f"{name}-1"), "task": world.document("taskactions", f"{name}-1-plan"),
@@ -266,9 +266,9 @@ def test_what_comes_within_the_pending_time_lets_the_step_go_on(home, namespace,
         world.executor("wait", SMALL, placement=missing)
         world.executor("again", SMALL, placement=refused)
         run, failed = world.ask("wait", "dry-run"), world.ask("again", "dry-run")
-        waits(world, run, 'serviceaccount "late" not found')
+        says(world, ["why", run], 'serviceaccount "late" not found')
         namespace.kubectl("create", "serviceaccount", "late")
-        waits(world, run, 'secret "late" not found')
+        says(world, ["why", run], 'secret "late" not found')
         assert world.ended(failed)["reason"] == "SecretMissing"
         namespace.kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
         assert world.ended(world.ask("again", "dry-run"))["reason"] == "Planned"

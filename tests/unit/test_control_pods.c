@@ -56,6 +56,27 @@ static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(v
     await_settled(w);
 }
 
+/* The spawner was away until the pod had ended: its runner's word lies in the termination log. */
+static void what_an_interrupted_runner_left_behind_is_explained_as_well(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    (void)claim(w, "net-1-plan");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, "net-1-plan");
+    s->result = strdup("{\"exitCode\":1,\"reason\":\"Canceled\",\"message\":\"stopped\"}");
+    (void)snprintf(s->seen.reason, sizeof(s->seen.reason), "Preempted");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "net-1-plan", 1, "it made room");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "Preempted");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message", "it made room (the runner: stopped)");
+    await_settled(w);
+}
+
 static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
 {
     struct world *w = *state;
@@ -96,6 +117,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
+        TEST(what_an_interrupted_runner_left_behind_is_explained_as_well),
         TEST(steps_in_pods_live_on_when_the_spawner_stops),
         TEST(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
     };

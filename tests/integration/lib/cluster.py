@@ -131,7 +131,8 @@ class Use:
         fcntl.flock(self.lock, fcntl.LOCK_SH)
         if not (HOME / "admin.kubeconfig").exists():
             OURS.touch()
-        result = Cluster.script("up", check=False)
+        with Calm(alone=False):  # what a test has stopped on purpose is not to be started
+            result = Cluster.script("up", check=False)
         assert result.returncode == 0, f"the cluster does not come up:\n{result.stdout}{result.stderr}"
         return Cluster()
 
