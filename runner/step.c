@@ -16,7 +16,8 @@
 
 #define HANDOFF_MAX (64 * DF_KIB)
 #define POD_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
-#define GIVE_UP_MS (900 * 1000) /* the result is offered for so long; then result.json must do */
+/* The result is offered for so long; then result.json must do. */
+#define GIVE_UP_MS (DF_TIMEOUT_RESULT_SECONDS * 1000)
 
 /* All that one run of this program holds. Everything is owned. */
 struct run {

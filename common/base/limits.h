@@ -102,10 +102,11 @@
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
-#define DF_TIMEOUT_STEP_SECONDS 3600         /* default of timeouts.plan and timeouts.apply */
-#define DF_TIMEOUT_GRACE_SECONDS 900         /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_PENDING_SECONDS 120       /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30         /* what is late by more is taken for lost */
+#define DF_TIMEOUT_STEP_SECONDS 3600   /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900   /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_RESULT_SECONDS 900  /* a runner offers its result to a spawner that is away */
+#define DF_TIMEOUT_PENDING_SECONDS 120 /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30   /* what is late by more is taken for lost */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */

@@ -125,7 +125,8 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     if (result >= 0 && wake_us)
         result = look_again_at(c, key, wake_us, &err);
     /* Somebody was faster: what he wrote is looked at in the next pass. An engine that is still
-     * looking around says itself what keeps it; said for each step, it would be a thousand lines. */
+     * looking around says itself what keeps it; said for each step, it would be a thousand lines.
+     */
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
     if (result < 0 && !raced && !df_streq(err.reason, "NotListedYet"))
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
@@ -193,6 +194,7 @@ void df_control_free(struct df_control *c)
 
 int df_control_start(struct df_control *c, struct df_err *err)
 {
+    c->hears_since_us = df_real_us();
     size_t n = (size_t)c->s->config->workers;
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)

@@ -32,8 +32,9 @@ struct df_control {
     struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
-    atomic_bool draining; /* no new step is started */
-    atomic_bool missed;   /* a wake was lost for want of memory: look at everything */
+    int64_t hears_since_us; /* real time of the start: runners are heard from then on */
+    atomic_bool draining;   /* no new step is started */
+    atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
     pthread_mutex_t places; /* guards waiting, and the step from counting to taking a place */
     struct df_strs waiting; /* steps that found no place among control.maxSteps */

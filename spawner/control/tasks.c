@@ -387,7 +387,8 @@ static int blind_pass(struct pass *p, const struct df_err *why, struct df_err *e
 {
     bool lives = p->step.was_created || p->step.was_claimed;
     p->seen = (struct df_engine_observation){.phase = lives ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
-                                             .exit_code = -1};
+                                             .exit_code = -1,
+                                             .hears_since_us = p->c->hears_since_us};
     (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
                    why->message);
     struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
@@ -410,6 +411,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         *ret_wake_us = df_task_retry_at(p->task, p->now_us);
         return p->again_us ? DF_PASS_PAUSE : 0;
     }
+    p->seen.hears_since_us = p->c->hears_since_us;
     if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
         return -1;
     if (note_disruption(p, err) < 0)

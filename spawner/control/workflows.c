@@ -116,7 +116,9 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     int64_t now_us = e->pass->now_us;
     if (df_task_is_final(task))
         return 1;
-    if (put_result(task, e->result, err) < 0 || df_task_add_time(task, "executed", now_us, err) < 0)
+    bool ran = e->pass->seen.phase == DF_ENGINE_ENDED;
+    if (put_result(task, e->result, err) < 0 ||
+        (ran && df_task_add_time(task, "executed", now_us, err) < 0))
         return -1;
     return v->next == DF_TASK_SUCCEED
                ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
@@ -329,7 +331,8 @@ void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
         .placement = df_json_at(task, "spec.placement"),
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
-        .was_created = df_json_at(task, "status.engineRef"),
+        /* Also what may have been made, by a call that was not answered. */
+        .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
         .was_claimed = has_time(task, "started"),
         .workflow = df_json_at(task, "spec.workflow"),
         .target = df_json_str(task, "spec.targetResource"),

@@ -168,8 +168,10 @@ struct df_engine_observation {
     bool is_held;     /* PENDING: made, and not to start before release() */
     bool gives_up;    /* it will not start, or would end again as it did: no other try */
     int64_t since_us; /* real time of creation */
-    char reason[48];  /* "Unschedulable", "OOMKilled", ... for what keeps it or ended it; or "" */
-    char cause[960];  /* the same for a person: "killed by signal 9"; or "" */
+    /* Since when this service hears runners, real time; 0: always. Set by the control loop. */
+    int64_t hears_since_us;
+    char reason[48]; /* "Unschedulable", "OOMKilled", ... for what keeps it or ended it; or "" */
+    char cause[960]; /* the same for a person: "killed by signal 9"; or "" */
 };
 
 enum df_task_next {

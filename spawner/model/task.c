@@ -153,20 +153,34 @@ int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback)
                         fallback);
 }
 
+/* A deadline for a runner to be heard by, of something that began at began_us. While this service
+ * was away it could not be: it has a moment to find us again, and is not judged before. */
+static int64_t fair(int64_t deadline_us, int64_t began_us, const struct df_engine_observation *seen)
+{
+    int64_t moment = seen->hears_since_us + MARGIN_US;
+    bool was_away = began_us < seen->hears_since_us;
+    return deadline_us && was_away && deadline_us < moment ? moment : deadline_us;
+}
+
 /* 0 while the engine was never asked. */
 static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
     bool there = seen->phase != DF_ENGINE_ABSENT;
     int64_t created = df_task_timeline(task, "created", there ? seen->since_us : 0);
-    return created ? created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS) : 0;
+    int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    return created ? fair(deadline, created, seen) : 0;
+}
+
+static int64_t claimed_at(const cJSON *task, const struct df_engine_observation *seen)
+{
+    return df_task_time(task, "status.claimedBy.at", seen->since_us);
 }
 
 /* When a claimed step has had its timeout, its grace period and the margin. */
 static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
-    return df_task_time(task, "status.claimedBy.at", seen->since_us) +
-           seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) + grace_us(task) +
-           MARGIN_US;
+    return claimed_at(task, seen) + seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) +
+           grace_us(task) + MARGIN_US;
 }
 
 /* ---- verdicts ---- */
@@ -336,7 +350,8 @@ when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *see
 static struct df_task_verdict
 when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    int64_t late = run_deadline(task, seen), end = late + grace_us(task) + MARGIN_US;
+    int64_t late = fair(run_deadline(task, seen), claimed_at(task, seen), seen);
+    int64_t end = late + grace_us(task) + MARGIN_US;
     if (is_canceled(task)) {
         int64_t canceled =
             df_task_time(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;

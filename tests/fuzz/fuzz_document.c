@@ -3,9 +3,11 @@
  * hold. Input: one JSON document, or a list of up to four: run, executor, plan, apply.
  *
  * Held: a document that is admitted is admitted again unchanged; a refusal says why; no run is
- * applied without a plan that succeeded, no step is created again after its claim.
+ * applied without a plan that succeeded, no step is created again after its claim, and no workflow
+ * after it was made.
  */
 #include "spawner/model/model.h"
+#include "spawner/model/workflow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,7 +47,8 @@ static void decide_step(const cJSON *task)
         struct df_engine_observation seen = {
             .phase = (enum df_engine_phase)(i & 3), .has_result = i & 4, .since_us = NOW};
         struct df_task_verdict v = df_task_next(task, &seen, NOW);
-        if (v.next == DF_TASK_CREATE && cJSON_IsObject(df_json_at(task, "status.claimedBy")))
+        const char *made = df_task_is_workflow(task) ? "status.engineRef" : "status.claimedBy";
+        if (v.next == DF_TASK_CREATE && cJSON_IsObject(df_json_at(task, made)))
             abort();
         if (v.next == DF_TASK_FAIL && !v.reason[0])
             abort();

@@ -136,9 +136,9 @@ def test_a_secret_value_is_in_no_object_but_the_steps_secret_and_in_no_log(eithe
 
 
 def second_pod(pod):
-    """A pod made of the same template, with a token of its own for the same audience. Without the labels of the Job's
-    controller, which would take it for its own and remove it."""
-    labels = {k: v for k, v in pod["metadata"]["labels"].items() if "job" not in k and "controller-uid" not in k}
+    """A pod made of the same template, with a token of its own for the same audience. Without the label by
+    which the Job's controller would take it for its own, and remove it."""
+    labels = {k: v for k, v in pod["metadata"]["labels"].items() if "controller-uid" not in k}
     spec = {k: v for k, v in pod["spec"].items() if k not in ("nodeName", "hostname")}
     return {"apiVersion": "v1", "kind": "Pod", "spec": spec,
             "metadata": {"name": "second", "labels": labels, "annotations": pod["metadata"]["annotations"]}}
@@ -235,7 +235,7 @@ def test_a_spawner_with_another_certificate_is_not_believed(home, namespace, tof
     _, trusted = certificate(tmp_path, "trusted")
     address = f"{NODE}:{free_port()}"
     config = {"server": {"tls": {"certFile": str(shown), "keyFile": str(key), "caFile": str(trusted)}},
-              "advertiseUrl": f"https://{address}", "timeouts": {"pending": "5s"}}
+              "advertiseUrl": f"https://{address}", "timeouts": {"pending": "1m"}}
     pods = Pods(home, namespace, tofu, config=config)
     pods.server.listen = address
     pods.server.trust = lambda: ssl.create_default_context(cafile=shown)
@@ -274,20 +274,22 @@ def test_a_pod_cannot_be_before_its_secret_is(home, namespace, tofu):
     assert sorted(seen, key=seen.get) == order, seen
 
 
-POINTS = [(method, what, when) for method, what in (("POST", "jobs"), ("POST", "secrets"), ("PATCH", "jobs"))
-          for when in ("before", "after")]
+# Before the first of them there is nothing yet.
+POINTS = [("POST", "jobs", "after"), *((method, what, when) for method, what in (("POST", "secrets"), ("PATCH", "jobs"))
+                                       for when in ("before", "after"))]
 
 
 @pytest.mark.parametrize("method,what,when", POINTS)
 def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespace, tofu, tmp_path, method, what, when):
     proxy = KubeProxy(namespace.cluster, tmp_path)
-    dead = threading.Event()
+    struck, dead = threading.Event(), threading.Event()
 
     def kill(request, at):
         is_it = request[0] == method and re.search(rf"/{what}(/|\?|$)", request[1]) and at == when
-        if is_it and not dead.is_set():
-            dead.set()
+        if is_it and not struck.is_set():
+            struck.set()
             pods.server.kill()
+            dead.set()
             return True
         return False
 

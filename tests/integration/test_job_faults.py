@@ -3,8 +3,10 @@
 Pods write down every start of tofu and everything they make in a directory of the node, the ledger; that is what counts.
 """
 
+import contextlib
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import time
 
 import pytest
 
+from lib.cluster import HOME
 from lib.cutter import Cutter
 from lib.dayfly import wait_for
 from lib.ledger import World
@@ -19,7 +22,7 @@ from lib.pods import NODE
 
 RUNS = int(os.environ.get("DAYFLY_FAULT_RUNS", "30"))
 SEED = int(os.environ.get("DAYFLY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
-ABREAST = 6  # runs at once in the sweep
+ABREAST = 10  # runs at once in the sweep
 
 
 @pytest.fixture
@@ -271,3 +274,38 @@ def test_what_is_taken_away_while_the_spawner_is_dead_is_told_truly(world_of, na
         world.check_run(f"{name}-1", reason)
     world.check_at_most_once()
     world.check_nothing_left(TAKEN)
+
+
+# ---- the spawner is away for longer than the runner lives ----------------------------------------------------
+
+def termination_log(pod):
+    """What the runner left in its pod for the cluster, as far as it did."""
+    files = [f for f in (HOME / "kubelet/pods" / pod["metadata"]["uid"] / "containers/runner").glob("*") if f.stat().st_size]
+    return json.loads(files[0].read_text()) if files else None
+
+
+def kill_runner(pod):
+    """SIGKILL from the node's side."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"dayfly-runner") and pod["metadata"]["uid"] in (entry / "cgroup").read_text():
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def test_what_a_runner_left_is_the_result_when_no_spawner_heard_it(world_of, namespace):
+    world = world_of()
+    world.make("net")
+    world.ledger.hold("after", "net-1-apply")
+    run = world.request("net", "one")
+    pod = namespace.get("pod", world.ledger.wait_held("after", "net-1-apply"))
+    world.server.kill()
+    world.ledger.let_go("after", "net-1-apply")
+    assert wait_for("the termination log", lambda: termination_log(pod))["reason"] == "Applied"
+    kill_runner(pod)
+    namespace.wait("pod", pod["metadata"]["name"], lambda p: p["status"]["phase"] == "Failed")
+    world.start()
+    world.finish(run)
+    world.check_run(run)
+    world.check_at_most_once()
+    world.check_nothing_left(["net"])

@@ -85,7 +85,8 @@ def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, names
     volume = claim_on(namespace, tmp_path / "cache", "terrakube-plugin-pvc")  # what a workspace gets without a name
     config = kubeconfig_of(namespace, "dayfly-spawner", tmp_path / "kubeconfig")
     try:
-        with Pods(home, namespace, tofu, kubeconfig=str(config), claim=mode) as pods:
+        with Pods(home, namespace, tofu, kubeconfig=str(config), claim=mode,
+                  placement={"serviceAccountName": "dayfly-runner"}) as pods:
             tell_story(pods)
         assert any(os.scandir(tmp_path / "cache")), "the claim was not mounted"
     finally:

@@ -113,7 +113,7 @@ def test_a_failing_workflow_tells_its_exit_code(world):
 
 
 def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
-    world.ask("first", "sleep 4")
+    world.ask("first", "sleep 3")
     world.wait("first", "Executing")
     uid = world.namespace.get("job", JOB)["metadata"]["uid"]
     world.ask("second")
@@ -126,6 +126,8 @@ def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
     second = world.ended("second")["status"]
     assert second["reason"] == "Completed" and second["engineRef"]["uid"] != uid
     assert "lockedBy" not in second
+    world.home.dayfly("delete", "taskaction/first")  # whose Job is gone: the one of that name is not its own
+    assert world.namespace.get("job", JOB)["metadata"]["uid"] == second["engineRef"]["uid"]
 
 
 def test_an_ended_job_of_another_scheduler_is_replaced_and_a_live_one_waited_for(world):
@@ -171,6 +173,7 @@ def test_a_job_that_somebody_deletes_is_not_made_again(world):
     status = world.ended("restart")["status"]
     assert (status["reason"], status["message"]) == ("JobDeleted", "it was deleted externally")
     assert world.namespace.get("job", JOB) is None
+    world.home.dayfly("delete", "taskaction/restart")
 
 
 def test_a_cancelled_workflow_ends_with_its_pod_and_frees_its_target(world):
@@ -223,6 +226,16 @@ def test_what_makes_no_sense_is_refused_with_every_fault(world):
     document["spec"] = {**document["spec"], "engine": "job", "action": "apply"}
     assert "only workflow" in world.home.dayfly("create", "-f", "-", input=json.dumps(document), code=None).stderr
     assert world.namespace.get("jobs") == []
+
+
+def test_the_same_request_twice_asks_once(world):
+    headers = {"Authorization": "Bearer " + world.home.env["DAYFLY_TOKEN"], "Idempotency-Key": "k1"}
+    answers = [world.server.request("POST", "/v1/taskactions", world.document("restart"), headers) for _ in range(2)]
+    assert [status for status, _, _ in answers] == [201, 201]
+    assert answers[1][1]["Idempotency-Replayed"] == "true"
+    assert answers[0][1]["Location"] == "/v1/taskactions/restart"
+    assert json.loads(answers[0][2])["metadata"]["uid"] == json.loads(answers[1][2])["metadata"]["uid"]
+    assert world.ended("restart")["status"]["reason"] == "Completed"
 
 
 def test_nobody_claims_a_workflow(world):

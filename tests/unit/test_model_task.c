@@ -396,6 +396,51 @@ static void a_loss_names_its_cause(void **state)
     assert_non_null(strstr(v.message, "killed by signal 9"));
 }
 
+/* ---- while nobody listened ---- */
+
+#define BACK_S 100000 /* the service is back, long after all deadlines */
+
+static const struct absence {
+    const char *what;
+    bool claimed;
+    enum df_engine_phase phase;
+    int64_t second, back;
+    enum df_task_next next;
+    int64_t wake;
+} absences[] = {
+    {"a runner that lives has a moment to report", true, RUNNING, BACK_S, BACK_S, DF_TASK_WAIT,
+     BACK_S + MARGIN_S},
+    {"then it is ended", true, RUNNING, BACK_S + MARGIN_S, BACK_S, DF_TASK_CANCEL,
+     BACK_S + MARGIN_S + 5},
+    {"and given up after its grace", true, RUNNING, BACK_S + GRACE_S + 2 * MARGIN_S, BACK_S,
+     DF_TASK_FAIL, 0},
+    {"one that has gone does not", true, ENDED, BACK_S, BACK_S, DF_TASK_FAIL, 0},
+    {"a pod has a moment to claim", false, RUNNING, BACK_S, BACK_S, DF_TASK_WAIT,
+     BACK_S + MARGIN_S},
+    {"then it has failed", false, RUNNING, BACK_S + MARGIN_S, BACK_S, DF_TASK_FAIL, 0},
+    {"a deadline that is still to come stays", true, RUNNING, CLAIM_S + 2, CLAIM_S + 1,
+     DF_TASK_WAIT, RAN_OUT},
+    {"what began after the start has no moment more", true, RUNNING, RAN_OUT, CLAIM_S - 1,
+     DF_TASK_CANCEL, RAN_OUT + 5},
+    {"nor has a claim", false, RUNNING, PENDING_S, 0, DF_TASK_FAIL, 0},
+};
+
+static void a_runner_that_could_not_be_heard_is_not_judged_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(absences); i++) {
+        const struct absence *a = &absences[i];
+        const struct step step = {.claimed = a->claimed};
+        DF_JSON cJSON *task = make_step(&step);
+        struct df_engine_observation seen = observed(a->phase, false);
+        seen.hears_since_us = EPOCH + a->back * SECOND;
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + a->second * SECOND);
+        int64_t wake = v.wake_us ? (v.wake_us - EPOCH) / SECOND : 0;
+        if (v.next != a->next || wake != a->wake)
+            fail_msg("%s: next %d, wake %lld", a->what, v.next, (long long)wake);
+    }
+}
+
 /* ---- ended by somebody else ---- */
 
 #define INTERRUPTED_S 60
@@ -808,6 +853,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_decided_as_the_table_says),
         cmocka_unit_test(a_loss_names_its_cause),
+        cmocka_unit_test(a_runner_that_could_not_be_heard_is_not_judged_at_once),
         cmocka_unit_test(who_ended_an_interrupted_step_is_told_with_its_runners_word),
         cmocka_unit_test(a_lost_runner_is_explained_by_what_was_seen_before),
         cmocka_unit_test(a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up),

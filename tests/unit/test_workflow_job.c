@@ -504,6 +504,27 @@ static void a_failure_is_told_by_the_event_that_names_its_cause(void **state)
     }
 }
 
+/* A kubelet that has only just heard of a pod complains of a cache first. */
+static void of_several_causes_the_latest_is_told(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {
+        "[{'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'first','lastTimestamp':'2026-11-21T12:00:00Z'},{"
+        "'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'last','lastTimestamp':'2026-11-21T12:00:01Z'}]",
+        "[{'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'last','lastTimestamp':'2026-11-21T12:00:01Z'},{"
+        "'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'first','metadata':{'creationTimestamp':"
+        "'2026-11-21T12:00:00Z'}}]",
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(orders); i++) {
+        DF_JSON cJSON *events = json(orders[i]), *job = json(FAILED_JOB);
+        assert_string_equal(df_workflow_status(job, events).message, "last");
+    }
+}
+
 /* JOB-025 to -027, and the end that Kubernetes' policy does not have */
 static void retries_are_counted_and_come_to_an_end(void **state)
 {
@@ -532,7 +553,7 @@ static void retries_are_counted_and_come_to_an_end(void **state)
     }
 }
 
-/* UT-WE-374-001 to -003, JOB-012, JOB-013 */
+/* UT-WE-374-001 to -004, JOB-012, JOB-013; absent is an answer */
 static void a_job_is_completed_when_a_condition_says_so(void **state)
 {
     (void)state;
@@ -547,9 +568,10 @@ static void a_job_is_completed_when_a_condition_says_so(void **state)
          true},
         {"{'status':{'conditions':[{'type':'Complete','status':'False'}]}}", false},
         {"{}", false},
+        {NULL, false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        DF_JSON cJSON *job = json(rows[i].job);
+        DF_JSON cJSON *job = json_or_null(rows[i].job);
         assert_true(df_workflow_is_completed(job) == rows[i].completed);
     }
 }
@@ -654,6 +676,7 @@ int main(void)
         cmocka_unit_test(a_placement_goes_into_a_workflows_pod_too),
         cmocka_unit_test(conditions_and_counts_become_phase_and_summary),
         cmocka_unit_test(a_failure_is_told_by_the_event_that_names_its_cause),
+        cmocka_unit_test(of_several_causes_the_latest_is_told),
         cmocka_unit_test(retries_are_counted_and_come_to_an_end),
         cmocka_unit_test(a_job_is_completed_when_a_condition_says_so),
         cmocka_unit_test(only_the_owner_may_delete_a_job),

@@ -218,6 +218,14 @@ static void assert_conflict(int result, const struct df_err *err)
     assert_string_equal(err->reason, "WrongState");
 }
 
+static void await_cancel(struct world *w, const char *name)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (fake_find(&w->engine, name)->cancels == 0)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
 static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **state)
 {
     struct world *w = *state;
@@ -230,8 +238,7 @@ static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **s
     assert_int_equal(df_control_cancel_task(&w->s, "restart", "b", NULL, NULL, NULL), 0);
     assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.by", "a");
     assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.reason", "why");
-    while (entry(w, "restart").cancels == 0)
-        (void)usleep(1000);
+    await_cancel(w, "restart");
     end_processes(w, "restart", 143, "");
     await_reason(w, "restart", "Canceled");
     await_settled(w, "restart");
