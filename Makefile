@@ -213,6 +213,13 @@ crash-sweep: setup-check
 	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
 	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
 
+## kill the spawner at random moments of 100 runs in pods (check: of 30); DAYFLY_FAULT_SEED=… repeats one
+.PHONY: fault-sweep
+fault-sweep: setup-check
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	DAYFLY_FAULT_RUNS=100 $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
+	    --rootdir tests/integration -s tests/integration/test_job_faults.py -k random
+
 ## measure, and write the table of docs/benchmarks.md
 .PHONY: bench
 bench: setup-check

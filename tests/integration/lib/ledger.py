@@ -37,16 +37,18 @@ where=after; . {MOUNT}/bin/hold
 exit $code
 """
 
-# Two resources that write themselves down, one after the other; the second may be held.
+# Two resources, made anew by every run, that write themselves down one after the other; the second may be held.
 MODULE = f"""
 resource "terraform_data" "first" {{
+  triggers_replace = plantimestamp()
   provisioner "local-exec" {{
     command = "echo first $(hostname) >> {MOUNT}/made"
   }}
 }}
 
 resource "terraform_data" "second" {{
-  depends_on = [terraform_data.first]
+  depends_on       = [terraform_data.first]
+  triggers_replace = plantimestamp()
   provisioner "local-exec" {{
     command = "echo second $(hostname) >> {MOUNT}/made; where=second; . {MOUNT}/bin/hold"
   }}
