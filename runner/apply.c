@@ -3,11 +3,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/bundle/bundle.h"
 #include "runner/pipeline.h"
 #include "runner/tofu/failure.h"
 
-enum { ERRORED_STATE_PATIENCE_MS = 300000 };
+/* As patient as with the result: it may be the only record of what was made. */
+enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
 
 /* ---- the plan that was approved ---- */
 

@@ -225,14 +225,15 @@ static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec,
 
 /* The backstop for a runner that does not end by itself. A Job's deadline counts from its start, so
  * the wait for a node and an image is in it; and the runner first gets its whole timeout, then the
- * grace in which it stores the state, then the time in which it offers its result to a spawner that
- * is away, before the Job controller deletes its pod, and with it the result that it left. */
+ * grace in which it stores the state, then the times in which it offers an errored state, and after
+ * it its result, to a spawner that is away, before the Job controller deletes its pod, and with it
+ * what it left. */
 static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
                          struct df_err *err)
 {
     cJSON *job_spec = df_json_object_at(job, "spec");
     int64_t deadline = spec->pending_seconds + spec->timeout_seconds + spec->grace_seconds +
-                       DF_TIMEOUT_RESULT_SECONDS + DF_TIMEOUT_MARGIN_SECONDS;
+                       2 * DF_TIMEOUT_RESULT_SECONDS + DF_TIMEOUT_MARGIN_SECONDS;
     if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
         df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0 ||
         (spec->claim == DF_CLAIM_SECRET && df_json_add_bool(job_spec, "suspend", true, err) < 0))

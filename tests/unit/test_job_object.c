@@ -65,7 +65,7 @@ static void a_job_starts_its_step_once_and_ends_in_time(void **state)
     assert_at(job, "spec.template.spec.restartPolicy", "'Never'");
     assert_at(job, "spec.ttlSecondsAfterFinished", "7200");
     /* Pending, timeout, grace, the offer of the result, and the margin. */
-    assert_at(job, "spec.activeDeadlineSeconds", "5550");
+    assert_at(job, "spec.activeDeadlineSeconds", "6450");
     assert_at(job, "spec.template.spec.terminationGracePeriodSeconds", "900");
     assert_null(df_json_at(job, "spec.podFailurePolicy"));
     assert_null(df_json_at(job, "spec.suspend"));
