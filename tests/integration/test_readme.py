@@ -57,12 +57,12 @@ def test_every_command_block_does_what_it_says(home, tmp_path):
     # `make` finds here what was built once for this machine.
     home.env["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     before = set(dayfly.ROOT.glob("*.yaml"))
-    code, shown = type_in(str(tmp_path / "readme.sh"), home.env, 600)
+    code, shown = type_in(str(tmp_path / "readme.sh"), home.env, 900)
     for made in set(dayfly.ROOT.glob("*.yaml")) - before:
         made.unlink()
     assert code == 0, shown[-5000:]
     for text in ("Hello, world!", "hello-1: Succeeded", "net-1: Succeeded", "executor/net created",
-                 "secret/greeting key name set", "# Done:"):
+                 "secret/greeting key name set", "# Done:", "job.batch/hello-1-apply", "pod/hello-1-plan-"):
         assert text in shown, f"{text!r} is not in:\n{shown[-5000:]}"
     assert "s3cret" not in shown.replace("echo s3cret", "")
 
