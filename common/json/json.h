@@ -79,6 +79,11 @@ bool df_json_equal(const cJSON *a, const cJSON *b);
 
 /* Overwrites every string value with zeros, then deletes. For trees with secrets. NULL is fine. */
 void df_json_wipe(cJSON *j);
+static inline void df_cleanup_secret_json(cJSON **j)
+{
+    df_json_wipe(*j);
+}
+#define DF_SECRET_JSON DF_CLEANUP(df_cleanup_secret_json)
 
 /* RFC 7386 merge patch of patch into *target (both objects). On failure *target is as it was. */
 int df_json_merge_patch(cJSON **target, const cJSON *patch, struct df_err *err) DF_MUST_CHECK;

@@ -96,15 +96,10 @@ static int take_expiry(const cJSON *answer, struct df_kube_credential *ret, stru
     return 0;
 }
 
-static void wipe_json(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-
 static int take_answer(const struct df_kube_exec *x, const struct df_buf *out,
                        struct df_kube_credential *ret, struct df_err *err)
 {
-    DF_CLEANUP(wipe_json) cJSON *answer = NULL;
+    DF_SECRET_JSON cJSON *answer = NULL;
     if (df_json_parse(df_buf_str(out), out->len, &answer, NULL) < 0 || !cJSON_IsObject(answer))
         return df_fail(err, DF_ERR_RETRY, "its answer is no JSON object");
     const char *version = df_json_str(answer, "apiVersion");

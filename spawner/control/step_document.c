@@ -18,12 +18,6 @@ struct making {
     cJSON *doc;
 };
 
-static void cleanup_wipe(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-#define WIPE_JSON DF_CLEANUP(cleanup_wipe)
-
 static int copy(cJSON *to, const char *key, const cJSON *from, const char *path, struct df_err *err)
 {
     const cJSON *item = df_json_at(from, path);
@@ -43,7 +37,7 @@ static int mask(struct making *m, const char *value, struct df_err *err)
 static int get_secret(struct making *m, const char *name, const char *what, cJSON **ret,
                       struct df_err *err)
 {
-    WIPE_JSON cJSON *secret = NULL;
+    DF_SECRET_JSON cJSON *secret = NULL;
     struct df_err why = {0};
     if (df_vault_get(m->s->vault, name, &secret, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND)
@@ -156,7 +150,7 @@ static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_
 static int add_providers(struct making *m, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
-    WIPE_JSON cJSON *credentials = NULL;
+    DF_SECRET_JSON cJSON *credentials = NULL;
     cJSON *providers = df_json_object_at(m->doc, "providers");
     if (!providers)
         return df_fail_oom(err);
@@ -199,7 +193,7 @@ static int add_credentials(cJSON *source, const cJSON *secret, struct df_err *er
 static int add_source(struct making *m, struct df_err *err)
 {
     const char *name = df_json_str(m->task, "spec.source.secretRef.name");
-    WIPE_JSON cJSON *secret = NULL;
+    DF_SECRET_JSON cJSON *secret = NULL;
     if (copy(m->doc, "source", m->task, "spec.source", err) < 0)
         return -1;
     cJSON *source = df_json_object_at(m->doc, "source");
@@ -270,7 +264,7 @@ static int add_secrets(struct making *m, struct df_err *err)
 {
     const cJSON *entry;
     cJSON_ArrayForEach (entry, df_json_at(m->task, "spec.secrets")) {
-        WIPE_JSON cJSON *secret = NULL;
+        DF_SECRET_JSON cJSON *secret = NULL;
         if (get_secret(m, df_json_str(entry, "name"), "spec.secrets", &secret, err) < 0 ||
             add_secret_keys(m, entry, secret, err) < 0)
             return -1;
@@ -291,7 +285,7 @@ static bool is_value_of(const cJSON *secret, const char *value)
 /* Whatever is no secret (a default region, the path of a file) goes where it is not masked. */
 static int add_integration(struct making *m, const cJSON *entry, cJSON *all, struct df_err *err)
 {
-    WIPE_JSON cJSON *secret = NULL;
+    DF_SECRET_JSON cJSON *secret = NULL;
     const char *provider = df_json_str(entry, "provider");
     if (get_secret(m, df_json_str(entry, "secretRef.name"), "spec.integrations", &secret, err) < 0)
         return -1;
@@ -309,7 +303,7 @@ static int add_integration(struct making *m, const cJSON *entry, cJSON *all, str
 
 static int add_integrations(struct making *m, struct df_err *err)
 {
-    WIPE_JSON cJSON *all = cJSON_Duplicate(df_json_at(m->doc, "environment"), true);
+    DF_SECRET_JSON cJSON *all = cJSON_Duplicate(df_json_at(m->doc, "environment"), true);
     const cJSON *entry;
     if (!all || !df_json_object_at(m->doc, "files"))
         return df_fail_oom(err);
@@ -367,7 +361,7 @@ static int add_state(struct making *m, struct df_err *err)
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
                      cJSON **ret, struct df_err *err)
 {
-    WIPE_JSON cJSON *doc = cJSON_CreateObject();
+    DF_SECRET_JSON cJSON *doc = cJSON_CreateObject();
     struct making m = {s, task, tokens, doc};
     if (!doc)
         return df_fail_oom(err);

@@ -185,15 +185,10 @@ static int start(struct pass *p, bool *ret_made, struct df_err *err)
     return put_off(p, &why, err);
 }
 
-static void wipe_json(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-
 /* The order of steps.h: the document, the engine's objects, the mark, and only then the start. */
 static int start_handed_over(struct pass *p, struct df_err *err)
 {
-    DF_CLEANUP(wipe_json) cJSON *document = NULL;
+    DF_SECRET_JSON cJSON *document = NULL;
     if (df_step_hand_over(p->c->s, p->step.uid, &document, err) < 0)
         return -1;
     bool made = false;

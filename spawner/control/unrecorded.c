@@ -61,15 +61,10 @@ static void cleanup_secret_buf(struct df_buf *b)
     df_buf_wipe(b);
 }
 
-static void cleanup_secret_json(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-
 static int compare_file(struct df_creations *c, int fd, struct df_err *err)
 {
     DF_CLEANUP(cleanup_secret_buf) struct df_buf text = DF_BUF_INIT(DF_LIMIT_STATE_COMPARED);
-    DF_CLEANUP(cleanup_secret_json) cJSON *state = NULL;
+    DF_SECRET_JSON cJSON *state = NULL;
     if (df_fs_read_fd(fd, &text, err) < 0 ||
         df_json_parse(df_buf_str(&text), text.len, &state, err) < 0)
         return -1;

@@ -154,19 +154,6 @@ static int build(const struct job_engine *j, const struct df_engine_step *step, 
     return df_job_build(&spec, ret, err);
 }
 
-static bool has_ended(const cJSON *job)
-{
-    static const char *const types[] = {"Complete", "Failed"};
-    const cJSON *condition;
-    cJSON_ArrayForEach (condition, df_json_at(job, "status.conditions")) {
-        for (size_t i = 0; i < DF_ARRAY_SIZE(types); i++)
-            if (df_streq(df_json_str(condition, "type"), types[i]) &&
-                df_streq(df_json_str(condition, "status"), "True"))
-                return true;
-    }
-    return false;
-}
-
 /* With its pod, and gone only after it. */
 static int delete_job(const struct job_engine *j, const struct df_engine_step *step,
                       const cJSON *job, struct df_err *err)
@@ -197,7 +184,8 @@ static int meet_existing(const struct job_engine *j, const struct df_engine_step
             err, DF_ERR_CONFLICT, "NameTaken",
             "the Job %s/%s is another's (step %s): delete it, or wait for its end", j->name_space,
             step->name, owner ? owner : "unknown");
-    bool is_over = job && (has_ended(job) || df_json_at(job, "metadata.deletionTimestamp"));
+    bool is_over =
+        job && (df_workflow_is_completed(job) || df_json_at(job, "metadata.deletionTimestamp"));
     if (is_over && delete_job(j, step, job, err) < 0)
         return -1;
     if (!job || is_over)
@@ -427,7 +415,8 @@ static int remove_own(const struct job_engine *j, const struct df_engine_step *s
     if (df_job_read(j->o.kube, j->name_space, step->name, &job, err) < 0)
         return -1;
     bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
-    return is_ours && (if_ended || !has_ended(job)) ? delete_job(j, step, job, err) : 0;
+    return is_ours && (if_ended || !df_workflow_is_completed(job)) ? delete_job(j, step, job, err)
+                                                                   : 0;
 }
 
 static int job_cancel(struct df_engine *e, const struct df_engine_step *asked, struct df_err *err)

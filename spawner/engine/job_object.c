@@ -336,15 +336,10 @@ char *df_job_secret_name(const char *uid)
     return df_strf("dayfly-%s", uid);
 }
 
-static void wipe(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-
 int df_job_secret_build(const struct df_job_spec *spec, const char *job_uid, const cJSON *step,
                         cJSON **ret, struct df_err *err)
 {
-    DF_CLEANUP(wipe) cJSON *secret = cJSON_CreateObject();
+    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
     DF_FREE char *name = df_job_secret_name(spec->uid);
     cJSON *metadata = df_json_object_at(secret, "metadata");
     if (!metadata || !name)

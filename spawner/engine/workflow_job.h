@@ -75,6 +75,7 @@ const char *df_workflow_owner(const cJSON *job);
 
 /* ---- how is it? ---- */
 
+/* Has the Job its final condition, Complete or Failed? True of every Job, also of a tofu step. */
 bool df_workflow_is_completed(const cJSON *job);
 
 enum df_workflow_phase {

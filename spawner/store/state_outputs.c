@@ -11,12 +11,6 @@
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-static void cleanup_secret(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-#define SECRET_JSON DF_CLEANUP(cleanup_secret)
-
 /* The bytes of "outputs", which are a JSON value of their own. */
 static int read_slice(int fd, const struct df_state_head *head, struct df_buf *out,
                       struct df_err *err)
@@ -89,8 +83,8 @@ static int current_outputs(struct df_states *s, const char *uid, cJSON **ret, st
 int df_state_outputs(struct df_states *s, const char *executor_uid, bool show_sensitive,
                      cJSON **ret, struct df_err *err)
 {
-    SECRET_JSON cJSON *stored = NULL;
-    SECRET_JSON cJSON *outputs = cJSON_CreateObject();
+    DF_SECRET_JSON cJSON *stored = NULL;
+    DF_SECRET_JSON cJSON *outputs = cJSON_CreateObject();
     if (!outputs)
         return df_fail_oom(err);
     if (current_outputs(s, executor_uid, &stored, err) < 0)

@@ -194,11 +194,6 @@ int df_vault_set(struct df_vault *v, const char *name, const char *key, const vo
 
 /* ---- get ------------------------------------------------------------------------------------ */
 
-static void cleanup_secret(cJSON **j)
-{
-    df_json_wipe(*j);
-}
-
 /* Adds the value of this row: key, sealed. */
 static int open_row(const struct df_vault *v, const char *name, sqlite3_stmt *q, cJSON *secret,
                     struct df_err *err)
@@ -236,7 +231,7 @@ static int read_secret(struct df_vault *v, const char *name, cJSON *secret, stru
 
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
 {
-    DF_CLEANUP(cleanup_secret) cJSON *secret = cJSON_CreateObject();
+    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
     if (!secret)
         return df_fail_oom(err);
     (void)pthread_mutex_lock(&v->lock);
