@@ -15,7 +15,8 @@ const struct df_reason df_reasons[] = {
      "If the apply had begun, what it finished is in the state: a dry-run shows what is left to "
      "do."},
     {"Aborted", "The step was deleted before it had ended.",
-     "If an apply had begun, what it finished is in the state: a dry-run shows what is left to do."},
+     "If an apply had begun, what it finished is in the state: a dry-run shows what is left to "
+     "do."},
     {"SourceFailed", "The source could not be fetched.",
      "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
      "again."},

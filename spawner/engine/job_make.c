@@ -67,7 +67,8 @@ static int build(const struct df_job_engine *j, const struct df_engine_step *ste
 #define JOB_UID_LABEL "batch.kubernetes.io/controller-uid" /* on its pods */
 
 /* Its pod may have ended before the Job says so. */
-static bool is_over(const struct df_job_engine *j, const struct df_engine_step *step, const cJSON *job)
+static bool is_over(const struct df_job_engine *j, const struct df_engine_step *step,
+                    const cJSON *job)
 {
     DF_JOB_VIEW struct df_job_view view = {0};
     if (!job || df_workflow_is_completed(job) || df_json_at(job, "metadata.deletionTimestamp"))

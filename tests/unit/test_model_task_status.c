@@ -260,8 +260,7 @@ static void every_reason_has_its_fault(void **state)
         bool is_good = false;
         for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++)
             is_good = is_good || df_streq(r->word, good[i]);
-        if (!df_reason_is_known(r->word) ||
-            is_good != (df_reason_fault(r->word) == DF_FAULT_NONE))
+        if (!df_reason_is_known(r->word) || is_good != (df_reason_fault(r->word) == DF_FAULT_NONE))
             fail_msg("%s", r->word);
     }
     assert_false(df_reason_is_known("NeverHeardOf"));
