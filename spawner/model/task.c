@@ -201,7 +201,8 @@ static int64_t lost_tries(const cJSON *task)
 
 static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
 {
-    return df_json_at(task, "status.engineRef") && !is_alive(seen) && !is_handed_over(task);
+    const cJSON *made = df_json_at(task, "status.engineRef");
+    return made && !df_json_bool(made, "lost", false) && !is_alive(seen) && !is_handed_over(task);
 }
 
 int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
@@ -213,8 +214,11 @@ int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen
     if (!lost_a_try(task, seen))
         return 0;
     int64_t n = lost_tries(task) + 1;
-    cJSON_DeleteItemFromObjectCaseSensitive(status, "engineRef");
-    if (df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
+    cJSON *made = df_json_object_at(status, "engineRef");
+    if (!made)
+        return df_fail_oom(err);
+    if (df_json_set(made, "lost", cJSON_CreateTrue(), err) < 0 ||
+        df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
         return -1;
     const char *why =
         seen->cause[0] ? seen->cause : "the runner ended before it asked for its step";

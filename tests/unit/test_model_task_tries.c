@@ -67,7 +67,7 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
          "MaxSystemFailuresExceeded",
          4},
         {"one that was counted is not counted again by the next pass",
-         {.failures = 3},
+         {.tried = true, .counted = true, .failures = 3},
          {.phase = ENDED},
          DF_TASK_CREATE,
          NULL,
