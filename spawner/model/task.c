@@ -222,7 +222,8 @@ int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen
         return -1;
     const char *why =
         seen->cause[0] ? seen->cause : "the runner ended before it asked for its step";
-    return df_task_note_retry(task, why, now_us, err);
+    DF_FREE char *text = df_strf("%s%s%s", seen->reason, seen->reason[0] ? ": " : "", why);
+    return text ? df_task_note_retry(task, text, now_us, err) : df_fail_oom(err);
 }
 
 int df_task_count_attempt(cJSON *task, struct df_err *err)

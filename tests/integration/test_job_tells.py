@@ -27,6 +27,14 @@ def reasons(pods, job):
     return [e["reason"] for e in told(pods, job)]
 
 
+def metrics(pods):
+    """{series: value}"""
+    status, _, body = pods.server.request("GET", "/metrics", headers={"Authorization": f"Bearer {pods.home.env['DAYFLY_TOKEN']}"})
+    assert status == 200
+    lines = [line.rsplit(" ", 1) for line in body.decode().splitlines() if not line.startswith("#")]
+    return {series: float(value) for series, value in lines}
+
+
 def test_each_phase_of_a_step_is_an_event_on_its_job_and_a_metric(pods):
     pods.executor("net", SMALL)
     assert pods.ended(pods.ask("net", "dry-run"))["reason"] == "Planned"
@@ -40,9 +48,8 @@ def test_each_phase_of_a_step_is_an_event_on_its_job_and_a_metric(pods):
     assert "Planned" in pods.namespace.kubectl("describe", "job", "net-1-plan").stdout
     history = pods.document("taskactions", "net-1-plan")["status"]["phaseHistory"]
     assert [h["phase"] for h in history] == ["Queued", "Initializing", "Executing", "Completed"]
-    _, _, text = pods.server.request("GET", "/metrics", headers={"Authorization": f"Bearer {pods.home.env['DAYFLY_TOKEN']}"})
-    assert b'dayfly_step_transitions_total{phase="Completed",reason="Planned"} 1' in text
-    assert b'executor_action_status{action="plan"} 2' in text
+    assert metrics(pods)['dayfly_step_transitions_total{phase="Completed",reason="Planned"}'] == 1
+    assert metrics(pods)['executor_action_status{action="plan"}'] == 2
 
 
 def test_a_failure_is_a_warning_with_its_cause(pods):
@@ -72,6 +79,7 @@ def test_a_step_whose_jobs_are_taken_away_one_after_the_other_is_given_up_with_t
     assert phases == ["Queued", "Initializing"] + 3 * ["RetryableFailure", "Initializing"] + ["RetryableFailure", "PermanentFailure"]
     wait_for("the last Event", lambda: "MaxSystemFailuresExceeded" in reasons(pods, step))
     assert reasons(pods, step).count("RetryableFailure") == 4
+    assert metrics(pods)['dayfly_step_transitions_total{phase="RetryableFailure",reason="JobDeleted"}'] == 4
     pods.namespace.wait_gone("job", step)
 
 

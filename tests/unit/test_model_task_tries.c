@@ -147,7 +147,7 @@ static void a_lost_try_stands_in_the_history(void **state)
     (void)state;
     const struct step s = {.tried = true};
     DF_JSON cJSON *task = make_step(&s);
-    struct df_engine_observation seen = {.phase = ENDED};
+    struct df_engine_observation seen = {.phase = ENDED, .reason = "NodeFailed"};
     (void)snprintf(seen.cause, sizeof(seen.cause), "the node has no room");
     assert_int_equal(df_task_count_lost_try(task, &seen, EPOCH, NULL), 0);
     assert_int_equal(
@@ -156,7 +156,7 @@ static void a_lost_try_stands_in_the_history(void **state)
     int n = cJSON_GetArraySize(history);
     const cJSON *lost = cJSON_GetArrayItem(history, n - 2);
     assert_string_equal(df_json_str(lost, "phase"), "RetryableFailure");
-    assert_string_equal(df_json_str(lost, "message"), "the node has no room");
+    assert_string_equal(df_json_str(lost, "message"), "NodeFailed: the node has no room");
     assert_string_equal(df_json_str(cJSON_GetArrayItem(history, n - 1), "phase"), "Initializing");
 }
 

@@ -51,7 +51,7 @@ static void each_phase_is_counted_with_its_cause(void **state)
 {
     struct world *w = *state;
 #define COMPLETED "dayfly_step_transitions_total{phase=\"Completed\",reason=\"NoChanges\"}"
-#define QUEUED "dayfly_step_transitions_total{phase=\"Queued\",reason=\"\"}"
+#define QUEUED "dayfly_step_transitions_total{phase=\"Queued\",reason=\"Queued\"}"
 #define TOOK "executor_action_duration_seconds_count{action=\"plan\",result=\"success\"}"
     double completed = metric(COMPLETED), queued = metric(QUEUED), took = metric(TOOK);
     make_executor(w, "net", "");
