@@ -47,6 +47,8 @@ struct df_config {
 
     int64_t workers;   /* control.workers; 4 */
     int64_t max_steps; /* control.maxSteps: steps at once; 8 */
+    /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
+    int64_t max_system_failures;
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

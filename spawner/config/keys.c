@@ -44,6 +44,7 @@ const struct df_key df_keys[] = {
     RANGE("election.leaseDuration", DF_KEY_SECONDS, election_lease_s, "15s", 3, 600),
     RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, 256),
     RANGE("control.maxSteps", DF_KEY_WHOLE, max_steps, "8", 1, 10000),
+    RANGE("control.maxSystemFailures", DF_KEY_WHOLE, max_system_failures, "3", 0, 100),
     KEY("tools.directories", DF_KEY_PATHS, tool_directories, NULL),
     KEY("tools.searchPath", DF_KEY_BOOL, tool_search_path, "true"),
     KEY("tools.cacheDirectory", DF_KEY_PATH, tool_cache_directory, NULL),

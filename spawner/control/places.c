@@ -1,5 +1,7 @@
 #include "spawner/control/places.h"
 
+#include "spawner/control/transitions.h"
+
 static int take(struct df_control *c, const cJSON *task, df_store_change change, void *arg,
                 bool *ret_taken, struct df_err *err)
 {
@@ -11,7 +13,7 @@ static int take(struct df_control *c, const cJSON *task, df_store_change change,
         return -1;
     *ret_taken = has_one || live < c->s->config->max_steps;
     if (*ret_taken)
-        return df_store_modify(c->s->store, DF_KIND_TASK_ACTION, name, change, arg, NULL, err);
+        return df_task_modify(c->s, name, change, arg, NULL, err);
     if (!df_strs_has(&c->waiting, name))
         (void)df_strs_add(&c->waiting, name);
     return df_strs_check(&c->waiting, err);
