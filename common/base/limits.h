@@ -110,6 +110,8 @@
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */
+#define DF_LIMIT_STEPS 10000         /* at once: what the service is measured with */
+#define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
 #define DF_LIMIT_SECRET_KEY 253 /* length of a key's name, as in Kubernetes */

@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/admission.h"
 #include "spawner/model/placement.h"
 
 bool df_config_key(size_t i, const char **ret_name, const char **ret_default)
@@ -249,7 +250,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
-        check_claim(c, err) < 0 || check_kubernetes(c, err) < 0)
+        check_claim(c, err) < 0 || check_kubernetes(c, err) < 0 ||
+        df_admission_check_classes(c->limit_classes, err) < 0)
         return -1;
     if (!loopback && !c->token_file)
         return df_fail(err, DF_ERR_USER,

@@ -39,8 +39,11 @@ struct df_config {
     int64_t kube_ttl_s;    /* kubernetes.jobLife: ended Jobs stay that long */
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 
-    int64_t workers;   /* control.workers; 4 */
-    int64_t max_steps; /* control.maxSteps: steps at once; 8 */
+    int64_t workers; /* control.workers; 4 */
+
+    int64_t limit_steps;         /* limits.steps: at once; 8 */
+    int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
+    cJSON *limit_classes;        /* limits.classes: {"name": number}; or NULL */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

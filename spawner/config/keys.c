@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/base/parse.h"
 
 #define WEEK (7 * 24 * 3600)
@@ -38,8 +39,10 @@ const struct df_key df_keys[] = {
     KEY("kubernetes.claim", DF_KEY_STRING, kube_claim, "token"),
     RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
     KEY("kubernetes.placement", DF_KEY_OBJECT, kube_placement, NULL),
-    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, 256),
-    RANGE("control.maxSteps", DF_KEY_WHOLE, max_steps, "8", 1, 10000),
+    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, DF_LIMIT_WORKERS),
+    RANGE("limits.steps", DF_KEY_WHOLE, limit_steps, "8", 1, DF_LIMIT_STEPS),
+    RANGE("limits.perNamespace", DF_KEY_WHOLE, limit_per_namespace, "10000", 1, DF_LIMIT_STEPS),
+    KEY("limits.classes", DF_KEY_OBJECT, limit_classes, NULL),
     KEY("tools.directories", DF_KEY_PATHS, tool_directories, NULL),
     KEY("tools.searchPath", DF_KEY_BOOL, tool_search_path, "true"),
     KEY("tools.cacheDirectory", DF_KEY_PATH, tool_cache_directory, NULL),

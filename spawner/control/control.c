@@ -67,8 +67,13 @@ static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, str
     if (df_store_list(c->s->store, kind, &o, &list, &next, err) < 0)
         return -1;
     const cJSON *doc;
-    cJSON_ArrayForEach (doc, list)
+    cJSON_ArrayForEach (doc, list) {
+        if (kind == DF_KIND_TASK_ACTION && df_places_expect(c, doc, err) < 0) {
+            free(next);
+            return -1;
+        }
         df_control_wake(c, kind, df_json_str(doc, "metadata.name"));
+    }
     free(*cursor);
     *cursor = next;
     return 0;
@@ -170,8 +175,8 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
-    (void)pthread_mutex_init(&c->places, NULL);
-    if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {
+    if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
+        df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
         return -1;
     }
@@ -186,8 +191,7 @@ void df_control_free(struct df_control *c)
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
-    df_strs_free(&c->waiting);
-    (void)pthread_mutex_destroy(&c->places);
+    df_places_free(&c->places);
     free(c->workers);
     free(c);
 }

@@ -7,7 +7,6 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
-#include "spawner/control/places.h"
 #include "spawner/control/salvage.h"
 #include "spawner/control/steps.h"
 #include "spawner/control/unrecorded.h"
@@ -119,8 +118,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     if (df_task_is_final(task) || df_json_at(task, "status.claimedBy") ||
         df_json_at(task, "spec.cancel"))
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict", "the step is not to be started");
-    if (df_json_set_str(auth, "claim", hash, err) < 0 ||
-        df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+    if (df_json_set_str(auth, "claim", hash, err) < 0 || df_place_set(task, err) < 0 ||
         df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
     if (df_streq(df_task_reason(task), "Initializing"))
@@ -205,14 +203,14 @@ static int start_handed_over(struct pass *p, struct df_err *err)
 static int create(struct pass *p, struct df_err *err)
 {
     char token[65], hash[DF_SHA256_HEX];
-    bool taken = false, made = false;
+    bool made = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
         return -1;
-    int result = df_places_take(p->c, p->task, set_created, hash, &taken, err);
+    int result = df_places_take(p->c, p->task, set_created, hash, &p->again_us, err);
     p->step.claim_token = token;
-    if (result == 0 && taken)
+    if (result == 0 && !p->again_us)
         result = p->engine->hands_over ? start_handed_over(p, err) : start(p, &made, err);
     p->step.claim_token = NULL;
     explicit_bzero(token, sizeof(token));
@@ -289,7 +287,7 @@ static int set_settled(cJSON *task, void *arg, struct df_err *err)
     cJSON_DeleteItemFromObjectCaseSensitive(auth, "state");
     if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0)
         return -1;
-    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+    return df_place_clear(task, err);
 }
 
 /* The engine holds nothing of the step any more: its place is free, its state password dies. */
@@ -351,6 +349,8 @@ static void describe(struct pass *p)
 
 static int act(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
+    if (v->next != DF_TASK_CREATE)
+        df_places_leave(p->c, p->step.name);
     switch (v->next) {
     case DF_TASK_CREATE:
         return create(p, err);
@@ -403,7 +403,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
         if (blind_pass(p, &why, err) < 0)
             return -1;
-        *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+        *ret_wake_us = p->again_us ? p->again_us : df_task_retry_at(p->task, p->now_us);
         return p->again_us ? DF_PASS_PAUSE : 0;
     }
     p->seen.hears_since_us = p->c->hears_since_us;
@@ -425,8 +425,10 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     DF_CLEANUP(free_pass) struct pass p = {.c = c};
     struct df_err why = {0};
     if (df_store_get(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND)
+        if (why.cls == DF_ERR_NOT_FOUND) {
+            df_places_leave(c, name);
             return 0;
+        }
         *err = why;
         return -1;
     }
