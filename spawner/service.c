@@ -20,6 +20,7 @@
 #include "common/process/process.h"
 #include "spawner/api/api.h"
 #include "spawner/control/claim.h"
+#include "spawner/control/events.h"
 #include "spawner/engine/job.h"
 
 struct df_service {
@@ -176,7 +177,10 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .ttl_seconds = c->kube_ttl_s,
                                      .notify = on_engine_news,
                                      .notify_arg = &s->spawner};
-    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+    if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
+        return -1;
+    const struct df_events_options events = {.kube = s->kube};
+    return df_events_start(&events, &s->spawner.events, err);
 }
 
 static int open_engine(struct df_service *s, struct df_err *err)
@@ -243,6 +247,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_events_stop(p->events);
     df_claims_free(p->claims);
     df_kube_free(s->kube);
     if (p->states)

@@ -40,6 +40,8 @@ struct df_config {
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 
     int64_t workers; /* control.workers; 4 */
+    /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
+    int64_t max_system_failures;
 
     int64_t limit_steps;         /* limits.steps: at once; 8 */
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */

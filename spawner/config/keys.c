@@ -40,6 +40,7 @@ const struct df_key df_keys[] = {
     RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
     KEY("kubernetes.placement", DF_KEY_OBJECT, kube_placement, NULL),
     RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, DF_LIMIT_WORKERS),
+    RANGE("control.maxSystemFailures", DF_KEY_WHOLE, max_system_failures, "3", 0, 100),
     RANGE("limits.steps", DF_KEY_WHOLE, limit_steps, "8", 1, DF_LIMIT_STEPS),
     RANGE("limits.perNamespace", DF_KEY_WHOLE, limit_per_namespace, "10000", 1, DF_LIMIT_STEPS),
     KEY("limits.classes", DF_KEY_OBJECT, limit_classes, NULL),

@@ -51,6 +51,11 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
 /* What its engine must know of it; borrowed from task. */
 void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret);
 
+/* Removes an ended step that its engine holds nothing of, with its log and plan. RETRY while it
+ * does.
+ */
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
+
 /* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL
  * on no memory. */
 cJSON *df_signed_note(const char *by, const char *key, const char *value);

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/transitions.h"
 
 int df_places_init(struct df_places *p, struct df_err *err)
 {
@@ -214,24 +215,22 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
 int df_places_take(struct df_control *c, const cJSON *task, df_store_change change, void *arg,
                    int64_t *ret_wake_us, struct df_err *err)
 {
-    struct df_store *store = c->s->store;
     const char *name = df_json_str(task, "metadata.name");
     struct df_admission_step *entry = NULL;
     struct refusal refusal = {0};
     *ret_wake_us = 0;
     if (df_label_has(task, DF_LABEL_LIVE))
-        return df_store_modify(store, DF_KIND_TASK_ACTION, name, change, arg, NULL, err);
+        return df_task_modify(c->s, name, change, arg, NULL, err);
     (void)pthread_mutex_lock(&c->places.lock);
     int result = ask(c, task, &entry, &refusal, err);
     (void)pthread_mutex_unlock(&c->places.lock);
     if (result < 0)
         return -1;
     if (entry) {
-        result = df_store_modify(store, DF_KIND_TASK_ACTION, name, change, arg, NULL, err);
+        result = df_task_modify(c->s, name, change, arg, NULL, err);
         has_entered(c, entry);
         return result;
     }
     *ret_wake_us = refusal.wake_us;
-    return df_store_modify(store, DF_KIND_TASK_ACTION, name, set_queued, refusal.message, NULL,
-                           err);
+    return df_task_modify(c->s, name, set_queued, refusal.message, NULL, err);
 }

@@ -51,7 +51,7 @@ static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
 
 /* ---- its fulfilment ---- */
 
-static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     if (df_label_has(task, DF_LABEL_LIVE))
@@ -95,7 +95,7 @@ static int purge(struct df_spawner *s, const cJSON *executor, struct df_err *err
 {
     const char *name = df_json_str(executor, "metadata.name");
     const char *uid = df_json_str(executor, "metadata.uid");
-    if (purge_kind(s, DF_KIND_TASK_ACTION, purge_step, name, err) < 0 ||
+    if (purge_kind(s, DF_KIND_TASK_ACTION, df_purge_step, name, err) < 0 ||
         purge_kind(s, DF_KIND_RUN, purge_run, name, err) < 0 ||
         df_state_purge(s->states, uid, err) < 0)
         return -1;

@@ -3,6 +3,7 @@
  */
 #include "common/base/clock.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
 static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
@@ -60,7 +61,7 @@ int df_control_create_task(struct df_spawner *s, cJSON *doc, const char *actor, 
         df_task_add_time(doc, "queued", now_us, err) < 0 ||
         df_json_add_str(df_json_object_at(doc, "status"), "creator", actor, err) < 0)
         return -1;
-    return df_store_create(s->store, DF_KIND_TASK_ACTION, doc, ret, err);
+    return df_task_create(s, doc, ret, err);
 }
 
 /* ---- cancel, delete ---- */

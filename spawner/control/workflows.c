@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
+#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
@@ -28,8 +29,7 @@ struct pass {
 
 static int modify(struct pass *p, df_store_change change, void *arg, struct df_err *err)
 {
-    return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, p->step.name, change, arg, NULL,
-                           err);
+    return df_task_modify(p->c->s, p->step.name, change, arg, NULL, err);
 }
 
 static bool has_time(const cJSON *task, const char *name)
@@ -120,9 +120,12 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     if (put_result(task, e->result, err) < 0 ||
         (ran && df_task_add_time(task, "executed", now_us, err) < 0))
         return -1;
-    return v->next == DF_TASK_SUCCEED
-               ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
-               : df_outcome_fail(task, e->pass->seen.exit_code, v->reason, v->message, now_us, err);
+    const struct df_outcome_failure f = {.exit_code = e->pass->seen.exit_code,
+                                         .fault = v->fault,
+                                         .reason = v->reason,
+                                         .message = v->message};
+    return v->next == DF_TASK_SUCCEED ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
+                                      : df_outcome_fail(task, &f, now_us, err);
 }
 
 static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -131,8 +134,6 @@ static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err
     if (read_result(p, &result, err) < 0)
         return -1;
     struct ending e = {p, v, result};
-    if (v->next == DF_TASK_FAIL)
-        df_warn("workflow %s failed: %s: %s", p->step.name, v->reason, v->message);
     return modify(p, set_end, &e, err);
 }
 
@@ -213,11 +214,12 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
-    if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
+    if (df_task_is_final(task) || df_task_is_canceled(task))
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                               "the workflow is not to be started");
     cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");
-    if (df_place_set(task, err) < 0 || df_task_add_time(task, "created", p->now_us, err) < 0)
+    if (df_place_set(task, err) < 0 || df_task_count_attempt(task, err) < 0 ||
+        df_task_add_time(task, "created", p->now_us, err) < 0)
         return -1;
     /* Why it could not be made the last time stands until it is made. */
     bool is_new = df_streq(df_task_reason(task), "Queued");
@@ -333,6 +335,7 @@ void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         /* Also what may have been made, by a call that was not answered. */
         .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
+        .is_deleted = df_task_is_deleted(task),
         .was_claimed = has_time(task, "started"),
         .workflow = df_json_at(task, "spec.workflow"),
         .target = df_json_str(task, "spec.targetResource"),
@@ -355,9 +358,14 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
     case DF_TASK_FAIL:
     case DF_TASK_SUCCEED:
         return finish(p, v, err);
+    case DF_TASK_CLEAN:
+        return p->engine->ops->cleanup(p->engine, &p->step, err);
+    case DF_TASK_REMOVE:
+        /* Settled first, which is seen in the next pass. */
+        return df_label_has(p->task, DF_LABEL_UNFINISHED) ? settle(p, err)
+                                                          : df_purge_step(p->c->s, p->task, err);
     case DF_TASK_RELEASE:
     case DF_TASK_COLLECT:
-    case DF_TASK_CLEAN:
     case DF_TASK_WAIT:
     default:
         if (df_task_is_final(p->task))
@@ -373,7 +381,7 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
 {
     struct pass p = {.c = c, .task = task, .now_us = df_real_us()};
     struct df_err why = {0};
-    if (!df_label_has(task, DF_LABEL_UNFINISHED))
+    if (!df_label_has(task, DF_LABEL_UNFINISHED) && !df_task_is_deleted(task))
         return 0;
     df_workflow_engine_step(task, &p.step);
     if (df_engine_get(&c->s->engines, df_json_str(task, "spec.engine"), &p.engine, &why) < 0)

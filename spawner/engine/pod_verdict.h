@@ -30,8 +30,6 @@ enum df_pod_class {
     DF_POD_PERMANENT  /* failed; another pod would, too */
 };
 
-enum df_pod_fault { DF_POD_FAULT_NONE, DF_POD_FAULT_USER, DF_POD_FAULT_SYSTEM };
-
 /* All borrowed. */
 struct df_pod_view {
     const cJSON *job;            /* NULL: absent */
@@ -47,7 +45,7 @@ struct df_pod_view {
 struct df_pod_verdict {
     enum df_engine_phase phase; /* of the processes: ENDED only when all are known to be gone */
     enum df_pod_class class;
-    enum df_pod_fault fault;
+    enum df_fault fault;
     int exit_code;      /* of the container; -1: nobody knows */
     bool never_started; /* nothing of the step ran: it may be tried again within its budget */
     bool give_up;       /* PENDING that will not start: delete the Job and end the step */

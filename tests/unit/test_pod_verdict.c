@@ -65,9 +65,9 @@ static struct df_pod_verdict judge(const char *pod, const char *events, int64_t 
 #define SCHEDULED(type, status)                                                                    \
     POD("'phase':'Pending','conditions':[{'type':'" type "','status':'" status "'}]")
 
-#define NONE DF_POD_FAULT_NONE
-#define USER DF_POD_FAULT_USER
-#define SYSTEM DF_POD_FAULT_SYSTEM
+#define NONE DF_FAULT_NONE
+#define USER DF_FAULT_USER
+#define SYSTEM DF_FAULT_SYSTEM
 #define WITHIN 10  /* seconds: in every grace */
 #define AFTER 1000 /* beyond */
 
@@ -75,7 +75,7 @@ static const struct {
     const char *id, *pod;
     int64_t seconds;
     enum df_pod_class class;
-    enum df_pod_fault fault;
+    enum df_fault fault;
     const char *code; /* or NULL: not looked at */
 } classes[] = {
     {"D1", SCHEDULED("PodScheduled", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
@@ -190,7 +190,7 @@ static void a_start_that_takes_too_long_is_given_up(void **state)
         assert_true(late.give_up);
         assert_int_equal(late.phase, DF_ENGINE_PENDING);
         assert_int_equal(late.class, DF_POD_RETRYABLE);
-        assert_int_equal(late.fault, DF_POD_FAULT_SYSTEM);
+        assert_int_equal(late.fault, DF_FAULT_SYSTEM);
         assert_string_equal(late.code, "PodPendingTimeout");
         assert_true(late.never_started);
         assert_true(late.reason[0] && late.message[0]);
@@ -644,7 +644,7 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
         assert_string_equal(v.reason, rows[i].reason);
         assert_non_null(strstr(v.message, rows[i].message));
         assert_true(v.never_started);
-        assert_int_equal(v.fault, rows[i].status == 500 ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER);
+        assert_int_equal(v.fault, rows[i].status == 500 ? DF_FAULT_SYSTEM : DF_FAULT_USER);
     }
 }
 
