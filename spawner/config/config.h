@@ -47,6 +47,13 @@ struct df_config {
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
     cJSON *limit_classes;        /* limits.classes: {"name": number}; or NULL */
 
+    char *state_service_url;        /* stateService.url; NULL: nobody is told */
+    char *state_service_protocol;   /* stateService.protocol: "events" or "put" */
+    char *state_service_token_file; /* stateService.tokenFile */
+    char *state_service_ca_file;    /* stateService.caFile */
+    char *state_service_project;    /* stateService.project; NULL: a document's namespace */
+    char *state_service_domain;     /* stateService.domain; "default" */
+
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */
     char *tool_cache_directory;      /* tools.cacheDirectory; default <cache home>/dayfly/tools */

@@ -6,6 +6,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
+#include "spawner/control/reporter.h"
 
 /* ---- labels ---- */
 
@@ -188,6 +189,7 @@ void df_control_free(struct df_control *c)
 {
     if (!c)
         return;
+    df_reporter_stop(c->reporter);
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
@@ -203,7 +205,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)
         return df_fail_oom(err);
-    if (wake_unfinished(c, err) < 0)
+    if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
         int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
@@ -294,4 +296,5 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
     if (cancel_steps)
         cancel_live(c);
     join_workers(c);
+    df_reporter_stop(DF_TAKE(c->reporter));
 }

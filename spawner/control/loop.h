@@ -38,6 +38,7 @@ struct df_control {
     atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
     struct df_places places;
+    struct df_reporter *reporter; /* NULL: nobody is told */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, struct df_err *err) DF_MUST_CHECK;

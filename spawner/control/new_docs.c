@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/reporter.h"
 #include "spawner/engine/placement.h"
 
 /* Copies the named members that are there. */
@@ -222,6 +223,7 @@ int df_new_task(const cJSON *run, const char *step, const char *action,
         df_label_set(task, DF_LABEL_RUN, df_json_str(run, "metadata.name"), err) < 0 ||
         df_label_set(task, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err) < 0 ||
         df_label_set(task, DF_LABEL_UNFINISHED, "true", err) < 0 ||
+        df_reporter_expect(config, task, err) < 0 ||
         fill_spec(spec, run, action, config, err) < 0 ||
         df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
         df_task_add_time(task, "queued", now_us, err) < 0)
