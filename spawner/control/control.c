@@ -52,6 +52,8 @@ static bool is_own(const struct df_store_event *event)
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
+    if (event->kind == DF_KIND_TASK_ACTION)
+        df_changes_add(&c->changes, event);
     if (is_own(event))
         passing.wrote = true;
     else if (event->kind != DF_KIND_EXECUTOR)
@@ -91,6 +93,11 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
         } while (cursor);
     }
     return 0;
+}
+
+struct df_changes *df_control_changes(struct df_control *c)
+{
+    return &c->changes;
 }
 
 /* ---- the workers ---- */
@@ -176,6 +183,7 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
+    df_changes_init(&c->changes);
     if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
@@ -193,6 +201,7 @@ void df_control_free(struct df_control *c)
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
+    df_changes_free(&c->changes);
     df_places_free(&c->places);
     free(c->workers);
     free(c);

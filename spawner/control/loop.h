@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#include "spawner/control/control.h"
+#include "spawner/control/changes.h"
 #include "spawner/control/followers.h"
 #include "spawner/control/places.h"
 #include "spawner/control/queue.h"
@@ -37,6 +37,7 @@ struct df_control {
     atomic_bool draining;   /* no new step is started */
     atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
+    struct df_changes changes;
     struct df_places places;
     struct df_reporter *reporter; /* NULL: nobody is told */
 };

@@ -9,6 +9,8 @@
 #ifndef DF_CONTROL_PLACES_H
 #define DF_CONTROL_PLACES_H
 
+#include <pthread.h>
+
 #include "spawner/control/control.h"
 #include "spawner/model/admission.h"
 
