@@ -44,7 +44,9 @@
 #define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes a second that a body must arrive with */
 #define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
 #define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
-#define DF_LIMIT_TOKENS 1000                 /* bearer tokens; all are compared at each request */
+#define DF_LIMIT_STATE_ANSWER (64 * DF_KIB)  /* of a State Service: an id and a status */
+#define DF_LIMIT_REPORTS 4096 /* names of steps with news; beyond that all are looked at */
+#define DF_LIMIT_TOKENS 1000  /* bearer tokens; all are compared at each request */
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
@@ -104,14 +106,18 @@
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
-#define DF_TIMEOUT_STEP_SECONDS 3600   /* default of timeouts.plan and timeouts.apply */
-#define DF_TIMEOUT_GRACE_SECONDS 900   /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_RESULT_SECONDS 900  /* a runner offers its result to a spawner that is away */
-#define DF_TIMEOUT_PENDING_SECONDS 120 /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30   /* what is late by more is taken for lost */
+#define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
+#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* what is left for it when the spawner stops */
+#define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_RESULT_SECONDS 900     /* a runner offers its result to a spawner that is away */
+#define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30      /* what is late by more is taken for lost */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */
+#define DF_LIMIT_STEPS 10000         /* at once: what the service is measured with */
+#define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
 #define DF_LIMIT_SECRET_KEY 253 /* length of a key's name, as in Kubernetes */

@@ -13,8 +13,9 @@
 
 #include <stdatomic.h>
 
-#include "spawner/control/control.h"
+#include "spawner/control/changes.h"
 #include "spawner/control/followers.h"
+#include "spawner/control/places.h"
 #include "spawner/control/queue.h"
 
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
@@ -36,8 +37,9 @@ struct df_control {
     atomic_bool draining;   /* no new step is started */
     atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
-    pthread_mutex_t places; /* guards waiting, and the step from counting to taking a place */
-    struct df_strs waiting; /* steps that found no place among control.maxSteps */
+    struct df_changes changes;
+    struct df_places places;
+    struct df_reporter *reporter; /* NULL: nobody is told */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, struct df_err *err) DF_MUST_CHECK;

@@ -1,6 +1,5 @@
 #include "common/base/log.h"
 #include "spawner/control/outcome.h"
-#include "spawner/control/places.h"
 #include "spawner/control/salvage.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/control/unrecorded.h"
@@ -125,7 +124,7 @@ static int set_settled(cJSON *task, void *arg, struct df_err *err)
     cJSON_DeleteItemFromObjectCaseSensitive(auth, "state");
     if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0)
         return -1;
-    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+    return df_place_clear(task, err);
 }
 
 int df_task_pass_settle(struct df_task_pass *p, struct df_err *err)

@@ -3,6 +3,7 @@
  */
 #include "common/base/clock.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/reporter.h"
 #include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
@@ -57,6 +58,7 @@ int df_control_create_task(struct df_spawner *s, cJSON *doc, const char *actor, 
 {
     int64_t now_us = df_real_us();
     if (check_engine(s, doc, err) < 0 || set_labels(doc, err) < 0 || set_pending(s, doc, err) < 0 ||
+        df_reporter_expect(s->config, doc, err) < 0 ||
         df_task_set_conditions(doc, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
         df_task_add_time(doc, "queued", now_us, err) < 0 ||
         df_json_add_str(df_json_object_at(doc, "status"), "creator", actor, err) < 0)

@@ -1,7 +1,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
-#include "spawner/control/places.h"
 #include "spawner/control/steps.h"
 #include "spawner/control/task_pass.h"
 
@@ -21,8 +20,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (df_task_is_final(task) || df_json_at(task, "status.claimedBy") || df_task_is_canceled(task))
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict", "the step is not to be started");
-    if (df_json_set_str(auth, "claim", s->hash, err) < 0 ||
-        df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+    if (df_json_set_str(auth, "claim", s->hash, err) < 0 || df_place_set(task, err) < 0 ||
         df_task_count_lost_try(task, &s->pass->seen, now_us, err) < 0 ||
         df_task_count_attempt(task, err) < 0 || df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
@@ -110,15 +108,15 @@ static int start_handed_over(struct df_task_pass *p, struct df_err *err)
 int df_task_pass_create(struct df_task_pass *p, struct df_err *err)
 {
     char token[65], hash[DF_SHA256_HEX];
-    bool taken = false, made = false;
+    bool made = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
         return -1;
     struct start s = {p, hash};
-    int result = df_places_take(p->c, p->task, set_created, &s, &taken, err);
+    int result = df_places_take(p->c, p->task, set_created, &s, &p->again_us, err);
     p->step.claim_token = token;
-    if (result == 0 && taken)
+    if (result == 0 && !p->again_us)
         result = p->engine->hands_over ? start_handed_over(p, err) : start(p, &made, err);
     p->step.claim_token = NULL;
     explicit_bzero(token, sizeof(token));

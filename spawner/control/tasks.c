@@ -113,6 +113,8 @@ static int remove_document(struct df_task_pass *p, struct df_err *err)
 
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
+    if (v->next != DF_TASK_CREATE)
+        df_places_leave(p->c, p->step.name);
     switch (v->next) {
     case DF_TASK_CREATE:
         return df_task_pass_create(p, err);
@@ -167,7 +169,7 @@ static int one_pass(struct df_task_pass *p, int64_t *ret_wake_us, struct df_err 
     if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
         if (blind_pass(p, &why, err) < 0)
             return -1;
-        *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+        *ret_wake_us = p->again_us ? p->again_us : df_task_retry_at(p->task, p->now_us);
         return p->again_us ? DF_PASS_PAUSE : 0;
     }
     p->seen.hears_since_us = p->c->hears_since_us;
@@ -190,8 +192,10 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     DF_CLEANUP(free_pass) struct df_task_pass p = {.c = c};
     struct df_err why = {0};
     if (df_store_get(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND)
+        if (why.cls == DF_ERR_NOT_FOUND) {
+            df_places_leave(c, name);
             return 0;
+        }
         *err = why;
         return -1;
     }

@@ -8,8 +8,8 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
-#include "spawner/control/places.h"
 #include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
@@ -189,8 +189,7 @@ static int set_locked(cJSON *task, void *arg, struct df_err *err)
         return 1;
     (void)snprintf(message, sizeof(message), "waits for its target, which is held by %s", holder);
     forget_time(task, "created");
-    if (df_json_set_str(status, "lockedBy", holder, err) < 0 ||
-        df_label_set(task, DF_LABEL_LIVE, NULL, err) < 0)
+    if (df_json_set_str(status, "lockedBy", holder, err) < 0 || df_place_clear(task, err) < 0)
         return -1;
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
 }
@@ -201,6 +200,7 @@ static int wait_for_target(struct pass *p, const char *holder, struct df_err *er
     (void)snprintf(text, sizeof(text), "%s", holder);
     if (modify(p, set_locked, text, err) < 0)
         return -1;
+    df_places_leave(p->c, p->step.name);
     df_places_wake(p->c);
     return 0;
 }
@@ -218,8 +218,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                               "the workflow is not to be started");
     cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");
-    if (df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
-        df_task_count_attempt(task, err) < 0 ||
+    if (df_place_set(task, err) < 0 || df_task_count_attempt(task, err) < 0 ||
         df_task_add_time(task, "created", p->now_us, err) < 0)
         return -1;
     /* Why it could not be made the last time stands until it is made. */
@@ -253,14 +252,15 @@ static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return wait_for_target(p, why.message, err);
     if (why.cls == DF_ERR_USER || why.cls == DF_ERR_DENIED || why.cls == DF_ERR_NOT_FOUND)
         return fail(p, &why, err);
+    int64_t after_us = p->now_us + (int64_t)why.retry_after_s * 1000000;
     *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+    *ret_wake_us = *ret_wake_us > after_us ? *ret_wake_us : after_us;
     return modify(p, set_refused, &why, err) < 0 ? -1 : DF_PASS_PAUSE;
 }
 
 static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     char first[64] = "", holder[80];
-    bool taken = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (first_in_queue(p->c, lock_of(p->task), first, err) < 0)
@@ -270,9 +270,9 @@ static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         *ret_wake_us = p->now_us + QUEUED_AGAIN_US;
         return wait_for_target(p, holder, err);
     }
-    if (df_places_take(p->c, p->task, set_created, p, &taken, err) < 0)
+    if (df_places_take(p->c, p->task, set_created, p, ret_wake_us, err) < 0)
         return -1;
-    return taken ? start(p, ret_wake_us, err) : 0;
+    return *ret_wake_us ? DF_PASS_PAUSE : start(p, ret_wake_us, err);
 }
 
 /* ---- after the end ---- */
@@ -283,7 +283,7 @@ static int set_settled(cJSON *task, void *arg, struct df_err *err)
     if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
         df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
         return -1;
-    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+    return df_place_clear(task, err);
 }
 
 static void wake_queue(struct df_control *c, const char *lock)
@@ -348,6 +348,8 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
                struct df_err *err)
 {
     bool is_alive = p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+    if (v->next != DF_TASK_CREATE)
+        df_places_leave(p->c, p->step.name);
     switch (v->next) {
     case DF_TASK_CREATE:
         return create(p, ret_wake_us, err);
