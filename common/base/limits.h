@@ -71,6 +71,8 @@
 #define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
 
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
+#define DF_LIMIT_BLOB_KUBE                                                                         \
+    (64 * DF_MIB) /* one blob in Secrets: the whole of etcd is a few GiB at most */
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
 
