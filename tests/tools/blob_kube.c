@@ -14,30 +14,12 @@
 #define blob_kill_test(f) cmocka_unit_test_setup_teardown(f, enter, leave_orphans)
 #include "tests/unit/blob_suite.h"
 
-#include "common/http/http.h"
-#include "common/kube/kube.h"
+#include "tests/unit/secret_words.h"
 
 #define MIB ((size_t)1024 * 1024)
-
-/* ---- the API server ------------------------------------------------------------------------- */
-
-static const char *name_space;
-
-/* One client a process: connections do not survive a fork. */
-static struct df_kube *client(void)
-{
-    static struct df_kube *kube;
-    static pid_t owner;
-    struct df_err err = {0};
-    DF_KUBE_CONFIG struct df_kube_config config = {0};
-    if (owner == getpid())
-        return kube;
-    if (df_kube_config_load(&(struct df_kube_config_options){0}, &config, &err) < 0 ||
-        df_kube_new(&config, &kube, &err) < 0)
-        fail_msg("%s", err.message);
-    owner = getpid();
-    return kube;
-}
+#define ALL "dayfly.dev/blob"
+#define HEADS "dayfly.dev/blob=head"
+#define CHUNKS "dayfly.dev/blob=chunk"
 
 static struct df_blob *open_in(const char *directory)
 {
@@ -55,55 +37,6 @@ static struct df_blob *suite_open(const char *dir)
     return open_in(tmp);
 }
 
-static int add_name(void *arg, const cJSON *object, struct df_err *err)
-{
-    (void)df_strs_add(arg, df_kube_name(object));
-    return df_strs_check(arg, err);
-}
-
-/* The names of the Secrets of blobs: all, or "=head" or "=chunk". */
-static void list_secrets(const char *role, struct df_strs *ret)
-{
-    struct df_err err = {0};
-    DF_FREE char *labels = df_strf("dayfly.dev/blob%s", role);
-    struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = name_space, .metadata_only = true};
-    struct df_kube_select select = {.labels = labels};
-    struct df_kube_sink sink = {NULL, add_name, ret};
-    if (df_kube_list(client(), &at, &select, 0, &sink, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static size_t count_secrets(const char *role)
-{
-    DF_STRS struct df_strs names = {0};
-    list_secrets(role, &names);
-    return names.len;
-}
-
-static struct df_kube_at secret(const char *name)
-{
-    return (struct df_kube_at){
-        .resource = &df_kube_secrets, .name_space = name_space, .name = name};
-}
-
-static void delete_secret(const char *name)
-{
-    struct df_kube_at at = secret(name);
-    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    struct df_err err = {0};
-    if (df_kube_delete(client(), &at, &o, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void delete_secrets(void)
-{
-    DF_STRS struct df_strs names = {0};
-    list_secrets("", &names);
-    for (size_t i = 0; i < names.len; i++)
-        delete_secret(names.items[i]);
-}
-
 /* ---- before and after each test ------------------------------------------------------------- */
 
 static int enter(void **state)
@@ -113,7 +46,7 @@ static int enter(void **state)
 
 static int leave_orphans(void **state)
 {
-    delete_secrets();
+    delete_secrets(ALL);
     return leave_scratch(state);
 }
 
@@ -126,10 +59,10 @@ static int leave(void **state)
     int result = df_blob_list(b, "", &keys, &err);
     for (size_t i = 0; result == 0 && i < keys.len; i++)
         result = df_blob_delete(b, keys.items[i], &err);
-    size_t left = count_secrets("");
+    size_t left = count_secrets(ALL);
     if (result < 0 || left)
         print_error("%zu Secrets are left: %s\n", left, err.message);
-    delete_secrets();
+    delete_secrets(ALL);
     return leave_scratch(state) < 0 || result < 0 || left ? -1 : 0;
 }
 
@@ -179,7 +112,7 @@ static void a_blob_of_any_size_is_what_was_put_last(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         put_noise(b, "state/x/1", cases[i].size, i);
         assert_noise(b, "state/x/1", cases[i].size, i);
-        assert_int_equal(count_secrets("=chunk"), cases[i].chunks);
+        assert_int_equal(count_secrets(CHUNKS), cases[i].chunks);
     }
 }
 
@@ -204,7 +137,7 @@ static void what_is_created_over_a_large_blob_leaves_no_chunks(void **state)
     assert_int_equal(df_blob_create(b, "l/lock", bytes, 2 * MIB, &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     assert_noise(b, "l/lock", 2 * MIB, 1);
-    assert_int_equal(count_secrets("=chunk"), 4);
+    assert_int_equal(count_secrets(CHUNKS), 4);
 }
 
 static void a_blob_may_fill_its_cap_and_no_more(void **state)
@@ -218,7 +151,7 @@ static void a_blob_may_fill_its_cap_and_no_more(void **state)
     assert_int_equal(df_blob_put_file(b, "state/x/1", path, &err), -1);
     assert_int_equal(err.cls, DF_ERR_LIMIT);
     assert_true(df_fs_exists(path));
-    assert_int_equal(count_secrets(""), 0);
+    assert_int_equal(count_secrets(ALL), 0);
     assert_int_equal(truncate(path, (off_t)DF_LIMIT_BLOB_KUBE), 0);
     assert_int_equal(df_blob_put_file(b, "state/x/1", path, &err), 0);
     assert_int_equal(df_blob_size(b, "state/x/1", &size, &err), 0);
@@ -278,7 +211,7 @@ static void a_long_stream_is_whole_and_read_from_any_place(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(frames); at += frames[i++])
         append(b, "logs/a.log", (int64_t)at, all + at, frames[i]);
     assert_noise(b, "logs/a.log", at, 3);
-    assert_int_equal(count_secrets("=chunk"), at / 65536);
+    assert_int_equal(count_secrets(CHUNKS), at / 65536);
     for (size_t from = 0; from < at; from += 31337) {
         struct df_err err = {0};
         int64_t size = 0;
@@ -351,7 +284,7 @@ static void of_two_homes_that_append_at_one_place_one_wins(void **state)
         assert_int_equal(all.told[0], all.offset);
         assert_int_equal(all.told[1], all.offset);
     }
-    assert_int_equal(count_secrets("=chunk"), all.offset / 65536);
+    assert_int_equal(count_secrets(CHUNKS), all.offset / 65536);
 }
 
 static void what_one_home_writes_another_sees(void **state)
@@ -398,7 +331,7 @@ static void make_orphan(void)
     DF_STRS struct df_strs names = {0};
     DF_SECRET_JSON cJSON *chunk = NULL;
     struct df_err err = {0};
-    list_secrets("=chunk", &names);
+    list_secrets(CHUNKS, &names);
     struct df_kube_at at = secret(names.items[0]), all = secret(NULL);
     if (df_kube_get(client(), &at, &chunk, &err) < 0)
         fail_msg("%s", err.message);
@@ -418,14 +351,14 @@ static void what_a_killed_writer_left_is_removed_an_hour_later_and_nothing_else(
     BLOBS *b = suite_open(*state);
     put_noise(b, "x", 2 * MIB, 1);
     make_orphan();
-    assert_int_equal(count_secrets("=chunk"), 5);
+    assert_int_equal(count_secrets(CHUNKS), 5);
     assert_keys(b, "", "x");
-    assert_int_equal(count_secrets("=chunk"), 5);
+    assert_int_equal(count_secrets(CHUNKS), 5);
     hours_later = 2;
     df_clock_install(&clock);
     assert_keys(b, "", "x");
     df_clock_install(NULL);
-    assert_int_equal(count_secrets("=chunk"), 4);
+    assert_int_equal(count_secrets(CHUNKS), 4);
     assert_noise(b, "x", 2 * MIB, 1);
 }
 
@@ -435,7 +368,7 @@ static void a_blob_whose_chunk_is_gone_is_damaged_and_can_be_put_again(void **st
     DF_STRS struct df_strs names = {0};
     BLOBS *b = suite_open(*state);
     put_noise(b, "state/x/1", MIB, 1);
-    list_secrets("=chunk", &names);
+    list_secrets(CHUNKS, &names);
     delete_secret(names.items[0]);
     DF_BUF struct df_buf got = DF_BUF_INIT(MIB);
     assert_int_equal(df_blob_get(b, "state/x/1", &got, &err), -1);
@@ -463,7 +396,7 @@ static void a_head_that_somebody_changed_is_damaged(void **state)
         DF_JSON cJSON *change = NULL;
         BLOBS *b = suite_open(*state);
         put(b, "x", "hunter2");
-        list_secrets("=head", &names);
+        list_secrets(HEADS, &names);
         struct df_kube_at at = secret(names.items[0]);
         assert_int_equal(df_json_parse(changes[i], strlen(changes[i]), &change, &err), 0);
         const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = change};
@@ -490,9 +423,7 @@ static void a_namespace_that_is_not_there_is_named(void **state)
 
 int main(void)
 {
-    struct df_err err = {0};
-    name_space = getenv("NAMESPACE");
-    if (!name_space || df_http_global_init(&err) < 0)
+    if (!find_cluster())
         return 2;
     const struct CMUnitTest tests[] = {
         BLOB_SUITE,
