@@ -72,7 +72,7 @@
 
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
 #define DF_LIMIT_BLOB_KUBE                                                                         \
-    (64 * DF_MIB) /* one blob in Secrets: the whole of etcd is a few GiB at most */
+    (64 * DF_MIB) /* one blob in a cluster: the whole of etcd is a few GiB at most */
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
 

@@ -6,10 +6,10 @@
  * a failure or a kill never leaves a part. Thread rule: any thread; two writers of one key are
  * serialised by the caller (create and append decide by themselves).
  *
- * One interface, two homes. A directory: files of mode 0600, one process a directory. Secrets of a
- * Kubernetes namespace: any number of processes; failures are those of kube.h besides. There class
- * RETRY may mean that the call was done and its answer lost: put and delete are simply repeated, a
- * repeated create or append finds out by its CONFLICT.
+ * One interface, two homes. A directory: files of mode 0600, one process a directory. A namespace
+ * of Kubernetes, in Secrets and what only they can open: any number of processes; failures are
+ * those of kube.h besides. There class RETRY may mean that the call was done and its answer lost:
+ * put and delete are simply repeated, a repeated create or append finds out by its CONFLICT.
  */
 #ifndef DF_BLOB_H
 #define DF_BLOB_H
@@ -24,12 +24,12 @@ struct df_kube;
 int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
 
 struct df_blob_kube_options {
-    struct df_kube *kube;   /* borrowed: must live on */
-    const char *name_space; /* of the Secrets */
-    const char *directory;  /* of this process alone: for what is built or read; made when absent,
-                               emptied when it is there */
+    struct df_kube *kube; /* borrowed: must live on */
+    const char *name_space;
+    const char *directory; /* of this process alone: for what is built or read; made when absent,
+                              emptied when it is there */
 };
-/* Secrets of a namespace; how they are laid out says kube_head.h. A blob has at most
+/* In a namespace; how they lie there says kube_head.h. A blob has at most
  * DF_LIMIT_BLOB_KUBE bytes there: class LIMIT beyond. Asks the API server nothing yet. What killed
  * writers left is removed an hour later, by whoever lists then. */
 int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret,

@@ -1,6 +1,6 @@
 /*
- * Blobs in Secrets of a namespace. Chunks are written first; then one create or update of the head,
- * which the API server lets only one writer do, makes them the blob.
+ * Blobs in a namespace: see kube_head.h. Chunks are written first; then one create or update of the
+ * head, which the API server lets only one writer do, makes them the blob.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,17 @@
 
 enum { TRIES = 16 }; /* against others who change the same head */
 
-struct df_kube_at df_blob_kube_at(struct df_blob *b, const char *name)
+struct df_kube_at df_blob_kube_head_at(struct df_blob *b, const char *name)
 {
     return (struct df_kube_at){
         .resource = &df_kube_secrets, .name_space = df_blob_kube_of(b)->name_space, .name = name};
+}
+
+struct df_kube_at df_blob_kube_chunk_at(struct df_blob *b, const char *name)
+{
+    struct df_kube_at at = df_blob_kube_head_at(b, name);
+    at.resource = &df_kube_config_maps;
+    return at;
 }
 
 static int pass_on(const struct df_err *why, struct df_err *err)
@@ -36,26 +43,26 @@ static int read_head(struct df_blob *b, const char *key, bool metadata_only,
     DF_BLOB_HEAD h = {0};
     DF_SECRET_JSON cJSON *secret = NULL;
     struct df_err why = {0};
-    if (df_blob_head_new(key, DF_BLOB_STREAM_CHUNK, &h, err) < 0)
+    if (df_blob_head_new(key, &h, err) < 0)
         return -1;
-    struct df_kube_at at = df_blob_kube_at(b, h.name);
+    struct df_kube_at at = df_blob_kube_head_at(b, h.name);
     at.metadata_only = metadata_only;
     if (df_kube_get(df_blob_kube_of(b)->kube, &at, &secret, &why) < 0 &&
         why.cls != DF_ERR_NOT_FOUND)
         return pass_on(&why, err);
-    if (secret && df_blob_head_parse(secret, key, &h, err) < 0)
+    if (secret && df_blob_head_parse(secret, key, metadata_only, &h, err) < 0)
         return -1;
     *ret = h;
     h = (struct df_blob_head){0};
     return 0;
 }
 
-static int create_secret(struct df_blob *b, const cJSON *secret, struct df_err *err)
+static int create_object(struct df_blob *b, struct df_kube_at at, const cJSON *object,
+                         struct df_err *err)
 {
-    struct df_kube_at at = df_blob_kube_at(b, NULL);
     struct df_err why = {0};
     at.metadata_only = true;
-    if (df_kube_create(df_blob_kube_of(b)->kube, &at, secret, NULL, &why) == 0)
+    if (df_kube_create(df_blob_kube_of(b)->kube, &at, object, NULL, &why) == 0)
         return 0;
     /* A quota that many count on at once is a conflict, too, but not the one that callers mean. */
     if (why.cls == DF_ERR_CONFLICT && !df_streq(why.reason, "AlreadyExists"))
@@ -67,16 +74,18 @@ static int add_chunk(struct df_blob *b, struct df_blob_head *h, const char *byte
                      struct df_err *err)
 {
     char id[17];
-    DF_SECRET_JSON cJSON *secret = NULL;
+    DF_JSON cJSON *map = NULL;
     if (df_random_hex(id, 8, err) < 0 ||
-        df_blob_chunk_print(h, id, bytes, (size_t)h->chunk_size, &secret, err) < 0)
+        df_blob_chunk_print(h, id, bytes, (size_t)h->chunk_size, &map, err) < 0)
         return -1;
     /* In the list before it is there: what fails half way is dropped by it. */
     (void)df_strs_add(&h->chunks, id);
-    return df_strs_check(&h->chunks, err) < 0 ? -1 : create_secret(b, secret, err);
+    return df_strs_check(&h->chunks, err) < 0
+               ? -1
+               : create_object(b, df_blob_kube_chunk_at(b, NULL), map, err);
 }
 
-/* Moves all whole chunks from the front of the content into Secrets; the rest is the tail. */
+/* Stores all whole chunks at the front of the content; the rest is the tail. */
 static int add_content(struct df_blob *b, struct df_blob_head *h, const char *bytes, size_t n,
                        struct df_err *err)
 {
@@ -99,8 +108,8 @@ static int swap_head(struct df_blob *b, const struct df_blob_head *h, const char
     if (df_blob_head_print(h, key, &secret, err) < 0)
         return -1;
     if (!*h->version)
-        return create_secret(b, secret, err);
-    struct df_kube_at at = df_blob_kube_at(b, h->name);
+        return create_object(b, df_blob_kube_head_at(b, NULL), secret, err);
+    struct df_kube_at at = df_blob_kube_head_at(b, h->name);
     at.metadata_only = true;
     if (df_kube_update(df_blob_kube_of(b)->kube, &at, secret, NULL, &why) == 0)
         return 0;
@@ -112,7 +121,7 @@ static int swap_head(struct df_blob *b, const struct df_blob_head *h, const char
 void df_blob_kube_drop(struct df_blob *b, const struct df_strs *names)
 {
     for (size_t i = 0; i < names->len; i++) {
-        struct df_kube_at at = df_blob_kube_at(b, names->items[i]);
+        struct df_kube_at at = df_blob_kube_chunk_at(b, names->items[i]);
         struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
         (void)!df_kube_delete(df_blob_kube_of(b)->kube, &at, &o, NULL);
     }
@@ -147,13 +156,21 @@ static int check_size(const char *key, uint64_t n, struct df_err *err)
                    DF_LIMIT_BLOB_KUBE);
 }
 
+/* So that next to nothing is left over for the tail. */
+static int64_t chunk_size_for(size_t n)
+{
+    size_t chunks = (n + DF_BLOB_CHUNK - 1) / DF_BLOB_CHUNK;
+    return (int64_t)(n < DF_BLOB_INLINE ? DF_BLOB_STREAM_CHUNK : n / chunks);
+}
+
 /* A new head with this content; its chunks are stored, it is not. */
 static int prepare(struct df_blob *b, const char *key, const char *bytes, size_t n,
                    struct df_blob_head *h, struct df_err *err)
 {
     struct df_err why = {0};
-    if (check_size(key, n, err) < 0 || df_blob_head_new(key, DF_BLOB_CHUNK, h, err) < 0)
+    if (check_size(key, n, err) < 0 || df_blob_head_new(key, h, err) < 0)
         return -1;
+    h->chunk_size = chunk_size_for(n);
     h->size = (int64_t)n;
     return add_content(b, h, bytes, n, &why) < 0 ? give_up(b, h, 0, key, &why, err) : 0;
 }
@@ -243,7 +260,7 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
 
 static int delete_head(struct df_blob *b, const struct df_blob_head *h, struct df_err *err)
 {
-    struct df_kube_at at = df_blob_kube_at(b, h->name);
+    struct df_kube_at at = df_blob_kube_head_at(b, h->name);
     struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
     o.resource_version = h->version; /* else its chunks would be other ones */
     return df_kube_delete(df_blob_kube_of(b)->kube, &at, &o, err);
@@ -274,12 +291,12 @@ static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
 static int fetch_chunk(struct df_blob *b, const struct df_blob_head *h, size_t i,
                        struct df_buf *out, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *secret = NULL;
+    DF_JSON cJSON *map = NULL;
     struct df_blob_chunk_name name = df_blob_chunk_name(h, h->chunks.items[i]);
-    struct df_kube_at at = df_blob_kube_at(b, name.text);
-    if (df_kube_get(df_blob_kube_of(b)->kube, &at, &secret, err) < 0)
+    struct df_kube_at at = df_blob_kube_chunk_at(b, name.text);
+    if (df_kube_get(df_blob_kube_of(b)->kube, &at, &map, err) < 0)
         return -1;
-    return df_blob_chunk_parse(secret, h, out, err);
+    return df_blob_chunk_parse(map, h, out, err);
 }
 
 /* Takes what a head names, from its beginning each time it is called. */

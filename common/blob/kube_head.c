@@ -2,9 +2,9 @@
 
 #include <zstd.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
-#include "common/crypto/crypto.h"
 
 #define KEY "dayfly.dev/key"
 #define SIZE "dayfly.dev/size"
@@ -20,6 +20,7 @@ void df_blob_head_free(struct df_blob_head *h)
 {
     df_strs_free(&h->chunks);
     df_buf_wipe(&h->tail);
+    explicit_bzero(h->key, sizeof(h->key));
 }
 
 static int digits_of(const char *text, size_t n, char out[DIGITS + 1], struct df_err *err)
@@ -31,15 +32,16 @@ static int digits_of(const char *text, size_t n, char out[DIGITS + 1], struct df
     return 0;
 }
 
-int df_blob_head_new(const char *key, int64_t chunk_size, struct df_blob_head *ret,
-                     struct df_err *err)
+int df_blob_head_new(const char *key, struct df_blob_head *ret, struct df_err *err)
 {
     char digits[DIGITS + 1];
-    if (digits_of(key, strlen(key), digits, err) < 0)
+    struct df_blob_head h = {.chunk_size = DF_BLOB_STREAM_CHUNK,
+                             .tail = DF_BUF_INIT(DF_LIMIT_BLOB_KUBE)};
+    if (digits_of(key, strlen(key), digits, err) < 0 || df_random(h.key, sizeof(h.key), err) < 0)
         return -1;
-    struct df_blob_head h = {.chunk_size = chunk_size, .tail = DF_BUF_INIT(DF_LIMIT_BLOB_KUBE)};
     (void)snprintf(h.name, sizeof(h.name), "dfb-%s", digits);
     *ret = h;
+    explicit_bzero(h.key, sizeof(h.key));
     return 0;
 }
 
@@ -109,78 +111,93 @@ static int compress(const void *bytes, size_t n, struct df_buf *out, struct df_e
     return 0;
 }
 
-static int add_data(cJSON *secret, const void *bytes, size_t n, struct df_err *err)
+/* data.<name> of a Secret, binaryData.<name> of a ConfigMap. */
+static int add_bytes(cJSON *object, const char *map, const char *name, const struct df_buf *bytes,
+                     struct df_err *err)
 {
-    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
-    cJSON *data = df_json_object_at(secret, "data");
+    cJSON *data = df_json_object_at(object, map);
     if (!data)
         return df_fail_oom(err);
-    if (compress(bytes, n, &packed, err) < 0 ||
-        df_base64_encode(df_buf_str(&packed), packed.len, false, &text, err) < 0)
+    if (df_base64_encode(df_buf_str(bytes), bytes->len, false, &text, err) < 0)
         return -1;
-    return df_json_add_str(data, "content", df_buf_str(&text), err);
+    return df_json_add_str(data, name, df_buf_str(&text), err);
+}
+
+/* -1 when there is nothing, or no base64. */
+static int get_bytes(const cJSON *object, const char *path, struct df_buf *out)
+{
+    const char *text = df_json_str(object, path);
+    return text ? df_base64_decode(text, strlen(text), false, out, NULL) : -1;
 }
 
 static int damaged(const char *name, struct df_err *err)
 {
-    return df_fail(err, DF_ERR_SYSTEM, "Secret %s, of a blob, is damaged: restore it from a copy",
-                   name);
+    return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy", name);
 }
 
 /* Adds exactly n bytes: that content says how large it is, is not believed. */
-static int get_data(const cJSON *secret, size_t n, struct df_buf *out, struct df_err *err)
+static int expand(const cJSON *object, const struct df_buf *packed, size_t n, struct df_buf *out,
+                  struct df_err *err)
 {
-    const char *text = df_json_str(secret, "data.content");
-    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
-    if (!text || df_base64_decode(text, strlen(text), false, &packed, NULL) < 0)
-        return damaged(df_kube_name(secret), err);
     char *to = df_buf_reserve(out, n);
     if (!to)
         return df_buf_check(out, err);
-    if (ZSTD_decompress(to, n, df_buf_str(&packed), packed.len) != n)
-        return damaged(df_kube_name(secret), err);
+    if (ZSTD_decompress(to, n, df_buf_str(packed), packed->len) != n)
+        return damaged(df_kube_name(object), err);
     out->len += n;
     to[n] = '\0';
     return 0;
 }
 
-/* ---- Secrets -------------------------------------------------------------------------------- */
+/* ---- chunks --------------------------------------------------------------------------------- */
 
-static int fill_secret(cJSON *secret, const char *name, const char *role, const void *bytes,
-                       size_t n, struct df_err *err)
+static int begin_object(cJSON *object, const char *kind, const char *name, const char *role,
+                        struct df_err *err)
 {
-    cJSON *metadata = df_json_object_at(secret, "metadata");
+    cJSON *metadata = df_json_object_at(object, "metadata");
     cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
     if (!labels)
         return df_fail_oom(err);
-    if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(secret, "kind", "Secret", err) < 0 ||
-        df_json_add_str(secret, "type", "dayfly.dev/blob", err) < 0 ||
-        df_json_add_str(metadata, "name", name, err) < 0 ||
-        df_json_add_str(labels, DF_BLOB_LABEL, role, err) < 0)
+    if (df_json_add_str(object, "apiVersion", "v1", err) < 0 ||
+        df_json_add_str(object, "kind", kind, err) < 0 ||
+        df_json_add_str(metadata, "name", name, err) < 0)
         return -1;
-    return add_data(secret, bytes, n, err);
+    return df_json_add_str(labels, DF_BLOB_LABEL, role, err);
 }
 
 int df_blob_chunk_print(const struct df_blob_head *h, const char *id, const void *bytes, size_t n,
                         cJSON **ret, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
-    if (!secret)
+    struct df_blob_chunk_name name = df_blob_chunk_name(h, id);
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    DF_JSON cJSON *map = cJSON_CreateObject();
+    if (!map)
         return df_fail_oom(err);
-    if (fill_secret(secret, df_blob_chunk_name(h, id).text, "chunk", bytes, n, err) < 0 ||
-        df_json_add_bool(secret, "immutable", true, err) < 0)
+    if (compress(bytes, n, &packed, err) < 0 ||
+        df_aead_seal(h->key, name.text, df_buf_str(&packed), packed.len, &sealed, err) < 0 ||
+        begin_object(map, "ConfigMap", name.text, "chunk", err) < 0 ||
+        df_json_add_bool(map, "immutable", true, err) < 0 ||
+        add_bytes(map, "binaryData", "content", &sealed, err) < 0)
         return -1;
-    *ret = DF_TAKE(secret);
+    *ret = DF_TAKE(map);
     return 0;
 }
 
-int df_blob_chunk_parse(const cJSON *secret, const struct df_blob_head *h, struct df_buf *out,
+int df_blob_chunk_parse(const cJSON *map, const struct df_blob_head *h, struct df_buf *out,
                         struct df_err *err)
 {
-    return get_data(secret, (size_t)h->chunk_size, out, err);
+    const char *name = df_kube_name(map);
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    if (!name || get_bytes(map, "binaryData.content", &sealed) < 0 ||
+        df_aead_open(h->key, name, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0)
+        return damaged(name ? name : h->name, err);
+    return expand(map, &packed, (size_t)h->chunk_size, out, err);
 }
+
+/* ---- heads ---------------------------------------------------------------------------------- */
 
 static int add_number(cJSON *annotations, const char *name, int64_t number, struct df_err *err)
 {
@@ -209,17 +226,41 @@ static int fill_head(cJSON *secret, const struct df_blob_head *h, const char *ke
     return df_json_add_str(annotations, CHUNKS, chunks, err);
 }
 
+static int fill_data(cJSON *secret, const struct df_blob_head *h, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_KEY_LEN);
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    if (df_buf_add(&key, h->key, DF_KEY_LEN) < 0)
+        return df_buf_check(&key, err);
+    if (compress(df_buf_str(&h->tail), h->tail.len, &packed, err) < 0 ||
+        add_bytes(secret, "data", "content", &packed, err) < 0)
+        return -1;
+    return add_bytes(secret, "data", "key", &key, err);
+}
+
 int df_blob_head_print(const struct df_blob_head *h, const char *key, cJSON **ret,
                        struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
     if (!secret)
         return df_fail_oom(err);
-    if (fill_secret(secret, h->name, "head", df_buf_str(&h->tail), h->tail.len, err) < 0 ||
-        fill_head(secret, h, key, err) < 0)
+    if (begin_object(secret, "Secret", h->name, "head", err) < 0 ||
+        df_json_add_str(secret, "type", "dayfly.dev/blob", err) < 0 ||
+        fill_head(secret, h, key, err) < 0 || fill_data(secret, h, err) < 0)
         return -1;
     *ret = DF_TAKE(secret);
     return 0;
+}
+
+static int parse_data(const cJSON *secret, struct df_blob_head *h, size_t tail, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    if (get_bytes(secret, "data.key", &key) < 0 || key.len != DF_KEY_LEN ||
+        get_bytes(secret, "data.content", &packed) < 0)
+        return damaged(h->name, err);
+    memcpy(h->key, key.data, DF_KEY_LEN);
+    return expand(secret, &packed, tail, &h->tail, err);
 }
 
 static int get_number(const cJSON *secret, const char *name, int64_t min, int64_t max, int64_t *ret)
@@ -239,8 +280,8 @@ static int get_ids(const cJSON *secret, struct df_strs *out, struct df_err *err)
     return df_strs_check(out, err);
 }
 
-int df_blob_head_parse(const cJSON *secret, const char *key, struct df_blob_head *h,
-                       struct df_err *err)
+int df_blob_head_parse(const cJSON *secret, const char *key, bool metadata_only,
+                       struct df_blob_head *h, struct df_err *err)
 {
     const char *version = df_kube_version(secret);
     if (!version || !df_streq(df_kube_annotation(secret, KEY), key) ||
@@ -253,7 +294,7 @@ int df_blob_head_parse(const cJSON *secret, const char *key, struct df_blob_head
     if (tail < 0 || tail >= h->chunk_size)
         return damaged(h->name, err);
     (void)snprintf(h->version, sizeof(h->version), "%s", version);
-    return df_json_at(secret, "data") ? get_data(secret, (size_t)tail, &h->tail, err) : 0;
+    return metadata_only ? 0 : parse_data(secret, h, (size_t)tail, err);
 }
 
 const char *df_blob_head_key(const cJSON *secret)

@@ -18,10 +18,11 @@ static inline struct df_blob_kube *df_blob_kube_of(struct df_blob *b)
     return (struct df_blob_kube *)b; /* its first member */
 }
 
-/* The Secret of this name; NULL: all of them. */
-struct df_kube_at df_blob_kube_at(struct df_blob *b, const char *name);
+/* The head or the chunk of this name; NULL: all of them. */
+struct df_kube_at df_blob_kube_head_at(struct df_blob *b, const char *name);
+struct df_kube_at df_blob_kube_chunk_at(struct df_blob *b, const char *name);
 
-/* Deletes these Secrets as far as it can: nothing names them any more, and what is left is an
+/* Deletes these chunks as far as it can: nothing names them any more, and what is left is an
  * orphan that is swept. */
 void df_blob_kube_drop(struct df_blob *b, const struct df_strs *names);
 

@@ -25,11 +25,10 @@ static int begin(void *arg, const char *resource_version, struct df_err *err)
     return 0;
 }
 
-static int list_secrets(struct df_blob *b, const char *labels,
+static int list_objects(struct df_blob *b, struct df_kube_at at, const char *labels,
                         int (*item)(void *arg, const cJSON *object, struct df_err *err),
                         struct found *f, struct df_err *err)
 {
-    struct df_kube_at at = df_blob_kube_at(b, NULL);
     struct df_kube_select select = {.labels = labels};
     struct df_kube_sink sink = {begin, item, f};
     at.metadata_only = true;
@@ -44,14 +43,14 @@ static void found_free(struct found *f)
 
 /* ---- orphans -------------------------------------------------------------------------------- */
 
-static int add_old_chunk(void *arg, const cJSON *secret, struct df_err *err)
+static int add_old_chunk(void *arg, const cJSON *map, struct df_err *err)
 {
     struct found *f = arg;
-    const char *at = df_json_str(secret, "metadata.creationTimestamp");
+    const char *at = df_json_str(map, "metadata.creationTimestamp");
     int64_t made = 0;
     if (!at || df_time_parse(at, &made, NULL) < 0 || made > f->before_us)
         return 0;
-    (void)df_strs_add(&f->names, df_kube_name(secret));
+    (void)df_strs_add(&f->names, df_kube_name(map));
     return df_strs_check(&f->names, err);
 }
 
@@ -78,11 +77,13 @@ static int sweep(struct df_blob *b, struct df_err *err)
     FOUND old = {.before_us = df_real_us() - (int64_t)ORPHAN_S * 1000000};
     FOUND named = {0};
     DF_STRS struct df_strs orphans = {0};
-    if (list_secrets(b, DF_BLOB_LABEL "=chunk", add_old_chunk, &old, err) < 0)
+    if (list_objects(b, df_blob_kube_chunk_at(b, NULL), DF_BLOB_LABEL "=chunk", add_old_chunk, &old,
+                     err) < 0)
         return -1;
     if (!old.names.len)
         return 0;
-    if (list_secrets(b, DF_BLOB_LABEL "=head", add_chunks, &named, err) < 0)
+    if (list_objects(b, df_blob_kube_head_at(b, NULL), DF_BLOB_LABEL "=head", add_chunks, &named,
+                     err) < 0)
         return -1;
     if (named.names.len)
         qsort(named.names.items, named.names.len, sizeof(*named.names.items), by_bytes);
@@ -126,7 +127,7 @@ int df_blob_kube_list(struct df_blob *b, const char *prefix, struct df_strs *out
     FOUND f = {.prefix = prefix};
     sweep_now_and_then(b);
     DF_FREE char *labels = df_blob_head_selector(prefix, err);
-    if (!labels || list_secrets(b, labels, add_key, &f, err) < 0)
+    if (!labels || list_objects(b, df_blob_kube_head_at(b, NULL), labels, add_key, &f, err) < 0)
         return -1;
     for (size_t i = 0; i < f.names.len; i++)
         (void)df_strs_take(out, DF_TAKE(f.names.items[i]));

@@ -1,7 +1,6 @@
 /*
- * blob_kube - what every home of blobs must do (tests/unit/blob_suite.h), and what only Secrets can
- * show, on the API server that KUBECONFIG names, in the namespace NAMESPACE. A cmocka program that
- * test_blob_kube.py runs; it needs a namespace of its own.
+ * blob_kube - what every home of blobs must do (tests/unit/blob_suite.h), and what only the home in
+ * Kubernetes can show. How it is run: cluster_words.h, test_kube_homes.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +13,11 @@
 #define blob_kill_test(f) cmocka_unit_test_setup_teardown(f, enter, leave_orphans)
 #include "tests/unit/blob_suite.h"
 
-#include "tests/unit/secret_words.h"
+#include "common/crypto/crypto.h"
+#include "tests/unit/cluster_words.h"
 
 #define MIB ((size_t)1024 * 1024)
-#define ALL "dayfly.dev/blob"
-#define HEADS "dayfly.dev/blob=head"
-#define CHUNKS "dayfly.dev/blob=chunk"
+#define LABEL "dayfly.dev/blob"
 
 static struct df_blob *open_in(const char *directory)
 {
@@ -37,6 +35,29 @@ static struct df_blob *suite_open(const char *dir)
     return open_in(tmp);
 }
 
+/* The names of all heads (Secrets) or chunks (ConfigMaps). */
+static void list_heads(struct df_strs *ret)
+{
+    list_names(&df_kube_secrets, LABEL "=head", ret);
+}
+
+static void list_chunks(struct df_strs *ret)
+{
+    list_names(&df_kube_config_maps, LABEL "=chunk", ret);
+}
+
+static size_t count_chunks(void)
+{
+    DF_STRS struct df_strs names = {0};
+    list_chunks(&names);
+    return names.len;
+}
+
+static size_t delete_all_objects(void)
+{
+    return delete_objects(&df_kube_secrets, LABEL) + delete_objects(&df_kube_config_maps, LABEL);
+}
+
 /* ---- before and after each test ------------------------------------------------------------- */
 
 static int enter(void **state)
@@ -46,7 +67,7 @@ static int enter(void **state)
 
 static int leave_orphans(void **state)
 {
-    delete_secrets(ALL);
+    (void)delete_all_objects();
     return leave_scratch(state);
 }
 
@@ -59,10 +80,9 @@ static int leave(void **state)
     int result = df_blob_list(b, "", &keys, &err);
     for (size_t i = 0; result == 0 && i < keys.len; i++)
         result = df_blob_delete(b, keys.items[i], &err);
-    size_t left = count_secrets(ALL);
+    size_t left = delete_all_objects();
     if (result < 0 || left)
-        print_error("%zu Secrets are left: %s\n", left, err.message);
-    delete_secrets(ALL);
+        print_error("%zu objects are left: %s\n", left, err.message);
     return leave_scratch(state) < 0 || result < 0 || left ? -1 : 0;
 }
 
@@ -106,13 +126,13 @@ static void a_blob_of_any_size_is_what_was_put_last(void **state)
 {
     static const struct {
         size_t size, chunks;
-    } cases[] = {{MIB / 2 - 1, 0}, {MIB / 2, 1}, {MIB / 2 + 1, 1},
-                 {3 * MIB + 7, 6}, {5, 0},       {MIB, 2}};
+    } cases[] = {{MIB / 64 - 1, 0}, {MIB / 64, 1},    {MIB / 2, 1}, {MIB / 2 + 1, 2},
+                 {MIB / 2 - 1, 1},  {3 * MIB + 7, 7}, {5, 0},       {MIB, 2}};
     BLOBS *b = suite_open(*state);
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         put_noise(b, "state/x/1", cases[i].size, i);
         assert_noise(b, "state/x/1", cases[i].size, i);
-        assert_int_equal(count_secrets(CHUNKS), cases[i].chunks);
+        assert_int_equal(count_chunks(), cases[i].chunks);
     }
 }
 
@@ -137,7 +157,7 @@ static void what_is_created_over_a_large_blob_leaves_no_chunks(void **state)
     assert_int_equal(df_blob_create(b, "l/lock", bytes, 2 * MIB, &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     assert_noise(b, "l/lock", 2 * MIB, 1);
-    assert_int_equal(count_secrets(CHUNKS), 4);
+    assert_int_equal(count_chunks(), 4);
 }
 
 static void a_blob_may_fill_its_cap_and_no_more(void **state)
@@ -151,7 +171,7 @@ static void a_blob_may_fill_its_cap_and_no_more(void **state)
     assert_int_equal(df_blob_put_file(b, "state/x/1", path, &err), -1);
     assert_int_equal(err.cls, DF_ERR_LIMIT);
     assert_true(df_fs_exists(path));
-    assert_int_equal(count_secrets(ALL), 0);
+    assert_int_equal(delete_all_objects(), 0);
     assert_int_equal(truncate(path, (off_t)DF_LIMIT_BLOB_KUBE), 0);
     assert_int_equal(df_blob_put_file(b, "state/x/1", path, &err), 0);
     assert_int_equal(df_blob_size(b, "state/x/1", &size, &err), 0);
@@ -211,7 +231,7 @@ static void a_long_stream_is_whole_and_read_from_any_place(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(frames); at += frames[i++])
         append(b, "logs/a.log", (int64_t)at, all + at, frames[i]);
     assert_noise(b, "logs/a.log", at, 3);
-    assert_int_equal(count_secrets(CHUNKS), at / 65536);
+    assert_int_equal(count_chunks(), at / 65536);
     for (size_t from = 0; from < at; from += 31337) {
         struct df_err err = {0};
         int64_t size = 0;
@@ -284,7 +304,7 @@ static void of_two_homes_that_append_at_one_place_one_wins(void **state)
         assert_int_equal(all.told[0], all.offset);
         assert_int_equal(all.told[1], all.offset);
     }
-    assert_int_equal(count_secrets(CHUNKS), all.offset / 65536);
+    assert_int_equal(count_chunks(), all.offset / 65536);
 }
 
 static void what_one_home_writes_another_sees(void **state)
@@ -325,23 +345,28 @@ static int64_t later_mono_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + hours_later * 3600 * 1000000;
 }
 
+static void copy_chunk(const char *from, const char *to)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *chunk = NULL;
+    struct df_kube_at at = object_at(&df_kube_config_maps, from);
+    struct df_kube_at all = object_at(&df_kube_config_maps, NULL);
+    assert_int_equal(df_kube_get(client(), &at, &chunk, &err), 0);
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(chunk, "metadata");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "resourceVersion");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "uid");
+    assert_int_equal(df_json_set_str(metadata, "name", to, &err), 0);
+    if (df_kube_create(client(), &all, chunk, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
 /* A chunk as a killed writer leaves it: a copy of one that is in use. */
 static void make_orphan(void)
 {
     DF_STRS struct df_strs names = {0};
-    DF_SECRET_JSON cJSON *chunk = NULL;
-    struct df_err err = {0};
-    list_secrets(CHUNKS, &names);
-    struct df_kube_at at = secret(names.items[0]), all = secret(NULL);
-    if (df_kube_get(client(), &at, &chunk, &err) < 0)
-        fail_msg("%s", err.message);
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(chunk, "metadata");
+    list_chunks(&names);
     DF_FREE char *name = df_strf("%.36s-0123456789abcdef", names.items[0]);
-    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "resourceVersion");
-    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "uid");
-    assert_int_equal(df_json_set_str(metadata, "name", name, &err), 0);
-    if (df_kube_create(client(), &all, chunk, NULL, &err) < 0)
-        fail_msg("%s", err.message);
+    copy_chunk(names.items[0], name);
 }
 
 static void what_a_killed_writer_left_is_removed_an_hour_later_and_nothing_else(void **state)
@@ -351,14 +376,14 @@ static void what_a_killed_writer_left_is_removed_an_hour_later_and_nothing_else(
     BLOBS *b = suite_open(*state);
     put_noise(b, "x", 2 * MIB, 1);
     make_orphan();
-    assert_int_equal(count_secrets(CHUNKS), 5);
+    assert_int_equal(count_chunks(), 5);
     assert_keys(b, "", "x");
-    assert_int_equal(count_secrets(CHUNKS), 5);
+    assert_int_equal(count_chunks(), 5);
     hours_later = 2;
     df_clock_install(&clock);
     assert_keys(b, "", "x");
     df_clock_install(NULL);
-    assert_int_equal(count_secrets(CHUNKS), 4);
+    assert_int_equal(count_chunks(), 4);
     assert_noise(b, "x", 2 * MIB, 1);
 }
 
@@ -368,14 +393,55 @@ static void a_blob_whose_chunk_is_gone_is_damaged_and_can_be_put_again(void **st
     DF_STRS struct df_strs names = {0};
     BLOBS *b = suite_open(*state);
     put_noise(b, "state/x/1", MIB, 1);
-    list_secrets(CHUNKS, &names);
-    delete_secret(names.items[0]);
+    list_chunks(&names);
+    delete_object(&df_kube_config_maps, names.items[0]);
     DF_BUF struct df_buf got = DF_BUF_INIT(MIB);
     assert_int_equal(df_blob_get(b, "state/x/1", &got, &err), -1);
     assert_int_equal(err.cls, DF_ERR_SYSTEM);
     assert_non_null(strstr(err.message, "state/x/1"));
     put_noise(b, "state/x/1", MIB, 2);
     assert_noise(b, "state/x/1", MIB, 2);
+}
+
+/* What a state holds is seen by those alone who may see Secrets. */
+static void chunks_show_nothing_of_their_content(void **state)
+{
+    struct df_err err = {0};
+    DF_STRS struct df_strs names = {0};
+    DF_JSON cJSON *chunk = NULL;
+    DF_BUF struct df_buf bytes = DF_BUF_INIT(MIB);
+    BLOBS *b = suite_open(*state);
+    DF_FREE char *text = malloc(MIB / 4);
+    assert_non_null(text);
+    for (size_t i = 0; i + 8 <= MIB / 4; i += 8)
+        memcpy(text + i, "hunter2,", 8);
+    assert_int_equal(df_blob_put(b, "state/x/1", text, MIB / 4, &err), 0);
+    list_chunks(&names);
+    assert_int_equal(names.len, 1);
+    struct df_kube_at at = object_at(&df_kube_config_maps, names.items[0]);
+    assert_int_equal(df_kube_get(client(), &at, &chunk, &err), 0);
+    const char *content = df_json_str(chunk, "binaryData.content");
+    assert_int_equal(df_base64_decode(content, strlen(content), false, &bytes, &err), 0);
+    assert_true(bytes.len > 28);
+    assert_null(memmem(bytes.data, bytes.len, "hunter2", 7));
+    /* Nor is it but compressed. */
+    static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    assert_null(memmem(bytes.data, bytes.len, zstd, sizeof(zstd)));
+}
+
+static void a_chunk_with_another_ones_content_is_damaged(void **state)
+{
+    struct df_err err = {0};
+    DF_STRS struct df_strs names = {0};
+    BLOBS *b = suite_open(*state);
+    put_noise(b, "state/x/1", MIB, 1);
+    list_chunks(&names);
+    delete_object(&df_kube_config_maps, names.items[1]);
+    copy_chunk(names.items[0], names.items[1]);
+    DF_BUF struct df_buf got = DF_BUF_INIT(MIB);
+    assert_int_equal(df_blob_get(b, "state/x/1", &got, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_SYSTEM);
+    assert_non_null(strstr(err.message, names.items[1]));
 }
 
 static void a_head_that_somebody_changed_is_damaged(void **state)
@@ -388,7 +454,10 @@ static void a_head_that_somebody_changed_is_damaged(void **state)
         "{\"metadata\":{\"annotations\":{\"dayfly.dev/chunk-size\":\"0\"}}}",
         "{\"metadata\":{\"annotations\":{\"dayfly.dev/chunks\":\"abc\"}}}",
         "{\"data\":{\"content\":\"eHh4eA==\"}}",
-        "{\"data\":{\"content\":null,\"other\":\"eHh4eA==\"}}",
+        "{\"data\":{\"content\":null}}",
+        "{\"data\":{\"key\":null}}",
+        "{\"data\":{\"key\":\"eHh4eA==\"}}",
+        "{\"data\":null}",
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(changes); i++) {
         struct df_err err = {0};
@@ -396,8 +465,8 @@ static void a_head_that_somebody_changed_is_damaged(void **state)
         DF_JSON cJSON *change = NULL;
         BLOBS *b = suite_open(*state);
         put(b, "x", "hunter2");
-        list_secrets(HEADS, &names);
-        struct df_kube_at at = secret(names.items[0]);
+        list_heads(&names);
+        struct df_kube_at at = object_at(&df_kube_secrets, names.items[0]);
         assert_int_equal(df_json_parse(changes[i], strlen(changes[i]), &change, &err), 0);
         const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = change};
         if (df_kube_patch(client(), &at, &patch, NULL, &err) < 0)
@@ -406,7 +475,7 @@ static void a_head_that_somebody_changed_is_damaged(void **state)
         assert_int_equal(df_blob_get(b, "x", &got, &err), -1);
         assert_int_equal(err.cls, DF_ERR_SYSTEM);
         assert_non_null(strstr(err.message, names.items[0]));
-        delete_secret(names.items[0]);
+        delete_object(&df_kube_secrets, names.items[0]);
     }
 }
 
@@ -439,6 +508,8 @@ int main(void)
         blob_test(what_one_home_writes_another_sees),
         blob_test(what_a_killed_writer_left_is_removed_an_hour_later_and_nothing_else),
         blob_test(a_blob_whose_chunk_is_gone_is_damaged_and_can_be_put_again),
+        blob_test(chunks_show_nothing_of_their_content),
+        blob_test(a_chunk_with_another_ones_content_is_damaged),
         blob_test(a_head_that_somebody_changed_is_damaged),
         blob_test(a_namespace_that_is_not_there_is_named),
     };

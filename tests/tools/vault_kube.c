@@ -1,6 +1,6 @@
 /*
  * vault_kube - what every home of secrets must do (tests/unit/vault_suite.h), and what only Secrets
- * can show. How it is run: secret_words.h, test_kube_homes.py.
+ * can show. How it is run: cluster_words.h, test_kube_homes.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "tests/unit/vault_suite.h"
 
 #include "common/crypto/crypto.h"
-#include "tests/unit/secret_words.h"
+#include "tests/unit/cluster_words.h"
 
 #define OURS "dayfly.dev/vault=true"
 #define THEIRS "test=theirs"
@@ -40,11 +40,11 @@ static int enter(void **state)
 
 static int leave(void **state)
 {
-    struct df_kube_at at = secret("dayfly-key");
+    struct df_kube_at at = object_at(&df_kube_secrets, "dayfly-key");
     struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
     (void)!df_kube_delete(client(), &at, &o, NULL);
-    delete_secrets(OURS);
-    delete_secrets(THEIRS);
+    (void)delete_objects(&df_kube_secrets, OURS);
+    (void)delete_objects(&df_kube_secrets, THEIRS);
     return leave_scratch(state);
 }
 
@@ -57,7 +57,7 @@ static void make(const char *name, const char *label, const char *data)
         df_strf("{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":"
                 "\"%s\",\"labels\":{%s}},\"data\":%s}",
                 name, label, data);
-    struct df_kube_at at = secret(NULL);
+    struct df_kube_at at = object_at(&df_kube_secrets, NULL);
     if (df_json_parse(text, strlen(text), &object, &err) < 0 ||
         df_kube_create(client(), &at, object, NULL, &err) < 0)
         fail_msg("%s", err.message);
@@ -66,7 +66,7 @@ static void make(const char *name, const char *label, const char *data)
 static cJSON *stored(const char *name)
 {
     struct df_err err = {0};
-    struct df_kube_at at = secret(name);
+    struct df_kube_at at = object_at(&df_kube_secrets, name);
     cJSON *object = NULL;
     if (df_kube_get(client(), &at, &object, &err) < 0)
         fail_msg("%s", err.message);

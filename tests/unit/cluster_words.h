@@ -1,10 +1,10 @@
 /*
- * secret_words.h - the real API server, and its Secrets, for test programs that a pytest file runs:
+ * cluster_words.h - the real API server for test programs that a pytest file runs:
  * KUBECONFIG names the cluster, NAMESPACE a namespace of the program's own. Include behind
  * cmocka.h.
  */
-#ifndef DF_TEST_SECRET_WORDS_H
-#define DF_TEST_SECRET_WORDS_H
+#ifndef DF_TEST_CLUSTER_WORDS_H
+#define DF_TEST_CLUSTER_WORDS_H
 
 #include "common/http/http.h"
 #include "common/kube/kube.h"
@@ -40,46 +40,41 @@ static int add_name(void *arg, const cJSON *object, struct df_err *err)
     return df_strs_check(arg, err);
 }
 
+static inline struct df_kube_at object_at(const struct df_kube_resource *resource, const char *name)
+{
+    return (struct df_kube_at){.resource = resource, .name_space = name_space, .name = name};
+}
+
 /* The names of those with this label ("key" or "key=value"). */
-static inline void list_secrets(const char *labels, struct df_strs *ret)
+static inline void list_names(const struct df_kube_resource *resource, const char *labels,
+                              struct df_strs *ret)
 {
     struct df_err err = {0};
-    struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = name_space, .metadata_only = true};
+    struct df_kube_at at = object_at(resource, NULL);
     struct df_kube_select select = {.labels = labels};
     struct df_kube_sink sink = {NULL, add_name, ret};
+    at.metadata_only = true;
     if (df_kube_list(client(), &at, &select, 0, &sink, &err) < 0)
         fail_msg("%s", err.message);
 }
 
-static inline size_t count_secrets(const char *labels)
+static inline void delete_object(const struct df_kube_resource *resource, const char *name)
 {
-    DF_STRS struct df_strs names = {0};
-    list_secrets(labels, &names);
-    return names.len;
-}
-
-static inline struct df_kube_at secret(const char *name)
-{
-    return (struct df_kube_at){
-        .resource = &df_kube_secrets, .name_space = name_space, .name = name};
-}
-
-static inline void delete_secret(const char *name)
-{
-    struct df_kube_at at = secret(name);
+    struct df_kube_at at = object_at(resource, name);
     struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
     struct df_err err = {0};
     if (df_kube_delete(client(), &at, &o, &err) < 0)
         fail_msg("%s", err.message);
 }
 
-static inline void delete_secrets(const char *labels)
+/* How many there were. */
+static inline size_t delete_objects(const struct df_kube_resource *resource, const char *labels)
 {
     DF_STRS struct df_strs names = {0};
-    list_secrets(labels, &names);
+    list_names(resource, labels, &names);
     for (size_t i = 0; i < names.len; i++)
-        delete_secret(names.items[i]);
+        delete_object(resource, names.items[i]);
+    return names.len;
 }
 
 #endif
