@@ -21,20 +21,27 @@ static bool is_service_label(const char *key)
     return false;
 }
 
-/* Members of the spec that the service writes into the status. */
+/* Members of the spec that stand in the status, because the service sets them, or because what was
+ * taken in must not change any more. All others are people's at any time. */
 struct member {
     const char *name;
-    bool in_new; /* of a new document it is written into the spec, where it is shown */
+    bool is_shown; /* written into the spec of a new resource, too */
+    bool is_kept;  /* once taken in, what people write into the spec counts no more */
 };
 static const struct member of_executor[] = {{0}};
-static const struct member of_run[] = {{"executorRef", true},
-                                       {"number", false},
-                                       {"snapshot", false},
-                                       {"requestedBy", false},
-                                       {"decision", false},
-                                       {"cancel", false},
-                                       {0}};
-static const struct member of_task[] = {{"pendingSeconds", true}, {"cancel", false}, {0}};
+static const struct member of_run[] = {
+    {"executorRef", true, true}, {"action", true, true},    {"variables", true, true},
+    {"arguments", true, true},   {"placement", true, true}, {"autoApprove", true, true},
+    {"number", false, true},     {"snapshot", false, true}, {"requestedBy", false, true},
+    {"decision", false, false},  {"cancel", false, false},  {0}};
+static const struct member of_task[] = {
+    {"action", true, true},       {"engine", true, true},         {"runRef", true, true},
+    {"executorRef", true, true},  {"targetResource", true, true}, {"planFrom", true, true},
+    {"workflow", true, true},     {"timeoutSeconds", true, true}, {"pendingSeconds", true, true},
+    {"placement", true, true},    {"graceSeconds", false, true},  {"runtime", false, true},
+    {"source", false, true},      {"variables", false, true},     {"arguments", false, true},
+    {"environment", false, true}, {"secrets", false, true},       {"integrations", false, true},
+    {"storage", false, true},     {"cancel", false, false},       {0}};
 static const struct member *const members[DF_KIND_COUNT] = {of_executor, of_run, of_task};
 
 static const struct member *find_member(enum df_kind kind, const char *name)
@@ -94,7 +101,7 @@ static int pick_labels(cJSON *to, const cJSON *from, bool of_service, struct df_
 
 /* ---- to the document ------------------------------------------------------------------------ */
 
-static int keep_metadata(cJSON *metadata, struct df_err *err)
+static int reduce_metadata(cJSON *metadata, struct df_err *err)
 {
     static const char *const kept[] = {"name",        "namespace",         "uid",
                                        "labels",      "resourceVersion",   "generation",
@@ -124,9 +131,12 @@ static int show_labels(cJSON *metadata, const cJSON *service, struct df_err *err
     return is_empty(labels) ? 0 : df_json_add(metadata, "labels", DF_TAKE(labels), err);
 }
 
-static int show_spec(cJSON *spec, cJSON *service, struct df_err *err)
+static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_err *err)
 {
     cJSON *set = member(service, "spec");
+    for (const struct member *m = members[kind]; service && m->name; m++)
+        if (m->is_kept)
+            cJSON_DeleteItemFromObjectCaseSensitive(spec, m->name);
     while (set && set->child) {
         cJSON *item = cJSON_DetachItemViaPointer(set, set->child);
         DF_FREE char *name = strdup(item->string);
@@ -147,8 +157,8 @@ int df_wire_to_document(enum df_kind kind, cJSON *wire, struct df_err *err)
     DF_JSON cJSON *service = cJSON_DetachItemFromObjectCaseSensitive(status, SERVICE);
     if (!metadata)
         return df_fail_oom(err);
-    if (set_type(wire, kind, DF_API_VERSION, err) < 0 || keep_metadata(metadata, err) < 0 ||
-        show_labels(metadata, service, err) < 0 || show_spec(spec, service, err) < 0)
+    if (set_type(wire, kind, DF_API_VERSION, err) < 0 || reduce_metadata(metadata, err) < 0 ||
+        show_labels(metadata, service, err) < 0 || show_spec(kind, spec, service, err) < 0)
         return -1;
     if (!service || is_empty(status))
         cJSON_DeleteItemFromObjectCaseSensitive(wire, "status");
@@ -197,7 +207,7 @@ static int new_spec(enum df_kind kind, cJSON *spec, const cJSON *from, struct df
     const cJSON *item;
     cJSON_ArrayForEach (item, from) {
         const struct member *m = find_member(kind, item->string);
-        if ((!m || m->in_new) && copy(spec, item->string, item, err) < 0)
+        if ((!m || m->is_shown) && copy(spec, item->string, item, err) < 0)
             return -1;
     }
     return 0;
@@ -312,7 +322,7 @@ static int service_spec(enum df_kind kind, cJSON *service, const cJSON *doc, con
         return df_fail_oom(err);
     for (const struct member *m = members[kind]; m->name; m++) {
         const cJSON *now = member(df_json_at(doc, "spec"), m->name);
-        if (now && !same(now, member(member(wire, "spec"), m->name)) &&
+        if (now && (m->is_kept || !same(now, member(member(wire, "spec"), m->name))) &&
             copy(set, m->name, now, err) < 0)
             return -1;
     }

@@ -8,8 +8,9 @@
  *   order   the resourceVersion at which the document was taken in: the order of creation
  *   labels  those that the service finds its documents by; what people write under these names in
  *           metadata.labels is not believed
- *   spec    members of the spec that the service set: the number and the snapshot of a run, who
- *           asked for it. They stand in for those of the same name in the spec
+ *   spec    members of the spec that the service set (the number of a run, its snapshot), or took
+ *           in for good (its action and variables): they stand in for those of the spec, which
+ *           people may still write
  *
  * A write of the control loop is thus one request, and a crash leaves no half of it. A resource
  * without status.service is one that somebody applied and nobody took in yet: a document without
