@@ -190,6 +190,13 @@ images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
 	@images/build
 
+# What the API server is to refuse comes from the tables of the model: after a change of them.
+## make the custom resource definitions in rbac/crds anew
+.PHONY: crds
+crds: $(B)/tools/crd
+	@for k in executors runs taskactions audittrails; do \
+	  $< $$k >rbac/crds/$$k.yaml || exit 1; done
+
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)
 .PHONY: install

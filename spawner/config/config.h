@@ -28,6 +28,7 @@ struct df_config {
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
     char *token_file;         /* auth.tokenFile; required when listen is not loopback */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
+    char *store;              /* store; "sqlite" or "kubernetes" */
     char *engine;             /* engine; "local" */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
