@@ -199,7 +199,10 @@ static int judge_executor(struct df_control *c, const cJSON *executor, struct df
 int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
                         int64_t *ret_wake_us, struct df_err *err)
 {
-    if (df_json_at(executor, "metadata.deletionTimestamp"))
+    bool is_deleted = df_json_at(executor, "metadata.deletionTimestamp");
+    bool is_unborn = !df_json_at(executor, "status");
+    /* To be deleted is an edit for the API server: it counts the generation up. */
+    if (is_deleted && (is_unborn || is_taken_in(executor)))
         return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
     if (is_taken_in(executor))
         return 0;
