@@ -237,6 +237,8 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                        c->kube_claim);
     if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
         return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
+    if (c->elects && !df_streq(c->engine, "job"))
+        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
 }
