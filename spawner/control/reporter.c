@@ -19,17 +19,20 @@ struct df_reporter {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    step_name *names; /* a ring; guarded, like the rest of this block */
+    step_name *names; /* a ring of different ones; guarded, like the rest of this block */
     size_t first, count;
+    struct df_marks in_ring;
+    bool has_news; /* a name was added since this was reset */
     bool look_at_all;
     bool closing;
     int64_t end_ms; /* monotonic: of the closing */
 
     struct df_state_service *service; /* from here on the thread's own */
     struct df_marks marks;
-    char *cursor;              /* of the next page of all; NULL: no more pages */
-    int failures;              /* in a row */
-    bool is_away, was_refused; /* was said */
+    char *cursor; /* of the next page of all; NULL: no more pages */
+    int failures; /* in a row, each with a pause */
+    size_t tried; /* steps that failed by themselves since one was taken or a pause was made */
+    bool is_away, was_refused, had_own; /* was said */
     struct df_metric *reports;
 };
 
@@ -40,17 +43,23 @@ int df_reporter_expect(const struct df_config *config, cJSON *task, struct df_er
 
 /* ---- who has news ---- */
 
+static void add_locked(struct df_reporter *r, const char *name)
+{
+    if (df_marks_get(&r->in_ring, name, "", 0))
+        return;
+    if (r->count == DF_LIMIT_REPORTS || df_marks_set(&r->in_ring, name, "", 1, NULL) < 0) {
+        r->look_at_all = true;
+        return;
+    }
+    (void)snprintf(r->names[(r->first + r->count++) % DF_LIMIT_REPORTS], sizeof(step_name), "%s",
+                   name);
+    r->has_news = true;
+}
+
 static void add_name(struct df_reporter *r, const char *name)
 {
     (void)pthread_mutex_lock(&r->lock);
-    const char *last = r->names[(r->first + r->count + DF_LIMIT_REPORTS - 1) % DF_LIMIT_REPORTS];
-    if (!r->count || !df_streq(last, name)) {
-        if (r->count == DF_LIMIT_REPORTS)
-            r->look_at_all = true;
-        else
-            (void)snprintf(r->names[(r->first + r->count++) % DF_LIMIT_REPORTS], sizeof(step_name),
-                           "%s", name);
-    }
+    add_locked(r, name);
     (void)pthread_cond_signal(&r->changed);
     (void)pthread_mutex_unlock(&r->lock);
 }
@@ -67,8 +76,10 @@ static enum work await_work(struct df_reporter *r, step_name ret)
 {
     enum work work = STEP;
     (void)pthread_mutex_lock(&r->lock);
-    while (!r->count && !r->look_at_all && !r->cursor && !r->closing)
+    while (!r->count && !r->look_at_all && !r->cursor && !r->closing) {
+        r->had_own = false;
         (void)pthread_cond_wait(&r->changed, &r->lock);
+    }
     /* Some that are never taken must not keep the others from being found. */
     bool wants_page = (r->look_at_all || r->cursor) && r->count < PAGE;
     if (r->closing && df_mono_ms() >= r->end_ms) {
@@ -77,6 +88,7 @@ static enum work await_work(struct df_reporter *r, step_name ret)
         memcpy(ret, r->names[r->first], sizeof(step_name));
         r->first = (r->first + 1) % DF_LIMIT_REPORTS;
         r->count--;
+        df_marks_drop(&r->in_ring, ret);
     } else {
         work = wants_page ? NEXT_PAGE : NO_MORE;
     }
@@ -128,6 +140,7 @@ static void is_back(struct df_reporter *r)
         df_info("the State Service answers again");
     r->is_away = false;
     r->failures = 0;
+    r->tried = 0;
 }
 
 /* One line for all that follow until something is taken. */
@@ -228,26 +241,48 @@ static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
 
 /* ---- the thread ---- */
 
-/* Until the pause is over; false: it is not to be waited for. */
-static bool pause_after(struct df_reporter *r, const struct df_err *why)
+/* Until the pause is over, or (for_news) another step has news; false: it is not to be waited for.
+ */
+static bool pause_after(struct df_reporter *r, const struct df_err *why, bool for_news)
 {
     int64_t asked_us = (int64_t)why->retry_after_s * 1000000;
     int64_t us = df_queue_pause_us(++r->failures);
     us = us > asked_us ? us : asked_us;
-    if (!r->is_away)
-        df_warn("the State Service is told later: %s", why->message);
-    r->is_away = true;
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     int64_t ns = until.tv_nsec + us % 1000000 * 1000;
     until.tv_sec += (time_t)(us / 1000000 + ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
     (void)pthread_mutex_lock(&r->lock);
-    while (!r->closing && pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
+    r->has_news = false;
+    while (!r->closing && !(for_news && r->has_news) &&
+           pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
         continue;
     bool goes_on = !r->closing;
     (void)pthread_mutex_unlock(&r->lock);
     return goes_on;
+}
+
+static size_t waiting(struct df_reporter *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    size_t n = r->count;
+    (void)pthread_mutex_unlock(&r->lock);
+    return n;
+}
+
+/* After a failure that is of one step alone the others are tried first. */
+static bool put_off(struct df_reporter *r, const struct df_err *why)
+{
+    bool is_its_own = why->cls == DF_ERR_SYSTEM, *said = is_its_own ? &r->had_own : &r->is_away;
+    if (!*said)
+        df_warn("the State Service is told %s later: %s",
+                is_its_own ? "of some steps" : "everything", why->message);
+    *said = true;
+    if (is_its_own && ++r->tried < waiting(r))
+        return true;
+    r->tried = 0;
+    return pause_after(r, why, is_its_own);
 }
 
 /* A step that could not be told comes behind the others. */
@@ -262,12 +297,12 @@ static void *report(void *arg)
         case STEP:
             if (look_at(r, name, &why) < 0) {
                 add_name(r, name);
-                goes_on = pause_after(r, &why);
+                goes_on = put_off(r, &why);
             }
             break;
         case NEXT_PAGE:
             if (take_page(r, &why) < 0)
-                goes_on = pause_after(r, &why);
+                goes_on = put_off(r, &why);
             break;
         case NO_MORE:
         default:
@@ -283,6 +318,7 @@ static void free_reporter(struct df_reporter *r)
 {
     df_state_service_free(r->service);
     df_marks_free(&r->marks);
+    df_marks_free(&r->in_ring);
     free(r->names);
     free(r->cursor);
     (void)pthread_cond_destroy(&r->changed);

@@ -155,12 +155,18 @@ static enum df_state_answer by_status(int status)
     return DF_STATE_REFUSED;
 }
 
+/* 500 and 501 are about what was sent; those behind them about the service. */
+static enum df_err_class class_of(int status)
+{
+    return status == 500 || status == 501 ? DF_ERR_SYSTEM : DF_ERR_RETRY;
+}
+
 static enum df_state_answer fail_status(const struct df_http_response *r, const cJSON *answer,
                                         struct df_err *err)
 {
     const char *name = df_json_str(answer, "code"), *message = df_json_str(answer, "message");
     const struct code *code = name ? find_code(name, 0) : NULL;
-    (void)df_fail(err, DF_ERR_RETRY, "HTTP %d%s%.64s%s%.300s", r->status, name ? " " : "",
+    (void)df_fail(err, class_of(r->status), "HTTP %d%s%.64s%s%.300s", r->status, name ? " " : "",
                   name ? name : "", message ? ": " : "", message ? message : "");
     if (err && r->retry_after_s > 0)
         err->retry_after_s = r->retry_after_s < LONGEST_WAIT_S ? r->retry_after_s : LONGEST_WAIT_S;
@@ -175,8 +181,9 @@ static enum df_state_answer judge_put(const cJSON *answer, struct df_err *err)
     if (!number)
         return DF_STATE_TAKEN;
     const struct code *code = find_code(NULL, number);
-    (void)df_fail(err, DF_ERR_RETRY, "status %lld%s%.300s", (long long)number, message ? ": " : "",
-                  message ? message : "");
+    bool is_busy = number == 4 || number == 8 || number == 14; /* late, exhausted, unavailable */
+    (void)df_fail(err, is_busy ? DF_ERR_RETRY : DF_ERR_SYSTEM, "status %lld%s%.300s",
+                  (long long)number, message ? ": " : "", message ? message : "");
     return code ? code->means : DF_STATE_LATER;
 }
 

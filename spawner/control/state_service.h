@@ -21,7 +21,9 @@ int df_state_service_most(const struct df_state_service *s);
 
 enum df_state_answer {
     DF_STATE_TAKEN,
-    DF_STATE_LATER,  /* not now: *err tells why, and err->retry_after_s when not before */
+    /* Not now: *err tells why, and err->retry_after_s when not before. Class SYSTEM: of these
+     * transitions, while others may well be taken. */
+    DF_STATE_LATER,
     DF_STATE_REFUSED /* it will never be taken */
 };
 

@@ -107,7 +107,7 @@ def test_a_dead_service_delays_no_step_and_is_told_everything_when_it_is_back(ho
         service.start()
         await_all_told(server, service, protocol, count=6)
         log = server.log.read_text()
-        assert log.count("the State Service is told later") == log.count("the State Service answers again") > 0
+        assert log.count("the State Service is told everything later") == log.count("the State Service answers again") > 0
 
 
 def test_what_was_not_told_before_the_spawner_was_killed_is_told_by_the_next(home, service):
