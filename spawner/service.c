@@ -149,6 +149,7 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
     struct df_kube_config config = {0};
     if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
         return df_err_wrap(err, "engine job");
+    s->spawner.kube = s->kube;
     return 0;
 }
 

@@ -25,6 +25,7 @@ struct df_spawner {
     struct df_states *states;
     struct df_engine_registry engines;
     struct df_control *control;
+    struct df_kube *kube;     /* NULL: no cluster. Borrowed */
     struct df_claims *claims; /* NULL: no step runs in a pod */
     char *server_url;         /* set once the API listens */
     const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */
