@@ -75,8 +75,9 @@ def test_every_value_has_a_place_in_the_schema():
     compare(yaml.safe_load((CHART / "values.yaml").read_text()), json.loads((CHART / "values.schema.json").read_text()), "")
 
 
-def test_the_readme_says_what_the_values_are():
-    subprocess.run([ROOT / "charts/docs", "--check"], check=True)
+def test_readme_and_definitions_are_those_of_values_and_manifests():
+    checked = subprocess.run([ROOT / "charts/sync", "--check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
 
 
 def test_the_chart_has_the_version_of_the_programs():
@@ -263,6 +264,8 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         release.helm("test", "df")
 
         gated = {"volumes": [{"name": "gate", "mountPath": "/gate", "persistentVolumeClaim": {"claimName": "gate"}}]}
+        authority = namespace.get("secret", "df-dayfly-authority")["data"]
+        assert set(authority) == {"ca.crt", "ca.key"}
         release.executor("gated", GATED, gated)
         process, run = release.begin("gated")
         release.wait_log(run, "): begun")
@@ -271,6 +274,8 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         assert release.spawners() != first
         release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
         assert release.document("runs", run)["status"]["phase"] == "Running"
+        namespace.apply(*[d for d in render("--set", "shape=sidecar", namespace=namespace.name) if d["kind"] == "Secret"])
+        assert namespace.get("secret", "df-dayfly-authority")["data"] == authority, "what was filled in is not emptied"
         (gate / "open").touch()
         assert release.ended(run)["phase"] == "Succeeded"
         process.wait()
