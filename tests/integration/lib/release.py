@@ -68,7 +68,8 @@ class Release(Pods):
         port = self.namespace.get("service", self.full)["spec"]["ports"][0]["nodePort"]
         self.home.env.update(DAYFLY_SERVER=f"https://{NODE}:{port}", DAYFLY_CA_FILE=str(authority),
                              DAYFLY_TOKEN=self.namespace.token(f"{self.full}-admin", audience="dayfly"))
-        self.home.dayfly("get", "executors")
+        # The pod is ready; that the node's port leads to it is kube-proxy's, a moment later.
+        wait_for("the service to answer", lambda: self.home.dayfly("get", "executors", code=None).returncode == 0)
 
     def spawners(self):
         """Names of its pods that are not on their way out."""
