@@ -106,7 +106,7 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/l
 $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(SAY) LD $@
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
 
 .PHONY: unit-programs bench-programs tool-programs
 unit-programs: $(UNIT_BIN)
@@ -189,6 +189,13 @@ cluster-up cluster-down: cluster-%:
 images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
 	@images/build
+
+# What the API server is to refuse comes from the tables of the model: after a change of them.
+## make the custom resource definitions in rbac/crds anew
+.PHONY: crds
+crds: $(B)/tools/crd
+	@for k in executors runs taskactions audittrails; do \
+	  $< $$k >rbac/crds/$$k.yaml || exit 1; done
 
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)

@@ -3,7 +3,7 @@
  *
  *   lock         flocked as long as the service lives
  *   endpoint     its URL, for clients and for runners that lost it
- *   dayfly.db    documents, audit trail, secrets (sealed)
+ *   dayfly.db    documents and audit trail (unless the cluster keeps them), secrets (sealed)
  *   key          the key file
  *   blobs/       states, plans (sealed), logs, events
  *   steps/       directories of the local engine
@@ -24,7 +24,7 @@
 
 struct df_service {
     struct df_spawner spawner;
-    struct df_kube *kube; /* NULL: steps are not given to a cluster */
+    struct df_kube *kube; /* NULL: nothing is given to a cluster */
     int lock_fd;
     struct df_api *api;
 };
@@ -73,6 +73,42 @@ static int lock_data_directory(struct df_service *s, struct df_err *err)
 
 /* ---- the parts ---- */
 
+static bool is_in_cluster(const struct df_config *c)
+{
+    return df_streq(c->store, "kubernetes");
+}
+
+static int connect_cluster(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
+    const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
+                                             .context = c->kube_context};
+    struct df_kube_config config = {0};
+    if (!is_in_cluster(c) && !df_streq(c->engine, "job"))
+        return 0;
+    if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
+        return df_err_wrap(err, "kubernetes");
+    s->spawner.kube = s->kube;
+    return 0;
+}
+
+/* Where Jobs and custom resources are; NULL: there is no cluster, and nobody said. */
+static const char *cluster_namespace(const struct df_service *s)
+{
+    const struct df_config *c = s->spawner.config;
+    if (c->kube_namespace)
+        return c->kube_namespace;
+    return s->kube ? df_kube_namespace(s->kube) : NULL;
+}
+
+static int open_documents(struct df_service *s, const char *database, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    if (!is_in_cluster(p->config))
+        return df_store_sqlite_open(database, &p->store, err);
+    return df_store_kube_open(s->kube, DF_API_GROUP, cluster_namespace(s), &p->store, err);
+}
+
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -81,8 +117,8 @@ static int open_store(struct df_service *s, struct df_err *err)
     DF_FREE char *blobs = data_path(s, "blobs");
     if (!database || !key || !blobs)
         return df_fail_oom(err);
-    if (df_store_sqlite_open(database, &p->store, err) < 0 ||
-        df_vault_open(database, key, &p->vault, err) < 0 || df_blob_open(blobs, &p->blobs, err) < 0)
+    if (open_documents(s, database, err) < 0 || df_vault_open(database, key, &p->vault, err) < 0 ||
+        df_blob_open(blobs, &p->blobs, err) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }
@@ -141,35 +177,12 @@ static int open_local(struct df_service *s, struct df_err *err)
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 
-static int connect_cluster(struct df_service *s, struct df_err *err)
-{
-    const struct df_config *c = s->spawner.config;
-    const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
-                                             .context = c->kube_context};
-    struct df_kube_config config = {0};
-    if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
-        return df_err_wrap(err, "engine job");
-    s->spawner.kube = s->kube;
-    return 0;
-}
-
-/* Where the Jobs are. */
-static const char *job_namespace(const struct df_service *s)
-{
-    const struct df_config *c = s->spawner.config;
-    if (c->kube_namespace)
-        return c->kube_namespace;
-    return s->kube ? df_kube_namespace(s->kube) : NULL;
-}
-
 static int open_job(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     struct df_engine *job = NULL;
-    if (connect_cluster(s, err) < 0)
-        return -1;
     const struct df_job_options o = {.kube = s->kube,
-                                     .name_space = job_namespace(s),
+                                     .name_space = cluster_namespace(s),
                                      .image = c->kube_image,
                                      .placement = c->kube_placement,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
@@ -206,7 +219,7 @@ static int open_claims(struct df_service *s, struct df_err *err)
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,
-                                        .namespace = job_namespace(s)};
+                                        .namespace = cluster_namespace(s)};
     return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
@@ -230,7 +243,7 @@ static int start(struct df_service *s, struct df_err *err)
     if (!p->endpoint_file)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
-        lock_data_directory(s, err) < 0 || open_store(s, err) < 0 ||
+        lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
         open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
@@ -245,7 +258,6 @@ static void close_all(struct df_service *s)
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
     df_claims_free(p->claims);
-    df_kube_free(s->kube);
     if (p->states)
         df_states_close(p->states);
     if (p->blobs)
@@ -253,6 +265,7 @@ static void close_all(struct df_service *s)
     if (p->vault)
         df_vault_close(p->vault);
     df_store_close(p->store);
+    df_kube_free(s->kube);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
     free(p->server_url);

@@ -26,6 +26,11 @@
 
 #define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
 
+/* Audit trail in a cluster: what is beyond is forgotten, the oldest first */
+#define DF_LIMIT_AUDIT_ENTRY (8 * DF_KIB) /* one entry: who, what, when */
+#define DF_LIMIT_AUDIT_ENTRIES 64         /* of one AuditTrail: rewritten with each of them */
+#define DF_LIMIT_AUDIT_TRAILS 128         /* eight thousand entries, some MiB in etcd */
+
 /* Metrics */
 #define DF_LIMIT_METRIC_SERIES 1000         /* sets of label values of one metric */
 #define DF_LIMIT_METRIC_LABELS (1 * DF_KIB) /* one set, as text */

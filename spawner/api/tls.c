@@ -83,8 +83,8 @@ static int get_authority(const struct df_tls *t, const struct df_config *c, stru
     if (!c->tls_secret && df_fs_exists(t->authority_file))
         return 0;
     if (c->tls_secret && !kube)
-        return df_fail(err, DF_ERR_USER, "server.tls.secret: there is no cluster with engine %s",
-                       c->engine);
+        return df_fail(err, DF_ERR_USER,
+                       "server.tls.secret: neither store nor engine is of a cluster");
     int result = c->tls_secret
                      ? df_authority_shared(kube, c->tls_secret, &key, &cert, err)
                      : df_certificate_authority("dayfly certificate authority", &key, &cert, err);

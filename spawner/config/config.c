@@ -242,6 +242,9 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                        c->kube_claim);
     if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
         return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
+    if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
+        return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
+                       c->store);
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
 }

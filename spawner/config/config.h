@@ -30,6 +30,7 @@ struct df_config {
     char *token_file;         /* auth.tokenFile; it or the next when listen is not loopback */
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
+    char *store;              /* store; "sqlite" or "kubernetes" */
     char *engine;             /* engine; "local" */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the

@@ -30,6 +30,7 @@ const struct df_key df_keys[] = {
     KEY("claim.caFile", DF_KEY_PATH, claim_ca_file, NULL),
     KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
     KEY("auth.serviceAccounts", DF_KEY_OBJECT, accounts, NULL),
+    KEY("store", DF_KEY_STRING, store, "sqlite"),
     KEY("engine", DF_KEY_STRING, engine, "local"),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
     KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),

@@ -43,7 +43,7 @@ static _Thread_local struct {
 
 static bool is_own(const struct df_store_event *event)
 {
-    return passing.key && event->kind == passing.key->kind &&
+    return passing.key && !event->is_foreign && event->kind == passing.key->kind &&
            df_streq(event->name, passing.key->name);
 }
 

@@ -61,6 +61,7 @@ static void without_anything_there_are_defaults(void **state)
     assert_string_equal(c.data_directory, "/home/eve/.local/state/dayfly");
     assert_string_equal(c.tool_cache_directory, "/home/eve/.cache/dayfly/tools");
     assert_string_equal(c.listen, "127.0.0.1:8030");
+    assert_string_equal(c.store, "sqlite");
     assert_string_equal(c.engine, "local");
     assert_null(c.advertise_url);
     assert_null(c.token_file);
@@ -104,6 +105,7 @@ static void a_file_sets_every_key(void **state)
                "listen: '[::1]:9000'\n"
                "advertiseUrl: http://me:9000\n"
                "auth:\n  tokenFile: tokens\n"
+               "store: kubernetes\n"
                "engine: job\n"
                "runner: {path: ./bin/dayfly-runner, keepFailed: true}\n"
                "control: {workers: 2, maxSteps: 3}\n"
@@ -130,6 +132,7 @@ static void a_file_sets_every_key(void **state)
     assert_string_equal(c.listen, "[::1]:9000");
     assert_string_equal(c.advertise_url, "http://me:9000");
     assert_string_equal(c.token_file, tokens);
+    assert_string_equal(c.store, "kubernetes");
     assert_string_equal(c.engine, "job");
     assert_true(df_starts_with(c.runner_path, real));
     assert_true(c.keep_failed);
@@ -206,6 +209,7 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools: /x\n", ":1: tools: must hold keys"},
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
         {"listen: [a]\n", ":1: listen: must be a single value"},
+        {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
         {"kubernetes: {claim: env}\n", "kubernetes.claim: \"env\" is neither token nor secret"},
         {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},
