@@ -77,6 +77,8 @@
 #define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
 
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
+#define DF_LIMIT_BLOB_KUBE                                                                         \
+    (64 * DF_MIB) /* one blob in a cluster: the whole of etcd is a few GiB at most */
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
 
@@ -118,7 +120,8 @@
 /* Counts */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
-#define DF_LIMIT_SECRET_KEY 253 /* length of a key's name, as in Kubernetes */
+#define DF_LIMIT_SECRET (1 * DF_MIB) /* all values of a Secret: Kubernetes takes no more */
+#define DF_LIMIT_SECRET_KEY 253      /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* those values in every form in which they travel */
