@@ -109,24 +109,40 @@ static const char *cluster_namespace(const struct df_service *s)
     return s->kube ? df_kube_namespace(s->kube) : NULL;
 }
 
-static int open_documents(struct df_service *s, const char *database, struct df_err *err)
+/* Nothing that must outlive this process stays in the data directory. */
+static int open_cluster_store(struct df_service *s, const char *blobs, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
-    if (!is_in_cluster(p->config))
-        return df_store_sqlite_open(database, &p->store, err);
-    return df_store_kube_open(s->kube, DF_API_GROUP, cluster_namespace(s), &p->store, err);
+    const char *namespace = cluster_namespace(s);
+    const struct df_blob_kube_options o = {
+        .kube = s->kube, .name_space = namespace, .directory = blobs};
+    return df_store_kube_open(s->kube, DF_API_GROUP, namespace, &p->store, err) < 0 ||
+                   df_vault_kube_open(s->kube, namespace, &p->vault, err) < 0
+               ? -1
+               : df_blob_kube_open(&o, &p->blobs, err);
+}
+
+static int open_directory_store(struct df_service *s, const char *blobs, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    DF_FREE char *database = data_path(s, "dayfly.db");
+    DF_FREE char *key = data_path(s, "key");
+    if (!database || !key)
+        return df_fail_oom(err);
+    return df_store_sqlite_open(database, &p->store, err) < 0 ||
+                   df_vault_open(database, key, &p->vault, err) < 0
+               ? -1
+               : df_blob_open(blobs, &p->blobs, err);
 }
 
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
-    DF_FREE char *database = data_path(s, "dayfly.db");
-    DF_FREE char *key = data_path(s, "key");
     DF_FREE char *blobs = data_path(s, "blobs");
-    if (!database || !key || !blobs)
+    if (!blobs)
         return df_fail_oom(err);
-    if (open_documents(s, database, err) < 0 || df_vault_open(database, key, &p->vault, err) < 0 ||
-        df_blob_open(blobs, &p->blobs, err) < 0)
+    if ((is_in_cluster(p->config) ? open_cluster_store(s, blobs, err)
+                                  : open_directory_store(s, blobs, err)) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }

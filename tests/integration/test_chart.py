@@ -239,6 +239,11 @@ def objects(namespace):
     return set(found.stdout.split())
 
 
+def definitions(cluster):
+    """The custom resource definitions, which tests share: none takes them away."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", ROOT / "rbac/crds")
+
+
 def volume_of(namespace, directory, claim):
     """A volume on this machine that waits for a claim of this name; returns its name."""
     directory.mkdir()
@@ -285,3 +290,22 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         wait_for("nothing to be left", lambda: objects(namespace) <= before)
     finally:
         namespace.cluster.kubectl("delete", "pv", *volumes, "--wait=false")
+
+
+def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
+    """Two replicas that share an authority and keep everything in the cluster; the leader is replaced under a run."""
+    definitions(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}, election={"leaseDuration": "3s"}, runner={"jobLife": "5s"})
+    before = objects(namespace)
+    release.install()
+    assert len(release.spawners()) == 2
+    release.helm("test", "df")
+    release.executor("net", 'resource "terraform_data" "a" {}\noutput "a" { value = terraform_data.a.id }\n')
+    run = release.run("net")["run"]["metadata"]["name"]
+    release.upgrade("--set", "log.level=debug")
+    assert release.document("runs", run)["status"]["phase"] == "Succeeded", "the pods are others, what they know is the same"
+    assert release.run("net", "--action", "destroy")["run"]["status"]["reason"] == "Destroyed"
+    release.home.dayfly("delete", "net")
+    release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+    namespace.kubectl("delete", "configmap", "module-net")
+    wait_for("nothing to be left", lambda: not (print(objects(namespace) - before) or objects(namespace) - before))
