@@ -108,10 +108,18 @@ $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/l
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
 
+# Tests of the model that write down what they show it.
+RECORD_BIN := $(addprefix $(B)/record/,model model_workflow placement)
+$(B)/record/%: $(B)/obj/tests/unit/test_%.o $(B)/obj/tests/unit/record_admit.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=df_model_admit -Wl,--wrap=df_placement_check -o $@ $(filter %.o,$^) \
+	  $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
+
 .PHONY: unit-programs bench-programs tool-programs
 unit-programs: $(UNIT_BIN)
 bench-programs: $(BENCH_BIN)
-tool-programs: $(TOOL_BIN)
+tool-programs: $(TOOL_BIN) $(RECORD_BIN)
 
 ## run the unit tests; `make unit T=buf` runs tests/unit/test_buf.c alone
 .PHONY: unit

@@ -47,13 +47,12 @@ static bool is_own(const struct df_store_event *event)
            df_streq(event->name, passing.key->name);
 }
 
-/* Executors are looked at on demand alone: nothing follows from a change of one. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
     if (is_own(event))
         passing.wrote = true;
-    else if (event->kind != DF_KIND_EXECUTOR)
+    else
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }
@@ -101,7 +100,7 @@ static int reconcile(struct df_control *c, const struct df_queue_key *key, int64
         return df_reconcile_task(c, key->name, ret_wake_us, err);
     case DF_KIND_EXECUTOR:
     default:
-        return df_reconcile_executor(c, key->name, err);
+        return df_reconcile_executor(c, key->name, ret_wake_us, err);
     }
 }
 
@@ -170,6 +169,7 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
+    (void)pthread_mutex_init(&c->taking, NULL);
     (void)pthread_mutex_init(&c->places, NULL);
     if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
@@ -187,6 +187,7 @@ void df_control_free(struct df_control *c)
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
     df_strs_free(&c->waiting);
+    (void)pthread_mutex_destroy(&c->taking);
     (void)pthread_mutex_destroy(&c->places);
     free(c->workers);
     free(c);

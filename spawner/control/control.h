@@ -73,6 +73,10 @@ int df_control_decide(struct df_spawner *s, const char *run, bool approve, enum 
 int df_control_cancel(struct df_spawner *s, const char *run, enum df_role role, const char *actor,
                       const char *why, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Does no other executor keep its state where this one does? CONFLICT StorageInUse. */
+int df_control_check_storage(struct df_spawner *s, const cJSON *executor,
+                             struct df_err *err) DF_MUST_CHECK;
+
 /* Takes in a TaskAction that stands alone: a workflow. doc: admitted (model.h), without status.
  * USER when there is no engine for it. */
 int df_control_create_task(struct df_spawner *s, cJSON *doc, const char *actor, cJSON **ret,

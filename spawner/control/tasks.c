@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
 #include "spawner/control/places.h"
@@ -430,6 +431,11 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         *err = why;
         return -1;
     }
+    bool done = false;
+    if (df_applied_task(c, p.task, &done, ret_wake_us, err) < 0)
+        return -1;
+    if (done)
+        return 0;
     if (df_task_is_workflow(p.task))
         return df_reconcile_workflow(c, p.task, ret_wake_us, err);
     df_control_wake(c, DF_KIND_RUN, df_json_str(p.task, "spec.runRef.name"));

@@ -391,11 +391,24 @@ static int add_labels(struct df_strs *to, const cJSON *labels, bool of_service, 
     return df_strs_check(to, err);
 }
 
+/* Somebody applied, edited or deleted it, and nobody has looked yet. */
+static bool needs_a_look(const cJSON *wire)
+{
+    int64_t revision = df_json_int(wire, "status.revision", INT64_MAX);
+    return !df_json_at(wire, "status." SERVICE) ||
+           revision < df_json_int(wire, "metadata.generation", 0) ||
+           df_json_at(wire, "metadata.deletionTimestamp");
+}
+
 int df_wire_labels(const cJSON *wire, struct df_strs *ret, struct df_err *err)
 {
-    return add_labels(ret, df_json_at(wire, "metadata.labels"), false, err) < 0
-               ? -1
-               : add_labels(ret, df_json_at(wire, "status." SERVICE ".labels"), true, err);
+    static const char unfinished[] = "dayfly.dev/unfinished=true";
+    if (add_labels(ret, df_json_at(wire, "metadata.labels"), false, err) < 0 ||
+        add_labels(ret, df_json_at(wire, "status." SERVICE ".labels"), true, err) < 0)
+        return -1;
+    if (needs_a_look(wire) && !df_strs_has(ret, unfinished))
+        (void)df_strs_add(ret, unfinished);
+    return df_strs_check(ret, err);
 }
 
 int64_t df_wire_order(const cJSON *wire)

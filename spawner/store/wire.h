@@ -40,7 +40,8 @@ int df_wire_main(enum df_kind kind, const char *api_version, const cJSON *doc, c
 int df_wire_status(enum df_kind kind, const char *api_version, const cJSON *doc, const cJSON *wire,
                    cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The labels of the document, as "key=value". */
+/* The labels that the document is found by, as "key=value". What is to be taken in or let go is
+ * also found as unfinished. */
 int df_wire_labels(const cJSON *wire, struct df_strs *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Its place in the order of creation. */

@@ -128,6 +128,8 @@ static void add_string(cJSON *schema, const struct df_field *f)
         add_num(schema, "maxLength", f->max);
     for (const char *const *w = f->words; w && *w; w++)
         append(schema, "enum", cJSON_CreateString(*w));
+    if (!f->words && !(f->flags & DF_LINES))
+        add_str(schema, "pattern", "^[^\\x00-\\x1f\\x7f]*$");
 }
 
 static void add_whole(cJSON *schema, const struct df_field *f)
@@ -139,6 +141,14 @@ static void add_whole(cJSON *schema, const struct df_field *f)
         add_num(schema, "maximum", f->max);
 }
 
+static bool is_named_list(const char *path)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(named_lists); i++)
+        if (strcmp(named_lists[i], path) == 0)
+            return true;
+    return false;
+}
+
 static void add_list(cJSON *schema, const struct df_field *f, const char *path)
 {
     add_str(schema, "type", "array");
@@ -146,8 +156,9 @@ static void add_list(cJSON *schema, const struct df_field *f, const char *path)
         add_num(schema, "minItems", f->min);
     if (f->max)
         add_num(schema, "maxItems", f->max);
-    (void)add(schema, "items", schema_of(f->item, path));
-    bool by_name = f->rule == df_rule_environment || f->rule == df_rule_secrets;
+    DF_FREE char *below = df_strf("%s[]", path);
+    (void)add(schema, "items", schema_of(f->item, below));
+    bool by_name = is_named_list(path);
     add_str(schema, "x-kubernetes-list-type", by_name ? "map" : "atomic");
     if (by_name)
         append(schema, "x-kubernetes-list-map-keys", cJSON_CreateString("name"));
@@ -155,13 +166,14 @@ static void add_list(cJSON *schema, const struct df_field *f, const char *path)
 
 static void add_object(cJSON *schema, const struct df_field *f, const char *path)
 {
+    DF_FREE char *below = df_strf("%s[]", path);
     add_str(schema, "type", "object");
     if (f->max)
         add_num(schema, "maxProperties", f->max);
     if (f->fields)
         add_properties(schema, f->fields, path);
     else
-        (void)add(schema, "additionalProperties", f->item ? schema_of(f->item, path) : anything());
+        (void)add(schema, "additionalProperties", f->item ? schema_of(f->item, below) : anything());
 }
 
 static void add_any(cJSON *schema, const struct df_field *f)
@@ -203,6 +215,9 @@ static cJSON *schema_of(const struct df_field *f, const char *path)
     if (f->fallback)
         (void)add(schema, "default", parse(f->fallback));
     add_rules(schema, f->rule);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(placed_rules); i++)
+        if (strcmp(placed_rules[i].path, path) == 0)
+            add_cel(schema, placed_rules[i].cel, placed_rules[i].message);
     return schema;
 }
 

@@ -27,6 +27,29 @@ struct words {
 
 #define EXACTLY_ONE(names) "[" names "].filter(x, x).size() == 1"
 
+/* The kind of a source, as the model derives it. */
+#define ARCHIVE_NAME "self.url.matches('(?i)^[^?#]+[.](tar[.]gz|tgz|tar[.]zst|zip)/?([?#].*)?$')"
+#define GIT_NAME                                                                                   \
+    "(!self.url.startsWith('file:') || self.url.matches('(?i)^[^?#]+[.]git/?([?#].*)?$'))"
+#define HAS_REF "(has(self.tag) || has(self.branch) || has(self.commit))"
+#define IS_ARCHIVE "(has(self.kind) ? self.kind == 'archive' : " ARCHIVE_NAME ")"
+#define IS_GIT                                                                                     \
+    "(has(self.kind) ? self.kind == 'git' : !" ARCHIVE_NAME " && (" GIT_NAME " || " HAS_REF "))"
+#define IS_KNOWN "(has(self.kind) || " ARCHIVE_NAME " || " GIT_NAME " || " HAS_REF ")"
+
+#define USER "[A-Za-z0-9._][A-Za-z0-9._-]*"
+#define HOST "([A-Za-z0-9][A-Za-z0-9.-]*|\\\\[[0-9A-Fa-f:.]+\\\\])"
+#define PORT                                                                                       \
+    "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+#define REF(name)                                                                                  \
+    "!" name                                                                                       \
+    ".matches('[ ~^:?*\\\\[\\\\\\\\]|^[-./]|^refs/|[.][.]|@[{]|//|/[.]|^@$|[/.]$|[.]lock$|"        \
+    "[.]lock/')"
+#define KEY "^(" QUALIFIED "/)?" QUALIFIED "$"
+#define NOT_OURS                                                                                   \
+    "!k.startsWith('dayfly.dev/') && !k.startsWith('batch.kubernetes.io/') && "                    \
+    "!k.startsWith('kubernaut.ai/') && k != 'job-name' && k != 'controller-uid'"
+
 static const struct words rules[] = {
     {df_rule_name, "^" LABEL "$", NULL, NULL},
     {df_rule_subdomain, "^" LABEL "(\\." LABEL ")*$", NULL, NULL},
@@ -40,6 +63,19 @@ static const struct words rules[] = {
      "!self.contains('://') && "
      "!self.contains('//')",
      "must be an image, without a scheme and without empty parts"},
+    {df_rule_image, NULL,
+     "self.matches('^([^/]*[.:][^/]*|localhost)/') ? !self.matches('^[^/]+/[^:@]*[A-Z]') : "
+     "!self.matches('^[^:@]*[A-Z]')",
+     "a repository is written in lower case"},
+    {df_rule_ip, "^[0-9a-fA-F:.]+$", NULL, NULL},
+    {df_rule_labels, NULL,
+     "self.all(k, k.matches('" KEY "') && self[k].matches('^(" QUALIFIED ")?$'))",
+     "has something that is no label"},
+    {df_rule_pod_labels, NULL,
+     "self.all(k, k.matches('" KEY "') && self[k].matches('^(" QUALIFIED ")?$') && " NOT_OURS ")",
+     "has something that is no label, or a label that the service sets"},
+    {df_rule_pod_metadata, NULL, "self.all(k, k.matches('" KEY "') && " NOT_OURS ")",
+     "has something that is no key, or a key that the service sets"},
     {df_rule_mount_path, "^/[^:]*$",
      "!self.contains('/../') && !self.endsWith('/..') && !self.matches('^/(proc|sys|dev)/') && "
      "!self.matches('^/run/dayfly/') && "
@@ -51,39 +87,43 @@ static const struct words rules[] = {
     {df_rule_source, NULL,
      "[has(self.tag), has(self.branch), has(self.commit)].filter(x, x).size() <= 1",
      "takes only one of tag, branch and commit"},
+    {df_rule_source, NULL, "!" IS_GIT " || " HAS_REF, "needs a tag, a branch or a commit"},
     {df_rule_source, NULL,
-     "(has(self.kind) ? self.kind != 'git' : self.url.startsWith('file:') && "
-     "!self.url.matches('(?i).[.]git/?$') || "
-     "self.url.matches('(?i).[.](tar[.]gz|tgz|tar[.]zst|zip)/?([?#].*)?$')) || "
-     "has(self.tag) || has(self.branch) || has(self.commit)",
-     "needs a tag, a branch or a commit"},
-    {df_rule_source, NULL,
-     "!(has(self.kind) && self.kind != 'git' && (has(self.tag) || has(self.branch) || "
-     "has(self.commit) || has(self.submodules) && self.submodules))",
+     IS_GIT " || !" IS_KNOWN " || !(" HAS_REF " || has(self.submodules) && self.submodules)",
      "has a tag, a branch, a commit and submodules only for git"},
     {df_rule_source, NULL,
      "!(has(self.kind) && self.kind == 'directory') || self.url.startsWith('file:')",
      "of kind directory needs a file:/// URL"},
     {df_rule_source, NULL,
-     "!(has(self.kind) && self.kind == 'archive' && self.url.startsWith('http')) || "
-     "has(self.sha256)",
+     "!" IS_ARCHIVE " || self.url.startsWith('file:') || self.url.startsWith('http')",
+     "of kind archive needs a file or https URL"},
+    {df_rule_source, NULL, "!(" IS_ARCHIVE " && self.url.startsWith('http')) || has(self.sha256)",
      "needs sha256: what a server sends is checked against it"},
+    {df_rule_source, NULL, IS_ARCHIVE " || !" IS_KNOWN " || !has(self.sha256)",
+     "has sha256 only for archives; a commit says what it is"},
+    {df_rule_source, NULL, "!" IS_GIT " || !self.url.contains('?')",
+     "of kind git may have no query in its url; use tag, branch or commit"},
     {df_rule_source, NULL,
-     "self.url.startsWith('file:///') || self.url.startsWith('https://') || "
-     "self.url.startsWith('ssh://') || self.url.matches('^http://(localhost|127[.]0[.]0[.]1|"
-     "\\\\[::1\\\\])[:/]') || self.url.matches('^[A-Za-z0-9._][A-Za-z0-9._-]*@[^/:]+:[^-:].*$')",
-     "url must be a file:///, https:// or ssh:// URL, or user@host:path"},
+     "self.url.startsWith('file:///') || self.url.matches('^https://" HOST PORT "(/.|[?])') || "
+     "self.url.matches('^ssh://(" USER "@)?" HOST PORT "(/.|[?])') || "
+     "self.url.matches('^http://(?i)(localhost|127[.]0[.]0[.]1|\\\\[::1\\\\])" PORT "(/.|[?])') || "
+     "self.url.matches('^" USER "@" HOST ":[^-:]')",
+     "url must be a file:///, https:// or ssh:// URL, or user@host:path, with a valid host and a "
+     "path, and without credentials, which belong into a secret that secretRef names"},
     {df_rule_source, NULL,
-     "!self.url.matches('^https?://[^/?#]*@') && !self.url.matches('^ssh://[^/?#@]*:[^/?#]*@')",
-     "url has credentials in it; put them into a secret and name it in secretRef"},
+     "self.url.startsWith('file:') || (self.url.matches('^[!-\\\\[\\\\]-~]*$') && "
+     "!self.url.matches('(?i)[?].*(token|secret|passw|credential|signature|sig=|key=)'))",
+     "url has a blank, a backslash, a byte beyond ASCII or a credential in it"},
     {df_rule_source, NULL, "!self.url.contains('#')",
      "url may not have a fragment; use tag, branch or commit"},
+    {df_rule_source, NULL, "!has(self.tag) || " REF("self.tag"), "tag is no name that git allows"},
+    {df_rule_source, NULL, "!has(self.branch) || " REF("self.branch"),
+     "branch is no name that git allows"},
     {df_rule_source, NULL,
      "!has(self.commit) || self.commit.matches('^([0-9a-f]{40}|[0-9a-f]{64})$')",
      "commit must be 40 or 64 lower-case hex digits"},
     {df_rule_source, NULL,
-     "!has(self.folder) || (!self.folder.startsWith('/') && !self.folder.startsWith('-') && "
-     "!self.folder.matches('(?i)(^|/)([.][.]|[.]git)(/|$)') && !self.folder.contains('//'))",
+     "!has(self.folder) || !self.folder.matches('(?i)^[/-]|\\\\\\\\|(^|/)([.][.]|[.]git)(/|$)|//')",
      "folder must be relative and may not lead through .. or .git"},
     {df_rule_environment, NULL, "self.all(e, e.name.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
      "has something that is no name of an environment variable"},
@@ -151,7 +191,31 @@ static const struct words rules[] = {
      "!(has(self.privileged) && self.privileged) || (has(self.allowPrivilegeEscalation) && "
      "self.allowPrivilegeEscalation)",
      "privileged needs allowPrivilegeEscalation: true beside it"},
+    {df_rule_container_user, NULL,
+     "!(has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.exists(c, "
+     "c in ['SYS_ADMIN', 'CAP_SYS_ADMIN'])) || (has(self.allowPrivilegeEscalation) && "
+     "self.allowPrivilegeEscalation)",
+     "the capability SYS_ADMIN needs allowPrivilegeEscalation: true beside it"},
 };
+
+/* Rules that stand in the model without a name. */
+struct placed {
+    const char *path, *cel, *message;
+};
+static const struct placed placed_rules[] = {
+    {"workflow.parameters",
+     "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_]*$') && !k.startsWith('LD_') && !(k in "
+     "['TARGET_RESOURCE', 'HOME', 'TMPDIR', 'PATH']))",
+     "has a name that the system sets, or that is none of an environment variable"},
+};
+
+/* Lists whose items are known by their name. */
+static const char *const named_lists[] = {"environment",
+                                          "secrets",
+                                          "placement.env",
+                                          "placement.volumes",
+                                          "workflow.dependencies.secrets",
+                                          "workflow.dependencies.configMaps"};
 
 /* ---- texts ---- */
 
@@ -192,7 +256,7 @@ static const struct text texts[] = {
     {"environment", "Environment of the tool. No secrets: they can be read here."},
     {"secrets", "Secrets whose keys become TF_VAR_<key>; all keys, or those that are named."},
     {"integrations", "Secrets with the credentials of a provider."},
-    {"integrations.provider", "Says which keys the secret has and what becomes of them."},
+    {"integrations[].provider", "Says which keys the secret has and what becomes of them."},
     {"storage", "Where the state is kept. Not to be changed before a destroy."},
     {"storage.type", "managed: by dayfly; or a backend of the tool."},
     {"storage.path", "Within the backend; required but for managed."},
