@@ -247,11 +247,12 @@ deploy: install
 undeploy:
 	$(RENDER) inside | $(DELETE) -f -
 
+DIST ?= dist
 ## dist/install.yaml: everything for one `kubectl apply -f`
 .PHONY: build-installer
 build-installer:
-	@mkdir -p dist
-	$(RENDER) all >dist/install.yaml
+	@mkdir -p $(DIST)
+	$(RENDER) all >$(DIST)/install.yaml
 
 ## images of spawner and runner under the names IMG and RUNNER_IMG, in build/images and the tool's own store
 .PHONY: docker-build

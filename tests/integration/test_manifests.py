@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import uuid
 
 import pytest
 import yaml
 
-from lib import pods
-from lib.dayfly import ROOT
+from lib import crds, pods
+from lib.dayfly import ROOT, wait_for
 from lib.registry import Registry
 from lib.release import CHART, helm
 
@@ -17,9 +19,9 @@ VERSION = (ROOT / "VERSION").read_text().strip()
 TARGETS = ["install", "uninstall", "deploy", "undeploy", "build-installer", "docker-build", "docker-push", "help"]
 
 
-def make(*args, **env):
-    """`make` as a user calls it, in this checkout."""
-    result = subprocess.run(["make", "--no-print-directory", *args], cwd=ROOT, env={**os.environ, **env}, capture_output=True,
+def make(*args, tree=ROOT, **env):
+    """`make` as a user calls it, in a checkout."""
+    result = subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env={**os.environ, **env}, capture_output=True,
                             text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
@@ -112,3 +114,92 @@ def test_a_push_to_nowhere_is_refused_before_anything_is_sent():
     result = subprocess.run([ROOT / "images/push"], capture_output=True, text=True, check=False,
                             env={k: v for k, v in os.environ.items() if k not in ("IMG", "RUNNER_IMG")})
     assert result.returncode == 1 and "names no registry" in result.stderr
+
+
+# ---- on the cluster ----
+
+
+class Operator:
+    """The operator in a namespace of its own, by make and kubectl."""
+
+    def __init__(self, namespace, tofu):
+        self.namespace = namespace
+        self.env = {"KUBECONFIG": str(namespace.cluster.kubeconfig), "PATH": f"{namespace.cluster.programs}:{os.environ['PATH']}"}
+        self.settings = [f"NAMESPACE={namespace.name}", f"IMG={pods.image(namespace.cluster, 'spawner', pods.TAG)}",
+                         f"RUNNER_IMG={pods.runner_image(namespace.cluster, tofu)}"]
+
+    def make(self, *args):
+        return make(*args, *self.settings, **self.env)
+
+    def wait_ready(self):
+        self.namespace.kubectl("rollout", "status", "deployment/dayfly", "--timeout=90s")
+        assert self.namespace.get("deployment", "dayfly")["status"]["readyReplicas"] == 2
+
+    def undeploy(self):
+        self.make("undeploy")
+        wait_for("its pods to go", lambda: not self.namespace.get_all("pods", "app.kubernetes.io/name=dayfly"))
+        for kind in ("deployment", "service", "role", "poddisruptionbudget"):
+            assert not self.namespace.get(kind), kind
+        assert not [n for n in self.namespace.get("networkpolicy") if n["metadata"]["name"].startswith("dayfly")]
+
+
+def samples(namespace, directory):
+    """rbac/samples for another namespace and with this checkout's image, as people change it."""
+    shutil.copytree(ROOT / "rbac/samples", directory)
+    for file, old, new in (("kustomization.yaml", "namespace: dayfly", f"namespace: {namespace.name}"),
+                           ("taskaction.yaml", f"dayfly-runner:{VERSION}", f"dayfly-runner:{pods.TAG}")):
+        text = (directory / file).read_text()
+        assert old in text
+        (directory / file).write_text(text.replace(old, new))
+    return directory
+
+
+def condition(document, kind):
+    found = [c for c in document.get("status", {}).get("conditions", []) if c["type"] == kind]
+    return found[0]["status"] if found else None
+
+
+def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
+    operator = Operator(namespace, tofu)
+    operator.make("deploy")
+    operator.wait_ready()
+    directory = samples(namespace, tmp_path / "samples")
+    namespace.kubectl("apply", "-k", directory)
+    run = namespace.wait("run", "sample-first", lambda r: r.get("status", {}).get("phase") in ("Succeeded", "Failed"), 120)
+    assert run["status"]["phase"] == "Succeeded", run["status"]
+    assert namespace.get("executor", "sample")["status"]["state"] == "provisioned"
+    task = namespace.wait("taskaction", "sample-workflow", lambda t: "True" in (condition(t, "Succeeded"), condition(t, "Failed")))
+    assert condition(task, "Succeeded") == "True", task["status"]
+    destroy = {"apiVersion": crds.GROUP + "/v1alpha1", "kind": "Run", "metadata": {"name": "sample-last"},
+               "spec": {"executorRef": {"name": "sample"}, "action": "destroy", "autoApprove": True}}
+    namespace.apply(destroy)
+    namespace.wait("run", "sample-last", lambda r: r.get("status", {}).get("phase") == "Succeeded", 120)
+    namespace.kubectl("delete", "-k", directory, "--timeout=60s", "--ignore-not-found")
+    namespace.kubectl("delete", "taskactions,runs,executors", "--all", "--timeout=60s")
+    operator.undeploy()
+
+
+def test_the_installer_is_one_file_that_a_plain_apply_takes(namespace, tofu, tmp_path):
+    operator = Operator(namespace, tofu)
+    operator.make("build-installer", f"DIST={tmp_path}")
+    namespace.cluster.kubectl("apply", "-f", tmp_path / "install.yaml")
+    operator.wait_ready()
+    operator.undeploy()
+
+
+def test_definitions_come_and_go(cluster, tmp_path):
+    """In a copy under another group, because other tests use the real ones meanwhile."""
+    group = f"t{uuid.uuid4().hex[:8]}.{crds.GROUP}"
+    for part in ("Makefile", "VERSION"):
+        shutil.copy(ROOT / part, tmp_path)
+    shutil.copytree(ROOT / "rbac", tmp_path / "rbac")
+    for file in (tmp_path / "rbac/crds").glob("*.yaml"):
+        file.write_text(re.sub(rf"((?:group: |name: \w+\.)){crds.GROUP}", rf"\g<1>{group}", file.read_text()))
+    env = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.programs}:{os.environ['PATH']}"}
+    names = [f"crd/{plural}.{group}" for plural in crds.PLURALS.values()]
+    make("install", tree=tmp_path, **env)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    make("install", tree=tmp_path, **env)
+    make("uninstall", tree=tmp_path, **env)
+    wait_for("the definitions to go", lambda: not cluster.kubectl("get", *names, "--ignore-not-found", "-o", "name").stdout)
+    make("uninstall", "ignore-not-found=true", tree=tmp_path, **env)
