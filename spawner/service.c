@@ -96,7 +96,10 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
         return 0;
     if (load_cluster(c, &config, err) < 0)
         return -1;
-    return df_kube_new(&config, &s->kube, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
+    if (df_kube_new(&config, &s->kube, err) < 0)
+        return df_err_wrap(err, "kubernetes");
+    s->spawner.kube = s->kube;
+    return 0;
 }
 
 /* Where Jobs and custom resources are; NULL: there is no cluster, and nobody said. */
