@@ -119,7 +119,7 @@ def test_an_applied_run_is_planned_approved_and_applied(world):
     executor = world.namespace.get("executor", "net")
     assert executor["status"]["state"] == "provisioned" and executor["status"]["status"] == "done"
     assert {t["metadata"]["name"] for t in world.namespace.get("taskactions")} == {"first-plan", "first-apply"}
-    trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")}
+    trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")["items"]}
     assert {("kubernetes", "create", "net"), ("kubernetes", "approve", "first")} <= trail
 
 
