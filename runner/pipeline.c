@@ -222,13 +222,15 @@ int df_pipeline_init(struct df_pipeline *p, bool lock_readonly, struct df_err *e
     DF_STRS struct df_strs args = {0};
     DF_BUF struct df_buf tail = DF_BUF_INIT(INIT_TAIL);
     struct df_command_end end;
+    struct df_commander brief = p->commander;
+    brief.is_brief = true;
     (void)df_strs_add(&args, "init");
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
     if (lock_readonly)
         (void)df_strs_add(&args, "-lockfile=readonly");
     if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&p->commander, &args, DF_EVENTS_NONE, &tail, &end, err) < 0)
+        df_command_run(&brief, &args, DF_EVENTS_NONE, &tail, &end, err) < 0)
         return -1;
     if (end.code != 0)
         return fail_init(p, df_buf_str(&tail), err);

@@ -20,6 +20,7 @@
 #include "common/process/process.h"
 #include "spawner/api/api.h"
 #include "spawner/control/claim.h"
+#include "spawner/control/election.h"
 #include "spawner/engine/job.h"
 
 struct df_service {
@@ -27,6 +28,7 @@ struct df_service {
     struct df_kube *kube; /* NULL: nothing is given to a cluster */
     int lock_fd;
     struct df_api *api;
+    struct df_election *election; /* NULL: alone */
 };
 
 /* ---- the data directory ---- */
@@ -78,15 +80,21 @@ static bool is_in_cluster(const struct df_config *c)
     return df_streq(c->store, "kubernetes");
 }
 
-static int connect_cluster(struct df_service *s, struct df_err *err)
+static int load_cluster(const struct df_service *s, struct df_kube_config *ret, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
                                              .context = c->kube_context};
+    return df_kube_config_load(&o, ret, err);
+}
+
+static int connect_cluster(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
     struct df_kube_config config = {0};
     if (!is_in_cluster(c) && !df_streq(c->engine, "job"))
         return 0;
-    if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
+    if (load_cluster(s, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
         return df_err_wrap(err, "kubernetes");
     return 0;
 }
@@ -233,6 +241,18 @@ static int start_api(struct df_service *s, struct df_err *err)
     return df_fs_replace(p->endpoint_file, line, strlen(line), 0600, err);
 }
 
+/* Alone it works at once, one of several when it leads. */
+static int start_work(struct df_service *s, struct df_err *err)
+{
+    struct df_kube_config config = {0};
+    if (!s->spawner.config->elects)
+        return df_control_start(s->spawner.control, err);
+    if (load_cluster(s, &config, err) < 0)
+        return df_err_wrap(err, "election");
+    return df_election_start(&s->spawner, s->kube, &config, cluster_namespace(s), &s->election,
+                             err);
+}
+
 /* In this order each part finds those that it uses: the control loop's memory is there before the
  * API answers, the API's address is known before the loop starts a runner. */
 static int start(struct df_service *s, struct df_err *err)
@@ -246,7 +266,7 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
         open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
-    return df_control_start(p->control, err);
+    return start_work(s, err);
 }
 
 static void close_all(struct df_service *s)
@@ -256,6 +276,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_election_free(s->election);
     df_claims_free(p->claims);
     if (p->states)
         df_states_close(p->states);
@@ -300,5 +321,7 @@ struct df_spawner *df_service_spawner(struct df_service *s)
 void df_service_stop(struct df_service *s, bool cancel_steps)
 {
     df_control_stop(s->spawner.control, cancel_steps);
+    if (s->election)
+        df_election_stop(s->election);
     close_all(s);
 }

@@ -19,6 +19,7 @@ struct exchange {
     size_t received, sent;
     int64_t last_byte_ms;
     bool in_header; /* the empty line has not come yet */
+    bool head_told;
     enum end end;
     char error[CURL_ERROR_SIZE];
 };
@@ -43,6 +44,34 @@ static size_t end_writing(struct exchange *x, enum end why)
     return CURL_WRITEFUNC_ERROR;
 }
 
+static void take_header(CURL *easy, const char *name, char *to, size_t size)
+{
+    struct curl_header *h = NULL;
+    if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK)
+        (void)snprintf(to, size, "%s", h->value);
+}
+
+static void take_answer(CURL *easy, struct df_http_response *res)
+{
+    res->status = status_of(easy);
+    take_header(easy, "Content-Type", res->content_type, sizeof(res->content_type));
+    take_header(easy, "ETag", res->etag, sizeof(res->etag));
+    take_header(easy, "Location", res->location, sizeof(res->location));
+    curl_off_t after = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
+    res->retry_after_s = after > 0 && after <= INT32_MAX ? (int)after : -1;
+}
+
+static size_t give_data(struct exchange *x, const char *bytes, size_t n)
+{
+    if (x->req->on_head && !x->head_told) {
+        x->head_told = true;
+        take_answer(x->easy, x->res);
+        x->req->on_head(x->req->arg, x->res);
+    }
+    return x->req->on_data(x->req->arg, bytes, n) < 0 ? end_writing(x, END_RECEIVER) : n;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
@@ -52,7 +81,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
     if (x->max_response && x->received > x->max_response)
         return end_writing(x, END_TOO_LARGE);
     if (x->req->on_data && status_of(x->easy) / 100 == 2)
-        return x->req->on_data(x->req->arg, bytes, n) < 0 ? end_writing(x, END_RECEIVER) : n;
+        return give_data(x, bytes, n);
     if (df_buf_add(&x->res->body, bytes, n) < 0)
         return end_writing(x, x->res->body.failed == E2BIG ? END_TOO_LARGE : END_MEMORY);
     return n;
@@ -341,24 +370,6 @@ static int explain(const struct exchange *x, CURLcode code, const char *what, st
     return df_fail(err, cls, "%s: %s%s", what, x->error[0] ? x->error : curl_easy_strerror(code),
                    cls == DF_ERR_DENIED ? " (does the configured CA certificate belong to it?)"
                                         : "");
-}
-
-static void take_header(CURL *easy, const char *name, char *to, size_t size)
-{
-    struct curl_header *h = NULL;
-    if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK)
-        (void)snprintf(to, size, "%s", h->value);
-}
-
-static void take_answer(CURL *easy, struct df_http_response *res)
-{
-    res->status = status_of(easy);
-    take_header(easy, "Content-Type", res->content_type, sizeof(res->content_type));
-    take_header(easy, "ETag", res->etag, sizeof(res->etag));
-    take_header(easy, "Location", res->location, sizeof(res->location));
-    curl_off_t after = 0;
-    (void)curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
-    res->retry_after_s = after > 0 && after <= INT32_MAX ? (int)after : -1;
 }
 
 /* Another name for the certificate: curl is told that name as the host, where to connect instead,

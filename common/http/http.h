@@ -56,6 +56,8 @@ int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, cons
  * the owner's. */
 void df_http_wake(struct df_http *h);
 
+struct df_http_response;
+
 struct df_http_request {
     const char *method; /* "GET", "POST", "LOCK", ... */
     const char *url;
@@ -70,6 +72,8 @@ struct df_http_request {
     /* When set, each piece of a 2xx body goes here instead of into the response. A return of -1
      * ends the exchange; df_http_send() then returns 0 with stopped set. */
     int (*on_data)(void *arg, const char *bytes, size_t n);
+    /* Called once before the first on_data, with everything but the body. Or NULL. */
+    void (*on_head)(void *arg, const struct df_http_response *head);
     void *arg;
     const volatile bool
         *stop; /* when it turns true the exchange ends within 100 ms, class RETRY; or NULL */

@@ -9,6 +9,8 @@ struct df_kube {
     pthread_mutex_t lock;
     struct df_kube_conn *idle;
     size_t idle_len;
+    bool (*may_write)(void *arg); /* NULL: always */
+    void *fence_arg;
 };
 
 int df_kube_new(struct df_kube_config *config, struct df_kube **ret, struct df_err *err)
@@ -39,6 +41,12 @@ void df_kube_free(struct df_kube *k)
     df_kube_config_free(&k->config);
     (void)pthread_mutex_destroy(&k->lock);
     free(k);
+}
+
+void df_kube_fence(struct df_kube *k, bool (*may_write)(void *arg), void *arg)
+{
+    k->may_write = may_write;
+    k->fence_arg = arg;
 }
 
 const char *df_kube_namespace(const struct df_kube *k)
@@ -199,6 +207,9 @@ static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct 
     const volatile bool *stop = r->at ? r->at->stop : NULL;
     if (identify(k, conn, stop, err) < 0)
         return -1;
+    /* Last of all, so that little time is between this look at the clock and the sending. */
+    if (k->may_write && !df_streq(req->method, "GET") && !k->may_write(k->fence_arg))
+        return df_fail_reason(err, DF_ERR_RETRY, "NotLeader", "this replica does not lead");
     return df_http_send(conn->http, req, res, err);
 }
 

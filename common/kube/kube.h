@@ -38,6 +38,10 @@ static inline void df_cleanup_kube(struct df_kube **k)
 }
 #define DF_KUBE DF_CLEANUP(df_cleanup_kube)
 
+/* From now on every call that changes something first asks may_write (any thread, at once), and is
+ * refused without it: RETRY, reason "NotLeader". Before other threads use the client. */
+void df_kube_fence(struct df_kube *k, bool (*may_write)(void *arg), void *arg);
+
 /* The namespace of the configuration; never NULL. */
 const char *df_kube_namespace(const struct df_kube *k);
 /* Where the API server is, for messages. */

@@ -41,6 +41,7 @@ struct df_sender {
     struct df_link *link;
     char *frame;
     int64_t last_post_ms;
+    int64_t last_progress_ms;
 };
 
 static void set_flag(volatile bool *flag)
@@ -306,13 +307,23 @@ static void put_back(struct df_sender *s, cJSON *unsent)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
+/* Under the lock. When the progress that waits is to go; with the result, which says the same, it
+ * need not. */
+static int64_t progress_at_ms(const struct df_sender *s)
+{
+    return s->progress && !s->draining ? s->last_progress_ms + DF_SENDER_PROGRESS_GAP_MS
+                                       : INT64_MAX;
+}
+
 static enum outcome post_progress(struct df_sender *s)
 {
+    int64_t now_ms = df_mono_ms();
     (void)pthread_mutex_lock(&s->lock);
-    cJSON *body = DF_TAKE(s->progress);
+    cJSON *body = now_ms >= progress_at_ms(s) ? DF_TAKE(s->progress) : NULL;
     (void)pthread_mutex_unlock(&s->lock);
     if (!body)
         return NOTHING_TO_DO;
+    s->last_progress_ms = now_ms;
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     DF_FREE char *text = df_json_print(body);
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
@@ -338,12 +349,6 @@ static enum outcome probe(struct df_sender *s)
     return DONE;
 }
 
-/* Under the lock. */
-static bool has_work(const struct df_sender *s)
-{
-    return s->progress || !all_delivered(s);
-}
-
 static bool has_full_frame(const struct df_sender *s)
 {
     for (int i = 0; i < DF_STREAMS; i++) {
@@ -359,9 +364,12 @@ static void wait_for_work(struct df_sender *s, int64_t probe_at_ms)
 {
     (void)pthread_mutex_lock(&s->lock);
     while (!df_stopped(&s->closing)) {
-        int64_t now = df_mono_ms();
-        int64_t until = has_work(s) ? s->last_post_ms + DF_SENDER_GAP_MS : probe_at_ms;
-        if (now >= until || (has_work(s) && (s->draining || has_full_frame(s))))
+        int64_t now = df_mono_ms(), until = progress_at_ms(s);
+        bool frames = !all_delivered(s);
+        until = until < probe_at_ms ? until : probe_at_ms;
+        if (frames && s->last_post_ms + DF_SENDER_GAP_MS < until)
+            until = s->last_post_ms + DF_SENDER_GAP_MS;
+        if (now >= until || (frames && (s->draining || has_full_frame(s))))
             break;
         wait_ms(s, &s->work, until - now);
     }
@@ -415,6 +423,7 @@ int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *er
 {
     s->link = link;
     s->last_post_ms = df_mono_ms() - DF_SENDER_GAP_MS;
+    s->last_progress_ms = df_mono_ms() - DF_SENDER_PROGRESS_GAP_MS;
     /* Signals are for the main thread. */
     sigset_t all, before;
     (void)sigfillset(&all);

@@ -3,7 +3,8 @@
  *
  * Two spools feed it. The first bytes after a silence are posted at once; while a stream flows,
  * posts are at least DF_SENDER_GAP_MS apart and carry what has gathered, up to
- * DF_LIMIT_STREAM_FRAME. Memory is one frame, whatever flows. When nothing has to be said it asks
+ * DF_LIMIT_STREAM_FRAME; progress at most every DF_SENDER_PROGRESS_GAP_MS, and not behind the end.
+ * Memory is one frame, whatever flows. When nothing has to be said it asks
  * for the stream's end every few seconds, so that a cancelled step that prints nothing is noticed.
  * Thread rule: append to one stream from one thread; everything else from the owner's thread.
  */
@@ -16,6 +17,8 @@
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS, DF_STREAMS };
 
 #define DF_SENDER_GAP_MS 15
+/* Progress comes in bursts, each is a durable write of the spawner, and the result repeats it. */
+#define DF_SENDER_PROGRESS_GAP_MS 100
 
 struct df_sender; /* opaque */
 

@@ -8,6 +8,7 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "spawner/api/admit.h"
+#include "spawner/api/forward.h"
 #include "spawner/api/problem.h"
 #include "spawner/api/server.h"
 #include "spawner/api/trail.h"
@@ -60,7 +61,10 @@ void *df_exchange_new(void *api, const char *uri, struct MHD_Connection *connect
     x->outgoing = DF_BUF_INIT(OUTGOING_MAX);
     x->began_us = df_mono_us();
     (void)snprintf(x->req.caller.name, sizeof(x->req.caller.name), "anonymous");
-    if (df_target_parse(uri ? uri : "", &x->req.target, &x->err) < 0)
+    x->req.uri = strdup(uri ? uri : "");
+    if (!x->req.uri)
+        (void)df_fail_oom(&x->err);
+    else if (df_target_parse(x->req.uri, &x->req.target, &x->err) < 0)
         x->req.target = (struct df_target){0};
     return x;
 }
@@ -77,6 +81,7 @@ static void drop_other_bodies(struct df_response *res)
 static void free_exchange(struct exchange *x)
 {
     df_target_free(&x->req.target);
+    free(x->req.uri);
     df_credentials_wipe(&x->req.credentials);
     df_buf_wipe(&x->req.body);
     df_json_wipe(x->req.json);
@@ -311,10 +316,26 @@ static void name_denial(struct exchange *x)
         (void)df_err_reason(&x->err, "Unauthorized");
 }
 
+/* True: the leader has answered, or nobody can. */
+static bool perform_elsewhere(struct exchange *x)
+{
+    if (!df_forwards(&x->req))
+        return false;
+    if (df_forward(x->req.api->forwarder, &x->req, &x->res, &x->err) == 0) {
+        x->err = (struct df_err){0};
+        return true;
+    }
+    bool alone = x->req.route->any_replica && df_streq(x->err.reason, "NoLeader");
+    x->err = alone ? (struct df_err){0} : x->err;
+    return !alone;
+}
+
 static void perform(struct exchange *x)
 {
     if (x->body_fd >= 0)
         (void)close(DF_TAKE_FD(x->body_fd));
+    if (perform_elsewhere(x))
+        return;
     if (df_admit_body(&x->req, &x->err) == 0) {
         if (x->req.route->handler(&x->req, &x->res, &x->err) < 0)
             name_denial(x);

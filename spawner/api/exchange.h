@@ -25,6 +25,7 @@ struct df_request {
     struct df_spawner *s;
     struct MHD_Connection *connection;
     const struct df_route *route;
+    char *uri;          /* as received; owned */
     const char *method; /* as received: "HEAD" where the route says GET */
     struct df_target target;
     const char *params[DF_ROUTE_PARAMS]; /* values of the route's {x}, in order */

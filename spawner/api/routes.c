@@ -17,6 +17,8 @@
 #define AUDIT(verb, what) .audit = (verb), .kind = (what)
 #define BASIC .basic = true
 #define GATE(asks) .gate = (asks)
+/* Reads that are answered from what is known here when nobody leads. */
+#define ANY_REPLICA .any_replica = true
 #define LIST "limit cursor namePrefix label order"
 
 static const struct df_route routes[] = {
@@ -26,20 +28,20 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/openapi.yaml", ANYONE, df_get_openapi),
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
 
-    ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST),
+    ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST, ANY_REPLICA),
     ROUTE("POST", "/v1/executors", WRITE, df_create_executor, DOCUMENT,
           AUDIT("create", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}", READ, df_get_executor),
+    ROUTE("GET", "/v1/executors/{name}", READ, df_get_executor, ANY_REPLICA),
     ROUTE("PUT", "/v1/executors/{name}", WRITE, df_replace_executor, DOCUMENT,
           AUDIT("update", "Executor")),
     ROUTE("PATCH", "/v1/executors/{name}", WRITE, df_patch_executor, PATCH,
           AUDIT("update", "Executor")),
     ROUTE("DELETE", "/v1/executors/{name}", WRITE, df_delete_executor, AUDIT("delete", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}/actions", READ, df_get_executor_actions),
+    ROUTE("GET", "/v1/executors/{name}/actions", READ, df_get_executor_actions, ANY_REPLICA),
     ROUTE("POST", "/v1/executors/{name}/recreate", WRITE, df_recreate_executor, JSON,
           AUDIT("recreate", "Executor")),
     ROUTE("GET", "/v1/executors/{name}/runs", READ, df_list_executor_runs,
-          .query = "limit cursor order"),
+          .query = "limit cursor order", ANY_REPLICA),
     ROUTE("POST", "/v1/executors/{name}/runs", WRITE, df_create_run, DOCUMENT,
           AUDIT("create", "Run")),
     ROUTE("GET", "/v1/executors/{name}/outputs", READ, df_get_outputs, .query = "showSensitive",
@@ -66,8 +68,8 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
           AUDIT("push-errored", "State")),
 
-    ROUTE("GET", "/v1/runs", READ, df_list_runs, .query = LIST),
-    ROUTE("GET", "/v1/runs/{name}", READ, df_get_run),
+    ROUTE("GET", "/v1/runs", READ, df_list_runs, .query = LIST, ANY_REPLICA),
+    ROUTE("GET", "/v1/runs/{name}", READ, df_get_run, ANY_REPLICA),
     ROUTE("POST", "/v1/runs/{name}/approve", WRITE, df_approve_run, JSON, AUDIT("approve", "Run")),
     ROUTE("POST", "/v1/runs/{name}/discard", WRITE, df_discard_run, JSON, AUDIT("discard", "Run")),
     ROUTE("POST", "/v1/runs/{name}/cancel", WRITE, df_cancel_run, JSON, AUDIT("cancel", "Run")),
@@ -75,10 +77,10 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/runs/{name}/events", READ, df_get_run_events, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
 
-    ROUTE("GET", "/v1/taskactions", READ, df_list_taskactions, .query = LIST),
+    ROUTE("GET", "/v1/taskactions", READ, df_list_taskactions, .query = LIST, ANY_REPLICA),
     ROUTE("POST", "/v1/taskactions", WRITE, df_create_taskaction, DOCUMENT,
           AUDIT("create", "TaskAction")),
-    ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_taskaction),
+    ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_taskaction, ANY_REPLICA),
     ROUTE("DELETE", "/v1/taskactions/{name}", WRITE, df_delete_taskaction,
           AUDIT("delete", "TaskAction")),
     ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,

@@ -43,6 +43,7 @@ struct df_route {
     const char *audit; /* the word for the audit trail, when every call is recorded; or NULL */
     const char *kind;  /* what it is done to */
     bool basic;        /* HTTP basic is accepted too: password = token */
+    bool any_replica;  /* answered here when no replica leads (forward.h) */
 };
 
 /* The table, for tests. */

@@ -117,6 +117,7 @@ static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
 static void free_api(struct df_api *a)
 {
     df_connections_free(a->connections);
+    df_forwarder_free(a->forwarder);
     df_tokens_close(a->tokens);
     df_tls_close(a->tls);
     (void)pthread_mutex_destroy(&a->lock);
@@ -155,6 +156,8 @@ static int start(struct df_api *a, struct df_err *err)
     free(a->s->server_url);
     a->s->server_url = DF_TAKE(url);
     a->s->ca_file = df_tls_ca_file(a->tls);
+    if (df_forwarder_new(a->s, &a->forwarder, err) < 0)
+        return -1;
     if (start_daemon(a, fd, err) < 0)
         return -1;
     (void)DF_TAKE_FD(fd);

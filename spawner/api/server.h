@@ -9,6 +9,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/api/api.h"
 #include "spawner/api/connections.h"
+#include "spawner/api/forward.h"
 #include "spawner/api/tls.h"
 #include "spawner/api/tokens.h"
 
@@ -20,6 +21,7 @@ struct df_api {
     struct df_tokens *tokens; /* NULL: the embedded shape, loopback only */
     struct df_connections *connections;
     struct df_tls *tls; /* NULL: plain HTTP */
+    struct df_forwarder *forwarder;
 
     pthread_mutex_t lock; /* guards the next four */
     pthread_cond_t quiet; /* in_flight fell to 0 */

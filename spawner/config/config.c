@@ -240,6 +240,8 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
     if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
         return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
                        c->store);
+    if (c->elects && !df_streq(c->engine, "job"))
+        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
 }

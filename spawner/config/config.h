@@ -40,6 +40,12 @@ struct df_config {
     int64_t kube_ttl_s;    /* kubernetes.jobLife: ended Jobs stay that long */
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 
+    bool elects;              /* election.enabled: several replicas, one of which leads */
+    char *election_lease;     /* election.lease: name of the Lease; "dayfly" */
+    char *election_address;   /* election.address: this replica's URL for the others; default:
+                                 POD_IP and the port of listen */
+    int64_t election_lease_s; /* election.leaseDuration; 15s */
+
     int64_t workers;   /* control.workers; 4 */
     int64_t max_steps; /* control.maxSteps: steps at once; 8 */
 

@@ -80,6 +80,22 @@ static int add_identity(struct making *m, struct df_err *err)
     return mask(m, m->tokens->step, err);
 }
 
+/* Will somebody decide by this plan? */
+static int add_reviewed(struct making *m, struct df_err *err)
+{
+    const char *name = df_json_str(m->task, "spec.runRef.name");
+    DF_JSON cJSON *run = NULL;
+    struct df_err why = {0};
+    if (df_streq(df_json_str(m->task, "spec.action"), "apply"))
+        return 0;
+    if (df_store_get(m->s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    return df_json_add_bool(m->doc, "reviewed", !df_json_bool(run, "spec.autoApprove", false), err);
+}
+
 /* For an apply: exactly what was planned, and nothing else. */
 static int add_expected(struct making *m, struct df_err *err)
 {
@@ -365,9 +381,10 @@ int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_st
     struct making m = {s, task, tokens, doc};
     if (!doc)
         return df_fail_oom(err);
-    if (add_identity(&m, err) < 0 || add_expected(&m, err) < 0 || add_tools(&m, err) < 0 ||
-        add_providers(&m, err) < 0 || add_source(&m, err) < 0 || add_environment(&m, err) < 0 ||
-        add_secrets(&m, err) < 0 || add_integrations(&m, err) < 0 || add_state(&m, err) < 0)
+    if (add_identity(&m, err) < 0 || add_reviewed(&m, err) < 0 || add_expected(&m, err) < 0 ||
+        add_tools(&m, err) < 0 || add_providers(&m, err) < 0 || add_source(&m, err) < 0 ||
+        add_environment(&m, err) < 0 || add_secrets(&m, err) < 0 || add_integrations(&m, err) < 0 ||
+        add_state(&m, err) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;

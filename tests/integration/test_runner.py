@@ -152,6 +152,43 @@ def test_plan_apply_and_destroy_in_separate_runners(either_home):
     assert steps.resources() == {}
 
 
+def parts_of(bundle):
+    header = json.loads(bundle[19:19 + int(bundle[10:18], 16)])
+    return [part["name"] for part in header["parts"]]
+
+
+def test_a_plan_is_kept_with_its_json_for_those_who_decide(steps):
+    steps.run("plan", "Planned")
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json"]
+
+
+def test_a_plan_that_nobody_reviews_is_not_shown_and_can_be_applied(steps):
+    steps.run("plan", "Planned", reviewed=False)
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan"]
+    steps.run("apply", "Applied")
+    assert steps.resources() == {"hello": "ok"}
+
+
+def garbage_collection(steps, **own):
+    """What each command of tofu was told about it."""
+    said, real = steps.home.directory / "said", (steps.home.bin / "tofu").resolve()
+    (steps.home.bin / "tofu").unlink()
+    (steps.home.bin / "tofu").write_text(f'#!/bin/sh\necho "$1 ${{GOGC:-own}}" >> {said}\nexec {real} "$@"\n')
+    (steps.home.bin / "tofu").chmod(0o755)
+    steps.run("plan", "Planned", **own)
+    steps.run("apply", "Applied", **own)
+    return dict(line.split() for line in said.read_text().splitlines())
+
+
+def test_init_and_show_which_are_over_at_once_collect_less_garbage(steps):
+    assert {"init": "200", "show": "200", "plan": "own", "apply": "own"}.items() <= garbage_collection(steps).items()
+
+
+def test_what_the_step_says_of_garbage_collection_stands(steps):
+    told = garbage_collection(steps, environment={"GOGC": "50"})
+    assert {told[command] for command in ("init", "show", "plan", "apply")} == {"50"}
+
+
 def test_events_of_plan_and_apply_are_kept_as_json(either_home):
     steps = Steps(either_home)
     steps.run("plan", "Planned")

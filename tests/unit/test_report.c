@@ -494,6 +494,25 @@ static void progress_is_sent_and_merged_while_it_waits(void **state)
                         : NULL);
 }
 
+static int count_lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void progress_that_comes_in_a_burst_is_few_posts(void **state)
+{
+    struct fixture *f = *state;
+    progress(f, "started", NULL);
+    SERVER_WAIT(&f->server, f->server.progress.len > 0);
+    for (int i = 0; i < 50; i++)
+        progress(f, i == 49 ? "last" : "more", NULL);
+    SERVER_WAIT(&f->server, strstr(df_buf_str(&f->server.progress), "last") != NULL);
+    assert_in_range(count_lines(df_buf_str(&f->server.progress)), 2, 5);
+}
+
 static void progress_that_is_refused_is_not_repeated(void **state)
 {
     struct fixture *f = *state;
@@ -799,6 +818,7 @@ int main(void)
         with_step(a_step_that_is_over_is_told_so_by_flag_and_descriptor),
         with_step(a_step_with_nothing_to_say_also_learns_that_it_is_over),
         with_step(progress_is_sent_and_merged_while_it_waits),
+        with_step(progress_that_comes_in_a_burst_is_few_posts),
         with_step(progress_that_is_refused_is_not_repeated),
         with_step(an_artifact_is_stored_whole_through_lost_answers_and_busy_times),
         with_step(an_artifact_that_is_refused_fails_with_the_reason),

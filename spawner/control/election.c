@@ -1,0 +1,118 @@
+#include "spawner/control/election.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+struct df_election {
+    struct df_spawner *s;
+    struct df_kube *kube; /* the election's own: the other one is fenced */
+    struct df_lease *lease;
+    char *identity, *address;
+};
+
+static void on_changed(void *arg, bool held)
+{
+    struct df_election *e = arg;
+    struct df_err err = {0};
+    if (!held) {
+        df_error("%s leads no more: this process ends, so that it gets in nobody's way",
+                 e->identity);
+        _exit(EXIT_FAILURE);
+    }
+    df_info("%s leads", e->identity);
+    if (df_control_start(e->s->control, &err) == 0)
+        return;
+    df_error("the control loop does not start: %s", err.message);
+    _exit(EXIT_FAILURE);
+}
+
+static void on_failed(void *arg, const struct df_err *err)
+{
+    (void)arg;
+    df_warn("the lease: %s", err->message);
+}
+
+/* Reads of others never wait for this: the lease is there as soon as writes are fenced. */
+static bool may_write(void *arg)
+{
+    const struct df_election *e = arg;
+    return df_lease_is_held(e->lease);
+}
+
+/* A restarted process is another candidate, also in the same pod. */
+static int name_candidate(struct df_election *e, struct df_err *err)
+{
+    char host[256] = "", salt[9];
+    const char *pod = getenv("POD_NAME");
+    (void)gethostname(host, sizeof(host) - 1);
+    if (df_random_hex(salt, 4, err) < 0)
+        return -1;
+    e->identity = df_strf("%s_%s", df_str_empty(pod) ? host : pod, salt);
+    return e->identity ? 0 : df_fail_oom(err);
+}
+
+static int find_address(struct df_election *e, struct df_err *err)
+{
+    const char *configured = e->s->config->election_address, *ip = getenv("POD_IP");
+    const char *url = e->s->server_url, *port = strrchr(e->s->config->listen, ':');
+    bool tls = df_starts_with(url, "https://"), v6 = ip && strchr(ip, ':');
+    if (configured || df_str_empty(ip) || !port || df_streq(port, ":0"))
+        e->address = strdup(configured ? configured : url);
+    else
+        e->address = df_strf("%s://%s%s%s%s", tls ? "https" : "http", v6 ? "[" : "", ip,
+                             v6 ? "]" : "", port);
+    return e->address ? 0 : df_fail_oom(err);
+}
+
+static int enter(struct df_election *e, struct df_kube *kube, const char *name_space,
+                 struct df_err *err)
+{
+    const struct df_config *c = e->s->config;
+    const struct df_lease_options o = {.name_space = name_space,
+                                       .name = c->election_lease,
+                                       .identity = e->identity,
+                                       .address = e->address,
+                                       .duration_s = c->election_lease_s,
+                                       .changed = on_changed,
+                                       .failed = on_failed,
+                                       .arg = e};
+    if (df_lease_new(e->kube, &o, &e->lease, err) < 0)
+        return -1;
+    df_kube_fence(kube, may_write, e);
+    __atomic_store_n(&e->s->lease, e->lease, __ATOMIC_RELEASE);
+    return df_lease_start(e->lease, err);
+}
+
+int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube_config *config,
+                      const char *name_space, struct df_election **ret, struct df_err *err)
+{
+    struct df_election *e = calloc(1, sizeof(*e));
+    if (!e) {
+        df_kube_config_free(config);
+        return df_fail_oom(err);
+    }
+    e->s = s;
+    if (df_kube_new(config, &e->kube, err) < 0 || name_candidate(e, err) < 0 ||
+        find_address(e, err) < 0 || enter(e, kube, name_space, err) < 0) {
+        df_election_free(e);
+        return -1;
+    }
+    *ret = e;
+    return 0;
+}
+
+void df_election_stop(struct df_election *e)
+{
+    df_lease_stop(e->lease);
+}
+
+void df_election_free(struct df_election *e)
+{
+    if (!e)
+        return;
+    df_lease_free(e->lease);
+    df_kube_free(e->kube);
+    free(e->identity);
+    free(e->address);
+    free(e);
+}
