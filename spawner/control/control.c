@@ -55,7 +55,7 @@ static void on_change(void *arg, const struct df_store_event *event)
         df_changes_add(&c->changes, event);
     if (is_own(event))
         passing.wrote = true;
-    else
+    else if (atomic_load(&c->working))
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }
@@ -215,6 +215,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)
         return df_fail_oom(err);
+    atomic_store(&c->working, true);
     if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
