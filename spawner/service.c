@@ -265,8 +265,8 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
-    df_election_free(s->election);
     df_events_stop(p->events);
+    df_election_free(s->election);
     df_claims_free(p->claims);
     df_kube_free(s->kube);
     if (p->states)

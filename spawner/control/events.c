@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/metrics/metrics.h"
 #include "spawner/model/model.h"
 
 #define REPORTER "dayfly.dev/spawner"
@@ -132,6 +133,13 @@ static cJSON *wait_for_one(struct df_events *e)
     return event;
 }
 
+static void count_dropped(void)
+{
+    df_metric_add(df_metric_counter("dayfly_events_dropped_total",
+                                    "Kubernetes Events about steps that were not posted.", NULL),
+                  NULL, 1);
+}
+
 /* False when it was not answered: it is to be posted again. */
 static bool post(struct df_events *e, const cJSON *event)
 {
@@ -145,6 +153,8 @@ static bool post(struct df_events *e, const cJSON *event)
     if (!done && !e->refused)
         df_warn("Events about steps are refused, and are not told until they are taken: %s",
                 err.message);
+    if (!done)
+        count_dropped();
     e->refused = !done;
     return true;
 }
@@ -214,6 +224,8 @@ static bool add(struct df_events *e, cJSON *event)
         (void)cJSON_AddItemToArray(e->waiting, event);
     (void)pthread_cond_broadcast(&e->news);
     (void)pthread_mutex_unlock(&e->lock);
+    if (!fits)
+        count_dropped();
     if (is_first)
         df_warn("Events about steps are dropped: %d wait for the API server already",
                 DF_LIMIT_EVENTS_WAITING);
@@ -276,7 +288,7 @@ void df_events_stop(struct df_events *e)
         return;
     raise_flag(e, &e->stopping);
     (void)wait_for(e, &e->ended, STOP_MS);
-    e->cut = true;
+    __atomic_store_n(&e->cut, true, __ATOMIC_RELAXED);
     (void)pthread_join(e->thread, NULL);
     free_events(e);
 }

@@ -81,6 +81,36 @@ static void describe(struct df_task_pass *p)
                                       .pod = pod_of(p->task)};
 }
 
+#define RUN_AGAIN_US INT64_C(5000000)
+
+static int run_goes_on(const struct df_task_pass *p, bool *ret, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL;
+    struct df_err why = {0};
+    const char *name = df_json_str(p->task, "spec.runRef.name");
+    if (df_store_get(p->c->s->store, DF_KIND_RUN, name, &run, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    *ret = run && !df_run_is_final(run);
+    return 0;
+}
+
+/* Its run has yet to read how it ended, and what it planned. */
+static int remove_document(struct df_task_pass *p, struct df_err *err)
+{
+    bool goes_on = false;
+    if (df_label_has(p->task, DF_LABEL_UNFINISHED))
+        return df_task_pass_settle(p, err); /* the next pass goes on */
+    if (run_goes_on(p, &goes_on, err) < 0)
+        return -1;
+    if (!goes_on)
+        return df_purge_step(p->c->s, p->task, err);
+    p->again_us = p->now_us + RUN_AGAIN_US;
+    return 0;
+}
+
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
     if (v->next != DF_TASK_CREATE)
@@ -97,9 +127,7 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
     case DF_TASK_CLEAN:
         return df_task_pass_clean(p, err);
     case DF_TASK_REMOVE:
-        /* Settled first, which is seen in the next pass. */
-        return df_label_has(p->task, DF_LABEL_UNFINISHED) ? df_task_pass_settle(p, err)
-                                                          : df_purge_step(p->c->s, p->task, err);
+        return remove_document(p, err);
     case DF_TASK_FAIL:
         return df_task_pass_fail(p, v->fault, v->reason, v->message, err);
     case DF_TASK_SUCCEED: /* of workflows alone: not for a step with a runner */

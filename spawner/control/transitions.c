@@ -13,10 +13,24 @@ static const char *known(const char *reason)
     return df_reason_is_known(reason) ? reason : "other"; /* a runner may say any word */
 }
 
-static void count_transition(const char *phase, const char *reason)
+/* An end has the reason of its step, a lost try that in front of its message, all else none but its
+ * phase. */
+static const char *cause_of(const cJSON *task, const cJSON *entry, bool is_end, char buf[48])
 {
-    char labels[128];
-    (void)snprintf(labels, sizeof(labels), "%s,%s", phase, reason);
+    const char *phase = df_json_str(entry, "phase"), *message = df_json_str(entry, "message");
+    if (is_end)
+        return known(df_task_reason(task));
+    if (!df_streq(phase, "RetryableFailure"))
+        return phase;
+    (void)snprintf(buf, 48, "%.*s", message ? (int)strcspn(message, ":") : 0, message);
+    return known(buf);
+}
+
+static void count_transition(const cJSON *task, const cJSON *entry, bool is_end)
+{
+    char labels[128], buf[48];
+    (void)snprintf(labels, sizeof(labels), "%s,%s", df_json_str(entry, "phase"),
+                   cause_of(task, entry, is_end, buf));
     df_metric_add(df_metric_counter("dayfly_step_transitions_total",
                                     "Phases that steps came into, with the cause.", "phase,reason"),
                   labels, 1);
@@ -78,10 +92,10 @@ static void measure_end(const cJSON *task, const char *action, int status, const
 
 static void measure(const cJSON *task, const cJSON *entry, bool is_last)
 {
-    const char *action = df_json_str(task, "spec.action"), *phase = df_json_str(entry, "phase");
+    const char *action = df_json_str(task, "spec.action");
     bool is_end = is_last && df_task_is_final(task);
     int status = status_of(task);
-    count_transition(phase, is_end ? known(df_task_reason(task)) : "");
+    count_transition(task, entry, is_end);
     if (!is_last || !action)
         return;
     df_metric_set(df_metric_gauge("executor_action_status",

@@ -86,10 +86,8 @@ static void observe(const struct df_engine_step *step, const struct df_job_view 
     struct df_pod_verdict v = df_job_judge(step, view, seen.since_us);
     seen.phase = v.phase;
     seen.exit_code = v.exit_code;
-    /* What ran and ended as its own fault would end so again. */
-    bool by_itself = !v.never_started && v.fault != DF_FAULT_SYSTEM;
-    seen.gives_up =
-        v.give_up || (v.phase == DF_ENGINE_ENDED && by_itself) || v.class == DF_POD_PERMANENT;
+    seen.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
+                    v.class == DF_POD_PERMANENT;
     seen.fault = v.fault;
     seen.is_gone = !view->job && !view->pod;
     seen.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);

@@ -194,6 +194,11 @@ struct df_pod_verdict df_pod_verdict(const struct df_pod_view *view)
     return v;
 }
 
+bool df_pod_is_lost(const struct df_pod_verdict *v)
+{
+    return v->class == DF_POD_RETRYABLE && (v->never_started || v->fault == DF_FAULT_SYSTEM);
+}
+
 /* ---- refusals ---- */
 
 struct df_pod_verdict df_pod_refusal(int http_status, const char *message)

@@ -56,6 +56,10 @@ struct df_pod_verdict {
 
 struct df_pod_verdict df_pod_verdict(const struct df_pod_view *view);
 
+/* Did the system lose this pod, so that another one may do what it did not? Not what the user's own
+ * ended once it ran; whether the step may still have another one is for others to say. */
+bool df_pod_is_lost(const struct df_pod_verdict *v);
+
 /* What it means that the API server refused to create the Job: HTTP status and its message. Phase
  * ABSENT; RETRYABLE or PERMANENT. */
 struct df_pod_verdict df_pod_refusal(int http_status, const char *message);

@@ -234,7 +234,8 @@ struct df_engine_observation {
     char cause[960]; /* the same for a person: "killed by signal 9"; or "" */
 };
 
-/* Counts a lost try, once: the engineRef of it, by which it is known, goes with the count. */
+/* Counts a lost try, once: status.engineRef, by which it is known, says so until there is another.
+ */
 int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
                            struct df_err *err) DF_MUST_CHECK;
 /* The first start, and the claim. */

@@ -199,9 +199,12 @@ static int64_t lost_tries(const cJSON *task)
     return df_json_int(task, "status.systemFailures", 0);
 }
 
+/* By itself: what we ended was not lost, and what would end so again is its own end. */
 static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
 {
-    return df_json_at(task, "status.engineRef") && !is_alive(seen) && !is_handed_over(task);
+    const cJSON *made = df_json_at(task, "status.engineRef");
+    bool was_lost = made && !is_alive(seen) && !seen->gives_up && !df_task_is_canceled(task);
+    return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
 }
 
 int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
@@ -213,12 +216,16 @@ int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen
     if (!lost_a_try(task, seen))
         return 0;
     int64_t n = lost_tries(task) + 1;
-    cJSON_DeleteItemFromObjectCaseSensitive(status, "engineRef");
-    if (df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
+    cJSON *made = df_json_object_at(status, "engineRef");
+    if (!made)
+        return df_fail_oom(err);
+    if (df_json_set(made, "lost", cJSON_CreateTrue(), err) < 0 ||
+        df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
         return -1;
     const char *why =
         seen->cause[0] ? seen->cause : "the runner ended before it asked for its step";
-    return df_task_note_retry(task, why, now_us, err);
+    DF_FREE char *text = df_strf("%s%s%s", seen->reason, seen->reason[0] ? ": " : "", why);
+    return text ? df_task_note_retry(task, text, now_us, err) : df_fail_oom(err);
 }
 
 int df_task_count_attempt(cJSON *task, struct df_err *err)

@@ -20,6 +20,7 @@ struct step {
     bool held;        /* the engine's: made, and not let go */
     bool deleted;     /* the document, at CANCEL_S */
     bool tried;       /* its engine made a runner for it */
+    bool counted;     /* which was lost, and counted */
     int failures;     /* tries that were lost before */
 };
 
@@ -62,6 +63,8 @@ static inline cJSON *make_step(const struct step *s)
     }
     if (s->tried)
         (void)df_json_add_str(df_json_object_at(status, "engineRef"), "name", "j", NULL);
+    if (s->counted)
+        (void)df_json_add_bool(df_json_object_at(status, "engineRef"), "lost", true, NULL);
     if (s->failures)
         (void)df_json_add_num(status, "systemFailures", s->failures, NULL);
     assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);

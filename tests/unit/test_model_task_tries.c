@@ -67,11 +67,23 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
          "MaxSystemFailuresExceeded",
          4},
         {"one that was counted is not counted again by the next pass",
-         {.failures = 3},
+         {.tried = true, .counted = true, .failures = 3},
          {.phase = ENDED},
          DF_TASK_CREATE,
          NULL,
          3},
+        {"C9: what would end so again is no lost try",
+         {.tried = true},
+         {.phase = ENDED, .gives_up = true, .reason = "RunnerFailed"},
+         DF_TASK_FAIL,
+         "RunnerFailed",
+         0},
+        {"nor is what we ended",
+         {.tried = true, .canceled = true},
+         {.phase = ABSENT, .reason = "JobDeleted"},
+         DF_TASK_FAIL,
+         "Canceled",
+         0},
         {"what lives is not lost",
          {.tried = true, .failures = 3},
          {.phase = STARTING},
@@ -147,7 +159,7 @@ static void a_lost_try_stands_in_the_history(void **state)
     (void)state;
     const struct step s = {.tried = true};
     DF_JSON cJSON *task = make_step(&s);
-    struct df_engine_observation seen = {.phase = ENDED};
+    struct df_engine_observation seen = {.phase = ENDED, .reason = "NodeFailed"};
     (void)snprintf(seen.cause, sizeof(seen.cause), "the node has no room");
     assert_int_equal(df_task_count_lost_try(task, &seen, EPOCH, NULL), 0);
     assert_int_equal(
@@ -156,7 +168,7 @@ static void a_lost_try_stands_in_the_history(void **state)
     int n = cJSON_GetArraySize(history);
     const cJSON *lost = cJSON_GetArrayItem(history, n - 2);
     assert_string_equal(df_json_str(lost, "phase"), "RetryableFailure");
-    assert_string_equal(df_json_str(lost, "message"), "the node has no room");
+    assert_string_equal(df_json_str(lost, "message"), "NodeFailed: the node has no room");
     assert_string_equal(df_json_str(cJSON_GetArrayItem(history, n - 1), "phase"), "Initializing");
 }
 
