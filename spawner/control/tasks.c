@@ -205,6 +205,8 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         return -1;
     if (done)
         return 0;
+    if (df_task_is_final(p.task))
+        df_places_leave(c, name);
     if (df_task_is_workflow(p.task))
         return df_reconcile_workflow(c, p.task, ret_wake_us, err);
     df_control_wake(c, DF_KIND_RUN, df_json_str(p.task, "spec.runRef.name"));

@@ -199,10 +199,12 @@ static int64_t lost_tries(const cJSON *task)
     return df_json_int(task, "status.systemFailures", 0);
 }
 
+/* By itself: what we ended was not lost, and what would end so again is its own end. */
 static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
 {
     const cJSON *made = df_json_at(task, "status.engineRef");
-    return made && !df_json_bool(made, "lost", false) && !is_alive(seen) && !is_handed_over(task);
+    bool was_lost = made && !is_alive(seen) && !seen->gives_up && !df_task_is_canceled(task);
+    return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
 }
 
 int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,

@@ -149,7 +149,7 @@ static void the_order_outlives_a_restart(void **state)
     df_control_stop(w->s.control, false);
     df_control_free(w->s.control);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
-    w->engine.steps[0].seen.phase = DF_ENGINE_ENDED; /* while nobody looked */
+    w->config.limit_steps = 2; /* whoever is looked at first would find the free place */
     start(w);
     for (int i = 2; i >= 0; i--) {
         DF_FREE char *step = df_strf("%s-1-plan", names[i]);
@@ -159,7 +159,6 @@ static void the_order_outlives_a_restart(void **state)
         }
         finish(w, step);
     }
-    await_settled(w);
 }
 
 static void who_waits_in_vain_holds_nobody_back(void **state)
@@ -182,6 +181,24 @@ static void who_waits_in_vain_holds_nobody_back(void **state)
                      0);
     report(&r, NOTHING_TO_DO);
     finish(w, "last-1-plan");
+}
+
+/* A start takes it for one that waits, and it comes to its end before it asks for a place. */
+static void who_fails_before_it_asks_holds_nobody_back(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *lost =
+        json("{'metadata':{'name':'lost','namespace':'default',"
+             "'labels':{'dayfly.dev/unfinished':'true'}},"
+             "'spec':{'action':'plan','engine':'gone','targetResource':'executor/lost',"
+             "'priority':9,'runRef':{'name':'lost-1'}},'status':{}}");
+    assert_int_equal(df_store_create(w->s.store, DF_KIND_TASK_ACTION, lost, NULL, NULL), 0);
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    finish(w, "net-1-plan");
+    await_settled(w);
+    assert_value(w, DF_KIND_TASK_ACTION, "lost", "status.reason", "InvalidStep");
 }
 
 /* ---- limits of their own ---- */
@@ -282,6 +299,7 @@ int main(void)
         TEST(the_higher_priority_starts_first_whenever_it_came),
         TEST(the_order_outlives_a_restart),
         TEST(who_waits_in_vain_holds_nobody_back),
+        TEST(who_fails_before_it_asks_holds_nobody_back),
         TEST(a_class_has_a_limit_of_its_own_and_holds_back_nobody_else),
         TEST(a_namespace_has_a_limit_of_its_own),
         TEST(what_the_engine_puts_off_keeps_its_place),

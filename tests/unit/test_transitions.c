@@ -134,6 +134,24 @@ static void a_claim_sets_the_count_of_lost_tries_back(void **state)
     await_phase(w, "net-1", "Succeeded");
 }
 
+/* Nothing was lost by what somebody asked for. */
+static void a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    (void)await_start(w, STEP);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL),
+                     0);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
+    end_processes(w, STEP, 143, "killed by signal 15");
+    await_phase(w, "net-1", "Canceled");
+    assert_history(w, STEP, "Queued Initializing Aborted");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "");
+}
+
 /* ---- deletion ---- */
 
 static int set_deleted(cJSON *task, void *arg, struct df_err *err)
@@ -245,6 +263,7 @@ int main(void)
         TEST(a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own),
         TEST(a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth),
         TEST(a_claim_sets_the_count_of_lost_tries_back),
+        TEST(a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more),
         TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),
         TEST(an_ended_step_that_is_deleted_keeps_its_end),
         TEST(a_deleted_plan_stays_until_its_run_is_over),
