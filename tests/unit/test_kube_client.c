@@ -127,6 +127,31 @@ static void every_verb_goes_out_as_the_api_has_it(void **state)
     assert_int_equal(s.connections, 1);
 }
 
+static bool as_told(void *arg)
+{
+    return *(const bool *)arg;
+}
+
+static void a_fenced_client_reads_but_changes_nothing(void **state)
+{
+    (void)state;
+    bool may_write = false;
+    struct kube_server s;
+    struct sent sent = {.method = ""};
+    kube_start(&s, write_down, &sent);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    df_kube_fence(k, as_told, &may_write);
+    for (enum verb v = CREATE; v <= BARE_DELETE; v++) {
+        struct df_err err = {0};
+        assert_int_equal(call(k, v, &a_job, &err), v == GET ? 0 : -1);
+        assert_true(v == GET || (err.cls == DF_ERR_RETRY && df_streq(err.reason, "NotLeader")));
+    }
+    assert_string_equal(sent.method, "GET");
+    may_write = true;
+    assert_int_equal(call(k, DELETE, &a_job, NULL), 0);
+    kube_stop(&s);
+}
+
 static void a_name_never_leads_to_the_collection_or_elsewhere(void **state)
 {
     (void)state;
@@ -619,6 +644,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_verb_goes_out_as_the_api_has_it),
+        cmocka_unit_test(a_fenced_client_reads_but_changes_nothing),
         cmocka_unit_test(a_name_never_leads_to_the_collection_or_elsewhere),
         cmocka_unit_test(what_the_server_refuses_has_class_reason_and_words),
         cmocka_unit_test(what_is_wrong_with_a_secret_is_told_without_its_value),
