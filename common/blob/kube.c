@@ -320,13 +320,15 @@ static int try_append(struct df_blob *b, const char *key, int64_t offset, const 
 static int append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
                   int64_t *ret_size, struct df_err *err)
 {
-    /* Who lost finds another size, or the same one when the other only touched it. */
     for (int i = 1;; i++) {
         bool lost = false;
         int64_t size = 0;
         int result = try_append(b, key, offset, bytes, n, &size, &lost, err);
+        /* Who lost finds another size, or the same one when the other only touched the head. */
         if (lost && i < TRIES)
             continue;
+        if (lost && err)
+            err->cls = DF_ERR_RETRY;
         if (result == 0 || size != offset)
             *ret_size = size;
         return result;
