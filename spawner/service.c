@@ -3,10 +3,13 @@
  *
  *   lock         flocked as long as the service lives
  *   endpoint     its URL, for clients and for runners that lost it
- *   dayfly.db    documents and audit trail (unless the cluster keeps them), secrets (sealed)
+ *   dayfly.db    documents, audit trail, secrets (sealed)
  *   key          the key file
  *   blobs/       states, plans (sealed), logs, events
  *   steps/       directories of the local engine
+ *
+ * What the cluster keeps (store: kubernetes) is not here: of dayfly.db, key and blobs/ there is
+ * blobs/tmp alone then.
  */
 #include "spawner/service.h"
 
