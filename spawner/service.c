@@ -220,7 +220,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .notify_arg = &s->spawner};
     if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
         return -1;
-    const struct df_events_options events = {.kube = s->kube};
+    const struct df_events_options events = {.kube = s->kube, .on_tasks = is_in_cluster(c)};
     return df_events_start(&events, &s->spawner.events, err);
 }
 
