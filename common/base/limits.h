@@ -28,6 +28,11 @@
 
 #define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
 
+/* Audit trail in a cluster: what is beyond is forgotten, the oldest first */
+#define DF_LIMIT_AUDIT_ENTRY (8 * DF_KIB) /* one entry: who, what, when */
+#define DF_LIMIT_AUDIT_ENTRIES 64         /* of one AuditTrail: rewritten with each of them */
+#define DF_LIMIT_AUDIT_TRAILS 128         /* eight thousand entries, some MiB in etcd */
+
 /* Metrics */
 #define DF_LIMIT_METRIC_SERIES 1000         /* sets of label values of one metric */
 #define DF_LIMIT_METRIC_LABELS (1 * DF_KIB) /* one set, as text */
@@ -50,6 +55,7 @@
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
+#define DF_LIMIT_CALLER 63              /* the name of who asks: the audit trail keeps it */
 #define DF_LIMIT_CA (96 * DF_KIB)       /* it goes into one variable of tofu; Linux takes 128 KiB */
 #define DF_LIMIT_HOST 253               /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: a few KiB in truth */
@@ -75,6 +81,8 @@
 #define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
 
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
+#define DF_LIMIT_BLOB_KUBE                                                                         \
+    (64 * DF_MIB) /* one blob in a cluster: the whole of etcd is a few GiB at most */
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
 
@@ -120,7 +128,8 @@
 #define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
-#define DF_LIMIT_SECRET_KEY 253 /* length of a key's name, as in Kubernetes */
+#define DF_LIMIT_SECRET (1 * DF_MIB) /* all values of a Secret: Kubernetes takes no more */
+#define DF_LIMIT_SECRET_KEY 253      /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* those values in every form in which they travel */

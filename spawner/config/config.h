@@ -23,11 +23,14 @@ struct df_config {
     char *tls_key_file;       /* server.tls.keyFile */
     char *tls_ca_file;        /* server.tls.caFile: what clients are to trust; NULL: the system's */
     struct df_strs tls_names; /* server.tls.names: TLS by a certificate of our own, for these */
+    char *tls_secret;         /* server.tls.secret: the Secret where replicas share the authority */
     char *claim_issuer;       /* claim.issuer of pods' tokens; default: what the cluster says */
     char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
-    char *token_file;         /* auth.tokenFile; required when listen is not loopback */
+    char *token_file;         /* auth.tokenFile; it or the next when listen is not loopback */
+    cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
+    char *store;              /* store; "sqlite" or "kubernetes" */
     char *engine;             /* engine; "local" */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the

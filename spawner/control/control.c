@@ -44,11 +44,10 @@ static _Thread_local struct {
 
 static bool is_own(const struct df_store_event *event)
 {
-    return passing.key && event->kind == passing.key->kind &&
+    return passing.key && !event->is_foreign && event->kind == passing.key->kind &&
            df_streq(event->name, passing.key->name);
 }
 
-/* Executors are looked at on demand alone: nothing follows from a change of one. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
@@ -56,7 +55,7 @@ static void on_change(void *arg, const struct df_store_event *event)
         df_changes_add(&c->changes, event);
     if (is_own(event))
         passing.wrote = true;
-    else if (event->kind != DF_KIND_EXECUTOR)
+    else if (atomic_load(&c->working))
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }
@@ -114,7 +113,7 @@ static int reconcile(struct df_control *c, const struct df_queue_key *key, int64
         return df_reconcile_task(c, key->name, ret_wake_us, err);
     case DF_KIND_EXECUTOR:
     default:
-        return df_reconcile_executor(c, key->name, err);
+        return df_reconcile_executor(c, key->name, ret_wake_us, err);
     }
 }
 
@@ -183,6 +182,7 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
+    (void)pthread_mutex_init(&c->taking, NULL);
     df_changes_init(&c->changes);
     if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
@@ -203,6 +203,7 @@ void df_control_free(struct df_control *c)
     df_followers_free(&c->followers);
     df_changes_free(&c->changes);
     df_places_free(&c->places);
+    (void)pthread_mutex_destroy(&c->taking);
     free(c->workers);
     free(c);
 }
@@ -214,6 +215,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)
         return df_fail_oom(err);
+    atomic_store(&c->working, true);
     if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {

@@ -28,6 +28,21 @@ static int set_object(cJSON *to, const char *key, const char *name, const char *
     return df_json_add_str(object, name, value, err);
 }
 
+/* ---- executors ---- */
+
+int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(executor, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (df_json_add_str(status, "state", "provision", err) < 0 ||
+        df_json_add_str(status, "status", "ready", err) < 0 ||
+        df_json_add_num(status, "revision", 1, err) < 0 ||
+        df_json_add_num(status, "runCounter", 0, err) < 0)
+        return -1;
+    return df_json_add_str(status, "creator", creator, err);
+}
+
 /* ---- runs ---- */
 
 static const char *const of_spec[] = {"action", "variables", "arguments",   "placement",
@@ -101,19 +116,24 @@ static const char *const of_snapshot[] = {"runtime",     "source",    "variables
                                           "environment", "secrets",   "integrations", "storage",
                                           "timeouts",    "placement", "class",        NULL};
 
-int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number, struct df_err *err)
+int df_new_run_name(cJSON *run, const cJSON *executor, int64_t number, struct df_err *err)
 {
     char name[64], suffix[24];
+    (void)snprintf(suffix, sizeof(suffix), "%lld", (long long)number);
+    if (df_model_name(df_json_str(executor, "metadata.name"), suffix, name, err) < 0)
+        return -1;
+    return df_json_set_str(df_json_object_at(run, "metadata"), "name", name, err);
+}
+
+int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number, struct df_err *err)
+{
     const char *owner = df_json_str(executor, "metadata.name");
-    cJSON *metadata = df_json_object_at(run, "metadata"), *spec = df_json_object_at(run, "spec");
+    cJSON *spec = df_json_object_at(run, "spec");
     cJSON *status = df_json_object_at(run, "status");
     cJSON *ref = df_json_object_at(spec, "executorRef");
-    (void)snprintf(suffix, sizeof(suffix), "%lld", (long long)number);
     if (!status || !ref)
         return df_fail_oom(err);
-    if (df_model_name(owner, suffix, name, err) < 0 ||
-        df_json_set_str(metadata, "name", name, err) < 0 ||
-        df_json_set_str(ref, "uid", df_json_str(executor, "metadata.uid"), err) < 0 ||
+    if (df_json_set_str(ref, "uid", df_json_str(executor, "metadata.uid"), err) < 0 ||
         df_json_set(spec, "number", cJSON_CreateNumber((double)number), err) < 0 ||
         df_label_set(run, DF_LABEL_EXECUTOR, owner, err) < 0 ||
         df_label_set(run, DF_LABEL_QUEUE, owner, err) < 0 ||

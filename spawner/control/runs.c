@@ -7,6 +7,7 @@
  * earlier write is repeated by the next pass, unless it is there.
  */
 #include "common/base/clock.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/new_docs.h"
 #include "spawner/control/plans.h"
@@ -49,7 +50,14 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
     char name[64];
     if (df_new_task_name(p->run, step, name, err) < 0)
         return -1;
-    return get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err);
+    if (get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
+        return -1;
+    /* Half made, or by somebody else: it is about to be taken away (applied.h). */
+    if (*ret && !df_json_at(*ret, "status")) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+    }
+    return 0;
 }
 
 /* The name of the oldest unfinished run of an executor, "" when there is none. */
@@ -198,6 +206,9 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
         }
         if (get_step(p, step, ret, err) < 0)
             return -1;
+        if (!*ret)
+            return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
+                                  "a document of the name of step %s is being taken away", step);
     }
     if (take_over(p, err) < 0)
         return -1;
@@ -339,7 +350,13 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
         return -1;
     if (!p.run)
         return 0;
-    if (df_run_is_final(p.run))
-        return wake_next(&p, err);
+    bool done = false;
+    bool is_final = df_run_is_final(p.run);
+    if (is_final && wake_next(&p, err) < 0)
+        return -1;
+    if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)
+        return -1;
+    if (done || is_final)
+        return 0;
     return one_pass(&p, ret_wake_us, err);
 }

@@ -4,6 +4,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
@@ -106,7 +107,7 @@ static int remove_document(struct df_task_pass *p, struct df_err *err)
     if (run_goes_on(p, &goes_on, err) < 0)
         return -1;
     if (!goes_on)
-        return df_purge_step(p->c->s, p->task, err);
+        return df_deleted_let_go(p->c, p->task, err);
     p->again_us = p->now_us + RUN_AGAIN_US;
     return 0;
 }
@@ -199,6 +200,11 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         *err = why;
         return -1;
     }
+    bool done = false;
+    if (df_applied_task(c, p.task, &done, err) < 0)
+        return -1;
+    if (done)
+        return 0;
     if (df_task_is_final(p.task))
         df_places_leave(c, name);
     if (df_task_is_workflow(p.task))

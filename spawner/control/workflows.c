@@ -8,6 +8,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
 #include "spawner/control/transitions.h"
@@ -363,7 +364,7 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
     case DF_TASK_REMOVE:
         /* Settled first, which is seen in the next pass. */
         return df_label_has(p->task, DF_LABEL_UNFINISHED) ? settle(p, err)
-                                                          : df_purge_step(p->c->s, p->task, err);
+                                                          : df_deleted_let_go(p->c, p->task, err);
     case DF_TASK_RELEASE:
     case DF_TASK_COLLECT:
     case DF_TASK_WAIT:

@@ -9,7 +9,8 @@
 
 #include "common/json/json.h"
 
-#define DF_API_VERSION "dayfly.dev/v1alpha1"
+#define DF_API_GROUP "dayfly.dev"
+#define DF_API_VERSION DF_API_GROUP "/v1alpha1"
 
 /* ---- names ------------------------------------------------------------------------------------
  */

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/control/new_docs.h"
 #include "spawner/control/steps.h"
 #include "tests/unit/scratch.h"
 
@@ -243,7 +244,8 @@ static void make_executor(struct world *w, const char *name, const char *spec)
                                  name, *spec ? "," : "", spec);
     DF_JSON cJSON *doc = json(text);
     struct df_err err = {0};
-    if (df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, &err) < 0)
+    if (df_new_executor_status(doc, "tester", &err) < 0 ||
+        df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 

@@ -61,6 +61,7 @@ static void without_anything_there_are_defaults(void **state)
     assert_string_equal(c.data_directory, "/home/eve/.local/state/dayfly");
     assert_string_equal(c.tool_cache_directory, "/home/eve/.cache/dayfly/tools");
     assert_string_equal(c.listen, "127.0.0.1:8030");
+    assert_string_equal(c.store, "sqlite");
     assert_string_equal(c.engine, "local");
     assert_null(c.advertise_url);
     assert_null(c.token_file);
@@ -104,6 +105,7 @@ static void a_file_sets_every_key(void **state)
                "listen: '[::1]:9000'\n"
                "advertiseUrl: http://me:9000\n"
                "auth:\n  tokenFile: tokens\n"
+               "store: kubernetes\n"
                "engine: job\n"
                "runner: {path: ./bin/dayfly-runner, keepFailed: true}\n"
                "control: {workers: 2}\n"
@@ -131,6 +133,7 @@ static void a_file_sets_every_key(void **state)
     assert_string_equal(c.listen, "[::1]:9000");
     assert_string_equal(c.advertise_url, "http://me:9000");
     assert_string_equal(c.token_file, tokens);
+    assert_string_equal(c.store, "kubernetes");
     assert_string_equal(c.engine, "job");
     assert_true(df_starts_with(c.runner_path, real));
     assert_true(c.keep_failed);
@@ -209,6 +212,7 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools: /x\n", ":1: tools: must hold keys"},
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
         {"listen: [a]\n", ":1: listen: must be a single value"},
+        {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
         {"limits: {classes: {gpu: 0}}\n",
          "limits.classes.gpu: must be a whole number from 1 to 10000"},
@@ -245,7 +249,14 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [\n", "config.yaml: bad YAML at "},
         {"listen: nowhere\n", "listen: \"nowhere\" must be address:port"},
         {"listen: 127.0.0.1:70000\n", "must be address:port"},
-        {"listen: 0.0.0.0:80\n", "auth.tokenFile: is required, because listen (0.0.0.0:80) is"},
+        {"listen: 0.0.0.0:80\n",
+         "auth.tokenFile or auth.serviceAccounts: is required, because listen (0.0.0.0:80) is"},
+        {"auth: {serviceAccounts: {boss: admin}}\n", "\"boss\" must be namespace/name"},
+        {"auth: {serviceAccounts: {/boss: admin}}\n", "\"/boss\" must be namespace/name"},
+        {"auth: {serviceAccounts: {infra/: admin}}\n", "\"infra/\" must be namespace/name"},
+        {"auth: {serviceAccounts: {infra/boss: root}}\n", "infra/boss: \"root\" is no role"},
+        {"auth: {serviceAccounts: {infra/boss: 1}}\n", "infra/boss: \"\" is no role"},
+        {"server: {tls: {secret: x}}\n", "set server.tls.names"},
         {"tools: {index: {opentofu: ftp://x}}\n", "must be an https:// or file:/// URL"},
         {"providers: {networkMirror: http://x/}\n", "must be an https:// or file:/// URL"},
     };
@@ -408,22 +419,28 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
         bool host = df_streq(name, "server.tls.names");
         bool object = df_streq(name, "kubernetes.placement");
+        bool accounts = df_streq(name, "auth.serviceAccounts");
+        bool secret = df_streq(name, "server.tls.secret");
         bool numbers = df_streq(name, "limits.classes");
-        const char *value = fallback  ? fallback
-                            : format  ? "json"
-                            : host    ? "x"
-                            : object  ? "{\"image\":\"x\"}"
-                            : numbers ? "{\"x\":1}"
-                                      : "https://x/";
+        const char *value = fallback   ? fallback
+                            : format   ? "json"
+                            : accounts ? "{\"infra/boss\":\"admin\"}"
+                            : host     ? "x"
+                            : object   ? "{\"image\":\"x\"}"
+                            : numbers  ? "{\"x\":1}"
+                                       : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
-        bool files = df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names");
+        bool files =
+            df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names") && !secret;
         bool claim = df_starts_with(name, "claim.");
         char *env[] = {(char[]){"HOME=/h"},
                        entry,
                        (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
                        (char[]){"DAYFLY_CLAIM_ISSUER=https://x/"},
-                       claim ? (char[]){"DAYFLY_CLAIM_JWKS_URL=https://x/"} : NULL,
+                       claim    ? (char[]){"DAYFLY_CLAIM_JWKS_URL=https://x/"}
+                       : secret ? (char[]){"DAYFLY_SERVER_TLS_NAMES=x"}
+                                : NULL,
                        NULL};
         char *env_of_files[] = {(char[]){"HOME=/h"},
                                 entry,

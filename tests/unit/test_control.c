@@ -187,7 +187,7 @@ static void a_request_for_a_run_is_checked(void **state)
         if (!strstr(err.message, bad[i].names))
             fail_msg("%s: %s", bad[i].body, err.message);
     }
-    assert_value(w, DF_KIND_EXECUTOR, "net", "status.runCounter", "");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.runCounter", "0");
 }
 
 static void who_may_not_is_denied(void **state)

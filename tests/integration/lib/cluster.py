@@ -90,6 +90,10 @@ class Namespace:
         result = self.kubectl("get", kind, name, "-o", "json", "--ignore-not-found")
         return json.loads(result.stdout) if result.stdout.strip() else None
 
+    def get_all(self, kind, labels):
+        """Every object of a kind with these labels."""
+        return json.loads(self.kubectl("get", kind, "-l", labels, "-o", "json").stdout)["items"]
+
     def wait(self, kind, name, condition, seconds=60):
         """Waits until condition(object) holds of an object that exists, and returns the object."""
         def seen():
