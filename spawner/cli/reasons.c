@@ -10,6 +10,7 @@ const struct df_reason df_reasons[] = {
     {"Planned", "The plan was made; a dry-run ends there and applies nothing.", NULL},
     {"Destroyed", "Everything in the state was destroyed.", NULL},
     {"Completed", "The workflow ran and ended with success.", NULL},
+    {"Accepted", "The applied executor is as it should be, and can be run.", NULL},
     {"Discarded", "Somebody decided against the plan; nothing was applied.", NULL},
     {"Canceled", "The run was cancelled.",
      "If the apply had begun, what it finished is in the state: a dry-run shows what is left to "
@@ -74,6 +75,10 @@ const struct df_reason df_reasons[] = {
      "The message says why: mostly runner.path, memory or the limit of processes."},
     {"InvalidStep", "The step makes no sense as it was asked for; nothing was run.",
      "The message names the field. Correct the executor or the run's options."},
+    {"InvalidDocument",
+     "What was applied is no valid document, or cannot be done now; it was refused.",
+     "The message names the field. Mend an executor and apply it again; of a run, apply another "
+     "one."},
     {"DiskFull", "A disk was full. What was acknowledged before is stored.",
      "Free space in the data directory and the work directory, then run again."},
     {"SpawnerStopped", "The service was stopped while the step ran; tofu was asked to end.",
@@ -82,6 +87,8 @@ const struct df_reason df_reasons[] = {
      "Create the executor again and run it; a dry-run shows what it would find."},
     {"InternalError", "Something failed that should not.",
      "Please report it with the output of `dayfly why` and the service's log."},
+    {"Deleting", "The executor was deleted, and stays until that does no harm.",
+     "The message says what it waits for: mostly a run with the action destroy."},
     {"Unschedulable", "No node took the pod within timeouts.pending; nothing was run.",
      "Look at nodeSelector, tolerations, affinity and resources of the placement, or add a node."},
     {"ImagePullFailed", "The runner's image could not be pulled; nothing was run.",

@@ -52,7 +52,7 @@ static void on_change(void *arg, const struct df_store_event *event)
     struct df_control *c = arg;
     if (is_own(event))
         passing.wrote = true;
-    else
+    else if (atomic_load(&c->working))
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }
@@ -200,6 +200,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)
         return df_fail_oom(err);
+    atomic_store(&c->working, true);
     if (wake_unfinished(c, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {

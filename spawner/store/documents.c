@@ -160,7 +160,7 @@ static const char *pack(char **at, const char *s)
 
 static struct df_document *new_document(const struct df_document_item *i)
 {
-    size_t n = strlen(i->name) + strlen(i->uid) + strlen(i->version) + strlen(i->text) + 4;
+    size_t n = strlen(i->name) + strlen(i->uid) + strlen(i->version) + i->text->len + 3;
     struct df_document *doc = malloc(sizeof(*doc) + n);
     if (!doc)
         return NULL;
@@ -169,7 +169,8 @@ static struct df_document *new_document(const struct df_document_item *i)
     doc->name = pack(&at, i->name);
     doc->uid = pack(&at, i->uid);
     doc->version = pack(&at, i->version);
-    doc->text = pack(&at, i->text);
+    doc->text = *i->text;
+    doc->text.bytes = memcpy(at, i->text->bytes, i->text->len);
     return doc;
 }
 

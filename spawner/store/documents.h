@@ -1,13 +1,14 @@
 /*
  * documents.h - documents of one kind in memory: by name, uid and label, in order of creation.
  *
- * Held as compact text, so that ten thousand of them cost little more than their bytes.
+ * Held as packed text, so that ten thousand of them cost little.
  * Thread rule: one set, one thread at a time.
  */
 #ifndef DF_DOCUMENTS_H
 #define DF_DOCUMENTS_H
 
 #include "common/base/strs.h"
+#include "spawner/store/packed.h"
 
 struct df_document {
     struct df_document *next;     /* in its bucket */
@@ -17,7 +18,8 @@ struct df_document {
     int64_t order; /* of creation */
     unsigned mark; /* of the list that told of it last */
     bool gone;     /* removed by us; stands here until the watch has seen it, too */
-    const char *name, *uid, *version, *text;
+    const char *name, *uid, *version;
+    struct df_packed text;
     char bytes[]; /* all of these */
 };
 
@@ -44,7 +46,8 @@ struct df_document *df_documents_find_uid(const struct df_documents *d, const ch
 
 /* All borrowed. */
 struct df_document_item {
-    const char *name, *uid, *version, *text;
+    const char *name, *uid, *version;
+    const struct df_packed *text;
     int64_t order;
     const struct df_strs *labels; /* "key=value" */
 };

@@ -5,6 +5,7 @@
  * status. One that stayed without it (a crash in between) was never acknowledged; it looks as if
  * somebody had applied it, and is taken in or taken away by the control loop.
  */
+#include "common/base/parse.h"
 #include "spawner/store/audit.h"
 #include "spawner/store/homes.h"
 #include "spawner/store/mirror.h"
@@ -169,6 +170,26 @@ static int finish(struct write *w, cJSON **ret, struct df_err *err)
     return ret ? to_document(w->kind, DF_TAKE(w->wire), ret, err) : 0;
 }
 
+/* The API server reads numbers into 64 bits, or a double: digits that would be lost are refused. */
+static int check_numbers(const cJSON *j, struct df_err *err)
+{
+    int64_t number = 0;
+    if (cJSON_IsRaw(j) && df_parse_i64(j->valuestring, INT64_MIN, INT64_MAX, &number, NULL) < 0)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "the number %.40s is too long for Kubernetes: put it in quotes",
+                              j->valuestring);
+    for (const cJSON *item = j ? j->child : NULL; item; item = item->next)
+        if (check_numbers(item, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_content(const struct write *w, const cJSON *doc, struct df_err *err)
+{
+    DF_FREE char *text = NULL; /* for its length */
+    return check_numbers(doc, err) < 0 ? -1 : df_home_print(w->kind, w->name, doc, &text, err);
+}
+
 /* ---- create --------------------------------------------------------------------------------- */
 
 static int post(struct write *w, const cJSON *doc, struct df_err *err)
@@ -212,8 +233,7 @@ static int give_status(struct write *w, const cJSON *doc, struct df_err *err)
 static int create_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *known = NULL;
-    DF_FREE char *text = NULL; /* for its length */
-    if (df_home_print(w->kind, w->name, doc, &text, err) < 0)
+    if (check_content(w, doc, err) < 0)
         return -1;
     if (df_mirror_get(w->s->mirror, w->kind, w->name, &known, NULL) == 0)
         return df_home_fail_exists(w->kind, w->name, err);
@@ -258,10 +278,9 @@ static int write_changes(struct write *w, const cJSON *doc, struct df_err *err)
 
 static int update_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *text = NULL; /* for its length */
     if (df_mirror_get(w->s->mirror, w->kind, w->name, &w->wire, err) < 0 ||
-        df_home_check_unchanged(w->kind, doc, w->wire, err) < 0 ||
-        df_home_print(w->kind, w->name, doc, &text, err) < 0 || write_changes(w, doc, err) < 0)
+        df_home_check_unchanged(w->kind, doc, w->wire, err) < 0 || check_content(w, doc, err) < 0 ||
+        write_changes(w, doc, err) < 0)
         return -1;
     return finish(w, ret, err);
 }

@@ -64,26 +64,13 @@ static bool is_news(struct face *f, const char *name, const char *uid, const cha
     return !doc->gone || strcmp(doc->uid, uid) != 0;
 }
 
-static char *compact(const cJSON *wire)
+static int pack_wire(const cJSON *wire, struct df_packed *ret, struct df_err *err)
 {
     DF_JSON cJSON *copy = cJSON_Duplicate(wire, true);
     cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(copy, "metadata"),
                                             "managedFields");
-    return copy ? df_json_print(copy) : NULL;
-}
-
-static int fill_item(const cJSON *wire, struct df_document_item *item, struct df_strs *labels,
-                     char **ret_text, struct df_err *err)
-{
-    *ret_text = compact(wire);
-    if (!*ret_text)
-        return df_fail_oom(err);
-    if (df_wire_labels(wire, labels, err) < 0)
-        return -1;
-    item->text = *ret_text;
-    item->labels = labels;
-    item->order = df_wire_order(wire);
-    return 0;
+    DF_FREE char *text = copy ? df_json_print(copy) : NULL;
+    return text ? df_pack(text, ret, err) : df_fail_oom(err);
 }
 
 /* Puts it if it is news, and says what that means to watchers. */
@@ -107,7 +94,7 @@ static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
                                     .uid = text_of(df_kube_uid(wire)),
                                     .version = text_of(df_kube_version(wire))};
     DF_STRS struct df_strs labels = {0};
-    DF_FREE char *text = NULL;
+    DF_PACKED struct df_packed text = {0};
     enum df_change change = DF_CHANGE_ADDED;
     uint64_t ticket = 0;
     lock(f->mirror);
@@ -115,8 +102,12 @@ static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
     unlock(f->mirror);
     if (!news)
         return 0;
-    if (fill_item(wire, &item, &labels, &text, err) < 0 ||
-        put(f, &item, &news, &change, &ticket, err) < 0)
+    if (pack_wire(wire, &text, err) < 0 || df_wire_labels(wire, &labels, err) < 0)
+        return -1;
+    item.text = &text;
+    item.labels = &labels;
+    item.order = df_wire_order(wire);
+    if (put(f, &item, &news, &change, &ticket, err) < 0)
         return -1;
     if (news)
         df_watchers_tell(f->mirror->watchers, ticket,
@@ -381,36 +372,38 @@ int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* key: for the message. */
-static int parse_found(const struct face *f, bool found, const char *text, const char *key,
-                       cJSON **ret, struct df_err *err)
+static int parse_packed(const struct df_packed *packed, cJSON **ret, struct df_err *err)
 {
+    DF_FREE char *text = NULL;
+    return df_unpack(packed, &text, err) < 0 ? -1 : df_json_parse(text, packed->text_len, ret, err);
+}
+
+/* The document that find() finds by its key. */
+static int get_by(struct df_mirror *m, enum df_kind kind, const char *key,
+                  struct df_document *(*find)(const struct df_documents *d, const char *key),
+                  cJSON **ret, struct df_err *err)
+{
+    DF_PACKED struct df_packed text = {0};
+    lock(m);
+    const struct df_document *doc = find(&m->faces[kind].documents, key);
+    bool found = doc && !doc->gone;
+    int result = found ? df_packed_copy(&doc->text, &text, err) : 0;
+    unlock(m);
     if (!found)
-        return df_home_fail_absent(f->kind, key, err);
-    return text ? df_json_parse(text, strlen(text), ret, err) : df_fail_oom(err);
+        return df_home_fail_absent(kind, key, err);
+    return result < 0 ? -1 : parse_packed(&text, ret, err);
 }
 
 int df_mirror_get(struct df_mirror *m, enum df_kind kind, const char *name, cJSON **ret,
                   struct df_err *err)
 {
-    const struct face *f = &m->faces[kind];
-    lock(m);
-    const struct df_document *doc = df_documents_find(&f->documents, name);
-    bool found = doc && !doc->gone;
-    DF_FREE char *text = found ? strdup(doc->text) : NULL;
-    unlock(m);
-    return parse_found(f, found, text, name, ret, err);
+    return get_by(m, kind, name, df_documents_find, ret, err);
 }
 
 int df_mirror_get_by_uid(struct df_mirror *m, enum df_kind kind, const char *uid, cJSON **ret,
                          struct df_err *err)
 {
-    const struct face *f = &m->faces[kind];
-    lock(m);
-    const struct df_document *doc = df_documents_find_uid(&f->documents, uid);
-    DF_FREE char *text = doc ? strdup(doc->text) : NULL;
-    unlock(m);
-    return parse_found(f, doc != NULL, text, uid, ret, err);
+    return get_by(m, kind, uid, df_documents_find_uid, ret, err);
 }
 
 int64_t df_mirror_count(struct df_mirror *m, enum df_kind kind, const char *label)
@@ -421,45 +414,60 @@ int64_t df_mirror_count(struct df_mirror *m, enum df_kind kind, const char *labe
     return (int64_t)n;
 }
 
-/* The texts of a page, and the order of its last one: 0 when nothing comes behind it. */
-static int cut_page(struct df_document *const *found, size_t count, int limit, struct df_strs *ret,
-                    int64_t *ret_last, struct df_err *err)
+struct page {
+    struct df_packed *texts;
+    size_t count;
+    int64_t last; /* the order of its last one; 0: nothing comes behind it */
+};
+
+static void free_page(struct page *p)
 {
-    size_t bytes = 0;
-    *ret_last = 0;
+    for (size_t i = 0; i < p->count; i++)
+        df_packed_free(&p->texts[i]);
+    free(p->texts);
+}
+
+static int cut_page(struct df_document *const *found, size_t count, int limit, struct page *ret,
+                    struct df_err *err)
+{
+    size_t bytes = 0, most = count < (size_t)limit ? count : (size_t)limit;
+    ret->texts = calloc(most + 1, sizeof(*ret->texts));
+    if (!ret->texts)
+        return df_fail_oom(err);
     for (size_t i = 0; i < count; i++) {
-        bytes += strlen(found[i]->text);
+        bytes += found[i]->text.text_len;
         if (i == (size_t)limit || (i > 0 && bytes > DF_LIMIT_PAGE)) {
-            *ret_last = found[i - 1]->order;
+            ret->last = found[i - 1]->order;
             break;
         }
-        (void)df_strs_add(ret, found[i]->text);
+        if (df_packed_copy(&found[i]->text, &ret->texts[i], err) < 0)
+            return -1;
+        ret->count++;
     }
-    return df_strs_check(ret, err);
+    return 0;
 }
 
 static int read_page(struct df_mirror *m, enum df_kind kind, const struct df_documents_query *q,
-                     int limit, struct df_strs *ret, int64_t *ret_last, struct df_err *err)
+                     int limit, struct page *ret, struct df_err *err)
 {
     DF_FREE struct df_document **found = NULL;
     size_t count = 0;
     lock(m);
     int result = df_documents_select(&m->faces[kind].documents, q, &found, &count, err);
     if (result == 0)
-        result = cut_page(found, count, limit, ret, ret_last, err);
+        result = cut_page(found, count, limit, ret, err);
     unlock(m);
     return result;
 }
 
-static int parse_page(const struct df_strs *texts, cJSON **ret, struct df_err *err)
+static int parse_page(const struct page *texts, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *page = cJSON_CreateArray();
     if (!page)
         return df_fail_oom(err);
-    for (size_t i = 0; i < texts->len; i++) {
+    for (size_t i = 0; i < texts->count; i++) {
         cJSON *wire = NULL;
-        if (df_json_parse(texts->items[i], strlen(texts->items[i]), &wire, err) < 0 ||
-            df_json_append(page, wire, err) < 0)
+        if (parse_packed(&texts->texts[i], &wire, err) < 0 || df_json_append(page, wire, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(page);
@@ -472,14 +480,13 @@ int df_mirror_list(struct df_mirror *m, enum df_kind kind, const struct df_store
     struct df_documents_query q = {.label = o->label,
                                    .prefix = o->name_prefix ? o->name_prefix : "",
                                    .newest_first = o->newest_first};
-    DF_STRS struct df_strs texts = {0};
+    DF_CLEANUP(free_page) struct page texts = {0};
     DF_JSON cJSON *page = NULL;
     int limit = 0;
-    int64_t last = 0;
     if (df_page_start(o->cursor, o->newest_first, &q.after, err) < 0 ||
         df_page_limit(o->limit, &limit, err) < 0 ||
-        read_page(m, kind, &q, limit, &texts, &last, err) < 0 ||
-        parse_page(&texts, &page, err) < 0 || df_page_cursor(last, ret_cursor, err) < 0)
+        read_page(m, kind, &q, limit, &texts, err) < 0 || parse_page(&texts, &page, err) < 0 ||
+        df_page_cursor(texts.last, ret_cursor, err) < 0)
         return -1;
     *ret = DF_TAKE(page);
     return 0;

@@ -37,12 +37,17 @@ class World:
         return self
 
     def __exit__(self, *args):
-        # What holds a finalizer goes while there is somebody to let it go.
+        try:
+            self.server.__exit__(*args)
+        finally:
+            self.let_go()
+
+    def let_go(self):
+        """Nobody is there any more to take the finalizers away, and the namespace is to go."""
         for kind in ("executors", "runs", "taskactions"):
             for found in self.namespace.get(kind):
                 self.namespace.kubectl("patch", kind, found["metadata"]["name"], "--type=merge", "-p",
                                        '{"metadata":{"finalizers":[]}}', check=False)
-        self.server.__exit__(*args)
 
     def executor(self, name="net", **spec):
         return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
@@ -119,7 +124,7 @@ def test_an_applied_run_is_planned_approved_and_applied(world):
     executor = world.namespace.get("executor", "net")
     assert executor["status"]["state"] == "provisioned" and executor["status"]["status"] == "done"
     assert {t["metadata"]["name"] for t in world.namespace.get("taskactions")} == {"first-plan", "first-apply"}
-    trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")}
+    trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")["items"]}
     assert {("kubernetes", "create", "net"), ("kubernetes", "approve", "first")} <= trail
 
 
