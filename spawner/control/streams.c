@@ -34,23 +34,32 @@ static void cut_overlap(struct df_frame *f, int64_t end)
     f->offset = end;
 }
 
+/* Most frames fit: where the stream ends is asked only when it does not end where they begin. */
 static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
                          struct df_err *err)
 {
-    int64_t end;
-    if (df_blob_size(s->blobs, key, &end, err) < 0)
-        return -1;
-    if (f.offset > end)
-        return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
-                              "the stream ends at %lld, the frame begins at %lld", (long long)end,
-                              (long long)f.offset);
-    cut_overlap(&f, end);
-    if (end + (int64_t)f.n > (int64_t)DF_LIMIT_STREAM)
-        return df_fail(err, DF_ERR_LIMIT, "the stream is longer than %zu bytes", DF_LIMIT_STREAM);
-    if (f.n && df_blob_append(s->blobs, key, end, f.bytes, f.n, &end, err) < 0)
-        return -1;
-    *ret_end = end;
-    return 0;
+    for (;;) {
+        int64_t end = f.offset;
+        struct df_err why = {0};
+        if (f.offset + (int64_t)f.n > (int64_t)DF_LIMIT_STREAM)
+            return df_fail(err, DF_ERR_LIMIT, "the stream is longer than %zu bytes",
+                           DF_LIMIT_STREAM);
+        int result = f.n ? df_blob_append(s->blobs, key, f.offset, f.bytes, f.n, &end, &why)
+                         : df_blob_size(s->blobs, key, &end, &why);
+        if (result < 0 && why.cls != DF_ERR_CONFLICT) {
+            *err = why;
+            return -1;
+        }
+        if (f.offset > end)
+            return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
+                                  "the stream ends at %lld, the frame begins at %lld",
+                                  (long long)end, (long long)f.offset);
+        if (result == 0) {
+            *ret_end = end;
+            return 0;
+        }
+        cut_overlap(&f, end);
+    }
 }
 
 static int append(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
