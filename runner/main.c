@@ -73,12 +73,10 @@ static int step(int argc, char **argv)
 
 static int probe(int argc, char **argv)
 {
-    static const struct option options[] = {{"handoff-file", required_argument, NULL, 'p'},
-                                            {"work-dir", required_argument, NULL, 'w'},
-                                            {"plugin-cache", required_argument, NULL, 'c'},
-                                            {"tools", required_argument, NULL, 't'},
-                                            {"runtime", required_argument, NULL, 'n'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"handoff-file", required_argument, NULL, 'p'}, {"work-dir", required_argument, NULL, 'w'},
+        {"plugin-cache", required_argument, NULL, 'c'}, {"tools", required_argument, NULL, 't'},
+        {"runtime", required_argument, NULL, 'n'},      {NULL, 0, NULL, 0}};
     struct df_probe_options o = {.handoff_file = NULL};
     const char **const members[] = {['p'] = &o.handoff_file,
                                     ['w'] = &o.work_dir,
@@ -110,8 +108,8 @@ static int help(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    {"step", step}, {"probe", probe}, {"version", version}, {"--version", version}, {"help", help}, {"--help", help}};
+} commands[] = {{"step", step},         {"probe", probe}, {"version", version},
+                {"--version", version}, {"help", help},   {"--help", help}};
 
 int main(int argc, char **argv)
 {

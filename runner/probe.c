@@ -175,7 +175,11 @@ static int add_part(const struct probe *p, size_t i, cJSON *report, struct df_er
     cJSON *part = df_json_object_at(report, parts[i].name);
     if (!part)
         return df_fail_oom(err);
-    return parts[i].look(p, part, &why) < 0 ? df_json_add_str(part, "error", why.message, err) : 0;
+    if (parts[i].look(p, part, &why) == 0)
+        return 0;
+    return df_json_add_str(part, "class", df_err_class_name(why.cls), err) < 0
+               ? -1
+               : df_json_add_str(part, "error", why.message, err);
 }
 
 static int fill(const struct probe *p, cJSON *report, struct df_err *err)

@@ -5,10 +5,10 @@
  * spawner's name, the spawner itself, its token, its directories, the tool. The report is one JSON
  * object on standard output and in the termination log:
  *   {"probe": "dayfly", "version": "0.5.0", "time": "...",
- *    "name": {"host", "addresses"[]} , "server": {"url", "status"}, "token": {"issuer", "audience"},
- *    "work": {"path", "free"}, "pluginCache": {"path", "free"}, "tool": {"name", "version"}}
- * Each of the objects has "error" instead when it is not well; one that does not concern the pod is
- * left out. No secret is in it. Thread rule: main thread.
+ *    "name": {"host", "addresses"[]} , "server": {"url", "status"}, "token": {"issuer",
+ * "audience"}, "work": {"path", "free"}, "pluginCache": {"path", "free"}, "tool": {"name",
+ * "version"}} Each of the objects has "error" instead when it is not well; one that does not
+ * concern the pod is left out. No secret is in it. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_PROBE_H
 #define DF_RUNNER_PROBE_H

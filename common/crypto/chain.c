@@ -7,7 +7,7 @@
 
 #include "common/crypto/chain.h"
 
-static void cleanup_stack(STACK_OF(X509) **s)
+static void cleanup_stack(STACK_OF(X509) * *s)
 {
     sk_X509_pop_free(*s, X509_free);
 }
@@ -24,7 +24,7 @@ static void cleanup_ctx(X509_STORE_CTX **c)
 #define OWN_CTX DF_CLEANUP(cleanup_ctx)
 
 /* All certificates of a PEM text, at least one. */
-static int read_all(const char *pem, const char *what, STACK_OF(X509) **ret, struct df_err *err)
+static int read_all(const char *pem, const char *what, STACK_OF(X509) * *ret, struct df_err *err)
 {
     OWN_STACK STACK_OF(X509) *all = sk_X509_new_null();
     BIO *b = BIO_new_mem_buf(pem, -1);
@@ -50,7 +50,7 @@ static int64_t time_of(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) * 1000000 : 0;
 }
 
-static X509_STORE *trust(const STACK_OF(X509) *authorities)
+static X509_STORE *trust(const STACK_OF(X509) * authorities)
 {
     X509_STORE *store = X509_STORE_new();
     bool good = store != NULL;
@@ -97,8 +97,7 @@ int df_chain_check(const char *chain, const char *authorities, const char *name,
         return -1;
     OWN_STORE X509_STORE *store = trust(trusted);
     OWN_CTX X509_STORE_CTX *ctx = X509_STORE_CTX_new();
-    if (!store || !ctx ||
-        X509_STORE_CTX_init(ctx, store, sk_X509_value(own, 0), own) != 1 ||
+    if (!store || !ctx || X509_STORE_CTX_init(ctx, store, sk_X509_value(own, 0), own) != 1 ||
         !set_expectation(ctx, name, now_us))
         return df_fail_ssl(err, "look at the certificate");
     if (X509_verify_cert(ctx) != 1)

@@ -204,7 +204,8 @@ static int build_any(const struct job_engine *j, const struct df_engine_step *st
                      struct df_err *err)
 {
     const struct df_workflow_place p = place_of(j);
-    return step->workflow ? df_workflow_build(&p, step, ret, err) : df_job_render(&j->o, step, ret, err);
+    return step->workflow ? df_workflow_build(&p, step, ret, err)
+                          : df_job_render(&j->o, step, ret, err);
 }
 
 static int meet_any(const struct job_engine *j, const struct df_engine_step *step, cJSON **ret_job,
