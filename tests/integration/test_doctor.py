@@ -4,8 +4,6 @@ import contextlib
 import copy
 import datetime
 import json
-import os
-import pathlib
 import shutil
 import subprocess
 
@@ -14,9 +12,9 @@ import yaml
 
 from lib import cluster as kubernetes
 from lib import dayfly
-from lib.dayfly import wait_for
+from lib.dayfly import ROOT, wait_for
 from lib.kube_proxy import KubeProxy
-from lib.pods import NODE, ROOT, TAG, VERSION, Pods, claim_on, image, programs_digest, reach
+from lib.pods import NODE, TAG, VERSION, Pods, claim_on, image, reach
 from test_job_rights import apply_set, kubeconfig_of
 
 OLD = "0.0.9" if len(VERSION) == 5 else "0" * len(VERSION)
@@ -253,11 +251,7 @@ def image_of_another_version(world):
     programs.mkdir()
     program = (ROOT / "build/dayfly-runner").read_bytes().replace(VERSION.encode() + b"\0", OLD.encode() + b"\0")
     (programs / "dayfly-runner").write_bytes(program)
-    name = f"localhost/dayfly-runner:{TAG}-old"
-    subprocess.run([str(ROOT / "images/build"), "runner"], check=True, capture_output=True,
-                   env={**os.environ, "BUILD": str(programs), "TAG": f"{TAG}-old", "OUT": str(programs / "out")})
-    world.cluster.load_image(programs / "out/runner.tar")
-    return {"kubernetes": {"image": name}}
+    return {"kubernetes": {"image": image(world.cluster, "runner", f"{TAG}-old", programs)}}
 
 
 # the way from the pod to the spawner
@@ -265,7 +259,7 @@ def image_of_another_version(world):
 
 @fault("address", "leads a pod to itself")
 def spawner_listens_to_itself_alone(world):
-    return {"listen": "127.0.0.1:0", "server": None}
+    return {"listen": "127.0.0.1:8030", "server": None}
 
 
 @fault("dns", "nobody-made-it.invalid", probe=True)
@@ -337,8 +331,8 @@ def certificate_for_another_name(world):
 
 @fault("tls", "unable to get local issuer certificate")
 def authority_of_another_certificate(world):
-    own, another = certificate(world, "own"), certificate(world, "another")
-    return served_with(world, own, another[0])
+    own, another = certificate(world, "own-authority"), certificate(world, "another-authority")
+    return served_with(world, certificate(world, "own", ca=own), another[0])
 
 
 @fault("reach", "do not trust the spawner's certificate", probe=True)
@@ -429,14 +423,15 @@ def mounted(world, name, options):
 
 @fault("references", "claim nobody-made-it")
 def plugin_cache_missing(world):
-    return {"kubernetes": {"placement": {"pluginCache": {"claimName": "nobody-made-it"}}}}
+    return {"kubernetes": {"placement": {"pluginCache": {"claimName": "nobody-made-it", "mountPath": "/cache"}}}}
 
 
 @fault("references", "claim unbound is Pending")
 def plugin_cache_without_a_volume(world):
     world.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "unbound"},
                "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "resources": {"requests": {"storage": "1Mi"}}}})
-    return {"kubernetes": {"kubeconfig": str(world.spawner), "placement": {"pluginCache": {"claimName": "unbound"}}}}
+    return {"kubernetes": {"kubeconfig": str(world.spawner), 
+                           "placement": {"pluginCache": {"claimName": "unbound", "mountPath": "/cache"}}}}
 
 
 @fault("pod-storage", "cannot write to", "pluginCache.readOnly", probe=True)
@@ -446,7 +441,7 @@ def plugin_cache_belongs_to_root(world):
     (world.directory / "cache").chmod(0o755)
     world.undo.callback(world.cluster.kubectl, "delete", "pv", volume, "--wait=false")
     world.undo.callback(world.namespace.kubectl, "delete", "pvc", "closed", "--wait=false")
-    return {"kubernetes": {"placement": {"pluginCache": {"claimName": "closed"}}}}
+    return {"kubernetes": {"placement": {"pluginCache": {"claimName": "closed", "mountPath": "/cache"}}}}
 
 
 @fault("pod-storage", "cannot write to /work", probe=True)
