@@ -140,8 +140,8 @@ int df_look_references(struct df_patient *p, struct df_err *err)
     }
     if (p->counts[DF_LEVEL_FAIL] == before)
         df_find(p, DF_LEVEL_OK,
-                "of what a step's pod names %zu objects are there, and %zu may not be looked at",
-                t.seen, t.unseen);
+                "objects that a step's pod names: there %zu, not to be looked at %zu", t.seen,
+                t.unseen);
     return 0;
 }
 
@@ -187,6 +187,6 @@ int df_look_nodes(struct df_patient *p, struct df_err *err)
         return df_fail(err, DF_ERR_USER,
                        "no node%s%s takes pods: correct placement.nodeSelector, or label a node",
                        which, df_buf_str(&selector));
-    df_find(p, DF_LEVEL_OK, "%zu nodes%s%s take pods", count, which, df_buf_str(&selector));
+    df_find(p, DF_LEVEL_OK, "nodes%s%s that take pods: %zu", which, df_buf_str(&selector), count);
     return 0;
 }

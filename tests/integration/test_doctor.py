@@ -118,12 +118,67 @@ def test_a_good_installation_has_no_failure_with_the_spawners_own_rights(world):
     assert f"system:serviceaccount:{world.namespace.name}:dayfly-spawner may do all" in found["rights"][0][1]
 
 
+def test_a_good_installation_that_mounts_steps_as_secrets_has_no_failure(world):
+    assert fails(world.doctor({"kubernetes": {"claim": "secret"}}, code=0)) == {}
+
+
+def spawner_pod(world):
+    """The spawner as the cluster runs it: its own account, settings in its environment, a Service before it."""
+    host = f"dayfly.{world.namespace.name}.svc"
+    placement = {"imagePullPolicy": "IfNotPresent", "serviceAccountName": "dayfly-runner"}
+    settings = {"LISTEN": "0.0.0.0:8030", "ADVERTISE_URL": f"https://{host}:8030", "SERVER_TLS_NAMES": host, "ENGINE": "job",
+                "AUTH_TOKEN_FILE": "/etc/dayfly/tokens", "KUBERNETES_IMAGE": world.config["kubernetes"]["image"],
+                "KUBERNETES_PLACEMENT": json.dumps(placement)}
+    tokens = open(world.config["auth"]["tokenFile"], encoding="ascii").read()
+    return [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "tokens"}, "stringData": {"tokens": tokens}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "dayfly"},
+         "spec": {"clusterIP": "None", "selector": {"app": "dayfly"}, "ports": [{"port": 8030}]}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "dayfly", "labels": {"app": "dayfly"}},
+         "spec": {"serviceAccountName": "dayfly-spawner", "securityContext": {"fsGroup": 65532},
+                  "terminationGracePeriodSeconds": 1,
+                  "containers": [{"name": "dayfly", "image": image(world.cluster, "spawner", TAG),
+                                  "imagePullPolicy": "IfNotPresent",
+                                  "env": [{"name": f"DAYFLY_{k}", "value": v} for k, v in settings.items()],
+                                  "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8030, "scheme": "HTTPS"},
+                                                     "periodSeconds": 1},
+                                  "volumeMounts": [{"name": "data", "mountPath": "/var/lib/dayfly"},
+                                                   {"name": "tokens", "mountPath": "/etc/dayfly", "readOnly": True}]}],
+                  "volumes": [{"name": "data", "emptyDir": {}},
+                              {"name": "tokens", "secret": {"secretName": "tokens", "defaultMode": 0o440}}]}}]
+
+
+def test_the_spawners_own_pod_examines_itself(world):
+    world.put(*spawner_pod(world))
+    world.namespace.wait("pod", "dayfly", lambda p: any(c["type"] == "Ready" and c["status"] == "True"
+                                                        for c in p["status"].get("conditions", [])))
+    result = world.namespace.kubectl("exec", "dayfly", "--", "dayfly", "doctor", "-o", "json", check=False)
+    document = json.loads(result.stdout)
+    assert result.returncode == 0 and document["failures"] == 0, document
+    found = {f["check"]: f["message"] for f in document["findings"]}
+    assert found["reach"] == f"pods reach the spawner at https://dayfly.{world.namespace.name}.svc:8030"
+    assert f"pods find dayfly.{world.namespace.name}.svc at 10." in found["dns"]
+
+
+def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
+    home = dayfly.Home(tmp_path / "home", tofu)
+    document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
+    assert [(f["check"], f["level"]) for f in document["findings"]] == [("configuration", "ok"), ("data-directory", "ok")]
+
+
+def test_what_is_wrong_is_said_once_and_not_by_everything_that_stands_on_it(world):
+    found = world.doctor(api_server_unreachable(world), code=1)
+    assert set(fails(found)) == {"cluster"}
+    (level, message), = found["examination"]
+    assert level == "warn" and "rights" in message and "reach" in message
+
+
 def test_lines_for_people_say_level_check_and_message(world):
     file = world.directory / "doctor.yaml"
     file.write_text(json.dumps(world.config))
     lines = world.home.dayfly("doctor", "--config", file, "--no-probe").stdout.splitlines()
     assert lines[0] == f"[ok]   configuration: {file} can be read"
-    assert lines[-1] == "0 failures, 0 warnings"
+    assert lines[-1] == "0 FAIL, 0 warn"
     assert not any("start:" in line for line in lines)
 
 
