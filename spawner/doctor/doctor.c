@@ -39,6 +39,11 @@ static const struct check {
     {"tool", WITH_PROBE, DF_GROUND_PROBE, df_look_tool},
 };
 
+const char *df_doctor_check(size_t i)
+{
+    return i < DF_ARRAY_SIZE(checks) ? checks[i].name : NULL;
+}
+
 /* ---- findings ---- */
 
 static int add_finding(cJSON *findings, const char *check, enum df_level level, const char *message)

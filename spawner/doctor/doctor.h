@@ -20,6 +20,9 @@ struct df_doctor_options {
     bool probe;          /* may start a pod */
 };
 
+/* The name of the ith check, in their order; NULL after the last. */
+const char *df_doctor_check(size_t i);
+
 /* {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}; level is ok, warn or
  * fail. A configuration that cannot be read is a finding, too. The caller owns *ret. Fails on no
  * memory alone. */
