@@ -17,7 +17,7 @@ static const char usage[] =
     "  dayfly-runner step --file STEP.json --report-dir DIR [--work-dir DIR]\n"
     "      Runs the step document of a file; log, events, plan and result go to DIR.\n"
     "  dayfly-runner probe --handoff-file FILE --work-dir DIR [--plugin-cache DIR]\n"
-    "                      [--tools JSON --runtime opentofu|terraform]\n"
+    "                      [--tools JSON]\n"
     "      Tells whether a step could live here, for `dayfly doctor`; does none.\n"
     "  dayfly-runner version\n"
     "\n"
@@ -78,18 +78,15 @@ static int probe(int argc, char **argv)
         {"plugin-cache", required_argument, NULL, 'c'}, {"tools", required_argument, NULL, 't'},
         {"runtime", required_argument, NULL, 'n'},      {NULL, 0, NULL, 0}};
     struct df_probe_options o = {.handoff_file = NULL};
-    const char **const members[] = {['p'] = &o.handoff_file,
-                                    ['w'] = &o.work_dir,
-                                    ['c'] = &o.plugin_cache,
-                                    ['t'] = &o.tools,
-                                    ['n'] = &o.runtime};
+    const char **const members[] = {
+        ['p'] = &o.handoff_file, ['w'] = &o.work_dir, ['c'] = &o.plugin_cache, ['t'] = &o.tools};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == '?')
             return refuse("unknown option");
         *members[c] = optarg;
     }
-    if (optind < argc || !o.handoff_file || !o.work_dir || !o.tools != !o.runtime)
-        return refuse("probe needs --handoff-file and --work-dir, and --tools with --runtime");
+    if (optind < argc || !o.handoff_file || !o.work_dir)
+        return refuse("probe needs --handoff-file and --work-dir");
     return df_probe(&o);
 }
 

@@ -15,6 +15,7 @@
 
 #define HANDOFF_MAX (64 * DF_KIB)
 #define POD_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
+#define ANSWER_MS 15000                            /* a spawner that takes longer is none */
 #define ADDRESSES_MAX 4                            /* shown */
 
 /* ---- what is looked at; each puts what it found into part ---- */
@@ -66,7 +67,8 @@ static int look_at_server(const struct probe *p, cJSON *part, struct df_err *err
     DF_FREE char *url = df_strf("%s/livez", server);
     if (!url)
         return df_fail_oom(err);
-    const struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    req.timeout_ms = ANSWER_MS;
     if (df_json_add_str(part, "url", server, err) < 0 || df_http_new(&o, &http, err) < 0 ||
         df_http_send(http, &req, &answer, err) < 0)
         return -1;
@@ -118,20 +120,26 @@ static int look_at_plugin_cache(const struct probe *p, cJSON *part, struct df_er
     return look_at_directory(p->o->plugin_cache, part, err);
 }
 
+static int find_tool(const cJSON *tools, enum df_tool_kind kind, cJSON *part, struct df_err *err)
+{
+    DF_CLEANUP(df_tool_free) struct df_tool tool = {0};
+    char version[DF_VERSION_TEXT];
+    const struct df_tool_request r = {.kind = kind, .tools = tools, .path_env = getenv("PATH")};
+    if (df_toolchain_find(&r, &tool, err) < 0 ||
+        df_json_add_str(part, "name", df_tool_kind_name(kind), err) < 0)
+        return -1;
+    return df_json_add_str(part, "version", df_version_format(&tool.version, version), err);
+}
+
+/* One of the two will do: which one, every executor says. */
 static int look_at_tool(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_JSON cJSON *tools = NULL;
-    DF_CLEANUP(df_tool_free) struct df_tool tool = {0};
-    char version[DF_VERSION_TEXT];
-    struct df_tool_request r = {.path_env = getenv("PATH")};
-    if (df_json_add_str(part, "name", p->o->runtime, err) < 0 ||
-        df_tool_kind_parse(p->o->runtime, &r.kind, err) < 0 ||
-        df_json_parse(p->o->tools, strlen(p->o->tools), &tools, err) < 0)
+    if (df_json_parse(p->o->tools, strlen(p->o->tools), &tools, err) < 0)
         return -1;
-    r.tools = tools;
-    if (df_toolchain_find(&r, &tool, err) < 0)
-        return -1;
-    return df_json_add_str(part, "version", df_version_format(&tool.version, version), err);
+    if (find_tool(tools, DF_TOOL_TERRAFORM, part, NULL) == 0)
+        return 0;
+    return find_tool(tools, DF_TOOL_OPENTOFU, part, err);
 }
 
 /* ---- the report ---- */

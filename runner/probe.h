@@ -20,7 +20,6 @@ struct df_probe_options {
     const char *work_dir;
     const char *plugin_cache; /* directory; or NULL */
     const char *tools;        /* JSON: the member of a step document; or NULL */
-    const char *runtime;      /* "opentofu", "terraform" */
 };
 
 /* The exit code: 0 when there is a report, whatever it says. */

@@ -87,7 +87,7 @@ struct df_http_response {
     char content_type[128];
     char etag[128];
     char location[1024];
-    char date[64]; /* the server's clock, as HTTP writes it; "" when it does not say */
+    char date[64];     /* the server's clock, as HTTP writes it; "" when it does not say */
     int retry_after_s; /* Retry-After in seconds, or -1 */
     bool stopped;      /* on_data ended it */
 };

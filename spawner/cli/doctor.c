@@ -28,8 +28,7 @@ static int print_lines(const struct df_cli *cli, const cJSON *doc, struct df_err
     const cJSON *finding;
     cJSON_ArrayForEach (finding, df_json_at(doc, "findings"))
         add_line(cli, finding, &out);
-    (void)df_buf_addf(&out, "%lld FAIL, %lld warn\n",
-                      (long long)df_json_int(doc, "failures", 0),
+    (void)df_buf_addf(&out, "%lld FAIL, %lld warn\n", (long long)df_json_int(doc, "failures", 0),
                       (long long)df_json_int(doc, "warnings", 0));
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }

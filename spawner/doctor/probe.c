@@ -40,10 +40,15 @@ static int set_arguments(const struct df_patient *p, cJSON *container, struct df
     DF_FREE char *tools = NULL;
     if (df_json_bool(df_json_at(placement, "pluginCache"), "readOnly", false))
         cache = NULL;
-    if (!args || !cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
+    if (!args)
         return df_fail_oom(err);
-    if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0 ||
-        add_words(args, "--runtime", "opentofu", err) < 0)
+    if (!df_streq(cJSON_GetStringValue(args->child), "step"))
+        return df_fail(err, DF_ERR_USER,
+                       "placement.podTemplate: the container " DF_JOB_CONTAINER
+                       " must keep its args, or it does no step");
+    if (!cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
+        return df_fail_oom(err);
+    if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0)
         return -1;
     return cache ? add_words(args, "--plugin-cache", cache, err) : 0;
 }

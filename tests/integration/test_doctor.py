@@ -562,6 +562,11 @@ def no_node_has_the_labels(world):
     return {"kubernetes": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}
 
 
+@fault("start", "must keep its args", probe=True)
+def pod_template_takes_the_runner_its_words(world):
+    return {"kubernetes": {"placement": {"podTemplate": {"spec": {"containers": [{"name": "runner", "args": ["sleep"]}]}}}}}
+
+
 # the tool
 
 
