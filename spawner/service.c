@@ -3,7 +3,7 @@
  *
  *   lock         flocked as long as the service lives
  *   endpoint     its URL, for clients and for runners that lost it
- *   dayfly.db    documents, audit trail, secrets (sealed)
+ *   dayfly.db    documents and audit trail (unless the cluster keeps them), secrets (sealed)
  *   key          the key file
  *   blobs/       states, plans (sealed), logs, events
  *   steps/       directories of the local engine
@@ -21,11 +21,12 @@
 #include "spawner/api/api.h"
 #include "spawner/control/claim.h"
 #include "spawner/control/election.h"
+#include "spawner/control/events.h"
 #include "spawner/engine/job.h"
 
 struct df_service {
     struct df_spawner spawner;
-    struct df_kube *kube; /* NULL: steps are not given to a cluster */
+    struct df_kube *kube; /* NULL: nothing is given to a cluster */
     int lock_fd;
     struct df_api *api;
     struct df_election *election; /* NULL: alone */
@@ -75,16 +76,74 @@ static int lock_data_directory(struct df_service *s, struct df_err *err)
 
 /* ---- the parts ---- */
 
-static int open_store(struct df_service *s, struct df_err *err)
+static bool is_in_cluster(const struct df_config *c)
+{
+    return df_streq(c->store, "kubernetes");
+}
+
+static int load_cluster(const struct df_config *c, struct df_kube_config *ret, struct df_err *err)
+{
+    const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
+                                             .context = c->kube_context};
+    return df_kube_config_load(&o, ret, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
+}
+
+static int connect_cluster(struct df_service *s, struct df_err *err)
+{
+    const struct df_config *c = s->spawner.config;
+    struct df_kube_config config = {0};
+    if (!is_in_cluster(c) && !df_streq(c->engine, "job"))
+        return 0;
+    if (load_cluster(c, &config, err) < 0)
+        return -1;
+    if (df_kube_new(&config, &s->kube, err) < 0)
+        return df_err_wrap(err, "kubernetes");
+    s->spawner.kube = s->kube;
+    return 0;
+}
+
+/* Where Jobs and custom resources are; NULL: there is no cluster, and nobody said. */
+static const char *cluster_namespace(const struct df_service *s)
+{
+    const struct df_config *c = s->spawner.config;
+    if (c->kube_namespace)
+        return c->kube_namespace;
+    return s->kube ? df_kube_namespace(s->kube) : NULL;
+}
+
+/* Everything in the cluster: what is kept here is on its way only. */
+static int open_in_cluster(struct df_service *s, const char *directory, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    const char *name_space = cluster_namespace(s);
+    const struct df_blob_kube_options blobs = {
+        .kube = s->kube, .name_space = name_space, .directory = directory};
+    if (df_store_kube_open(s->kube, DF_API_GROUP, name_space, &p->store, err) < 0 ||
+        df_vault_kube_open(s->kube, name_space, &p->vault, err) < 0)
+        return -1;
+    return df_blob_kube_open(&blobs, &p->blobs, err);
+}
+
+static int open_on_disk(struct df_service *s, const char *blobs, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
     DF_FREE char *database = data_path(s, "dayfly.db");
     DF_FREE char *key = data_path(s, "key");
-    DF_FREE char *blobs = data_path(s, "blobs");
-    if (!database || !key || !blobs)
+    if (!database || !key)
         return df_fail_oom(err);
     if (df_store_sqlite_open(database, &p->store, err) < 0 ||
-        df_vault_open(database, key, &p->vault, err) < 0 || df_blob_open(blobs, &p->blobs, err) < 0)
+        df_vault_open(database, key, &p->vault, err) < 0)
+        return -1;
+    return df_blob_open(blobs, &p->blobs, err);
+}
+
+static int open_store(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    DF_FREE char *blobs = data_path(s, "blobs");
+    if (!blobs)
+        return df_fail_oom(err);
+    if ((is_in_cluster(p->config) ? open_in_cluster : open_on_disk)(s, blobs, err) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }
@@ -143,39 +202,12 @@ static int open_local(struct df_service *s, struct df_err *err)
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 
-static int load_cluster(const struct df_service *s, struct df_kube_config *ret, struct df_err *err)
-{
-    const struct df_config *c = s->spawner.config;
-    const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
-                                             .context = c->kube_context};
-    return df_kube_config_load(&o, ret, err);
-}
-
-static int connect_cluster(struct df_service *s, struct df_err *err)
-{
-    struct df_kube_config config = {0};
-    if (load_cluster(s, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
-        return df_err_wrap(err, "engine job");
-    return 0;
-}
-
-/* Where the Jobs are. */
-static const char *job_namespace(const struct df_service *s)
-{
-    const struct df_config *c = s->spawner.config;
-    if (c->kube_namespace)
-        return c->kube_namespace;
-    return s->kube ? df_kube_namespace(s->kube) : NULL;
-}
-
 static int open_job(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     struct df_engine *job = NULL;
-    if (connect_cluster(s, err) < 0)
-        return -1;
     const struct df_job_options o = {.kube = s->kube,
-                                     .name_space = job_namespace(s),
+                                     .name_space = cluster_namespace(s),
                                      .image = c->kube_image,
                                      .placement = c->kube_placement,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
@@ -183,7 +215,10 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .ttl_seconds = c->kube_ttl_s,
                                      .notify = on_engine_news,
                                      .notify_arg = &s->spawner};
-    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+    if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
+        return -1;
+    const struct df_events_options events = {.kube = s->kube};
+    return df_events_start(&events, &s->spawner.events, err);
 }
 
 static int open_engine(struct df_service *s, struct df_err *err)
@@ -212,7 +247,7 @@ static int open_claims(struct df_service *s, struct df_err *err)
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,
-                                        .namespace = job_namespace(s)};
+                                        .namespace = cluster_namespace(s)};
     return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
@@ -233,9 +268,10 @@ static int start_work(struct df_service *s, struct df_err *err)
     struct df_kube_config config = {0};
     if (!s->spawner.config->elects)
         return df_control_start(s->spawner.control, err);
-    if (load_cluster(s, &config, err) < 0)
-        return df_err_wrap(err, "election");
-    return df_election_start(&s->spawner, s->kube, &config, job_namespace(s), &s->election, err);
+    if (load_cluster(s->spawner.config, &config, err) < 0)
+        return -1;
+    return df_election_start(&s->spawner, s->kube, &config, cluster_namespace(s), &s->election,
+                             err);
 }
 
 /* In this order each part finds those that it uses: the control loop's memory is there before the
@@ -247,7 +283,7 @@ static int start(struct df_service *s, struct df_err *err)
     if (!p->endpoint_file)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
-        lock_data_directory(s, err) < 0 || open_store(s, err) < 0 ||
+        lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
         open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
@@ -261,9 +297,9 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_events_stop(p->events);
     df_election_free(s->election);
     df_claims_free(p->claims);
-    df_kube_free(s->kube);
     if (p->states)
         df_states_close(p->states);
     if (p->blobs)
@@ -271,6 +307,7 @@ static void close_all(struct df_service *s)
     if (p->vault)
         df_vault_close(p->vault);
     df_store_close(p->store);
+    df_kube_free(s->kube);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
     free(p->server_url);

@@ -61,6 +61,7 @@ struct df_kube_at {
     const char *name;          /* NULL: the collection */
     const char *subresource;   /* "status", "log", ...; or NULL */
     const volatile bool *stop; /* when it turns true the call ends soon, class RETRY; or NULL */
+    bool metadata_only; /* the answer is apiVersion, kind and metadata alone: for large objects */
 };
 
 /* ret may be NULL in all of these when the answer is not wanted; else the caller owns *ret. */

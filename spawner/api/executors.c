@@ -3,6 +3,7 @@
 #include "spawner/api/pages.h"
 #include "spawner/api/reserved.h"
 #include "spawner/api/server.h"
+#include "spawner/control/new_docs.h"
 
 #define PATCH_TRIES 8
 
@@ -39,40 +40,7 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
     return df_respond_list(res, DF_TAKE(list), NULL, err);
 }
 
-/* ---- what is checked across documents ---- */
-
-static bool same_place(const cJSON *a, const cJSON *b)
-{
-    return df_streq(df_json_str(a, "spec.storage.path"), df_json_str(b, "spec.storage.path")) &&
-           df_streq(df_json_str(a, "spec.storage.type"), df_json_str(b, "spec.storage.type"));
-}
-
-/* Two executors that wrote to one place would destroy each other's state. */
-static int check_place(const struct df_request *req, const cJSON *doc, struct df_err *err)
-{
-    const char *name = df_json_str(doc, "metadata.name");
-    DF_FREE char *cursor = NULL;
-    if (df_str_empty(df_json_str(doc, "spec.storage.path")))
-        return 0;
-    do {
-        const struct df_store_list_options o = {.cursor = cursor, .limit = 1000};
-        DF_JSON cJSON *list = NULL;
-        char *next = NULL;
-        if (df_store_list(req->s->store, DF_KIND_EXECUTOR, &o, &list, &next, err) < 0)
-            return -1;
-        free(cursor);
-        cursor = next;
-        const cJSON *other;
-        cJSON_ArrayForEach (other, list) {
-            const char *other_name = df_json_str(other, "metadata.name");
-            if (!df_streq(name, other_name) && same_place(doc, other))
-                return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
-                                      "spec.storage: executor %s has its state in %s already",
-                                      other_name, df_json_str(doc, "spec.storage.path"));
-        }
-    } while (cursor);
-    return 0;
-}
+/* ---- what is checked ---- */
 
 static int check_document(const struct df_request *req, cJSON *doc, const cJSON *old,
                           struct df_err *err)
@@ -88,23 +56,10 @@ static int check_document(const struct df_request *req, cJSON *doc, const cJSON 
     if (df_keep_reserved(metadata, before, "labels", err) < 0 ||
         df_keep_reserved(metadata, before, "annotations", err) < 0)
         return -1;
-    return check_place(req, doc, err);
+    return df_control_check_storage(req->s, doc, err);
 }
 
 /* ---- create ---- */
-
-static int add_first_status(cJSON *doc, const char *creator, struct df_err *err)
-{
-    cJSON *status = df_json_object_at(doc, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (df_json_add_str(status, "state", "provision", err) < 0 ||
-        df_json_add_str(status, "status", "ready", err) < 0 ||
-        df_json_add_num(status, "revision", 1, err) < 0 ||
-        df_json_add_num(status, "runCounter", 0, err) < 0)
-        return -1;
-    return df_json_add_str(status, "creator", creator, err);
-}
 
 static int create(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
 {
@@ -116,7 +71,7 @@ static int create(struct df_request *req, struct df_response *res, cJSON **ret, 
         return 0;
     if (check_document(req, req->json, NULL, err) < 0 ||
         df_idempotency_mark(&key, df_json_object_at(req->json, "metadata"), err) < 0 ||
-        add_first_status(req->json, req->caller.name, err) < 0)
+        df_new_executor_status(req->json, req->caller.name, err) < 0)
         return -1;
     return df_store_create(req->s->store, DF_KIND_EXECUTOR, req->json, ret, err);
 }

@@ -13,8 +13,9 @@
 
 #include <stdatomic.h>
 
-#include "spawner/control/control.h"
+#include "spawner/control/changes.h"
 #include "spawner/control/followers.h"
+#include "spawner/control/places.h"
 #include "spawner/control/queue.h"
 
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
@@ -33,14 +34,18 @@ struct df_control {
     pthread_t *workers;
     size_t worker_count;
     int64_t hears_since_us; /* real time of the start: runners are heard from then on */
+    atomic_bool working;    /* the loop was started: before, nothing is put into the queue */
     atomic_bool draining;   /* no new step is started */
     atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
-    pthread_mutex_t places; /* guards waiting, and the step from counting to taking a place */
-    struct df_strs waiting; /* steps that found no place among control.maxSteps */
+    struct df_changes changes;
+    struct df_places places;
+    struct df_reporter *reporter; /* NULL: nobody is told */
+    pthread_mutex_t taking;       /* held while an applied executor is judged */
 };
 
-int df_reconcile_executor(struct df_control *c, const char *name, struct df_err *err) DF_MUST_CHECK;
+int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err) DF_MUST_CHECK;
 int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
                      struct df_err *err) DF_MUST_CHECK;
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -50,6 +55,23 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
                           struct df_err *err) DF_MUST_CHECK;
 /* What its engine must know of it; borrowed from task. */
 void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret);
+
+/* Gives a new run its number: counts its executor up, which must be in a state that allows it.
+ * *ret_executor: as it is then. */
+int df_control_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
+                          cJSON **ret_executor, int64_t *ret_number,
+                          struct df_err *err) DF_MUST_CHECK;
+
+/* Gives an admitted workflow its labels and its first status. */
+int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor,
+                    struct df_err *err) DF_MUST_CHECK;
+
+/* Removes a run that has ended with its steps, their logs and plans. RETRY while a step is still
+ * being cleaned up. */
+int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
+/* Removes an ended step that its engine holds nothing of, with its log and plan. RETRY while it
+ * does. */
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL
  * on no memory. */

@@ -14,7 +14,14 @@ int df_new_run(const char *executor, const cJSON *body, const char *actor, cJSON
 /* What run and executor cannot say together (placement): told to who asks, not to a step later. */
 int df_new_run_check(const cJSON *run, const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
-/* Gives it name, number and labels, and in spec.snapshot a copy of what the executor says now: a
+/* The status of a new Executor. */
+int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *err) DF_MUST_CHECK;
+
+/* The name of the executor's run with this number. */
+int df_new_run_name(cJSON *run, const cJSON *executor, int64_t number,
+                    struct df_err *err) DF_MUST_CHECK;
+
+/* Gives it number, labels and status, and in spec.snapshot a copy of what the executor says now: a
  * later edit does not reach a run under way. */
 int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number,
                       struct df_err *err) DF_MUST_CHECK;

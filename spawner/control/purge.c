@@ -4,15 +4,16 @@
  * The wish is written first, so that a crash leaves nothing half removed: start-up finds it again.
  */
 #include "common/base/clock.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/plans.h"
 #include "spawner/control/streams.h"
 
-static int list_of(struct df_store *s, enum df_kind kind, const char *label_name,
-                   const char *executor, cJSON **ret, struct df_err *err)
+static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
+                   cJSON **ret, struct df_err *err)
 {
     char label[128];
-    (void)snprintf(label, sizeof(label), "%s=%s", label_name, executor);
+    (void)snprintf(label, sizeof(label), "%s=%s", label_name, value);
     const struct df_store_list_options o = {.label = label};
     return df_store_list(s, kind, &o, ret, NULL, err);
 }
@@ -51,7 +52,7 @@ static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
 
 /* ---- its fulfilment ---- */
 
-static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     if (df_label_has(task, DF_LABEL_LIVE))
@@ -71,13 +72,14 @@ static int purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
 
 typedef int (*purge_one)(struct df_spawner *s, const cJSON *doc, struct df_err *err);
 
+/* All of a kind with this label. */
 static int purge_kind(struct df_spawner *s, enum df_kind kind, purge_one purge,
-                      const char *executor, struct df_err *err)
+                      const char *label_name, const char *value, struct df_err *err)
 {
     for (;;) {
         DF_JSON cJSON *list = NULL;
         const cJSON *doc;
-        if (list_of(s->store, kind, DF_LABEL_EXECUTOR, executor, &list, err) < 0)
+        if (list_of(s->store, kind, label_name, value, &list, err) < 0)
             return -1;
         if (cJSON_GetArraySize(list) == 0)
             return 0;
@@ -91,18 +93,27 @@ static int purge_kind(struct df_spawner *s, enum df_kind kind, purge_one purge,
     }
 }
 
+int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    const char *name = df_json_str(run, "metadata.name");
+    if (purge_kind(s, DF_KIND_TASK_ACTION, df_purge_step, DF_LABEL_RUN, name, err) < 0)
+        return -1;
+    return purge_run(s, run, err);
+}
+
 static int purge(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     const char *uid = df_json_str(executor, "metadata.uid");
-    if (purge_kind(s, DF_KIND_TASK_ACTION, purge_step, name, err) < 0 ||
-        purge_kind(s, DF_KIND_RUN, purge_run, name, err) < 0 ||
+    if (purge_kind(s, DF_KIND_TASK_ACTION, df_purge_step, DF_LABEL_EXECUTOR, name, err) < 0 ||
+        purge_kind(s, DF_KIND_RUN, purge_run, DF_LABEL_EXECUTOR, name, err) < 0 ||
         df_state_purge(s->states, uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_EXECUTOR, name, uid, err);
 }
 
-int df_reconcile_executor(struct df_control *c, const char *name, struct df_err *err)
+int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     struct df_err why = {0};
@@ -112,6 +123,9 @@ int df_reconcile_executor(struct df_control *c, const char *name, struct df_err 
         *err = why;
         return -1;
     }
+    bool done = false;
+    if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0 || done)
+        return done ? 0 : -1;
     return df_json_at(executor, "status.deleting") ? purge(c->s, executor, err) : 0;
 }
 

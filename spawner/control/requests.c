@@ -2,6 +2,7 @@
  * requests.c - what people ask of runs and executors.
  */
 #include "common/base/clock.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/new_docs.h"
 
@@ -23,6 +24,8 @@ static int not_being_deleted(const cJSON *executor, struct df_err *err)
 
 /* ---- create ---- */
 
+#define NAMES_TRIED 16
+
 struct numbering {
     enum df_action action;
     enum df_role role;
@@ -37,7 +40,7 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(executor, "status");
     if (!status)
         return df_fail_oom(err);
-    if (not_being_deleted(executor, err) < 0 ||
+    if (not_being_deleted(executor, err) < 0 || df_applied_check(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->role, err) < 0 ||
         df_new_run_check(n->run, executor, err) < 0)
         return -1;
@@ -58,19 +61,51 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
     return -1;
 }
 
+int df_control_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
+                          cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
+{
+    struct numbering n = {.role = role, .run = run};
+    if (df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
+        df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                        take_number, &n, ret_executor, err) < 0)
+        return -1;
+    *ret_number = n.number;
+    return 0;
+}
+
+/* 0; 1 when somebody gave this very name to a run of his own: the next number is as good. */
+static int create_numbered(struct df_spawner *s, cJSON *run, enum df_role role, cJSON **ret,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *owner = NULL;
+    struct df_err why = {0};
+    int64_t number = 0;
+    if (df_control_number_run(s, run, role, &owner, &number, err) < 0 ||
+        df_new_run_name(run, owner, number, err) < 0 ||
+        df_new_run_number(run, owner, number, err) < 0)
+        return -1;
+    if (df_store_create(s->store, DF_KIND_RUN, run, ret, &why) == 0)
+        return 0;
+    if (df_streq(why.reason, "AlreadyExists"))
+        return 1;
+    if (err)
+        *err = why;
+    return -1;
+}
+
 int df_control_create_run(struct df_spawner *s, const char *executor, const cJSON *body,
                           enum df_role role, const char *actor, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *owner = NULL, *run = NULL, *stored = NULL;
-    struct numbering n = {.role = role};
-    if (df_new_run(executor, body, actor, &run, err) < 0 ||
-        df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0)
+    DF_JSON cJSON *run = NULL, *stored = NULL;
+    int result = 1;
+    if (df_new_run(executor, body, actor, &run, err) < 0)
         return -1;
-    n.run = run;
-    if (df_store_modify(s->store, DF_KIND_EXECUTOR, executor, take_number, &n, &owner, err) < 0 ||
-        df_new_run_number(run, owner, n.number, err) < 0 ||
-        df_store_create(s->store, DF_KIND_RUN, run, &stored, err) < 0 ||
-        check_still_there(s, executor, stored, err) < 0)
+    for (int i = 0; i < NAMES_TRIED && result > 0; i++)
+        result = create_numbered(s, run, role, &stored, err);
+    if (result > 0)
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyExists",
+                              "the next %d names of runs of %s are taken", NAMES_TRIED, executor);
+    if (result < 0 || check_still_there(s, executor, stored, err) < 0)
         return -1;
     if (ret)
         *ret = DF_TAKE(stored);

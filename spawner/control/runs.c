@@ -7,9 +7,11 @@
  * earlier write is repeated by the next pass, unless it is there.
  */
 #include "common/base/clock.h"
+#include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/new_docs.h"
 #include "spawner/control/plans.h"
+#include "spawner/control/transitions.h"
 
 /* What a pass is about. The run is changed in memory and written once, at the end. */
 struct pass {
@@ -48,7 +50,14 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
     char name[64];
     if (df_new_task_name(p->run, step, name, err) < 0)
         return -1;
-    return get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err);
+    if (get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
+        return -1;
+    /* Half made, or by somebody else: it is about to be taken away (applied.h). */
+    if (*ret && !df_json_at(*ret, "status")) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+    }
+    return 0;
 }
 
 /* The name of the oldest unfinished run of an executor, "" when there is none. */
@@ -93,7 +102,7 @@ static const char *step_phase(const cJSON *task)
     if (df_task_succeeded(task))
         return "Succeeded";
     if (df_task_is_final(task))
-        return df_streq(df_task_reason(task), "Canceled") ? "Canceled" : "Failed";
+        return df_task_phase(task) == DF_TASK_PHASE_ABORTED ? "Canceled" : "Failed";
     return df_task_has_runner(task) ? "Running" : "Pending";
 }
 
@@ -190,13 +199,16 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0)
         return -1;
-    if (df_store_create(s->store, DF_KIND_TASK_ACTION, task, ret, &why) < 0) {
+    if (df_task_create(s, task, ret, &why) < 0) {
         if (!df_streq(why.reason, "AlreadyExists")) {
             *err = why;
             return -1;
         }
         if (get_step(p, step, ret, err) < 0)
             return -1;
+        if (!*ret)
+            return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
+                                  "a document of the name of step %s is being taken away", step);
     }
     if (take_over(p, err) < 0)
         return -1;
@@ -243,8 +255,8 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
         df_label_set(p->run, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
         df_label_set(p->run, DF_LABEL_QUEUE, NULL, err) < 0)
         return -1;
-    return df_task_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                                  v->reason, v->message, p->now_us, err);
+    return df_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
+                             v->reason, v->message, p->now_us, err);
 }
 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
@@ -294,8 +306,8 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
 {
     const char *phase = df_run_phase(p->run);
     if (!df_run_is_final(p->run) &&
-        df_task_set_conditions(p->run, DF_OUTCOME_NONE, phase,
-                               df_json_str(p->run, "status.message"), p->now_us, err) < 0)
+        df_set_conditions(p->run, DF_OUTCOME_NONE, phase, df_json_str(p->run, "status.message"),
+                          p->now_us, err) < 0)
         return -1;
     if (df_json_equal(before, p->run))
         return 0;
@@ -338,7 +350,13 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
         return -1;
     if (!p.run)
         return 0;
-    if (df_run_is_final(p.run))
-        return wake_next(&p, err);
+    bool done = false;
+    bool is_final = df_run_is_final(p.run);
+    if (is_final && wake_next(&p, err) < 0)
+        return -1;
+    if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)
+        return -1;
+    if (done || is_final)
+        return 0;
     return one_pass(&p, ret_wake_us, err);
 }

@@ -223,11 +223,16 @@ static void unknown_fault(const struct df_field *fields, const struct df_path *p
         df_fault(f, path, "is no field (there are: %s)", df_buf_str(&list));
 }
 
-static cJSON *put_fallback(const struct df_field *row, cJSON *object, struct df_faults *f)
+/* Frozen, it stays what it was; else it gets its default. */
+static cJSON *put_fallback(const struct df_field *row, cJSON *object, const cJSON *was,
+                           struct df_faults *f)
 {
     cJSON *value = NULL;
-    if (df_json_parse(row->fallback, strlen(row->fallback), &value, NULL) < 0 ||
-        df_json_add(object, row->name, value, NULL) < 0) {
+    if (was && (row->flags & DF_FROZEN))
+        value = cJSON_Duplicate(was, true);
+    else if (df_json_parse(row->fallback, strlen(row->fallback), &value, NULL) < 0)
+        value = NULL;
+    if (df_json_add(object, row->name, value, NULL) < 0) {
         f->no_memory = true;
         return NULL;
     }
@@ -239,9 +244,9 @@ static void check_row(const struct df_field *row, cJSON *object, const cJSON *ol
 {
     const struct df_path here = {path, row->name, 0};
     cJSON *value = cJSON_GetObjectItemCaseSensitive(object, row->name);
-    if (!value && row->fallback)
-        value = put_fallback(row, object, f);
     const cJSON *was = df_json_at(old, row->name);
+    if (!value && row->fallback)
+        value = put_fallback(row, object, was, f);
     if (!value && (row->flags & DF_REQUIRED))
         df_fault(f, &here, "is required");
     if (value)

@@ -5,13 +5,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "common/base/parse.h"
 #include "spawner/store/database.h"
+#include "spawner/store/homes.h"
 #include "spawner/store/watch.h"
 
 #define READERS 4
-#define DEFAULT_PAGE 500
-#define LARGEST_PAGE 1000
 
 struct sqlite_store {
     struct df_store base;
@@ -78,11 +76,6 @@ static int parse_row(sqlite3_stmt *q, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-static int absent(enum df_kind kind, const char *name, struct df_err *err)
-{
-    return df_fail(err, DF_ERR_NOT_FOUND, "%s \"%s\" does not exist", df_kind_name(kind), name);
-}
-
 static const char select_by_name[] = "SELECT created, body FROM documents WHERE kind = ?1 AND "
                                      "name = ?2";
 static const char select_by_uid[] = "SELECT created, body FROM documents WHERE kind = ?1 AND "
@@ -98,7 +91,7 @@ static int load(struct df_db *db, const char *sql, enum df_kind kind, const char
         df_db_step(db, q, &row, err) < 0)
         return -1;
     if (!row)
-        return absent(kind, key, err);
+        return df_home_fail_absent(kind, key, err);
     if (ret_created)
         *ret_created = sqlite3_column_int64(q, 0);
     return parse_row(q, ret, err);
@@ -165,30 +158,9 @@ static int page_of(struct df_db *db, const char *sql, const struct df_db_arg *ar
         return df_fail_oom(err);
     if (df_db_query(db, sql, args, &q, err) < 0 || read_page(db, q, limit, page, &last, err) < 0)
         return -1;
-    if (ret_cursor) {
-        char *cursor = last ? df_strf("%lld", (long long)last) : NULL;
-        if (last && !cursor)
-            return df_fail_oom(err);
-        *ret_cursor = cursor;
-    }
+    if (df_page_cursor(last, ret_cursor, err) < 0)
+        return -1;
     *ret = DF_TAKE(page);
-    return 0;
-}
-
-/* The order behind which a page begins. */
-static int page_start(const char *cursor, bool newest_first, int64_t *ret, struct df_err *err)
-{
-    *ret = newest_first ? INT64_MAX : 0;
-    if (cursor && df_parse_i64(cursor, 1, INT64_MAX, ret, err) < 0)
-        return df_err_wrap(err, "cursor");
-    return 0;
-}
-
-static int page_limit(int asked, int *ret, struct df_err *err)
-{
-    if (asked < 0)
-        return df_fail(err, DF_ERR_USER, "limit: %d is negative", asked);
-    *ret = !asked ? DEFAULT_PAGE : asked > LARGEST_PAGE ? LARGEST_PAGE : asked;
     return 0;
 }
 
@@ -216,8 +188,8 @@ static int list(struct df_store *store, enum df_kind kind, const struct df_store
     int64_t start = 0;
     int limit = 0;
     struct df_db *db = NULL;
-    if (page_start(o->cursor, o->newest_first, &start, err) < 0 ||
-        page_limit(o->limit, &limit, err) < 0 || borrow(self(store), &db, err) < 0)
+    if (df_page_start(o->cursor, o->newest_first, &start, err) < 0 ||
+        df_page_limit(o->limit, &limit, err) < 0 || borrow(self(store), &db, err) < 0)
         return -1;
     const struct df_db_arg args[] = {DF_DB_I(kind),
                                      DF_DB_T(o->name_prefix ? o->name_prefix : ""),
@@ -260,7 +232,7 @@ static int audit_list(struct df_store *store, const char *cursor, int limit, cJS
 {
     int64_t start = 0;
     struct df_db *db = NULL;
-    if (page_start(cursor, true, &start, err) < 0 || page_limit(limit, &limit, err) < 0 ||
+    if (df_page_start(cursor, true, &start, err) < 0 || df_page_limit(limit, &limit, err) < 0 ||
         borrow(self(store), &db, err) < 0)
         return -1;
     int result = page_of(db, "SELECT id, body FROM audit WHERE id < ?1 ORDER BY id DESC",
@@ -343,19 +315,6 @@ static int drop_labels(struct df_db *db, enum df_kind kind, int64_t created, con
                       kind, created, doc, err);
 }
 
-/* The document as text, within its cap; the caller frees. */
-static int print_document(const struct change *c, char **ret, struct df_err *err)
-{
-    DF_FREE char *text = df_json_print(c->stored);
-    if (!text)
-        return df_fail_oom(err);
-    if (strlen(text) > DF_LIMIT_DOCUMENT)
-        return df_fail(err, DF_ERR_LIMIT, "%s \"%s\" is larger than %zu bytes",
-                       df_kind_name(c->kind), c->name, DF_LIMIT_DOCUMENT);
-    *ret = DF_TAKE(text);
-    return 0;
-}
-
 static int set_version(struct change *c, struct df_err *err)
 {
     char text[24];
@@ -373,9 +332,7 @@ static int check_is_new(struct df_db *db, const struct change *c, struct df_err 
                     DF_DB_ARGS(DF_DB_I(c->kind), DF_DB_T(c->name)), &q, err) < 0 ||
         df_db_step(db, q, &row, err) < 0)
         return -1;
-    return row ? df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyExists", "%s \"%s\" already exists",
-                                df_kind_name(c->kind), c->name)
-               : 0;
+    return row ? df_home_fail_exists(c->kind, c->name, err) : 0;
 }
 
 static int stamp_new(struct change *c, const char *uid, struct df_err *err)
@@ -400,7 +357,7 @@ static int create_body(struct df_db *db, void *arg, struct df_err *err)
     if (!c->stored)
         return df_fail_oom(err);
     DF_FREE char *text = NULL;
-    if (stamp_new(c, uid, err) < 0 || print_document(c, &text, err) < 0)
+    if (stamp_new(c, uid, err) < 0 || df_home_print(c->kind, c->name, c->stored, &text, err) < 0)
         return -1;
     if (df_db_run(db, "INSERT INTO documents VALUES (?1, ?2, ?3, ?4, ?1, ?5)",
                   DF_DB_ARGS(DF_DB_I(c->version), DF_DB_I(c->kind), DF_DB_T(c->name), DF_DB_T(uid),
@@ -410,19 +367,10 @@ static int create_body(struct df_db *db, void *arg, struct df_err *err)
     return add_labels(db, c->kind, c->version, c->stored, err);
 }
 
-static int name_of(const cJSON *doc, const char **ret, struct df_err *err)
-{
-    const char *name = df_json_str(doc, "metadata.name");
-    if (!name || !df_is_dns_label(name))
-        return df_fail(err, DF_ERR_USER, "metadata.name: \"%s\" is no DNS label", name ? name : "");
-    *ret = name;
-    return 0;
-}
-
 static int write_document(struct df_store *store, df_db_body body, struct change *c, cJSON **ret,
                           struct df_err *err)
 {
-    if (name_of(c->doc, &c->name, err) < 0 || commit(self(store), body, c, err) < 0)
+    if (df_home_name(c->doc, &c->name, err) < 0 || commit(self(store), body, c, err) < 0)
         return -1;
     if (ret)
         *ret = DF_TAKE(c->stored);
@@ -438,20 +386,6 @@ static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, c
 }
 
 /* ---- update --------------------------------------------------------------------------------- */
-
-static int check_unchanged(const struct change *c, const cJSON *old, struct df_err *err)
-{
-    const char *version = df_json_str(c->doc, "metadata.resourceVersion");
-    const char *uid = df_json_str(c->doc, "metadata.uid");
-    if (!version)
-        return df_fail(err, DF_ERR_USER, "metadata.resourceVersion: is required");
-    if (!df_streq(version, df_json_str(old, "metadata.resourceVersion")) ||
-        (uid && !df_streq(uid, df_json_str(old, "metadata.uid"))))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
-                              "%s \"%s\" was changed by somebody else: read it again",
-                              df_kind_name(c->kind), c->name);
-    return 0;
-}
 
 /* What the store alone decides stays as it was; generation grows with the spec. */
 static int stamp_changed(struct change *c, const cJSON *old, struct df_err *err)
@@ -483,7 +417,7 @@ static int update_body(struct df_db *db, void *arg, struct df_err *err)
     DF_JSON cJSON *old = NULL;
     int64_t created = 0;
     if (load(db, select_by_name, c->kind, c->name, &old, &created, err) < 0 ||
-        check_unchanged(c, old, err) < 0)
+        df_home_check_unchanged(c->kind, c->doc, old, err) < 0)
         return -1;
     c->stored = cJSON_Duplicate(c->doc, true);
     if (!c->stored)
@@ -494,7 +428,7 @@ static int update_body(struct df_db *db, void *arg, struct df_err *err)
         return 1;
     DF_FREE char *text = NULL;
     if (next_version(db, &c->version, err) < 0 || set_version(c, err) < 0 ||
-        print_document(c, &text, err) < 0)
+        df_home_print(c->kind, c->name, c->stored, &text, err) < 0)
         return -1;
     if (df_db_run(db, "UPDATE documents SET version = ?1, body = ?2 WHERE created = ?3",
                   DF_DB_ARGS(DF_DB_I(c->version), DF_DB_T(text), DF_DB_I(created)), err) < 0)
@@ -520,9 +454,7 @@ static int remove_body(struct df_db *db, void *arg, struct df_err *err)
     if (load(db, select_by_name, c->kind, c->name, &old, &created, err) < 0)
         return -1;
     if (c->uid && !df_streq(c->uid, df_json_str(old, "metadata.uid")))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
-                              "%s \"%s\" is another one than the one to be removed",
-                              df_kind_name(c->kind), c->name);
+        return df_home_fail_other(c->kind, c->name, err);
     if (next_version(db, &c->version, err) < 0 || drop_labels(db, c->kind, created, old, err) < 0)
         return -1;
     return df_db_run(db, "DELETE FROM documents WHERE created = ?1", DF_DB_ARGS(DF_DB_I(created)),

@@ -2,9 +2,10 @@
  * store.h - where the documents live: Executor, Run and TaskAction as JSON with optimistic
  * concurrency and a watch.
  *
- * One interface, two homes (SQLite here; custom resources in a cluster). A write is durable when
- * the call returns 0. Thread rule: any thread. Documents handed in are borrowed, documents handed
- * out are the caller's.
+ * One interface, two homes: a SQLite file, and custom resources in a cluster. A write is durable
+ * when the call returns 0. A document without status was written by somebody else (kubectl apply)
+ * and is still to be taken in. Thread rule: any thread. Documents handed in are borrowed, documents
+ * handed out are the caller's.
  */
 #ifndef DF_STORE_H
 #define DF_STORE_H
@@ -20,10 +21,12 @@ struct df_store_event {
     enum df_kind kind;
     const char *name; /* borrowed during the call */
     const char *resource_version;
+    bool is_foreign; /* not written through this store: by kubectl, by another replica */
 };
 
-/* Called after the commit, in commit order, outside of the store's lock, from the writer's thread
- * and before its call returns: be quick, do not write, watch or unwatch, and take no lock that is
+/* Called after the commit, for each document in the order of its commits, outside of the store's
+ * lock: from the writer's thread and before its call returns, or (is_foreign) from any thread, soon
+ * after it came to be known. Be quick, do not write, watch or unwatch, and take no lock that is
  * held by anybody who writes. Reading is fine. */
 typedef void (*df_store_watcher)(void *arg, const struct df_store_event *event);
 
@@ -65,6 +68,17 @@ struct df_store {
 /* The SQLite home. path: the database file, made when absent. A corrupt or foreign file: class
  * SYSTEM, the message says which file and what to do; nothing is changed. */
 int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
+
+struct df_kube;
+
+/* The home in a cluster: custom resources of this group (DF_API_GROUP, but for tests) in one
+ * namespace, whose CRDs are there (rbac/crds). Both are copied; the client must live on. Reads are
+ * answered from memory, where own writes are at once and those of others as soon as the watch tells
+ * of them; a write that was made from what is not the newest fails (CONFLICT Conflict) and brings
+ * the newest. Every call that writes may fail with RETRY, and may have been done then. RETRY
+ * NotListedYet when the API server does not answer within 30 seconds. */
+int df_store_kube_open(struct df_kube *kube, const char *group, const char *name_space,
+                       struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
 
 static inline void df_store_close(struct df_store *s)
 {

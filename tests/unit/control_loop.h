@@ -42,7 +42,7 @@ static void run(struct world *w, const char *executor, const char *body)
 }
 
 /* Until nothing is unfinished: the engine holds nothing any more. */
-static void await_settled(struct world *w)
+static inline void await_settled(struct world *w)
 {
     static const enum df_kind kinds[] = {DF_KIND_RUN, DF_KIND_TASK_ACTION};
     for (int left = 1; left;) {

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/control/new_docs.h"
 #include "spawner/control/steps.h"
 #include "tests/unit/scratch.h"
 
@@ -185,7 +186,8 @@ static void world_open(struct world *w, const char *dir)
     *w = (struct world){.dir = strdup(dir)};
     w->config = (struct df_config){.engine = config_engine,
                                    .workers = 3,
-                                   .max_steps = 8,
+                                   .limit_steps = 8,
+                                   .limit_per_namespace = 10000,
                                    .timeout_plan_s = 3600,
                                    .timeout_apply_s = 3600,
                                    .timeout_grace_s = 900,
@@ -242,7 +244,8 @@ static void make_executor(struct world *w, const char *name, const char *spec)
                                  name, *spec ? "," : "", spec);
     DF_JSON cJSON *doc = json(text);
     struct df_err err = {0};
-    if (df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, &err) < 0)
+    if (df_new_executor_status(doc, "tester", &err) < 0 ||
+        df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
 

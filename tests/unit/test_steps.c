@@ -253,6 +253,7 @@ static int setup_source(void **state)
         json("{'metadata':{'name':'net'},'spec':{'source':{'url':'https://x/y.git',"
              "'kind':'git','branch':'main','secretRef':{'name':'forge'}},"
              "'storage':{'type':'s3','path':'net/state','config':{'bucket':'b'}}}}");
+    assert_int_equal(df_new_executor_status(doc, "tester", NULL), 0);
     assert_int_equal(df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, NULL), 0);
     cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
     *state = w;

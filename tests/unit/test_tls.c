@@ -182,7 +182,7 @@ static struct df_tls *open_tls(const struct place *p)
 {
     struct df_tls *t = NULL;
     struct df_err err = {0};
-    if (df_tls_open(&p->config, "https://10.89.0.1:8030", &t, &err) < 0)
+    if (df_tls_open(&p->config, NULL, "https://10.89.0.1:8030", &t, &err) < 0)
         fail_msg("%s", err.message);
     return t;
 }
@@ -247,10 +247,10 @@ static void a_server_does_not_start_with_a_pair_that_is_none(void **state)
     struct df_err err = {0};
     p.config.tls_cert_file = p.cert;
     p.config.tls_key_file = p.key;
-    assert_int_equal(df_tls_open(&p.config, "https://x", &t, &err), -1);
+    assert_int_equal(df_tls_open(&p.config, NULL, "https://x", &t, &err), -1);
     put(p.cert, &a.cert);
     put(p.key, &b.key);
-    assert_int_equal(df_tls_open(&p.config, "https://x", &t, &err), -1);
+    assert_int_equal(df_tls_open(&p.config, NULL, "https://x", &t, &err), -1);
     assert_non_null(strstr(err.message, "the key is not the one"));
 }
 

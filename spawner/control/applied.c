@@ -1,0 +1,370 @@
+#include "spawner/control/applied.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/control/new_docs.h"
+#include "spawner/control/outcome.h"
+#include "spawner/model/workflow.h"
+
+#define REFUSED "InvalidDocument"
+#define ACCEPTED "Accepted"
+/* How soon a run looks again for the executor that is applied beside it. */
+#define AGAIN_US INT64_C(1000000)
+
+static const char *name_of(const cJSON *doc)
+{
+    return df_json_str(doc, "metadata.name");
+}
+
+static int64_t generation_of(const cJSON *doc)
+{
+    return df_json_int(doc, "metadata.generation", 1);
+}
+
+bool df_applied_is_refused(const cJSON *doc)
+{
+    return df_streq(df_task_reason(doc), REFUSED);
+}
+
+/* Is its spec, as it is now, taken in? */
+static bool is_taken_in(const cJSON *executor)
+{
+    return df_json_int(executor, "status.revision", 0) >= generation_of(executor);
+}
+
+int df_applied_check(const cJSON *executor, struct df_err *err)
+{
+    const char *why = df_task_message(executor);
+    if (!is_taken_in(executor))
+        return df_fail_reason(err, DF_ERR_RETRY, "NotTakenIn",
+                              "executor %s was just applied and is not taken in yet",
+                              name_of(executor));
+    if (!df_applied_is_refused(executor))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s was refused: %s",
+                          name_of(executor), why ? why : "");
+}
+
+/* ---- the audit trail ---- */
+
+void df_applied_trail(struct df_control *c, const char *action, enum df_kind kind, const char *name,
+                      const char *outcome, const char *detail)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *entry = cJSON_CreateObject();
+    if (!entry || df_json_add_time(entry, "at", df_real_us(), &err) < 0 ||
+        df_json_add_str(entry, "actor", DF_BY_KUBERNETES, &err) < 0 ||
+        df_json_add_str(entry, "role", df_role_name(DF_ROLE_ADMIN), &err) < 0 ||
+        df_json_add_str(entry, "action", action, &err) < 0 ||
+        df_json_add_str(entry, "kind", df_kind_name(kind), &err) < 0 ||
+        df_json_add_str(entry, "name", name, &err) < 0 ||
+        df_json_add_str(entry, "outcome", outcome, &err) < 0 ||
+        df_json_add_str(entry, "detail", detail, &err) < 0 ||
+        df_store_audit(c->s->store, entry, &err) < 0)
+        df_error("audit trail: %s", entry ? err.message : "out of memory");
+}
+
+/* ---- admission ---- */
+
+/* What a client would have sent: the model knows no more than that. */
+static cJSON *as_sent(const cJSON *doc)
+{
+    cJSON *sent = cJSON_CreateObject(), *spec = cJSON_Duplicate(df_json_at(doc, "spec"), true);
+    if (!sent) {
+        cJSON_Delete(spec);
+        return NULL;
+    }
+    if (df_json_add(sent, "spec", spec, NULL) == 0 &&
+        df_json_add_str(df_json_object_at(sent, "metadata"), "name", name_of(doc), NULL) == 0)
+        return sent;
+    cJSON_Delete(sent);
+    return NULL;
+}
+
+/* 0 with the admitted document; -1 and class USER: it is to be refused. */
+static int admit(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *sent = as_sent(doc);
+    if (!sent)
+        return df_fail_oom(err);
+    if (df_model_admit(kind, sent, NULL, err) < 0)
+        return -1;
+    *ret = DF_TAKE(sent);
+    return 0;
+}
+
+/* Will the same document be refused again, for ever? */
+static bool is_final(const struct df_err *why)
+{
+    bool raced = df_streq(why->reason, "Conflict");
+    return why->cls == DF_ERR_USER || why->cls == DF_ERR_DENIED ||
+           (why->cls == DF_ERR_CONFLICT && !raced);
+}
+
+/* ---- refusal ---- */
+
+struct verdict {
+    enum df_kind kind;
+    int64_t generation;       /* of the document that was looked at */
+    const struct df_err *why; /* NULL: it is accepted */
+};
+
+static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(run, "status");
+    char at[DF_TIME_LEN];
+    if (!status)
+        return df_fail_oom(err);
+    if (df_json_set_str(status, "phase", "Failed", err) < 0 ||
+        df_json_set_str(status, "reason", REFUSED, err) < 0 ||
+        df_json_set_str(status, "message", why->message, err) < 0 ||
+        df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0)
+        return -1;
+    /* So that it goes with its executor. */
+    return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
+}
+
+static int refuse_task(cJSON *task, const struct df_err *why, int64_t now_us, struct df_err *err)
+{
+    const struct df_outcome_failure f = {
+        .exit_code = -1, .reason = REFUSED, .message = why->message};
+    return df_outcome_fail(task, &f, now_us, err);
+}
+
+static int set_refused(cJSON *doc, void *arg, struct df_err *err)
+{
+    const struct verdict *v = arg;
+    int64_t now_us = df_real_us();
+    if (df_json_at(doc, "status"))
+        return 1;
+    int result = v->kind == DF_KIND_RUN ? refuse_run(doc, v->why, now_us, err)
+                                        : refuse_task(doc, v->why, now_us, err);
+    if (result < 0)
+        return -1;
+    return df_task_set_conditions(doc, DF_OUTCOME_FAILED, REFUSED, v->why->message, now_us, err);
+}
+
+static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
+                  const struct df_err *why, struct df_err *err)
+{
+    struct verdict v = {.kind = kind, .why = why};
+    df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
+    df_applied_trail(c, "create", kind, name_of(doc), "refused", why->message);
+    return df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
+}
+
+/* ---- executors ---- */
+
+/* A word about its spec as it is now; what somebody wrote since is another pass. */
+static int set_executor(cJSON *executor, void *arg, struct df_err *err)
+{
+    const struct verdict *v = arg;
+    bool good = !v->why;
+    if (generation_of(executor) != v->generation || is_taken_in(executor))
+        return 1;
+    if (!df_json_at(executor, "status") &&
+        df_new_executor_status(executor, DF_BY_KUBERNETES, err) < 0)
+        return -1;
+    cJSON *status = df_json_object_at(executor, "status");
+    if (df_json_set(status, "revision", cJSON_CreateNumber((double)v->generation), err) < 0 ||
+        df_json_set(status, "observedGeneration", cJSON_CreateNumber((double)v->generation), err) <
+            0)
+        return -1;
+    return df_task_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
+                                  good ? ACCEPTED : REFUSED, good ? NULL : v->why->message,
+                                  df_real_us(), err);
+}
+
+static int judge_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
+{
+    DF_JSON cJSON *admitted = NULL;
+    struct df_err why = {0};
+    struct verdict v = {.kind = DF_KIND_EXECUTOR, .generation = generation_of(executor)};
+    bool is_new = !df_json_at(executor, "status");
+    if (admit(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
+        df_control_check_storage(c->s, admitted, &why) < 0) {
+        if (!is_final(&why)) {
+            *err = why;
+            return -1;
+        }
+        v.why = &why;
+        df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
+    }
+    df_applied_trail(c, is_new ? "create" : "update", DF_KIND_EXECUTOR, name_of(executor),
+                     v.why ? "refused" : "done", why.message);
+    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v, NULL,
+                           err);
+}
+
+int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
+                        int64_t *ret_wake_us, struct df_err *err)
+{
+    bool is_deleted = df_json_at(executor, "metadata.deletionTimestamp");
+    bool is_unborn = !df_json_at(executor, "status");
+    /* To be deleted is an edit for the API server: it counts the generation up. */
+    if (is_deleted && (is_unborn || is_taken_in(executor)))
+        return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
+    if (is_taken_in(executor))
+        return 0;
+    /* One after the other: two that were applied at once must not get one storage. */
+    (void)pthread_mutex_lock(&c->taking);
+    int result = judge_executor(c, executor, err);
+    (void)pthread_mutex_unlock(&c->taking);
+    *ret_done = result == 0;
+    return result;
+}
+
+/* ---- runs ---- */
+
+static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int64_t number,
+                      struct df_err *err)
+{
+    cJSON *spec = df_json_object_at(run, "spec");
+    if (df_new_run_number(run, owner, number, err) < 0 ||
+        df_json_set_str(spec, "requestedBy", DF_BY_KUBERNETES, err) < 0 ||
+        df_store_update(c->s->store, DF_KIND_RUN, run, NULL, err) < 0)
+        return -1;
+    df_applied_trail(c, df_json_str(spec, "action"), DF_KIND_RUN, name_of(run), "done", NULL);
+    return 0;
+}
+
+/* Does it still wait for its executor, which may come a little later? */
+static bool may_wait(const struct df_control *c, const cJSON *run, const struct df_err *why)
+{
+    int64_t created_us = 0;
+    bool is_missing = why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotTakenIn");
+    if (!is_missing ||
+        df_time_parse(df_json_str(run, "metadata.creationTimestamp"), &created_us, NULL) < 0)
+        return false;
+    return df_real_us() < created_us + c->s->config->timeout_pending_s * 1000000;
+}
+
+static int take_in_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_us,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *admitted = NULL, *owner = NULL, *next = cJSON_Duplicate(run, true);
+    struct df_err why = {0};
+    int64_t number = 0;
+    if (!next)
+        return df_fail_oom(err);
+    if (admit(DF_KIND_RUN, run, &admitted, &why) == 0 &&
+        df_control_number_run(c->s, run, DF_ROLE_ADMIN, &owner, &number, &why) == 0)
+        return accept_run(c, next, owner, number, err);
+    if (may_wait(c, run, &why)) {
+        *ret_wake_us = df_real_us() + AGAIN_US;
+        return 0;
+    }
+    if (is_final(&why) || why.cls == DF_ERR_NOT_FOUND)
+        return refuse(c, DF_KIND_RUN, run, &why, err);
+    *err = why;
+    return -1;
+}
+
+/* ---- decisions and cancels ---- */
+
+struct signature {
+    const char *key;
+    int64_t now_us;
+};
+
+static int set_signature(cJSON *doc, void *arg, struct df_err *err)
+{
+    const struct signature *s = arg;
+    cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->key);
+    if (!note || df_json_at(note, "at"))
+        return 1;
+    char at[DF_TIME_LEN];
+    if (df_json_set_str(note, "by", DF_BY_KUBERNETES, err) < 0)
+        return -1;
+    return df_json_set_str(note, "at", df_time_format(s->now_us, at), err);
+}
+
+static const char *deed_of(const cJSON *doc, const char *key)
+{
+    const char *verdict = df_json_str(doc, "spec.decision.verdict");
+    if (strcmp(key, "cancel") == 0)
+        return "cancel";
+    return df_streq(verdict, "approved") ? "approve" : "discard";
+}
+
+/* What somebody wrote with kubectl has no `at` yet. *ret_done: it has now. */
+static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *key,
+                bool *ret_done, struct df_err *err)
+{
+    struct signature s = {key, df_real_us()};
+    const cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), key);
+    if (!note || df_json_at(note, "at"))
+        return 0;
+    if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
+        return -1;
+    df_applied_trail(c, deed_of(doc, key), kind, name_of(doc), "done", NULL);
+    *ret_done = true;
+    return 0;
+}
+
+int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
+                   struct df_err *err)
+{
+    if (df_json_at(run, "metadata.deletionTimestamp"))
+        return df_deleted_run(c, run, ret_done, ret_wake_us, err);
+    if (!df_json_at(run, "status")) {
+        *ret_done = true;
+        return take_in_run(c, run, ret_wake_us, err);
+    }
+    if (sign(c, DF_KIND_RUN, run, "decision", ret_done, err) < 0)
+        return -1;
+    return sign(c, DF_KIND_RUN, run, "cancel", ret_done, err);
+}
+
+/* ---- TaskActions ---- */
+
+static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_err *err)
+{
+    DF_JSON cJSON *admitted = NULL, *next = cJSON_Duplicate(task, true);
+    struct df_err why = {0};
+    if (!next)
+        return df_fail_oom(err);
+    if (admit(DF_KIND_TASK_ACTION, task, &admitted, &why) == 0 &&
+        df_json_set(next, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), &why) == 0 &&
+        df_new_workflow(c->s, next, DF_BY_KUBERNETES, &why) == 0) {
+        if (df_store_update(c->s->store, DF_KIND_TASK_ACTION, next, NULL, err) < 0)
+            return -1;
+        df_applied_trail(c, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+        return 0;
+    }
+    if (is_final(&why))
+        return refuse(c, DF_KIND_TASK_ACTION, task, &why, err);
+    *err = why;
+    return -1;
+}
+
+/* A step that stayed without status, because the service died between its two requests, was never
+ * started: it makes room for the same one anew. One that nobody asked for is refused. */
+static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *err)
+{
+    const char *run = df_json_str(task, "spec.runRef.name");
+    DF_JSON cJSON *owner = NULL;
+    struct df_err why = {0};
+    if (run && df_store_get(c->s->store, DF_KIND_RUN, run, &owner, NULL) == 0 &&
+        !df_run_is_final(owner)) {
+        if (df_store_remove(c->s->store, DF_KIND_TASK_ACTION, name_of(task),
+                            df_json_str(task, "metadata.uid"), err) < 0)
+            return -1;
+        df_control_wake(c, DF_KIND_RUN, run);
+        return 0;
+    }
+    (void)df_fail(
+        &why, DF_ERR_USER,
+        "spec.action: steps are made by the service; apply a Run, or the action workflow");
+    return refuse(c, DF_KIND_TASK_ACTION, task, &why, err);
+}
+
+int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
+{
+    if (df_json_at(task, "metadata.deletionTimestamp"))
+        return df_deleted_task(c, task, ret_done, err);
+    if (df_json_at(task, "status"))
+        return sign(c, DF_KIND_TASK_ACTION, task, "cancel", ret_done, err);
+    *ret_done = true;
+    return df_task_is_workflow(task) ? take_in_workflow(c, task, err) : take_in_step(c, task, err);
+}

@@ -1,0 +1,101 @@
+/*
+ * deleted.c - what somebody deleted with kubectl, which asks nobody: it stays, held by our
+ * finalizer, until it is right to let it go.
+ */
+#include "common/base/clock.h"
+#include "spawner/control/applied.h"
+
+#define WHY "it was deleted"
+/* How soon what cannot go yet is looked at again. */
+#define AGAIN_US INT64_C(5000000)
+
+static const char *name_of(const cJSON *doc)
+{
+    return df_json_str(doc, "metadata.name");
+}
+
+/* Nobody took it in: nothing of it is anywhere. */
+static int remove_unborn(struct df_control *c, enum df_kind kind, const cJSON *doc,
+                         struct df_err *err)
+{
+    return df_store_remove(c->s->store, kind, name_of(doc), df_json_str(doc, "metadata.uid"), err);
+}
+
+static void look_again(int64_t *ret_wake_us)
+{
+    *ret_wake_us = df_real_us() + AGAIN_US;
+}
+
+/* ---- executors ---- */
+
+static int set_why_not(cJSON *executor, void *arg, struct df_err *err)
+{
+    if (df_streq(df_task_message(executor), arg))
+        return 1;
+    return df_task_set_conditions(executor, DF_OUTCOME_NONE, "Deleting", arg, df_real_us(), err);
+}
+
+int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
+                        int64_t *ret_wake_us, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (!df_json_at(executor, "status")) {
+        *ret_done = true;
+        return remove_unborn(c, DF_KIND_EXECUTOR, executor, err);
+    }
+    if (df_json_at(executor, "status.deleting"))
+        return 0;
+    *ret_done = true;
+    if (df_control_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, DF_BY_KUBERNETES,
+                                   &why) == 0) {
+        df_applied_trail(c, "delete", DF_KIND_EXECUTOR, name_of(executor), "done", NULL);
+        return 0;
+    }
+    if (!df_streq(why.reason, "WrongState")) {
+        *err = why;
+        return -1;
+    }
+    look_again(ret_wake_us);
+    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_why_not,
+                           why.message, NULL, err);
+}
+
+/* ---- runs ---- */
+
+int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
+                   struct df_err *err)
+{
+    (void)ret_wake_us;
+    if (!df_json_at(run, "status")) {
+        *ret_done = true;
+        return remove_unborn(c, DF_KIND_RUN, run, err);
+    }
+    if (df_run_is_final(run)) {
+        *ret_done = true;
+        if (df_purge_run(c->s, run, err) < 0)
+            return -1;
+        df_applied_trail(c, "delete", DF_KIND_RUN, name_of(run), "done", NULL);
+        return 0;
+    }
+    if (df_json_at(run, "spec.cancel"))
+        return 0;
+    *ret_done = true;
+    return df_control_cancel(c->s, name_of(run), DF_ROLE_ADMIN, DF_BY_KUBERNETES, WHY, NULL, err);
+}
+
+/* ---- TaskActions ---- */
+
+/* One that was taken in is ended by its own pass, which lets it go (DF_TASK_REMOVE). */
+int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
+{
+    *ret_done = !df_json_at(task, "status") || df_applied_is_refused(task);
+    return *ret_done ? remove_unborn(c, DF_KIND_TASK_ACTION, task, err) : 0;
+}
+
+int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err)
+{
+    if (df_purge_step(c->s, task, err) < 0)
+        return -1;
+    df_applied_trail(c, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+    return 0;
+}

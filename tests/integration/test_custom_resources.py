@@ -1,0 +1,293 @@
+"""The store in the cluster, and what people do with kubectl: apply, approve, cancel, delete."""
+
+import json
+import os
+import pathlib
+import subprocess
+import uuid
+
+import pytest
+import yaml
+
+from lib import crds, dayfly
+from lib.dayfly import BUILD, wait_for
+
+MODULE = """
+variable "gate" { default = "" }
+resource "terraform_data" "a" {
+  provisioner "local-exec" { command = var.gate == "" ? "true" : "until test -e ${var.gate}; do sleep 0.05; done" }
+}
+output "n" { value = 1 }
+"""
+
+
+class World:
+    """A spawner whose documents are in a namespace of the cluster; its steps are processes on this machine."""
+
+    def __init__(self, home, namespace):
+        self.home, self.namespace = home, namespace
+        crds.install(namespace.cluster)
+        config = {"store": "kubernetes", "kubernetes": {"kubeconfig": str(namespace.cluster.kubeconfig),
+                                                        "namespace": namespace.name}}
+        self.server = dayfly.Server(home, config=json.dumps(config))
+        self.module = home.module("net", MODULE)
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *args):
+        try:
+            self.server.__exit__(*args)
+        finally:
+            self.let_go()
+
+    def let_go(self):
+        """Nobody is there any more to take the finalizers away, and the namespace is to go."""
+        for kind in ("executors", "runs", "taskactions"):
+            for found in self.namespace.get(kind):
+                self.namespace.kubectl("patch", kind, found["metadata"]["name"], "--type=merge", "-p",
+                                       '{"metadata":{"finalizers":[]}}', check=False)
+
+    def executor(self, name="net", **spec):
+        return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
+                "spec": {"source": {"url": f"file://{self.module}", "kind": "directory"}, **spec}}
+
+    @staticmethod
+    def run(name, executor="net", action="provision", **spec):
+        return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Run", "metadata": {"name": name},
+                "spec": {"executorRef": {"name": executor}, "action": action, **spec}}
+
+    def phase(self, run, phase):
+        return self.namespace.wait("run", run, lambda r: r.get("status", {}).get("phase") == phase)
+
+    def patch(self, kind, name, spec):
+        self.namespace.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def provision(self, name="first"):
+        self.namespace.apply(self.executor(), self.run(name, autoApprove=True))
+        return self.phase(name, "Succeeded")
+
+
+@pytest.fixture
+def world(home, namespace):
+    with World(home, namespace) as running:
+        yield running
+
+
+def conditions(document):
+    return {c["type"]: (c["status"], c["reason"]) for c in document["status"]["conditions"]}
+
+
+# ---- the store ------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def lax_group(cluster, tmp_path):
+    """An API group of one's own whose resources take any spec, for tests of the store alone."""
+    group = f"t{uuid.uuid4().hex[:8]}.{crds.GROUP}"
+    items = []
+    for kind, plural in crds.PLURALS.items():
+        definition = yaml.safe_load((dayfly.ROOT / f"rbac/crds/{plural}.yaml").read_text())
+        version = definition["spec"]["versions"][0]
+        version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        definition["spec"]["group"] = group
+        definition["spec"]["names"] = {"kind": kind, "plural": plural}
+        definition["metadata"]["name"] = f"{plural}.{group}"
+        items.append(definition)
+    path = tmp_path / "crds.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    cluster.kubectl("apply", "-f", path)
+    crds.established(cluster, group)
+    yield group
+    cluster.kubectl("delete", "namespaces", "-l", f"dayfly-test={group}", "--wait=false")
+    cluster.kubectl("delete", "-f", path, "--wait=false")
+
+
+def test_the_store_in_the_cluster_behaves_as_the_one_in_a_file(namespace, lax_group):
+    suite = subprocess.run([str(BUILD / "tools/store_kube"), lax_group], capture_output=True, text=True, check=False,
+                           timeout=300, env={**os.environ, "KUBECONFIG": str(namespace.cluster.kubeconfig)})
+    assert suite.returncode == 0, suite.stdout[-5000:] + suite.stderr[-5000:]
+
+
+# ---- applied --------------------------------------------------------------------------------------------------------
+
+def test_an_applied_run_is_planned_approved_and_applied(world):
+    # The run first: order does not matter to those who apply a directory.
+    world.namespace.apply(world.run("first"))
+    world.namespace.apply(world.executor())
+    world.phase("first", "WaitingApproval")
+    world.patch("run", "first", {"decision": {"verdict": "approved"}})
+    run = world.phase("first", "Succeeded")
+    assert run["status"]["approvedBy"] == "kubernetes"
+    assert conditions(run) == {"Progressing": ("False", "Applied"), "Succeeded": ("True", "Applied"),
+                               "Failed": ("False", "Applied")}
+    executor = world.namespace.get("executor", "net")
+    assert executor["status"]["state"] == "provisioned" and executor["status"]["status"] == "done"
+    assert {t["metadata"]["name"] for t in world.namespace.get("taskactions")} == {"first-plan", "first-apply"}
+    trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")["items"]}
+    assert {("kubernetes", "create", "net"), ("kubernetes", "approve", "first")} <= trail
+
+
+def test_the_same_documents_are_in_the_rest_api(world):
+    world.provision()
+    run = world.server.get("/v1/runs/first")
+    assert run["spec"]["number"] == 1 and run["spec"]["requestedBy"] == "kubernetes"
+    assert "service" not in run["status"] and run["metadata"]["namespace"] == world.namespace.name
+    assert "first" in world.home.dayfly("get", "runs").stdout
+    # And the next run of the service takes the next number, and a name that nobody took.
+    world.namespace.apply(world.run("net-2", action="dry-run"))
+    world.phase("net-2", "Succeeded")
+    world.home.dayfly("run", "net", "--action", "dry-run")
+    assert world.namespace.get("run", "net-3")["status"]["phase"] == "Succeeded"
+
+
+def test_columns_tell_what_is_there(world):
+    world.provision()
+    def row(kind):
+        return [" ".join(line.split()) for line in world.namespace.kubectl("get", kind).stdout.splitlines()]
+    assert row("dfe")[0] == "NAME STATE STATUS LAST RUN PHASE AGE"
+    assert row("dfe")[1].startswith("net provisioned done first Succeeded ")
+    assert row("dfr")[1].startswith("first net provision Succeeded Applied ")
+    assert row("dft")[1].startswith("first-apply apply executor/net Applied ")
+
+
+@pytest.mark.parametrize("spec, message", [
+    ({"variables": {"1x": 1}}, "is no name of a variable"),
+    ({"storage": {"type": "s3", "path": "a"}}, "spec.storage.config.bucket: is required for type s3"),
+])
+def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec, message):
+    world.namespace.apply(world.executor(**spec), world.run("first", autoApprove=True))
+    executor = world.namespace.wait("executor", "net", lambda e: e.get("status", {}).get("conditions"))
+    assert conditions(executor) == {"Progressing": ("False", "InvalidDocument"), "Failed": ("True", "InvalidDocument"),
+                                    "Succeeded": ("False", "InvalidDocument")}
+    assert message in executor["status"]["conditions"][0]["message"]
+    run = world.phase("first", "Failed")
+    assert conditions(run)["Failed"] == ("True", "InvalidDocument")
+    assert "was refused" in run["status"]["message"]
+    world.namespace.apply(world.executor())
+    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"] == ("True", "Accepted"))
+    world.namespace.apply(world.run("second", autoApprove=True))
+    world.phase("second", "Succeeded")
+
+
+def test_an_edit_counts_as_a_revision_and_reaches_the_next_run(world):
+    world.provision()
+    world.namespace.apply(world.executor(variables={"gate": ""}))
+    world.namespace.wait("executor", "net", lambda e: e["status"]["revision"] == 2)
+    assert world.home.json("get", "executor", "net")["status"]["observedGeneration"] == 2
+
+
+def test_two_that_want_one_place_for_their_state_do_not_both_get_it(world, tmp_path):
+    storage = {"type": "local", "path": str(tmp_path / "state")}
+    world.namespace.apply(world.executor("a", storage=storage), world.executor("b", storage=storage))
+    both = [world.namespace.wait("executor", name, lambda e: e.get("status", {}).get("conditions")) for name in "ab"]
+    assert sorted(conditions(e)["Succeeded"][0] for e in both) == ["False", "True"]
+
+
+def test_a_step_that_somebody_applies_is_refused_and_none_can_be_forged(world):
+    world.namespace.apply(
+        world.executor(),
+        {"apiVersion": "dayfly.dev/v1alpha1", "kind": "TaskAction", "metadata": {"name": "mine"},
+         "spec": {"action": "plan", "targetResource": "executor/net", "runRef": {"name": "none"}}},
+        {"apiVersion": "dayfly.dev/v1alpha1", "kind": "TaskAction", "metadata": {"name": "first-plan"},
+         "spec": {"action": "plan", "engine": "none", "targetResource": "executor/net", "runRef": {"name": "first"}}})
+    mine = world.namespace.wait("taskaction", "mine", lambda t: t.get("status", {}).get("conditions"))
+    assert conditions(mine)["Failed"] == ("True", "InvalidDocument")
+    world.namespace.wait("taskaction", "first-plan", lambda t: t.get("status", {}).get("conditions"))
+    world.namespace.apply(world.run("first", autoApprove=True))
+    assert world.phase("first", "Failed")["status"]["reason"] != "Applied"
+
+
+# ---- cancel and delete ----------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def gate(tmp_path):
+    path = tmp_path / "gate"
+    yield path
+    path.touch()
+
+
+def begin_to_apply(world, gate):
+    """A run whose apply does not end before the gate is opened."""
+    world.namespace.apply(world.executor(variables={"gate": str(gate)}), world.run("first", autoApprove=True))
+    world.namespace.wait("taskaction", "first-apply", lambda t: "executed" not in str(t["status"].get("timeline"))
+                         and t["status"].get("claimedBy"))
+
+
+def test_a_run_is_cancelled_by_a_patch(world, gate):
+    world.namespace.apply(world.executor(), world.run("first"))
+    world.phase("first", "WaitingApproval")
+    world.patch("run", "first", {"cancel": {"reason": "enough"}})
+    run = world.phase("first", "Canceled")
+    assert world.home.json("get", "run", "first")["spec"]["cancel"]["by"] == "kubernetes", run
+
+
+def test_a_deleted_run_is_ended_first_and_goes_with_its_steps(world, gate):
+    begin_to_apply(world, gate)
+    world.namespace.kubectl("delete", "run", "first", "--wait=false")
+    seen = world.namespace.wait("run", "first", lambda r: (r["status"].get("service") or {}).get("spec", {}).get(
+        "cancel"))
+    assert seen["metadata"]["deletionTimestamp"]
+    gate.touch()
+    world.namespace.wait_gone("run", "first")
+    assert world.namespace.get("taskactions") == []
+
+
+def test_a_deleted_executor_waits_until_nothing_would_be_left_behind(world):
+    world.provision()
+    world.namespace.kubectl("delete", "executor", "net", "--wait=false")
+    waits = world.namespace.wait("executor", "net", lambda e: conditions(e)["Progressing"][1] == "Deleting")
+    assert "destroy it first" in waits["status"]["conditions"][0]["message"]
+    world.namespace.apply(world.run("last", action="destroy", autoApprove=True))
+    world.namespace.wait_gone("executor", "net")
+    assert world.namespace.get("runs") == [] and world.namespace.get("taskactions") == []
+
+
+# ---- death ----------------------------------------------------------------------------------------------------------
+
+def test_a_spawner_that_was_killed_goes_on_where_it_was(world, gate):
+    begin_to_apply(world, gate)
+    world.server.kill()
+    # Meanwhile people go on.
+    world.namespace.apply(world.run("second", action="dry-run"))
+    world.namespace.apply(world.executor("late"))
+    gate.touch()
+    world.server.start()
+    world.phase("first", "Succeeded")
+    world.phase("second", "Succeeded")
+    world.namespace.wait("executor", "late", lambda e: e.get("status", {}).get("state") == "provision")
+    plans = [t["metadata"]["name"] for t in world.namespace.get("taskactions")]
+    assert sorted(plans) == ["first-apply", "first-plan", "second-plan"]
+
+
+def test_what_was_deleted_while_nobody_was_there_goes_afterwards(world):
+    world.provision()
+    world.server.kill()
+    world.namespace.kubectl("delete", "run", "first", "--wait=false")
+    assert world.namespace.get("run", "first")
+    world.server.start()
+    world.namespace.wait_gone("run", "first")
+
+
+def test_a_spawner_killed_at_any_request_loses_and_doubles_nothing(world, tmp_path):
+    """Killed again and again, a moment later each time, while runs go on."""
+    world.namespace.apply(world.executor())
+    runs = [f"r{i}" for i in range(4)]
+    world.namespace.apply(*[world.run(name, autoApprove=True) for name in runs])
+    for _ in range(6):
+        done = [r for r in world.namespace.get("runs") if r.get("status", {}).get("phase") == "Succeeded"]
+        if len(done) == len(runs):
+            break
+        before = {t["metadata"]["name"]: t["metadata"]["resourceVersion"] for t in world.namespace.get("taskactions")}
+        wait_for("a step to move on", lambda: {t["metadata"]["name"]: t["metadata"]["resourceVersion"]
+                                               for t in world.namespace.get("taskactions")} != before or
+                 all(r.get("status", {}).get("phase") == "Succeeded" for r in world.namespace.get("runs")))
+        world.server.kill()
+        world.server.start()
+    for name in runs:
+        world.phase(name, "Succeeded")
+    numbers = [world.home.json("get", "run", name)["spec"]["number"] for name in runs]
+    assert len(set(numbers)) == len(numbers)
+    steps = world.namespace.get("taskactions")
+    assert len(steps) <= 2 * len(runs) and all(conditions(t)["Succeeded"][0] == "True" for t in steps)
+    assert pathlib.Path(tmp_path).exists()

@@ -1,0 +1,279 @@
+/* What people write with kubectl, as the control loop finds it in the store: documents without
+ * status, notes that nobody signed, and deletions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_loop.h"
+
+static void apply(struct world *w, enum df_kind kind, const char *name, const char *spec)
+{
+    struct df_err err = {0};
+    DF_FREE char *text = df_strf("{'metadata':{'name':'%s'},'spec':%s}", name, spec);
+    DF_JSON cJSON *doc = json(text);
+    if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void apply_executor(struct world *w, const char *name)
+{
+    apply(w, DF_KIND_EXECUTOR, name, "{'source':{'url':'file:///nowhere','kind':'directory'}}");
+}
+
+#define ASKING "{'action':'provision'}"
+#define RUN_NET "{'executorRef':{'name':'net'},'action':'provision'}"
+
+/* Sets one member of the document, as a patch would. */
+struct patch {
+    const char *object, *member, *value;
+};
+
+static int set_member(cJSON *doc, void *arg, struct df_err *err)
+{
+    const struct patch *p = arg;
+    return df_json_set(df_json_object_at(doc, p->object), p->member, json(p->value), err);
+}
+
+static void patch(struct world *w, enum df_kind kind, const char *name, const char *object,
+                  const char *member, const char *value)
+{
+    struct patch p = {object, member, value};
+    struct df_err err = {0};
+    if (df_store_modify(w->s.store, kind, name, set_member, &p, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void delete (struct world *w, enum df_kind kind, const char *name)
+{
+    patch(w, kind, name, "metadata", "deletionTimestamp", "'2026-11-21T20:17:40Z'");
+}
+
+static void await_gone(struct world *w, enum df_kind kind, const char *name)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_JSON cJSON *doc = get(w, kind, name);
+        if (!doc)
+            return;
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+/* The status of one of three conditions. */
+static void await_condition(struct world *w, enum df_kind kind, const char *name, const char *type,
+                            const char *status, const char *reason)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_JSON cJSON *doc = get(w, kind, name);
+        const cJSON *c;
+        cJSON_ArrayForEach (c, df_json_at(doc, "status.conditions")) {
+            if (df_streq(df_json_str(c, "type"), type) &&
+                df_streq(df_json_str(c, "status"), status) &&
+                df_streq(df_json_str(c, "reason"), reason))
+                return;
+        }
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+/* ---- taking in ---- */
+
+static void an_applied_executor_is_taken_in_as_one_that_was_sent(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Succeeded", "True", "Accepted");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.state", "provision");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.revision", "1");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.creator", "kubernetes");
+    patch(w, DF_KIND_EXECUTOR, "net", "spec", "description", "'other'");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.revision", "2");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.observedGeneration", "2");
+}
+
+static void an_executor_that_is_no_valid_document_is_refused_until_it_is_mended(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply(w, DF_KIND_EXECUTOR, "net", "{'source':{'url':'nowhere'}}");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Failed", "True", "InvalidDocument");
+    DF_JSON cJSON *body = json("{'action':'provision'}");
+    struct df_err err = {0};
+    assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_ADMIN, "tester", NULL, &err),
+                     -1);
+    assert_string_equal(err.reason, "WrongState");
+    assert_non_null(strstr(err.message, "spec.source.url"));
+    patch(w, DF_KIND_EXECUTOR, "net", "spec", "source", "{'url':'file:///nowhere'}");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Succeeded", "True", "Accepted");
+    run(w, "net", ASKING);
+}
+
+static void an_applied_run_keeps_its_name_and_gets_number_and_snapshot(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    apply(w, DF_KIND_RUN, "first", RUN_NET);
+    (void)await_start(w, "first-plan");
+    assert_value(w, DF_KIND_RUN, "first", "spec.number", "1");
+    assert_value(w, DF_KIND_RUN, "first", "spec.requestedBy", "kubernetes");
+    assert_value(w, DF_KIND_RUN, "first", "spec.snapshot.source.url", "file:///nowhere");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "first");
+}
+
+static void a_run_waits_for_the_executor_that_is_applied_behind_it(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply(w, DF_KIND_RUN, "first", RUN_NET);
+    apply_executor(w, "net");
+    (void)await_start(w, "first-plan");
+}
+
+static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)
+{
+    static const struct {
+        const char *spec, *message;
+    } cases[] = {
+        {"{'executorRef':{'name':'net'},'action':'dance'}", "spec.action"},
+        {"{'executorRef':{'name':'net'},'action':'destroy'}", "nothing"},
+        {"{'executorRef':{'name':'net'},'action':'provision','placement':{'image':'A B'}}",
+         "no image"},
+    };
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *name = df_strf("bad-%zu", i);
+        apply(w, DF_KIND_RUN, name, cases[i].spec);
+        await_value(w, DF_KIND_RUN, name, "status.phase", "Failed");
+        await_condition(w, DF_KIND_RUN, name, "Failed", "True", "InvalidDocument");
+        DF_FREE char *message = value_of(w, DF_KIND_RUN, name, "status.message");
+        if (!strstr(message, cases[i].message))
+            fail_msg("\"%s\" does not say \"%s\"", message, cases[i].message);
+    }
+}
+
+static void the_service_passes_over_names_that_people_took(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    apply(w, DF_KIND_RUN, "net-1", RUN_NET);
+    apply(w, DF_KIND_RUN, "net-2", RUN_NET);
+    DF_JSON cJSON *made = make_run(w, "net", ASKING);
+    assert_string_equal(df_json_str(made, "metadata.name"), "net-3");
+    assert_int_equal(df_json_int(made, "spec.number", 0), 3);
+    start(w);
+}
+
+/* ---- steps that nobody made, or that were made by half ---- */
+
+static void a_step_that_was_made_by_half_is_made_anew(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    run(w, "net", ASKING);
+    apply(w, DF_KIND_TASK_ACTION, "net-1-plan",
+          "{'action':'plan','engine':'forged','runRef':{'name':'net-1'}}");
+    start(w);
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "net-1-plan");
+    (void)await_start(w, "net-1-plan");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.source.url", "file:///nowhere");
+}
+
+static void a_step_that_no_run_waits_for_is_refused(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply(w, DF_KIND_TASK_ACTION, "mine", "{'action':'plan','runRef':{'name':'none'}}");
+    await_condition(w, DF_KIND_TASK_ACTION, "mine", "Failed", "True", "InvalidDocument");
+}
+
+/* ---- notes ---- */
+
+static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.by", "kubernetes");
+    run(w, "net", ASKING);
+    (void)await_start(w, "net-2-plan");
+    patch(w, DF_KIND_RUN, "net-2", "spec", "cancel", "{}");
+    await_value(w, DF_KIND_RUN, "net-2", "spec.cancel.by", "kubernetes");
+}
+
+/* ---- deletions ---- */
+
+static void a_deleted_run_is_cancelled_and_then_goes_with_its_steps(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", ASKING);
+    (void)await_start(w, "net-1-plan");
+    delete (w, DF_KIND_RUN, "net-1");
+    await_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "it was deleted");
+    end_processes(w, "net-1-plan", -1, "killed by signal 2");
+    await_gone(w, DF_KIND_RUN, "net-1");
+    await_gone(w, DF_KIND_TASK_ACTION, "net-1-plan");
+}
+
+static void what_nobody_took_in_goes_at_once(void **state)
+{
+    struct world *w = *state;
+    apply_executor(w, "net");
+    apply(w, DF_KIND_RUN, "first", RUN_NET);
+    delete (w, DF_KIND_EXECUTOR, "net");
+    delete (w, DF_KIND_RUN, "first");
+    start(w);
+    df_control_wake(w->s.control, DF_KIND_EXECUTOR, "net");
+    df_control_wake(w->s.control, DF_KIND_RUN, "first");
+    await_gone(w, DF_KIND_EXECUTOR, "net");
+    await_gone(w, DF_KIND_RUN, "first");
+}
+
+static void a_deleted_executor_says_what_it_waits_for(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    delete (w, DF_KIND_EXECUTOR, "net");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Progressing", "True", "Deleting");
+    patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");
+    await_gone(w, DF_KIND_EXECUTOR, "net");
+    await_gone(w, DF_KIND_RUN, "net-1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_applied_executor_is_taken_in_as_one_that_was_sent),
+        TEST(an_executor_that_is_no_valid_document_is_refused_until_it_is_mended),
+        TEST(an_applied_run_keeps_its_name_and_gets_number_and_snapshot),
+        TEST(a_run_waits_for_the_executor_that_is_applied_behind_it),
+        TEST(a_run_that_cannot_be_is_refused_with_the_reason),
+        TEST(the_service_passes_over_names_that_people_took),
+        TEST(a_step_that_was_made_by_half_is_made_anew),
+        TEST(a_step_that_no_run_waits_for_is_refused),
+        TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
+        TEST(a_deleted_run_is_cancelled_and_then_goes_with_its_steps),
+        TEST(what_nobody_took_in_goes_at_once),
+        TEST(a_deleted_executor_says_what_it_waits_for),
+    };
+    (void)alarm(120); /* what never comes */
+    return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
+}
