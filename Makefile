@@ -207,14 +207,67 @@ crds: $(B)/tools/crd
 
 PREFIX ?= /usr/local
 ## install programs and completions below PREFIX (/usr/local)
-.PHONY: install
-install: all
+.PHONY: install-programs
+install-programs: all
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(B)/dayfly $(B)/dayfly-runner
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(B)/dayfly completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dayfly
 	$(B)/dayfly completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dayfly
 	$(B)/dayfly completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dayfly.fish
+
+# The operator, with the targets that people know from others. What is done is done to the cluster of kubectl's current context.
+NAMESPACE ?= dayfly
+IMG ?= localhost/dayfly-spawner:$(VERSION)
+RUNNER_IMG ?= $(subst dayfly-spawner,dayfly-runner,$(IMG))
+KUBECTL ?= kubectl
+CONTAINER_TOOL ?=
+RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) KUBECTL=$(KUBECTL) rbac/render
+APPLY = $(KUBECTL) apply --server-side --force-conflicts --field-manager dayfly-make
+## the custom resource definitions, into the cluster of kubectl's context
+.PHONY: install
+install:
+	$(APPLY) -k rbac/crds
+
+## take them away, and with them every Executor, Run and TaskAction
+.PHONY: uninstall
+uninstall:
+	$(KUBECTL) delete --ignore-not-found -k rbac/crds
+
+## the operator into NAMESPACE (dayfly), with its definitions: `make deploy IMG=… RUNNER_IMG=…`
+.PHONY: deploy
+deploy: install
+	$(RENDER) operator | $(APPLY) -f -
+
+## take the operator away; its namespace stays, with every Executor and its state, and so do the definitions
+.PHONY: undeploy
+undeploy:
+	@# Its pods first: the leader gives the Lease back while it may.
+	$(KUBECTL) -n $(NAMESPACE) delete deployment dayfly --ignore-not-found --cascade=foreground
+	$(RENDER) inside | $(KUBECTL) delete --ignore-not-found -f -
+
+DIST ?= dist
+## dist/install.yaml: everything for one `kubectl apply -f`
+.PHONY: build-installer
+build-installer:
+	@mkdir -p $(DIST)
+	$(RENDER) all >$(DIST)/install.yaml
+
+## images of spawner and runner under the names IMG and RUNNER_IMG, in build/images and the tool's own store
+.PHONY: docker-build
+docker-build: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
+	@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/build
+
+## push them to their registry; PUSH_FLAGS=… for the tool
+.PHONY: docker-push
+docker-push:
+	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/push $(PUSH_FLAGS)
+
+## write what the chart has from elsewhere: definitions, and the table of values in its README
+.PHONY: chart
+chart:
+	@charts/sync
 
 ## run every test suite; the last line counts them all
 .PHONY: check
@@ -245,7 +298,7 @@ bench: setup-check
 .PHONY: help
 help:
 	@awk '/^## / { text = substr($$0, 4) } \
-	  /^\.PHONY: / && text { printf "make %-14s %s\n", $$2 == "all" ? "" : $$2, text; text = "" }' $(MAKEFILE_LIST)
+	  /^\.PHONY: / && text { printf "make %-16s %s\n", $$2 == "all" ? "" : $$2, text; text = "" }' $(MAKEFILE_LIST)
 
 ## remove build/
 .PHONY: clean

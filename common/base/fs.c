@@ -39,6 +39,30 @@ int df_fs_read(const char *path, struct df_buf *b, struct df_err *err)
     return 0;
 }
 
+int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b, struct df_err *err)
+{
+    size_t room = b->max - b->len;
+    int64_t there = end > offset ? end - offset : 0;
+    size_t want = there < (int64_t)room ? (size_t)there : room;
+    char *to = df_buf_reserve(b, want);
+    if (!to)
+        return df_buf_check(b, err);
+    size_t got = 0;
+    while (got < want) {
+        ssize_t n = pread(fd, to + got, want - got, offset + (int64_t)got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return df_fail_errno(err, errno, "read");
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    b->len += got;
+    to[got] = '\0';
+    return 0;
+}
+
 int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err)
 {
     const char *p = bytes;

@@ -14,6 +14,9 @@
 /* Reads a whole file, at most b->max bytes (class LIMIT beyond). Appends to b. */
 int df_fs_read(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
 int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+/* Adds what lies from offset to end, as far as b has room and the file goes. */
+int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b,
+                  struct df_err *err) DF_MUST_CHECK;
 
 /* Writes all n bytes, through EINTR and short writes. */
 int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;

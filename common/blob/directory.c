@@ -9,82 +9,27 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "common/blob/blob.h"
+#include "common/blob/home.h"
 
-struct df_blob {
+struct directory {
+    struct df_blob blob;
     char *data;
-    char *tmp;
     pthread_mutex_t making; /* directories: none is used before it is durable */
 };
 
-void df_blob_close(struct df_blob *b)
+static struct directory *directory_of(struct df_blob *b)
 {
-    if (!b)
-        return;
-    (void)pthread_mutex_destroy(&b->making);
-    free(b->data);
-    free(b->tmp);
-    free(b);
-}
-
-static void cleanup_blob(struct df_blob **b)
-{
-    df_blob_close(*b);
-}
-
-int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err)
-{
-    DF_CLEANUP(cleanup_blob) struct df_blob *b = calloc(1, sizeof(*b));
-    if (!b)
-        return df_fail_oom(err);
-    (void)pthread_mutex_init(&b->making, NULL);
-    b->data = df_fs_join(directory, "data");
-    b->tmp = df_fs_join(directory, "tmp");
-    if (!b->data || !b->tmp)
-        return df_fail_oom(err);
-    if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0 ||
-        df_fs_mkdirs(b->data, 0700, err) < 0 || df_fs_sync_dir(directory, err) < 0)
-        return df_err_wrap(err, "blob directory %s", directory);
-    *ret = DF_TAKE(b);
-    return 0;
-}
-
-const char *df_blob_tmp_dir(const struct df_blob *b)
-{
-    return b->tmp;
+    return (struct directory *)b; /* its first member */
 }
 
 /* ---- keys and paths ------------------------------------------------------------------------- */
 
-static bool segment_is_good(const char *s, size_t n)
+/* The file behind a key; the caller frees. NULL with err on no memory. */
+static char *path_of(struct df_blob *b, const char *key, struct df_err *err)
 {
-    static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    bool dots = (n == 1 || n == 2) && s[0] == '.' && s[n - 1] == '.';
-    return n > 0 && !dots && strspn(s, good) >= n;
-}
-
-static bool key_is_good(const char *key)
-{
-    if (strlen(key) > DF_LIMIT_BLOB_KEY)
-        return false;
-    for (const char *s = key;; s++) {
-        size_t n = strcspn(s, "/");
-        if (!segment_is_good(s, n))
-            return false;
-        s += n;
-        if (!*s)
-            return true;
-    }
-}
-
-/* The file behind a key; the caller frees. NULL with err when it is no key, or on no memory. */
-static char *path_of(const struct df_blob *b, const char *key, struct df_err *err)
-{
-    char *path = key_is_good(key) ? df_fs_join(b->data, key) : NULL;
-    if (!path && key_is_good(key))
+    char *path = df_fs_join(directory_of(b)->data, key);
+    if (!path)
         (void)df_fail_oom(err);
-    else if (!path)
-        (void)df_fail(err, DF_ERR_USER, "\"%s\" is no blob key", key);
     return path;
 }
 
@@ -100,9 +45,10 @@ static int sync_parent(char *path, struct df_err *err)
 /* Makes the directories above path durably. Those down to data exist. */
 static int make_parents(struct df_blob *b, char *path, struct df_err *err)
 {
+    struct directory *d = directory_of(b);
     int result = 0;
-    (void)pthread_mutex_lock(&b->making);
-    for (char *slash = path + strlen(b->data); result == 0;) {
+    (void)pthread_mutex_lock(&d->making);
+    for (char *slash = path + strlen(d->data); result == 0;) {
         slash = strchr(slash + 1, '/');
         if (!slash)
             break;
@@ -113,7 +59,7 @@ static int make_parents(struct df_blob *b, char *path, struct df_err *err)
             result = df_fail_errno(err, errno, "create directory %s", path);
         *slash = '/';
     }
-    (void)pthread_mutex_unlock(&b->making);
+    (void)pthread_mutex_unlock(&d->making);
     return result;
 }
 
@@ -155,8 +101,8 @@ static int write_temporary(char *tmp, const void *bytes, size_t n, struct df_err
     return fsync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
 }
 
-static int put(struct df_blob *b, placing how, const char *key, const void *bytes, size_t n,
-               struct df_err *err)
+static int write_blob(struct df_blob *b, placing how, const char *key, const void *bytes, size_t n,
+                      struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
@@ -175,15 +121,15 @@ static int put(struct df_blob *b, placing how, const char *key, const void *byte
     return result < 0 ? df_err_wrap(err, "store blob %s", key) : 0;
 }
 
-int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
+static int put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
 {
-    return put(b, move_over, key, bytes, n, err);
+    return write_blob(b, move_over, key, bytes, n, err);
 }
 
-int df_blob_create(struct df_blob *b, const char *key, const void *bytes, size_t n,
-                   struct df_err *err)
+static int create(struct df_blob *b, const char *key, const void *bytes, size_t n,
+                  struct df_err *err)
 {
-    return put(b, link_new, key, bytes, n, err);
+    return write_blob(b, link_new, key, bytes, n, err);
 }
 
 static int seal_content(const char *path, struct df_err *err)
@@ -207,19 +153,19 @@ static char *move_in(struct df_blob *b, const char *key, const char *from, struc
     return DF_TAKE(path);
 }
 
-int df_blob_stage_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
+static int stage_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
 {
     DF_FREE char *placed = move_in(b, key, path, err);
     return placed ? 0 : -1;
 }
 
-int df_blob_put_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
+static int put_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
 {
     DF_FREE char *placed = move_in(b, key, path, err);
     return placed ? sync_parent(placed, err) : -1;
 }
 
-int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
+static int sync_blob(struct df_blob *b, const char *key, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path || seal_content(path, err) < 0)
@@ -229,8 +175,8 @@ int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
-                      struct df_err *err)
+static int open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
+                     struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
@@ -249,15 +195,18 @@ int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *
     return 0;
 }
 
-int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct df_err *err)
+static int read_at(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
+                   int64_t *ret_size, struct df_err *err)
 {
     DF_CLOSE int fd = -1;
-    if (df_blob_open_read(b, key, &fd, NULL, err) < 0)
+    int64_t size = 0;
+    if (open_read(b, key, &fd, &size, err) < 0 || df_fs_read_at(fd, offset, size, out, err) < 0)
         return -1;
-    return df_fs_read_fd(fd, out, err) < 0 ? df_err_wrap(err, "blob %s", key) : 0;
+    *ret_size = size;
+    return 0;
 }
 
-int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
+static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
@@ -274,7 +223,7 @@ int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size, struct d
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
+static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
@@ -284,7 +233,7 @@ int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
     return errno == ENOENT || errno == ENOTDIR ? 0 : df_fail_errno(err, errno, "remove %s", path);
 }
 
-int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
+static int remove_all(struct df_blob *b, const char *prefix, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, prefix, err);
     if (!path)
@@ -324,7 +273,7 @@ static int list_entry(const char *dir, const char *key, const struct dirent *e, 
     unsigned char type = DT_UNKNOWN;
     if (!path || !below)
         return df_fail_oom(err);
-    if (!key_is_good(below))
+    if (!df_blob_key_is_good(below))
         return 0; /* not ours */
     if (type_of(path, e->d_type, &type, err) < 0)
         return -1;
@@ -335,7 +284,7 @@ static int list_entry(const char *dir, const char *key, const struct dirent *e, 
     return 0;
 }
 
-/* Deep at most DF_LIMIT_BLOB_KEY / 2: key_is_good() ends the descent. */
+/* Deep at most DF_LIMIT_BLOB_KEY / 2: df_blob_key_is_good() ends the descent. */
 static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err)
 {
     DF_CLEANUP(cleanup_dir) DIR *d = opendir(path);
@@ -354,21 +303,12 @@ static int list_below(const char *path, const char *key, struct df_strs *out, st
     }
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
+static int list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
 {
     DF_FREE char *path = *prefix ? path_of(b, prefix, err) : NULL;
     if (*prefix && !path)
         return -1;
-    if (list_below(path ? path : b->data, prefix, out, err) < 0 || df_strs_check(out, err) < 0)
-        return -1;
-    if (out->len)
-        qsort(out->items, out->len, sizeof(*out->items), by_bytes);
-    return 0;
+    return list_below(path ? path : directory_of(b)->data, prefix, out, err);
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -417,8 +357,8 @@ static int append_at(int fd, char *path, int64_t offset, const void *bytes, size
     return offset == 0 ? sync_parent(path, err) : 0;
 }
 
-int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
-                   int64_t *ret_size, struct df_err *err)
+static int append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
+                  int64_t *ret_size, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     DF_CLOSE int fd = -1;
@@ -429,11 +369,55 @@ int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const voi
         return df_fail_errno(err, errno, "append to %s", path);
     if (st.st_size != offset) {
         *ret_size = st.st_size;
-        return df_fail_reason(err, DF_ERR_CONFLICT, "Gap", "%s has %lld bytes, not %lld", key,
-                              (long long)st.st_size, (long long)offset);
+        return df_blob_fail_gap(key, st.st_size, offset, err);
     }
     if (append_at(fd, path, offset, bytes, n, err) < 0)
         return -1;
     *ret_size = offset + (int64_t)n;
+    return 0;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void close_directory(struct df_blob *b)
+{
+    struct directory *d = directory_of(b);
+    (void)pthread_mutex_destroy(&d->making);
+    free(d->data);
+    free(d);
+}
+
+static const struct df_blob_ops directory_ops = {
+    .close = close_directory,
+    .put = put,
+    .create = create,
+    .put_file = put_file,
+    .stage_file = stage_file,
+    .sync = sync_blob,
+    .open_read = open_read,
+    .read_at = read_at,
+    .remove = remove_blob,
+    .remove_all = remove_all,
+    .list = list,
+    .append = append,
+    .size = get_size,
+};
+
+int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err)
+{
+    struct directory *d = calloc(1, sizeof(*d));
+    if (!d)
+        return df_fail_oom(err);
+    DF_BLOB struct df_blob *b = &d->blob;
+    b->ops = &directory_ops;
+    (void)pthread_mutex_init(&d->making, NULL);
+    d->data = df_fs_join(directory, "data");
+    b->tmp = df_fs_join(directory, "tmp");
+    if (!d->data || !b->tmp)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0 ||
+        df_fs_mkdirs(d->data, 0700, err) < 0 || df_fs_sync_dir(directory, err) < 0)
+        return df_err_wrap(err, "blob directory %s", directory);
+    *ret = DF_TAKE(b);
     return 0;
 }

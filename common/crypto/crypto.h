@@ -58,6 +58,13 @@ int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd
 int df_derive_key(const unsigned char master[DF_KEY_LEN], const char *purpose,
                   unsigned char out[DF_KEY_LEN], struct df_err *err) DF_MUST_CHECK;
 
+/* The text of a key, as it lies in a key file: 64 hex digits and a newline. */
+#define DF_KEY_TEXT (2 * (size_t)DF_KEY_LEN + 1)
+/* A new random key as text, and a NUL. The caller wipes it. */
+int df_key_make(char out[DF_KEY_TEXT + 1], struct df_err *err) DF_MUST_CHECK;
+/* -1 when it is no such text. The caller wipes the key. */
+int df_key_parse(const char *text, size_t n, unsigned char out[DF_KEY_LEN]) DF_MUST_CHECK;
+
 /* Loads the 32-byte key file (64 hex digits and a newline, mode 0600 or stricter), making it when
  * absent. Class SYSTEM when it is damaged or readable by others: it is never replaced. */
 int df_key_file(const char *path, unsigned char out[DF_KEY_LEN], struct df_err *err) DF_MUST_CHECK;

@@ -13,8 +13,6 @@
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 
-#define KEY_TEXT (2 * (size_t)DF_KEY_LEN + 1) /* 64 digits and the newline */
-
 static void cleanup_kdf(EVP_KDF **k)
 {
     EVP_KDF_free(*k);
@@ -48,14 +46,14 @@ int df_derive_key(const unsigned char master[DF_KEY_LEN], const char *purpose,
     return ok == 1 ? 0 : df_fail_ssl(err, "derive key");
 }
 
-static int parse_key(const struct df_buf *text, unsigned char out[DF_KEY_LEN])
+int df_key_parse(const char *text, size_t n, unsigned char out[DF_KEY_LEN])
 {
     static const char digits[] = "0123456789abcdef";
-    if (text->len != KEY_TEXT || text->data[KEY_TEXT - 1] != '\n')
+    if (n != DF_KEY_TEXT || text[DF_KEY_TEXT - 1] != '\n')
         return -1;
     unsigned char key[DF_KEY_LEN] = {0};
-    for (size_t i = 0; i < KEY_TEXT - 1; i++) {
-        const char *d = text->data[i] ? strchr(digits, text->data[i]) : NULL;
+    for (size_t i = 0; i < DF_KEY_TEXT - 1; i++) {
+        const char *d = text[i] ? strchr(digits, text[i]) : NULL;
         if (!d)
             return -1;
         key[i / 2] = (unsigned char)(key[i / 2] << 4 | (d - digits));
@@ -83,9 +81,9 @@ static int load_key(int fd, const char *path, unsigned char out[DF_KEY_LEN], str
 {
     if (check_mode(fd, path, err) < 0)
         return -1;
-    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(KEY_TEXT);
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_KEY_TEXT);
     /* All the room at once: a buffer that moves leaves a copy behind. */
-    if (!df_buf_reserve(&text, KEY_TEXT))
+    if (!df_buf_reserve(&text, DF_KEY_TEXT))
         return df_buf_check(&text, err);
     struct df_err why = {0};
     bool read = df_fs_read_fd(fd, &text, &why) == 0;
@@ -94,7 +92,7 @@ static int load_key(int fd, const char *path, unsigned char out[DF_KEY_LEN], str
             *err = why;
         return df_err_wrap(err, "key file %s", path);
     }
-    if (!read || parse_key(&text, out) < 0)
+    if (!read || df_key_parse(df_buf_str(&text), text.len, out) < 0)
         return df_fail(err, DF_ERR_SYSTEM,
                        "key file %s is damaged: it must be 64 hex digits and a newline; restore it "
                        "from a copy",
@@ -102,13 +100,21 @@ static int load_key(int fd, const char *path, unsigned char out[DF_KEY_LEN], str
     return 0;
 }
 
+int df_key_make(char out[DF_KEY_TEXT + 1], struct df_err *err)
+{
+    if (df_random_hex(out, DF_KEY_LEN, err) < 0)
+        return -1;
+    out[DF_KEY_TEXT - 1] = '\n';
+    out[DF_KEY_TEXT] = '\0';
+    return 0;
+}
+
 static int make_key(const char *path, struct df_err *err)
 {
-    char text[KEY_TEXT + 1];
-    if (df_random_hex(text, DF_KEY_LEN, err) < 0)
+    char text[DF_KEY_TEXT + 1];
+    if (df_key_make(text, err) < 0)
         return -1;
-    text[KEY_TEXT - 1] = '\n';
-    int result = df_fs_create(path, text, KEY_TEXT, 0600, err);
+    int result = df_fs_create(path, text, DF_KEY_TEXT, 0600, err);
     explicit_bzero(text, sizeof(text));
     return result;
 }

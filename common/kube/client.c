@@ -249,11 +249,24 @@ static int exchange(struct df_kube *k, const struct df_kube_request *r,
     return result;
 }
 
+/* PartialObjectMetadata instead of whole objects. */
+static int add_accept(const struct df_kube_request *r, struct df_strs *headers, struct df_err *err)
+{
+    if (!r->at || !r->at->metadata_only)
+        return 0;
+    bool list = !r->at->name && df_streq(r->method, "GET");
+    (void)df_strs_addf(headers,
+                       "Accept: application/json;as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1",
+                       list ? "List" : "");
+    return df_strs_check(headers, err);
+}
+
 static int prepare_and_send(struct df_kube *k, const struct df_kube_request *r,
                             struct df_http_response *ret, struct df_err *err)
 {
     DF_BUF struct df_buf url = DF_BUF_INIT(DF_LIMIT_URL);
-    if (make_url(k, r, &url, err) < 0)
+    DF_STRS struct df_strs headers = {0};
+    if (make_url(k, r, &url, err) < 0 || add_accept(r, &headers, err) < 0)
         return -1;
     DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(SIZE_MAX / 4);
     struct df_http_request req = DF_HTTP_REQUEST(r->method, df_buf_str(&url));
@@ -267,6 +280,7 @@ static int prepare_and_send(struct df_kube *k, const struct df_kube_request *r,
         req.body = body.data;
         req.body_len = body.len;
     }
+    req.headers = headers.len ? &headers : NULL;
     req.content_type = r->content_type;
     req.timeout_ms = r->timeout_ms;
     req.idle_timeout_ms = r->idle_timeout_ms;
@@ -296,7 +310,9 @@ int df_kube_request_json(struct df_kube *k, const struct df_kube_request *r, cJS
         return 0;
     struct df_err why = {0};
     DF_JSON cJSON *tree = NULL;
-    if (df_json_parse(df_buf_str(&res.body), res.body.len, &tree, &why) < 0) {
+    int result = df_json_parse(df_buf_str(&res.body), res.body.len, &tree, &why);
+    df_buf_wipe(&res.body); /* it may be a Secret */
+    if (result < 0) {
         DF_FREE char *what = df_kube_request_what(r);
         return df_fail(err, DF_ERR_RETRY, "%s: the answer is broken: %s", what ? what : r->verb,
                        why.message);

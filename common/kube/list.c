@@ -85,7 +85,7 @@ static bool try_again(struct list *l, const struct df_err *why, int *restarts)
 /* The next page; *restarts counts how often the list had to begin again. */
 static int next_page(struct list *l, int *restarts, struct df_err *err)
 {
-    DF_JSON cJSON *page = NULL;
+    DF_SECRET_JSON cJSON *page = NULL;
     struct df_err why = {0};
     while (get_page(l, &page, &why) < 0) {
         if (try_again(l, &why, restarts))

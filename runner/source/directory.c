@@ -102,14 +102,27 @@ static enum df_tree_visit copy_visitor(void *arg, const struct df_tree_entry *e,
     return copy_entry(arg, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
 }
 
+/* A mounted ConfigMap or Secret has its files in a directory named by the time of the mount, behind
+ * the link ..data, with links to them in front: what counts is that directory, for names of other
+ * pods' mounts would make another module of it. The caller frees. */
+static char *find_root(const char *path)
+{
+    DF_FREE char *data = df_fs_join(path, "..data");
+    char *mounted = data ? realpath(data, NULL) : NULL;
+    return mounted ? mounted : strdup(path);
+}
+
 int df_fetch_directory(const struct df_fetch *f, struct df_err *err)
 {
     struct copying c = {.to = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     DF_CLOSE int to = c.to;
     if (to < 0 || fstat(to, &c.to_st) < 0)
         return df_fail_errno(err, errno, "open directory %s", f->checkout);
+    DF_FREE char *root = find_root(f->spec->path);
+    if (!root)
+        return df_fail_oom(err);
     df_fetch_note(f, "copying %s", f->spec->path);
-    return df_tree_walk(f->spec->path, copy_visitor, &c, err) < 0
+    return df_tree_walk(root, copy_visitor, &c, err) < 0
                ? df_err_wrap(err, "copy %s", f->spec->path)
                : 0;
 }

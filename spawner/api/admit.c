@@ -2,6 +2,7 @@
 
 #include <microhttpd.h>
 
+#include "common/crypto/jwt.h"
 #include "common/yaml/yaml.h"
 #include "spawner/api/forward.h"
 #include "spawner/api/server.h"
@@ -98,6 +99,17 @@ static enum df_role role_needed(enum df_access access)
     return DF_ROLE_ADMIN;
 }
 
+static int identify(struct df_request *req, struct df_err *err)
+{
+    const cJSON *accounts = req->s->config->accounts;
+    const struct df_credentials *c = &req->credentials;
+    bool bearer =
+        c->scheme == DF_SCHEME_BEARER || (c->scheme == DF_SCHEME_BASIC && req->route->basic);
+    if (accounts && bearer && df_jwt_is(c->secret))
+        return df_auth_account(accounts, req->s->claims, c->secret, &req->caller, err);
+    return df_auth_caller(req->api->tokens, c, req->route->basic, &req->caller, err);
+}
+
 static int check_caller(struct df_request *req, struct df_err *err)
 {
     const struct df_route *route = req->route;
@@ -113,7 +125,7 @@ static int check_caller(struct df_request *req, struct df_err *err)
                                   route->basic ? "user and password" : "bearer token");
         return 0;
     }
-    if (df_auth_caller(req->api->tokens, &req->credentials, route->basic, &req->caller, err) < 0)
+    if (identify(req, err) < 0)
         return -1;
     return df_auth_require(&req->caller, role_needed(route->access), err);
 }

@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/tokens.h"
+#include "spawner/control/claim.h"
 
 static int unauthorized(struct df_err *err, const char *why)
 {
@@ -120,6 +121,24 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
     if (caller.role == DF_ROLE_NONE)
         return unauthorized(err, tokens ? "the token is unknown"
                                         : "this server has no token file: send no token");
+    *ret = caller;
+    return 0;
+}
+
+int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char *token,
+                    struct df_caller *ret, struct df_err *err)
+{
+    struct df_caller caller = {.role = DF_ROLE_NONE};
+    if (!claims)
+        return unauthorized(err, "there is no cluster whose service accounts could be known");
+    if (df_claim_account(claims, token, caller.name, err) < 0)
+        return -1;
+    const cJSON *role = cJSON_GetObjectItemCaseSensitive(accounts, caller.name);
+    if (!role)
+        return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized",
+                              "the service account %s is not in auth.serviceAccounts", caller.name);
+    if (df_role_parse(role->valuestring, &caller.role, err) < 0)
+        return -1;
     *ret = caller;
     return 0;
 }

@@ -1,11 +1,12 @@
 /*
  * auth.h - who is asking.
  *
- * Two shapes. With a token file every call needs a bearer token (tokens.h) but the probes. Without
- * one the server listens on loopback only, and whoever can connect is the machine's user: admin.
- * Then a browser is the danger: a page may send requests to loopback, and DNS rebinding may make
- * them same-origin. So the Host header must name loopback, and an Origin header must be our own.
- * Step tokens are not looked at here: control/steps.h compares them with the step's own hashes.
+ * Two shapes. With a token file or accounts every call needs a bearer token (tokens.h, or one that
+ * the cluster signed for the audience "dayfly") but the probes. Without them the server listens on
+ * loopback only, and whoever can connect is the machine's user: admin. Then a browser is the
+ * danger: a page may send requests to loopback, and DNS rebinding may make them same-origin. So the
+ * Host header must name loopback, and an Origin header must be our own. Step tokens are not looked
+ * at here: control/steps.h compares them with the step's own hashes.
  */
 #ifndef DF_API_AUTH_H
 #define DF_API_AUTH_H
@@ -14,10 +15,12 @@
 #include "spawner/model/model.h"
 
 struct df_tokens;
+struct df_claims;
 
 struct df_caller {
     enum df_role role;
-    char name[64]; /* for the audit trail: the token's name, "local", or "anonymous" */
+    char name[DF_LIMIT_CALLER + 1]; /* for the audit trail: the token's name, "namespace/account",
+                                     * "local", or "anonymous" */
 };
 
 enum df_scheme { DF_SCHEME_NONE, DF_SCHEME_BEARER, DF_SCHEME_BASIC };
@@ -45,6 +48,11 @@ bool df_origin_is_host(const char *origin, const char *host, bool tls);
  * accepted, its password being the token. DENIED Unauthorized. */
 int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,
                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The caller behind a service account token of the cluster. accounts: auth.serviceAccounts. DENIED
+ * Unauthorized for an account that is not listed, and for what df_claim_account() refuses. */
+int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char *token,
+                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* DENIED Forbidden when the role is below what is needed; the message says both. */
 int df_auth_require(const struct df_caller *caller, enum df_role needed,

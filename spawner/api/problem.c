@@ -37,6 +37,7 @@ static const struct {
     {"TokenExpired", 401},
     {"TokenNotYetValid", 401},
     {"TokenNotOfPod", 401},
+    {"TokenNotOfAccount", 401},
     {"TokenNamespace", 401},
     {"TokenServiceAccount", 401},
 };

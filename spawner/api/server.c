@@ -56,15 +56,14 @@ static void declare_metrics(struct df_api *a)
 static int open_tokens(struct df_api *a, bool loopback, struct df_err *err)
 {
     const struct df_config *config = a->s->config;
-    if (config->token_file)
+    if (config->token_file || config->accounts)
         return df_tokens_open(config->token_file, &a->tokens, err);
     if (loopback)
         return 0;
-    return df_fail(
-        err, DF_ERR_USER,
-        "listen: %s can be reached from other machines: set auth.tokenFile, or listen on "
-        "127.0.0.1",
-        config->listen);
+    return df_fail(err, DF_ERR_USER,
+                   "listen: %s can be reached from other machines: set auth.tokenFile or "
+                   "auth.serviceAccounts, or listen on 127.0.0.1",
+                   config->listen);
 }
 
 /* The certificate for one handshake; what is handed out is GnuTLS's from then on. */
@@ -149,7 +148,8 @@ static int start(struct df_api *a, struct df_err *err)
     bool loopback = false;
     DF_FREE char *url = NULL;
     if (df_listen(a->s->config, a->s->endpoint_file, &fd, &loopback, &url, err) < 0 ||
-        open_tokens(a, loopback, err) < 0 || df_tls_open(a->s->config, url, &a->tls, err) < 0 ||
+        open_tokens(a, loopback, err) < 0 ||
+        df_tls_open(a->s->config, a->s->kube, url, &a->tls, err) < 0 ||
         df_connections_new(DF_LIMIT_HTTP_IDLE_SECONDS * 1000, &a->connections, err) < 0)
         return -1;
     raise_descriptor_limit();

@@ -7,6 +7,8 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/crypto/certificate.h"
+#include "common/http/http.h"
+#include "spawner/api/authority.h"
 
 #define CHAIN_MAX 8
 #define RENEW_BEFORE_US ((int64_t)30 * 24 * 3600 * 1000000)
@@ -73,14 +75,21 @@ static int load(struct df_tls *t, struct df_err *err)
 
 /* ---- our own authority ---- */
 
-static int make_authority(const struct df_tls *t, struct df_err *err)
+/* Puts the authority into its files: the shared one, or one of this data directory's own. */
+static int get_authority(const struct df_tls *t, const struct df_config *c, struct df_kube *kube,
+                         struct df_err *err)
 {
     DF_BUF struct df_buf cert = DF_BUF_INIT(DF_LIMIT_CA);
     struct df_buf key = DF_BUF_INIT(DF_LIMIT_CA);
-    if (df_fs_exists(t->authority_file))
+    if (!c->tls_secret && df_fs_exists(t->authority_file))
         return 0;
+    if (c->tls_secret && !kube)
+        return df_fail(err, DF_ERR_USER,
+                       "server.tls.secret: neither store nor engine is of a cluster");
+    int result = c->tls_secret
+                     ? df_authority_shared(kube, c->tls_secret, &key, &cert, err)
+                     : df_certificate_authority("dayfly certificate authority", &key, &cert, err);
     /* The key first: a crash in between leaves no certificate, and both are made anew. */
-    int result = df_certificate_authority("dayfly certificate authority", &key, &cert, err);
     if (result == 0)
         result = df_fs_replace(t->authority_key_file, df_buf_str(&key), key.len, 0600, err);
     if (result == 0)
@@ -215,14 +224,6 @@ static char *data_path(const struct df_config *c, const char *name)
     return df_fs_join(c->data_directory, name);
 }
 
-/* The host of a URL, without brackets and port. The caller frees; NULL on no memory. */
-static char *host_of(const char *url)
-{
-    const char *host = strstr(url, "://") ? strstr(url, "://") + 3 : url;
-    return *host == '[' ? strndup(host + 1, strcspn(host + 1, "]"))
-                        : strndup(host, strcspn(host, ":/"));
-}
-
 static void add_name(struct df_strs *names, const char *name)
 {
     if (!df_strs_has(names, name))
@@ -233,7 +234,7 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
                      struct df_err *err)
 {
     static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
-    DF_FREE char *host = host_of(url);
+    DF_FREE char *host = df_url_host(url);
     if (!host)
         return df_fail_oom(err);
     (void)df_strs_add(&t->names, host);
@@ -244,8 +245,8 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
     return df_strs_check(&t->names, err);
 }
 
-static int open_own(struct df_tls *t, const struct df_config *c, const char *url,
-                    struct df_err *err)
+static int open_own(struct df_tls *t, const struct df_config *c, struct df_kube *kube,
+                    const char *url, struct df_err *err)
 {
     DF_FREE char *dir = data_path(c, "tls");
     t->authority_file = data_path(c, "tls/ca.pem");
@@ -255,7 +256,7 @@ static int open_own(struct df_tls *t, const struct df_config *c, const char *url
     if (!dir || !t->authority_file || !t->authority_key_file || !t->cert_file || !t->key_file)
         return df_fail_oom(err);
     if (df_fs_mkdirs(dir, 0700, err) < 0 || add_names(t, c, url, err) < 0 ||
-        make_authority(t, err) < 0)
+        get_authority(t, c, kube, err) < 0)
         return -1;
     return renew(t, err);
 }
@@ -282,12 +283,13 @@ static int publish_ca(struct df_tls *t, struct df_err *err)
     return df_fs_write(t->ca_file, df_buf_str(&pem), pem.len, 0644, err);
 }
 
-static int fill(struct df_tls *t, const struct df_config *c, const char *url, struct df_err *err)
+static int fill(struct df_tls *t, const struct df_config *c, struct df_kube *kube, const char *url,
+                struct df_err *err)
 {
     t->ca_file = data_path(c, "ca.pem");
     if (!t->ca_file)
         return df_fail_oom(err);
-    if ((c->tls_cert_file ? open_files(t, c, err) : open_own(t, c, url, err)) < 0 ||
+    if ((c->tls_cert_file ? open_files(t, c, err) : open_own(t, c, kube, url, err)) < 0 ||
         publish_ca(t, err) < 0)
         return -1;
     t->looked_ms = df_mono_ms();
@@ -296,8 +298,8 @@ static int fill(struct df_tls *t, const struct df_config *c, const char *url, st
     return load(t, err);
 }
 
-int df_tls_open(const struct df_config *config, const char *url, struct df_tls **ret,
-                struct df_err *err)
+int df_tls_open(const struct df_config *config, struct df_kube *kube, const char *url,
+                struct df_tls **ret, struct df_err *err)
 {
     *ret = NULL;
     if (!df_config_has_tls(config))
@@ -306,7 +308,7 @@ int df_tls_open(const struct df_config *config, const char *url, struct df_tls *
     if (!t)
         return df_fail_oom(err);
     (void)pthread_mutex_init(&t->lock, NULL);
-    if (fill(t, config, url, err) < 0) {
+    if (fill(t, config, kube, url, err) < 0) {
         df_tls_close(t);
         return -1;
     }

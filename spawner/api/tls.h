@@ -4,10 +4,10 @@
  * Either the files of server.tls.certFile and .keyFile: a changed pair is taken up at the next
  * connection; while it is not whole (one file of two is new) the pair before stays good and
  * df_tls_check() says what is wrong. Or, with server.tls.names, a certificate of an authority of
- * our own: both are kept in <data>/tls, and the certificate is made anew when the names change or
- * its end comes near. <data>/ca.pem is what clients on this machine and runners are to trust: our
- * authority, or a copy of server.tls.caFile; it is not there when the system's certificates do.
- * Thread rule: any thread.
+ * our own, which replicas share by server.tls.secret (authority.h): both are kept in <data>/tls,
+ * and the certificate is made anew when the names change or its end comes near. <data>/ca.pem is
+ * what clients on this machine and runners are to trust: our authority, or a copy of
+ * server.tls.caFile; it is not there when the system's certificates do. Thread rule: any thread.
  */
 #ifndef DF_API_TLS_H
 #define DF_API_TLS_H
@@ -17,11 +17,12 @@
 #include "spawner/config/config.h"
 
 struct df_tls; /* opaque */
+struct df_kube;
 
-/* url: what clients are told; its host is one of the names. *ret NULL when the configuration asks
- * for no TLS. */
-int df_tls_open(const struct df_config *config, const char *url, struct df_tls **ret,
-                struct df_err *err) DF_MUST_CHECK;
+/* url: what clients are told; its host is one of the names. kube: for server.tls.secret; or NULL.
+ * *ret NULL when the configuration asks for no TLS. */
+int df_tls_open(const struct df_config *config, struct df_kube *kube, const char *url,
+                struct df_tls **ret, struct df_err *err) DF_MUST_CHECK;
 void df_tls_close(struct df_tls *t); /* NULL is fine */
 
 /* <data>/ca.pem, or NULL. Lives as long as t. */

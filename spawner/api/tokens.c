@@ -124,6 +124,8 @@ static bool same_file(const struct df_tokens *t, const struct stat *st)
 static void refresh(struct df_tokens *t)
 {
     struct stat st = {0};
+    if (!t->path)
+        return;
     /* A file that is gone counts as one that changed: load() says so. */
     if (stat(t->path, &st) == 0 && same_file(t, &st))
         return;
@@ -143,7 +145,7 @@ static void refresh(struct df_tokens *t)
 int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err)
 {
     struct df_tokens *t = calloc(1, sizeof(*t));
-    if (!t || !(t->path = strdup(path))) {
+    if (!t || (path && !(t->path = strdup(path)))) {
         free(t);
         return df_fail_oom(err);
     }

@@ -18,6 +18,7 @@
 
 struct df_tokens; /* opaque */
 
+/* path NULL: no file, and no token is known. */
 int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err) DF_MUST_CHECK;
 void df_tokens_close(struct df_tokens *t);
 

@@ -6,6 +6,8 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/admission.h"
+#include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 
 bool df_config_key(size_t i, const char **ret_name, const char **ret_default)
@@ -207,6 +209,10 @@ static int check_tls(const struct df_config *c, struct df_err *err)
         return df_fail(err, DF_ERR_USER,
                        "server.tls: names are for a certificate that dayfly makes itself; leave "
                        "them out with certFile");
+    if (c->tls_secret && !c->tls_names.len)
+        return df_fail(
+            err, DF_ERR_USER,
+            "server.tls.secret: keeps an authority of dayfly's own; set server.tls.names");
     if (c->tls_ca_file && !files)
         return df_fail(err, DF_ERR_USER, "server.tls.caFile: is of use with certFile only");
     if (files && !c->advertise_url)
@@ -237,13 +243,54 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                        c->kube_claim);
     if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
         return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
+    if (c->elects && !df_streq(c->engine, "job"))
+        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
         return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
                        c->store);
-    if (c->elects && !df_streq(c->engine, "job"))
-        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
+}
+
+static bool is_loopback_url(const char *url)
+{
+    return df_starts_with(url, "http://127.0.0.1") || df_starts_with(url, "http://localhost");
+}
+
+/* In a cluster it is a Service without TLS, as a rule; a token is not sent over that. */
+static int check_state_service(const struct df_config *c, struct df_err *err)
+{
+    const char *url = c->state_service_url, *protocol = c->state_service_protocol;
+    bool is_https = url && df_starts_with(url, "https://");
+    if (!df_streq(protocol, "events") && !df_streq(protocol, "put"))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.protocol: \"%.64s\" is neither events nor put", protocol);
+    if (url && !is_https && !df_starts_with(url, "http://"))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.url: \"%.100s\" must be an http:// or https:// URL", url);
+    if (url && !is_https && c->state_service_token_file && !is_loopback_url(url))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.url: \"%.100s\" must be an https:// URL, because a token is "
+                       "sent there",
+                       url);
+    return 0;
+}
+
+/* A name is what the audit trail says, and has its room. */
+static int check_accounts(const struct df_config *c, struct df_err *err)
+{
+    for (const cJSON *a = c->accounts ? c->accounts->child : NULL; a; a = a->next) {
+        enum df_role role;
+        const char *slash = strchr(a->string, '/');
+        if (!slash || slash == a->string || !slash[1] || strlen(a->string) > DF_LIMIT_CALLER)
+            return df_fail(err, DF_ERR_USER,
+                           "auth.serviceAccounts: \"%.64s\" must be namespace/name, at most %d "
+                           "characters",
+                           a->string, DF_LIMIT_CALLER);
+        if (df_role_parse(cJSON_IsString(a) ? a->valuestring : "", &role, err) < 0)
+            return df_err_wrap(err, "auth.serviceAccounts: %s", a->string);
+    }
+    return 0;
 }
 
 static int check_whole(const struct df_config *c, struct df_err *err)
@@ -254,13 +301,15 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
-        check_claim(c, err) < 0 || check_kubernetes(c, err) < 0)
+        check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
+        check_state_service(c, err) < 0 || df_admission_check_classes(c->limit_classes, err) < 0)
         return -1;
-    if (!loopback && !c->token_file)
-        return df_fail(err, DF_ERR_USER,
-                       "auth.tokenFile: is required, because listen (%s) is not a loopback "
-                       "address",
-                       c->listen);
+    if (!loopback && !c->token_file && !c->accounts)
+        return df_fail(
+            err, DF_ERR_USER,
+            "auth.tokenFile or auth.serviceAccounts: is required, because listen (%s) is "
+            "not a loopback address",
+            c->listen);
     return 0;
 }
 

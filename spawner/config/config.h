@@ -23,10 +23,12 @@ struct df_config {
     char *tls_key_file;       /* server.tls.keyFile */
     char *tls_ca_file;        /* server.tls.caFile: what clients are to trust; NULL: the system's */
     struct df_strs tls_names; /* server.tls.names: TLS by a certificate of our own, for these */
+    char *tls_secret;         /* server.tls.secret: the Secret where replicas share the authority */
     char *claim_issuer;       /* claim.issuer of pods' tokens; default: what the cluster says */
     char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
-    char *token_file;         /* auth.tokenFile; required when listen is not loopback */
+    char *token_file;         /* auth.tokenFile; it or the next when listen is not loopback */
+    cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
     char *engine;             /* engine; "local" */
@@ -46,8 +48,20 @@ struct df_config {
                                  POD_IP and the port of listen */
     int64_t election_lease_s; /* election.leaseDuration; 15s */
 
-    int64_t workers;   /* control.workers; 4 */
-    int64_t max_steps; /* control.maxSteps: steps at once; 8 */
+    int64_t workers; /* control.workers; 4 */
+    /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
+    int64_t max_system_failures;
+
+    int64_t limit_steps;         /* limits.steps: at once; 8 */
+    int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
+    cJSON *limit_classes;        /* limits.classes: {"name": number}; or NULL */
+
+    char *state_service_url;        /* stateService.url; NULL: nobody is told */
+    char *state_service_protocol;   /* stateService.protocol: "events" or "put" */
+    char *state_service_token_file; /* stateService.tokenFile */
+    char *state_service_ca_file;    /* stateService.caFile */
+    char *state_service_project;    /* stateService.project; NULL: a document's namespace */
+    char *state_service_domain;     /* stateService.domain; "default" */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

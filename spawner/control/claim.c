@@ -137,3 +137,25 @@ int df_claim_check(struct df_claims *c, const cJSON *task, const char *token,
         return -1;
     return take_pod(kubernetes, ret, err);
 }
+
+/* ---- people and machines with an account ---- */
+
+int df_claim_account(struct df_claims *c, const char *token, char ret[DF_LIMIT_CALLER + 1],
+                     struct df_err *err)
+{
+    DF_JSON cJSON *claims = NULL;
+    if (df_jwks_verify(c->keys, token, "dayfly", &claims, err) < 0)
+        return -1;
+    const cJSON *kubernetes = cJSON_GetObjectItemCaseSensitive(claims, "kubernetes.io");
+    const char *namespace = df_json_str(kubernetes, "namespace");
+    const char *name = df_json_str(kubernetes, "serviceaccount.name");
+    char whole[DF_LIMIT_CALLER + 1];
+    if (df_str_empty(namespace) || df_str_empty(name) ||
+        snprintf(whole, sizeof(whole), "%s/%s", namespace, name) > DF_LIMIT_CALLER)
+        return df_fail_reason(err, DF_ERR_DENIED, "TokenNotOfAccount",
+                              "the token is not of a service account with a name of at most %d "
+                              "characters",
+                              DF_LIMIT_CALLER);
+    memcpy(ret, whole, sizeof(whole));
+    return 0;
+}

@@ -11,6 +11,7 @@
 #ifndef DF_CONTROL_CLAIM_H
 #define DF_CONTROL_CLAIM_H
 
+#include "common/base/limits.h"
 #include "common/json/json.h"
 
 struct df_claims; /* opaque */
@@ -45,5 +46,10 @@ bool df_claim_is_of_pod(const cJSON *task);
  * the keys cannot be had. */
 int df_claim_check(struct df_claims *c, const cJSON *task, const char *token,
                    struct df_claim_pod *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The account of the cluster behind a service account token for the audience "dayfly", as
+ * "namespace/name". DENIED with a reason of jwt.h, or TokenNotOfAccount; RETRY as above. */
+int df_claim_account(struct df_claims *c, const char *token, char ret[DF_LIMIT_CALLER + 1],
+                     struct df_err *err) DF_MUST_CHECK;
 
 #endif

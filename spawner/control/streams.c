@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/step_auth.h"
@@ -33,23 +34,32 @@ static void cut_overlap(struct df_frame *f, int64_t end)
     f->offset = end;
 }
 
+/* Most frames fit: where the stream ends is asked only when it does not end where they begin. */
 static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
                          struct df_err *err)
 {
-    int64_t end;
-    if (df_blob_size(s->blobs, key, &end, err) < 0)
-        return -1;
-    if (f.offset > end)
-        return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
-                              "the stream ends at %lld, the frame begins at %lld", (long long)end,
-                              (long long)f.offset);
-    cut_overlap(&f, end);
-    if (end + (int64_t)f.n > (int64_t)DF_LIMIT_STREAM)
-        return df_fail(err, DF_ERR_LIMIT, "the stream is longer than %zu bytes", DF_LIMIT_STREAM);
-    if (f.n && df_blob_append(s->blobs, key, end, f.bytes, f.n, &end, err) < 0)
-        return -1;
-    *ret_end = end;
-    return 0;
+    for (;;) {
+        int64_t end = f.offset;
+        struct df_err why = {0};
+        if (f.offset + (int64_t)f.n > (int64_t)DF_LIMIT_STREAM)
+            return df_fail(err, DF_ERR_LIMIT, "the stream is longer than %zu bytes",
+                           DF_LIMIT_STREAM);
+        int result = f.n ? df_blob_append(s->blobs, key, f.offset, f.bytes, f.n, &end, &why)
+                         : df_blob_size(s->blobs, key, &end, &why);
+        if (result < 0 && why.cls != DF_ERR_CONFLICT) {
+            *err = why;
+            return -1;
+        }
+        if (f.offset > end)
+            return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
+                                  "the stream ends at %lld, the frame begins at %lld",
+                                  (long long)end, (long long)f.offset);
+        if (result == 0) {
+            *ret_end = end;
+            return 0;
+        }
+        cut_overlap(&f, end);
+    }
 }
 
 static int append(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
@@ -90,47 +100,21 @@ int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
 
 /* ---- reading ---- */
 
-/* Adds what lies from offset to end, as far as there is room. */
-static int read_from(int fd, int64_t offset, int64_t end, struct df_buf *b, struct df_err *err)
-{
-    size_t room = b->max - b->len;
-    size_t want = end - offset < (int64_t)room ? (size_t)(end - offset) : room;
-    char *to = df_buf_reserve(b, want);
-    if (!to)
-        return df_buf_check(b, err);
-    size_t got = 0;
-    while (got < want) {
-        ssize_t n = pread(fd, to + got, want - got, offset + (int64_t)got);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return df_fail_errno(err, errno, "read a stream");
-        if (n == 0)
-            break;
-        got += (size_t)n;
-    }
-    b->len += got;
-    to[got] = '\0';
-    return 0;
-}
-
 int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
                  struct df_buf *b, int64_t *ret_end, struct df_err *err)
 {
-    DF_CLOSE int fd = -1;
     char key[96];
     int64_t end = 0;
     struct df_err why = {0};
     stream_key(uid, stream, key);
-    if (df_blob_open_read(s->blobs, key, &fd, &end, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
+    if (offset >= 0 && df_blob_read_at(s->blobs, key, offset, b, &end, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
         *err = why;
         return -1;
     }
     if (offset < 0 || offset > end)
         return df_fail(err, DF_ERR_USER, "offset %lld: the stream has %lld bytes",
                        (long long)offset, (long long)end);
-    if (offset < end && read_from(fd, offset, end, b, err) < 0)
-        return -1;
     *ret_end = end;
     return 0;
 }
@@ -163,7 +147,7 @@ int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_strea
         return -1;
     while (end < st.st_size) {
         DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
-        if (read_from(fd, end, st.st_size, &piece, err) < 0 ||
+        if (df_fs_read_at(fd, end, st.st_size, &piece, err) < 0 ||
             append(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len}, &end,
                    err) < 0)
             return -1;

@@ -140,23 +140,15 @@ static int check_file(struct df_states *s, const char *uid, const struct version
                       struct df_err *err)
 {
     struct df_state_key key;
-    DF_CLOSE int fd = -1;
-    int64_t size = -1;
-    struct df_err why = {0};
-    if (file_key(uid, v->number, &key, err) < 0)
+    int64_t size = 0;
+    if (file_key(uid, v->number, &key, err) < 0 || df_blob_size(s->blobs, key.text, &size, err) < 0)
         return -1;
-    if (df_blob_open_read(s->blobs, key.text, &fd, &size, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND) {
-        if (err)
-            *err = why;
-        return -1;
-    }
     if (size == v->size)
         return 0;
     return df_fail(err, DF_ERR_SYSTEM,
                    "%s, the current state, %s: restore it from a copy, or remove its .json to go "
                    "back to the version before",
-                   key.text, size < 0 ? "is missing" : "has another size than it was stored with");
+                   key.text, size == 0 ? "is missing" : "has another size than it was stored with");
 }
 
 /* The current version. */

@@ -4,8 +4,8 @@ import os
 import shutil
 
 import pytest
-import yaml
 
+from lib.cluster import kubeconfig_of
 from lib.dayfly import ROOT
 from lib.pods import Pods, claim_on, reach
 
@@ -27,30 +27,6 @@ def apply_set(namespace, directory, name):
     kustomization.write_text(kustomization.read_text().replace("namespace: dayfly", f"namespace: {namespace.name}"))
     namespace.cluster.kubectl("apply", "-k", directory / name)
     return [rule for role in namespace.get("roles") for rule in role["rules"]]
-
-
-def kubeconfig_of(namespace, account, path):
-    """A kubeconfig with nothing but a token of a service account."""
-    config = yaml.safe_load(namespace.cluster.kubeconfig.read_text())
-    config["users"] = [{"name": account, "user": {"token": namespace.token(account)}}]
-    for context in config["contexts"]:
-        context["context"]["user"] = account
-    path.write_text(yaml.safe_dump(config))
-    path.chmod(0o600)
-    return path
-
-
-def used(cluster, user):
-    """{(group, resource, verb)} that the API server's audit log saw of this user, and what it refused."""
-    seen, refused = set(), []
-    for event in cluster.audit(user):
-        ref = event.get("objectRef")
-        what = (ref.get("apiGroup", ""), ref["resource"], event["verb"]) if ref else ("", event["requestURI"], event["verb"])
-        if event["responseStatus"]["code"] == 403:
-            refused.append(what)
-        elif ref:
-            seen.add(what)
-    return seen, refused
 
 
 def tell_story(pods):
@@ -91,7 +67,7 @@ def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, names
         assert any(os.scandir(tmp_path / "cache")), "the claim was not mounted"
     finally:
         namespace.cluster.kubectl("delete", "pv", volume, "--wait=false")
-    seen, refused = used(namespace.cluster, f"system:serviceaccount:{namespace.name}:dayfly-spawner")
+    seen, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:dayfly-spawner")
     assert not refused
     assert granted - seen == set(), "granted and never used"
     assert seen - granted == set(), "used by somebody else's grant"

@@ -124,6 +124,15 @@ def test_an_object_is_made_read_changed_and_deleted(kube):
     assert kube.fails("delete", CONFIG_MAPS, "a")[0] == "not-found"
 
 
+def test_of_a_large_object_the_metadata_alone_may_be_asked_for(kube):
+    whole = kube.object("create", CONFIG_MAPS, body=config_map("a"))
+    part = kube.object("get", CONFIG_MAPS, "a", "metadata=true")
+    assert part["metadata"]["uid"] == whole["metadata"]["uid"] and "data" not in part
+    assert part["kind"] == "PartialObjectMetadata"
+    changed = kube.object("update", CONFIG_MAPS, "a", "metadata=true", body={**whole, "data": {"k": "w"}})
+    assert "data" not in changed and kube.object("get", CONFIG_MAPS, "a")["data"] == {"k": "w"}
+
+
 def test_server_side_apply_makes_and_takes_over(kube):
     mine = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
     assert kube.object("patch", CONFIG_MAPS, "a", "type=apply", "manager=one", body=mine)["data"] == {"k": "1"}

@@ -3,12 +3,12 @@
  *
  *   kube [-n NAMESPACE] [-c CONTEXT] VERB GROUP/VERSION/PLURAL [NAME] [KEY=VALUE...]
  *
- * get, list (page=, labels=, fields=), delete (uid=, version=, propagation=, grace=), log
- * (container=, tail=); create, update, patch (type=merge|strategic|json|apply, manager=, force=)
- * read the object from stdin; name may be NAME/SUBRESOURCE. watch follows for ever: "begin",
- * "apply NAME VERSION", "remove NAME VERSION", "listed", "failed CLASS REASON MESSAGE". cache
- * follows, too, and prints "NAME" at each change. The core group is written "/v1/pods".
- * On failure: "CLASS REASON RETRY-AFTER MESSAGE" on stderr, exit code 1.
+ * get (metadata=true), list (page=, labels=, fields=), delete (uid=, version=, propagation=,
+ * grace=), log (container=, tail=); create, update, patch (type=merge|strategic|json|apply,
+ * manager=, force=) read the object from stdin; name may be NAME/SUBRESOURCE. watch follows for
+ * ever: "begin", "apply NAME VERSION", "remove NAME VERSION", "listed", "failed CLASS REASON
+ * MESSAGE". cache follows, too, and prints "NAME" at each change. The core group is written
+ * "/v1/pods". On failure: "CLASS REASON RETRY-AFTER MESSAGE" on stderr, exit code 1.
  */
 #include <signal.h>
 
@@ -281,6 +281,7 @@ int main(int argc, char **argv)
     a.at.resource = &a.resource;
     a.at.name = named ? words[2] : NULL;
     a.at.subresource = named ? cut(words[2], '/') : NULL;
+    a.at.metadata_only = df_streq(key(&a, "metadata"), "true");
     if (!a.resource.plural)
         return 2;
     int result = open_client(context, &name_space, &k, &err);

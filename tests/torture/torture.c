@@ -16,7 +16,7 @@
 #include "common/archive/tree.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
-#include "common/blob/blob.h"
+#include "common/blob/kube_head.h"
 #include "common/crypto/certificate.h"
 #include "common/crypto/crypto.h"
 #include "common/crypto/jwks.h"
@@ -231,6 +231,31 @@ static int blob_life(struct df_err *err)
     return result;
 }
 
+/* A head and a chunk of it, as Secret and ConfigMap and back. */
+static int blob_in_secrets(struct df_err *err)
+{
+    DF_BLOB_HEAD h = {0};
+    DF_BLOB_HEAD back = {0};
+    DF_JSON cJSON *secret = NULL, *chunk = NULL;
+    DF_BUF struct df_buf content = DF_BUF_INIT(DF_MIB);
+    DF_FREE char *selector = df_blob_head_selector("a/b", err);
+    if (!selector || df_blob_head_new("a/b/c", &h, err) < 0 ||
+        df_blob_head_new("a/b/c", &back, err) < 0)
+        return -1;
+    h.chunk_size = 4;
+    h.size = 7;
+    (void)df_strs_add(&h.chunks, "0123456789abcdef");
+    (void)df_buf_adds(&h.tail, "end");
+    (void)snprintf(h.version, sizeof(h.version), "7");
+    if (df_strs_check(&h.chunks, err) < 0 || df_buf_check(&h.tail, err) < 0 ||
+        df_blob_chunk_print(&h, h.chunks.items[0], "more", 4, &chunk, err) < 0 ||
+        df_blob_head_print(&h, "a/b/c", &secret, err) < 0)
+        return -1;
+    if (df_blob_head_parse(secret, "a/b/c", false, &back, err) < 0)
+        return -1;
+    return df_blob_chunk_parse(chunk, &back, &content, err);
+}
+
 static int redaction(struct df_err *err)
 {
     DF_STRS struct df_strs secrets = {0};
@@ -390,6 +415,7 @@ static const struct {
                  {"tokens", tokens},
                  {"issuing", certificates},
                  {"blob", blob_life},
+                 {"blob in secrets", blob_in_secrets},
                  {"redact", redaction},
                  {"files", files},
                  {"trees", trees},

@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/http/http.h"
+#include "spawner/api/auth.h"
 #include "spawner/api/problem.h"
 #include "spawner/control/claim.h"
 #include "tests/unit/control_world.h"
@@ -485,6 +486,56 @@ static void a_document_that_no_secret_holds_ends_the_step(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- people and machines with an account of the cluster ---- */
+
+static int come_as(struct world *w, const struct pod *p, struct df_caller *ret, struct df_err *err)
+{
+    DF_JSON cJSON *accounts = json("{'infra/boss':'admin','infra/ci':'write','nobody':'admin'}");
+    DF_FREE char *token = token_of_pod(p, "");
+    return df_auth_account(accounts, w->s.claims, token, ret, err);
+}
+
+static void an_account_that_is_listed_has_its_role(void **state)
+{
+    struct world *w = *state;
+    struct df_caller caller = {0};
+    const struct pod boss = {"infra", NULL, NULL, "boss", NULL, "dayfly", 10, 3600};
+    assert_int_equal(come_as(w, &boss, &caller, NULL), 0);
+    assert_int_equal(caller.role, DF_ROLE_ADMIN);
+    assert_string_equal(caller.name, "infra/boss");
+    struct pod in_pod = pod_a;
+    in_pod.account = "ci";
+    in_pod.audience = "dayfly";
+    assert_int_equal(come_as(w, &in_pod, &caller, NULL), 0);
+    assert_int_equal(caller.role, DF_ROLE_WRITE);
+}
+
+static void any_other_account_or_audience_is_refused(void **state)
+{
+    static const char long_name[] = "a-name-that-is-allowed-and-longer-than-what-the-trail-keeps";
+    static const struct {
+        struct pod pod;
+        const char *reason;
+    } cases[] = {
+        {{"infra", NULL, NULL, "other", NULL, "dayfly", 10, 3600}, "Unauthorized"},
+        {{"other", NULL, NULL, "boss", NULL, "dayfly", 10, 3600}, "Unauthorized"},
+        {{"", NULL, NULL, "nobody", NULL, "dayfly", 10, 3600}, "TokenNotOfAccount"},
+        {{"infra", NULL, NULL, "", NULL, "dayfly", 10, 3600}, "TokenNotOfAccount"},
+        {{"infra", NULL, NULL, long_name, NULL, "dayfly", 10, 3600}, "TokenNotOfAccount"},
+        {{"infra", NULL, NULL, "boss", NULL, "dayfly/" STEP, 10, 3600}, "TokenAudience"},
+        {{"infra", NULL, NULL, "boss", NULL, "https://cluster.example", 10, 3600}, "TokenAudience"},
+        {{"infra", NULL, NULL, "boss", NULL, "dayfly", 4000, 3600}, "TokenExpired"},
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_caller caller = {.role = DF_ROLE_NONE};
+        struct df_err err;
+        assert_fails(come_as(w, &cases[i].pod, &caller, &err), err, DF_ERR_DENIED, cases[i].reason);
+        assert_int_equal(df_problem_status(&err), 401);
+        assert_int_equal(caller.role, DF_ROLE_NONE);
+    }
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -509,6 +560,8 @@ int main(void)
         TEST(a_handed_over_step_is_not_given_to_a_claim),
         TEST(a_claimed_step_is_not_handed_over),
         TEST(a_cancel_between_the_two_keeps_the_job_from_being_let_go),
+        TEST(an_account_that_is_listed_has_its_role),
+        TEST(any_other_account_or_audience_is_refused),
         cmocka_unit_test_setup_teardown(a_document_that_no_secret_holds_ends_the_step, setup_large,
                                         teardown),
     };

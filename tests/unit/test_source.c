@@ -293,6 +293,41 @@ static void a_directory_is_copied_without_what_is_no_module(void **state)
     df_source_result_free(&r);
 }
 
+/* As the kubelet mounts a ConfigMap, at one time and in one pod. */
+static void mount_files(const char *time)
+{
+    DF_FREE char *real = df_strf("module/..%s/main.tf", time);
+    DF_FREE char *nested = df_strf("module/..%s/sub/x.tf", time);
+    DF_FREE char *data = df_strf("..%s", time);
+    put(real, "resource");
+    put(nested, "x");
+    put_link("module/..data", data);
+    put_link("module/main.tf", "..data/main.tf");
+    put_link("module/sub", "..data/sub");
+}
+
+static void a_mounted_config_map_is_the_same_module_in_every_pod(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"2026_01_02_03_04_05.1", "2026_01_02_03_04_06.2"};
+    struct df_source_result r[2] = {0};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(times); i++) {
+        DF_FREE char *module = at("module"), *checkout = at("checkout");
+        mount_files(times[i]);
+        assert_int_equal(fetch_module(NULL, &r[i], NULL), 0);
+        DF_FREE char *file = at("checkout/main.tf");
+        struct stat st;
+        assert_int_equal(lstat(file, &st), 0);
+        assert_true(S_ISREG(st.st_mode) && has("checkout/sub/x.tf"));
+        assert_false(has("checkout/..data"));
+        assert_int_equal(df_fs_remove_tree(module, NULL), 0);
+        assert_int_equal(df_fs_remove_tree(checkout, NULL), 0);
+    }
+    assert_string_equal(r[0].tree_digest, r[1].tree_digest);
+    df_source_result_free(&r[0]);
+    df_source_result_free(&r[1]);
+}
+
 static void a_folder_names_the_module_inside_the_whole_tree(void **state)
 {
     (void)state;
@@ -611,6 +646,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_sources_are_refused_with_the_field_and_the_way_out),
         TEST(a_file_url_is_what_lies_there),
         TEST(a_directory_is_copied_without_what_is_no_module),
+        TEST(a_mounted_config_map_is_the_same_module_in_every_pod),
         TEST(a_folder_names_the_module_inside_the_whole_tree),
         TEST(links_out_of_a_directory_and_odd_files_are_refused),
         TEST(a_directory_that_holds_the_work_directory_is_not_copied_into_itself),

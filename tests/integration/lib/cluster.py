@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import uuid
 
+import yaml
+
 from lib.dayfly import ROOT, wait_for
 
 SCRIPT = ROOT / "tests/cluster/cluster"
@@ -62,6 +64,19 @@ class Cluster:
                 if line.endswith("\n") and word in line:
                     yield json.loads(line)
 
+    def used_by(self, user):
+        """{(group, resource, verb)} that the API server let this user do so far, and the list of what it refused."""
+        seen, refused = set(), []
+        for event in self.audit(user):
+            ref = event.get("objectRef")
+            resource = "/".join(filter(None, (ref["resource"], ref.get("subresource")))) if ref else event["requestURI"]
+            what = (ref.get("apiGroup", "") if ref else "", resource, event["verb"])
+            if event["responseStatus"]["code"] == 403:
+                refused.append(what)
+            elif ref:
+                seen.add(what)
+        return seen, refused
+
 
 class Namespace:
     """A fresh namespace, deleted with all that is in it."""
@@ -87,6 +102,10 @@ class Namespace:
             return json.loads(self.kubectl("get", kind, "-o", "json").stdout)["items"]
         result = self.kubectl("get", kind, name, "-o", "json", "--ignore-not-found")
         return json.loads(result.stdout) if result.stdout.strip() else None
+
+    def get_all(self, kind, labels):
+        """Every object of a kind with these labels."""
+        return json.loads(self.kubectl("get", kind, "-l", labels, "-o", "json").stdout)["items"]
 
     def wait(self, kind, name, condition, seconds=60):
         """Waits until condition(object) holds of an object that exists, and returns the object."""
@@ -148,3 +167,14 @@ class Use:
             gone = Cluster.script("verify-gone", check=False)
             assert gone.returncode == 0, gone.stderr
         self.lock.close()
+
+
+def kubeconfig_of(namespace, account, path):
+    """A kubeconfig with nothing but a token of a service account."""
+    config = yaml.safe_load(namespace.cluster.kubeconfig.read_text())
+    config["users"] = [{"name": account, "user": {"token": namespace.token(account)}}]
+    for context in config["contexts"]:
+        context["context"]["user"] = account
+    path.write_text(yaml.safe_dump(config))
+    path.chmod(0o600)
+    return path

@@ -10,7 +10,7 @@ PLURALS = {"Executor": "executors", "Run": "runs", "TaskAction": "taskactions", 
 
 def install(cluster):
     """The definitions of this checkout, for everybody who uses the cluster; they stay."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "rbac/crds"))
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(ROOT / "rbac/crds"))
     established(cluster, GROUP)
 
 

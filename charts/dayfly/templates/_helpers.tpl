@@ -1,0 +1,112 @@
+{{- define "dayfly.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* At most 45 characters: the longest name made of it, "-servicemonitor" aside, is still a DNS label. */}}
+{{- define "dayfly.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 45 | trimSuffix "-" }}
+{{- else if contains (include "dayfly.name" .) .Release.Name }}
+{{- .Release.Name | trunc 45 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "dayfly.name" .) | trunc 45 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "dayfly.selector" -}}
+app.kubernetes.io/name: {{ include "dayfly.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: spawner
+{{- end }}
+
+{{- define "dayfly.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+app.kubernetes.io/name: {{ include "dayfly.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: dayfly
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "dayfly.account" -}}
+{{- default (ternary (include "dayfly.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "dayfly.runnerAccount" -}}
+{{- with .Values.runner.serviceAccount }}
+{{- default (ternary (printf "%s-runner" (include "dayfly.fullname" $)) "default" .create) .name }}
+{{- end }}
+{{- end }}
+
+{{- define "dayfly.operator" -}}
+{{- if eq .Values.shape "operator" }}true{{ end }}
+{{- end }}
+
+{{/* image values and the chart's appVersion: a reference */}}
+{{- define "dayfly.image" -}}
+{{- $tag := default .version .image.tag }}
+{{- if .image.digest }}{{ .image.repository }}@{{ .image.digest }}{{ else }}{{ .image.repository }}:{{ $tag }}{{ end }}
+{{- end }}
+
+{{- define "dayfly.host" -}}
+{{ include "dayfly.fullname" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{/* Runners may reach a port of the Service only where it is; they are told its name. */}}
+{{- define "dayfly.url" -}}
+{{- default (printf "https://%s:%v" (include "dayfly.host" .) .Values.service.port) .Values.advertiseUrl }}
+{{- end }}
+
+{{- define "dayfly.accounts" -}}
+{{- $accounts := dict (printf "%s/%s-test" .Release.Namespace (include "dayfly.fullname" .)) "write" }}
+{{- if .Values.auth.adminAccount.create }}
+{{- $_ := set $accounts (printf "%s/%s-admin" .Release.Namespace (include "dayfly.fullname" .)) "admin" }}
+{{- end }}
+{{- mustMergeOverwrite $accounts (deepCopy .Values.auth.serviceAccounts) | toYaml }}
+{{- end }}
+
+{{- define "dayfly.tls" -}}
+{{- if .Values.tls.existingSecret -}}
+certFile: /etc/dayfly/tls/tls.crt
+keyFile: /etc/dayfly/tls/tls.key
+caFile: /etc/dayfly/tls/ca.crt
+{{- else -}}
+secret: {{ include "dayfly.fullname" . }}-authority
+names:
+  - {{ include "dayfly.host" . }}
+  - {{ include "dayfly.host" . }}.cluster.local
+  - {{ include "dayfly.fullname" . }}.{{ .Release.Namespace }}
+  - {{ include "dayfly.fullname" . }}
+{{- range .Values.tls.names }}
+  - {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret whose ca.crt clients are to trust. */}}
+{{- define "dayfly.caSecret" -}}
+{{- default (printf "%s-authority" (include "dayfly.fullname" .)) .Values.tls.existingSecret }}
+{{- end }}
+
+{{- define "dayfly.placement" -}}
+{{- $p := dict "serviceAccountName" (include "dayfly.runnerAccount" .) "imagePullPolicy" .Values.runner.image.pullPolicy }}
+{{- with .Values.runner.imagePullSecrets }}{{- $_ := set $p "imagePullSecrets" . }}{{- end }}
+{{- mustMergeOverwrite $p (deepCopy .Values.runner.placement) | toYaml }}
+{{- end }}
+
+{{- define "dayfly.config" -}}
+{{- $file := tpl (.Files.Get "files/dayfly.yaml") . | fromYaml }}
+{{- mustMergeOverwrite $file (deepCopy .Values.config) | toYaml }}
+{{- end }}
+
+{{/* One command of the test's pod: root, step, args */}}
+{{- define "dayfly.test" -}}
+- name: {{ .step }}
+  image: {{ include "dayfly.image" (dict "image" .root.Values.image "version" .root.Chart.AppVersion) }}
+  imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+  args: {{ concat (list "--server" (include "dayfly.url" .root) "--ca-file" "/access/ca.crt" "--token-file" "/access/token") .args | toJson }}
+  securityContext: {{- toYaml .root.Values.securityContext | nindent 4 }}
+  volumeMounts:
+    - {name: test, mountPath: /test, readOnly: true}
+    - {name: access, mountPath: /access, readOnly: true}
+{{- end }}

@@ -1,0 +1,7 @@
+resource "terraform_data" "greeting" {
+  input = "Hello from a custom resource"
+}
+
+output "greeting" {
+  value = terraform_data.greeting.output
+}

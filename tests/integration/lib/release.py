@@ -1,0 +1,78 @@
+"""A spawner that the Helm chart has put into the cluster."""
+
+import base64
+import subprocess
+
+import yaml
+
+from lib import pods
+from lib.dayfly import ROOT, wait_for
+from lib.pods import NODE, Pods
+
+CHART = ROOT / "charts/dayfly"
+
+
+def program():
+    return subprocess.run([ROOT / "tests/tools/get-helm"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def helm(*args, check=True, **kwargs):
+    result = subprocess.run([program(), *map(str, args)], capture_output=True, text=True, check=False, **kwargs)
+    assert not check or result.returncode == 0, f"helm {' '.join(map(str, args))}:\n{result.stdout}{result.stderr}"
+    return result
+
+
+def image_values(cluster, tofu):
+    """Values that name this checkout's images on the node."""
+    spawner, runner = pods.image(cluster, "spawner", pods.TAG), pods.runner_image(cluster, tofu)
+    return {"image": dict(zip(("repository", "tag"), spawner.rsplit(":", 1))),
+            "runner": {"image": dict(zip(("repository", "tag"), runner.rsplit(":", 1)))}}
+
+
+def merged(*trees):
+    """Later trees win, member by member."""
+    result = {}
+    for tree in trees:
+        for key, value in tree.items():
+            both = isinstance(value, dict) and isinstance(result.get(key), dict)
+            result[key] = merged(result[key], value) if both else value
+    return result
+
+
+class Release(Pods):
+    """A release and a client of it, which comes by the node's address."""
+
+    def __init__(self, home, namespace, tofu, name="df", **values):
+        self.home, self.namespace, self.name = home, namespace, name
+        self.full = f"{name}-dayfly"
+        self.values = home.directory / f"{name}-values.yaml"
+        reachable = {"service": {"type": "NodePort"}, "tls": {"names": [NODE]}}
+        self.values.write_text(yaml.safe_dump(merged(image_values(namespace.cluster, tofu), reachable, values)))
+
+    def helm(self, *args, **kwargs):
+        return helm("--kubeconfig", self.namespace.cluster.kubeconfig, "--namespace", self.namespace.name, *args, **kwargs)
+
+    def install(self, *args):
+        self.helm("install", self.name, CHART, "--values", self.values, "--wait", "--timeout", "2m", *args)
+        self.connect()
+        return self
+
+    def upgrade(self, *args):
+        self.helm("upgrade", self.name, CHART, "--values", self.values, "--wait", "--timeout", "2m", *args)
+
+    def connect(self):
+        """What NOTES.txt says to do, but for the port-forward: the client asks as the admin account."""
+        secret = self.namespace.get("secret", f"{self.full}-authority")
+        authority = self.home.directory / "ca.crt"
+        authority.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
+        port = self.namespace.get("service", self.full)["spec"]["ports"][0]["nodePort"]
+        self.home.env.update(DAYFLY_SERVER=f"https://{NODE}:{port}", DAYFLY_CA_FILE=str(authority),
+                             DAYFLY_TOKEN=self.namespace.token(f"{self.full}-admin", audience="dayfly"))
+        # The pod is ready; that the node's port leads to it is kube-proxy's, a moment later.
+        wait_for("the service to answer", lambda: self.home.dayfly("get", "executors", code=None).returncode == 0)
+
+    def spawners(self):
+        """Names of its pods that are not on their way out."""
+        label = f"app.kubernetes.io/instance={self.name},app.kubernetes.io/component=spawner"
+        return sorted(p["metadata"]["name"] for p in self.namespace.get_all("pods", label)
+                      if "deletionTimestamp" not in p["metadata"])

@@ -1,0 +1,321 @@
+"""The Helm chart: what it refuses, what it renders, and its whole life on the real cluster."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from lib import crds
+from lib.dayfly import ROOT, wait_for
+from lib.pods import claim_on, reach
+from lib.release import CHART, Release, helm
+
+VERSION = (ROOT / "VERSION").read_text().strip()
+EXAMPLES = sorted(p.name for p in (CHART / "examples").glob("*.yaml") if not p.name.endswith("-patch.yaml"))
+EVERYTHING = ["--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true"]
+FOREIGN = {"ServiceMonitor", "PrometheusRule"}  # their definitions are not on the cluster
+GATED = """
+resource "terraform_data" "gate" {
+  provisioner "local-exec" { command = "echo begun; until [ -e /gate/open ]; do sleep 0.1; done" }
+}
+"""
+
+
+def render(*args, namespace="infra"):
+    """The objects of a release `df`."""
+    text = helm("template", "df", CHART, "--namespace", namespace, *args).stdout
+    return [doc for doc in yaml.safe_load_all(text) if doc]
+
+
+def one(docs, kind, name=None):
+    found, = [d for d in docs if d["kind"] == kind and name in (None, d["metadata"]["name"])]
+    return found
+
+
+def configuration(docs):
+    return yaml.safe_load(one(docs, "ConfigMap", "df-dayfly")["data"]["dayfly.yaml"])
+
+
+# ---- without a cluster ----
+
+
+@pytest.mark.parametrize("args", [[], EVERYTHING, *(["--values", CHART / "examples" / name] for name in EXAMPLES)])
+def test_lint_finds_nothing(args):
+    helm("lint", "--strict", CHART, *args)
+
+
+@pytest.mark.parametrize("typo, said", [
+    ("replicas=3", "additional properties 'replicas' not allowed"),
+    ("image.name=x", "additional properties 'name' not allowed"),
+    ("runner.serviceaccount.create=false", "additional properties 'serviceaccount' not allowed"),
+    ("shape=embedded", "value must be one of 'operator', 'sidecar'"),
+    ("replicaCount=two", "got string, want integer"),
+    ("image.digest=abc", "does not match pattern"),
+    ("timeouts.plan=60", "want string"),
+    ("auth.serviceAccounts.boss=admin", "boss"),
+    ("auth.serviceAccounts.infra/boss=root", "value must be one of 'read', 'write', 'admin'"),
+    ("advertiseUrl=http://x", "does not match pattern"),
+])
+def test_a_typo_is_refused_and_named(typo, said):
+    result = helm("template", "df", CHART, "--set", typo, check=False)
+    assert result.returncode != 0
+    assert said in result.stderr
+
+
+def test_every_value_has_a_place_in_the_schema():
+    """The schema refuses what it does not know: a value without a row there could not be set."""
+    def compare(values, schema, path):
+        assert set(values) <= set(schema["properties"]), path
+        for key, value in values.items():
+            if isinstance(value, dict) and "properties" in schema["properties"][key]:
+                compare(value, schema["properties"][key], f"{path}.{key}")
+        extra = set(schema["properties"]) - set(values) - {"global", "claims"}
+        assert not extra, f"{path}: no default for {extra}"
+    compare(yaml.safe_load((CHART / "values.yaml").read_text()), json.loads((CHART / "values.schema.json").read_text()), "")
+
+
+def test_readme_and_definitions_are_those_of_values_and_manifests():
+    checked = subprocess.run([ROOT / "charts/sync", "--check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_chart_has_the_version_of_the_programs():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == VERSION
+    images = yaml.safe_load(chart["annotations"]["artifacthub.io/images"])
+    assert [i["image"] for i in images] == [f"localhost/dayfly-spawner:{VERSION}", f"localhost/dayfly-runner:{VERSION}"]
+    patch = yaml.safe_load((CHART / "examples/terrakube-api-patch.yaml").read_text())
+    assert patch["spec"]["template"]["spec"]["containers"][0]["image"] == f"localhost/dayfly-spawner:{VERSION}"
+
+
+def test_rendering_twice_gives_the_same():
+    assert render(*EVERYTHING) == render(*EVERYTHING)
+
+
+@pytest.mark.parametrize("shape", ["operator", "sidecar"])
+def test_everything_stays_in_its_namespace_and_carries_the_labels(shape):
+    for doc in render("--set", f"shape={shape}", *EVERYTHING):
+        labels = doc["metadata"].get("labels", {})
+        if doc["kind"] == "CustomResourceDefinition":
+            continue
+        assert doc["metadata"]["namespace"] == "infra", doc
+        assert labels["app.kubernetes.io/instance"] == "df" and labels["app.kubernetes.io/part-of"] == "dayfly"
+        assert doc["kind"] not in ("ClusterRole", "ClusterRoleBinding", "Namespace")
+
+
+@pytest.mark.parametrize("shape", ["operator", "sidecar"])
+def test_no_role_is_broader_than_it_must_be(shape):
+    for role in [d for d in render("--set", f"shape={shape}") if d["kind"] == "Role"]:
+        for rule in role["rules"]:
+            for member in ("apiGroups", "resources", "verbs"):
+                assert rule[member] and "*" not in rule[member], rule
+            assert not set(rule["verbs"]) & {"escalate", "bind", "impersonate", "deletecollection"}
+            if shape == "sidecar" and "secrets" in rule["resources"]:
+                assert rule["resourceNames"] == ["df-dayfly-authority"] and set(rule["verbs"]) == {"get", "update"}
+
+
+def test_a_change_of_the_configuration_rolls_the_pods_and_nothing_else_does():
+    def checksum(*args):
+        pod = one(render(*args), "Deployment")["spec"]["template"]
+        return pod["metadata"]["annotations"]["checksum/config"]
+    assert checksum("--set", "limits.steps=9") != checksum()
+    assert checksum("--set", "config.log.level=debug") != checksum()
+    assert checksum("--set", "replicaCount=3", "--set", "service.type=NodePort") == checksum()
+
+
+def test_config_wins_over_the_values_and_is_merged():
+    config = configuration(render("--set", "config.timeouts.plan=3h,timeouts.apply=2h,config.tools.searchPath=false"))
+    assert config["timeouts"] == {"plan": "3h", "apply": "2h", "grace": "15m", "pending": "2m"}
+    assert config["tools"] == {"searchPath": False}
+
+
+def test_a_certificate_of_ones_own_leaves_no_authority():
+    docs = render("--set", "tls.existingSecret=mine")
+    assert configuration(docs)["server"]["tls"] == {"certFile": "/etc/dayfly/tls/tls.crt", "keyFile": "/etc/dayfly/tls/tls.key",
+                                                    "caFile": "/etc/dayfly/tls/ca.crt"}
+    assert not [d for d in docs if d["kind"] == "Secret"]
+    assert not [r for d in docs if d["kind"] == "Role" for r in d["rules"] if r.get("resourceNames")]
+
+
+def test_digests_win_over_tags():
+    digest = "sha256:" + "a" * 64
+    docs = render("--set", f"image.digest={digest},runner.image.digest={digest}")
+    assert one(docs, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"] == f"localhost/dayfly-spawner@{digest}"
+    assert configuration(docs)["kubernetes"]["image"] == f"localhost/dayfly-runner@{digest}"
+
+
+def test_the_metadata_service_is_closed_to_steps_and_nobody_reaches_them():
+    policy = one(render(), "NetworkPolicy", "df-dayfly-runner")["spec"]
+    assert policy["ingress"] == [] and set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    blocks = {to["ipBlock"]["cidr"]: to["ipBlock"]["except"] for to in policy["egress"][0]["to"] if "ipBlock" in to}
+    assert blocks == {"0.0.0.0/0": ["169.254.169.254/32"], "::/0": ["fd00:ec2::254/128"]}
+    assert policy["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "dayfly-runner",
+                                                    "app.kubernetes.io/managed-by": "dayfly"}
+
+
+def test_the_pods_pass_the_restricted_standard():
+    for shape in ("operator", "sidecar"):
+        for doc in render("--set", f"shape={shape}"):
+            spec = doc["spec"]["template"]["spec"] if doc["kind"] == "Deployment" else doc.get("spec")
+            if doc["kind"] not in ("Deployment", "Pod"):
+                continue
+            assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["seccompProfile"]
+            for container in [*spec["containers"], *spec.get("initContainers", [])]:
+                assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                                        "capabilities": {"drop": ["ALL"]}}
+
+
+# ---- watching ----
+
+
+def expressions(docs):
+    rules = [r for g in one(docs, "PrometheusRule")["spec"]["groups"] for r in g["rules"]]
+    board = json.loads(one(docs, "ConfigMap", "df-dayfly-dashboard")["data"]["dayfly.json"])
+    return rules, [t["expr"] for p in board["panels"] for t in p["targets"]]
+
+
+def test_alerts_and_dashboard_ask_for_metrics_that_there_are():
+    rules, panels = expressions(render(*EVERYTHING))
+    source = "".join(p.read_text() for room in ("common", "spawner") for p in (ROOT / room).rglob("*.c"))
+    for expression in [*(r["expr"] for r in rules), *panels]:
+        for name in re.findall(r"\b(?:dayfly|executor)_\w+", expression):
+            assert f'"{re.sub("_(bucket|sum|count)$", "", name)}"' in source, name
+
+
+def test_prometheus_takes_the_rules(tmp_path):
+    promtool = subprocess.run([ROOT / "tests/tools/get-promtool"], check=True, text=True, stdout=subprocess.PIPE)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(yaml.safe_dump(one(render(*EVERYTHING), "PrometheusRule")["spec"]))
+    checked = subprocess.run([promtool.stdout.strip(), "check", "rules", rules], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_alert_has_its_lines_in_the_runbook():
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), re.M)
+    rules, _ = expressions(render(*EVERYTHING, "--set", "prometheusRule.runbookUrl=https://example.org/runbook"))
+    assert sorted(r["alert"] for r in rules) == sorted(headings)
+    for rule in rules:
+        assert rule["annotations"]["runbook_url"] == f"https://example.org/runbook#{rule['alert'].lower()}"
+
+
+# ---- on the cluster ----
+
+
+@pytest.mark.parametrize("args", [[*EVERYTHING], *(["--values", CHART / "examples" / name] for name in EXAMPLES)])
+def test_the_api_server_takes_every_object(namespace, args):
+    docs = [d for d in render(*args, namespace=namespace.name) if d["kind"] not in FOREIGN]
+    namespace.apply(*[d for d in docs if d["kind"] == "ServiceAccount"])  # a pod is let in when its account is there
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": docs})
+    taken = namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", input=text)
+    assert len(taken.stdout.splitlines()) == len(docs)
+    assert "Warning" not in taken.stderr
+
+
+def test_the_patch_for_terrakubes_api_fits_its_deployment(namespace):
+    pod = {"metadata": {"labels": {"app.kubernetes.io/name": "terrakube-api"}},
+           "spec": {"containers": [{"name": "terrakube-api", "image": "api"}]}}
+    namespace.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "terrakube-api"},
+                     "spec": {"replicas": 0, "selector": {"matchLabels": pod["metadata"]["labels"]}, "template": pod}})
+    patched = json.loads(namespace.kubectl("patch", "deployment", "terrakube-api", "--patch-file",
+                                           CHART / "examples/terrakube-api-patch.yaml", "-o", "json").stdout)
+    spec = patched["spec"]["template"]["spec"]
+    assert {c["name"] for c in spec["containers"]} == {"terrakube-api", "dayfly"}
+    docs = render("--values", CHART / "examples/terrakube-api.yaml")
+    made = {(d["kind"], d["metadata"]["name"].replace("df-dayfly", "dayfly")) for d in docs}
+    assert ("Deployment", "dayfly") not in made
+    for volume in spec["volumes"]:
+        if "configMap" in volume:
+            assert ("ConfigMap", volume["configMap"]["name"]) in made
+        if "persistentVolumeClaim" in volume:
+            assert ("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"]) in made
+
+
+def objects(namespace):
+    """{kind/name} of everything in a namespace but what Kubernetes keeps for itself."""
+    kinds = namespace.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").stdout.split()
+    own = ("events", "events.events.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "replicasets.apps")
+    found = namespace.kubectl("get", ",".join(k for k in kinds if k not in own), "-o", "name", "--ignore-not-found")
+    return set(found.stdout.split())
+
+
+def volume_of(namespace, directory, claim):
+    """A volume on this machine that waits for a claim of this name; returns its name."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    name = f"{claim}-{namespace.name}"
+    namespace.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+                     "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "capacity": {"storage": "1Gi"},
+                              "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
+                              "claimRef": {"namespace": namespace.name, "name": claim}}})
+    return name
+
+
+def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
+    """A dry plan by `helm test`; an apply that goes on while the release is upgraded and rolled back; nothing is left."""
+    reach(tmp_path)
+    gate = tmp_path / "gate"
+    volumes = [claim_on(namespace, gate, "gate"), volume_of(namespace, tmp_path / "data", "df-dayfly-data")]
+    release = Release(home, namespace, tofu, shape="sidecar", keepData=False,
+                      persistence={"storageClass": "-", "size": "1Gi"}, runner={"jobLife": "5s"})
+    before = objects(namespace)
+    try:
+        release.install()
+        release.helm("test", "df")
+
+        gated = {"volumes": [{"name": "gate", "mountPath": "/gate", "persistentVolumeClaim": {"claimName": "gate"}}]}
+        authority = namespace.get("secret", "df-dayfly-authority")["data"]
+        assert set(authority) == {"ca.crt", "ca.key"}
+        release.executor("gated", GATED, gated)
+        process, run = release.begin("gated")
+        release.wait_log(run, "): begun")
+        first = release.spawners()
+        release.upgrade("--set", "log.level=debug")
+        assert release.spawners() != first
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert release.document("runs", run)["status"]["phase"] == "Running"
+        namespace.apply(*[d for d in render("--set", "shape=sidecar", namespace=namespace.name) if d["kind"] == "Secret"])
+        assert namespace.get("secret", "df-dayfly-authority")["data"] == authority, "what was filled in is not emptied"
+        (gate / "open").touch()
+        assert release.ended(run)["phase"] == "Succeeded"
+        process.wait()
+
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        namespace.kubectl("delete", "configmap", "module-gated")
+        wait_for("nothing to be left", lambda: objects(namespace) <= before)
+    finally:
+        namespace.cluster.kubectl("delete", "pv", *volumes, "--wait=false")
+
+
+def kept(namespace):
+    """What lies in the cluster for the operator's documents, and is not the release's: docs/operator.md takes it away."""
+    page = (ROOT / "docs/operator.md").read_text()
+    block, = re.findall(r"```sh\n(kubectl -n dayfly delete audittrails.*?)```", page, re.S)
+    for command in block.replace("-n dayfly", f"-n {namespace.name}").replace("lease dayfly", "lease df-dayfly").splitlines():
+        namespace.cluster.kubectl(*command.split()[1:])
+
+
+def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
+    """Two replicas with one authority, everything in the cluster; all of them are replaced; what is kept is no more than data."""
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}, runner={"jobLife": "5s"})
+    before = objects(namespace)
+    release.install()
+    first = release.spawners()
+    assert len(first) == 2
+    release.helm("test", "df")
+    release.executor("net", 'resource "terraform_data" "a" {}\noutput "a" { value = terraform_data.a.id }\n')
+    run = release.run("net")["run"]["metadata"]["name"]
+
+    release.upgrade("--set", "log.level=debug")
+    assert not set(release.spawners()) & set(first)
+    assert release.document("runs", run)["status"]["phase"] == "Succeeded"
+    assert release.run("net", "--action", "destroy")["run"]["status"]["reason"] == "Destroyed"
+
+    release.home.dayfly("delete", "net")
+    namespace.wait_gone("executor", "net")
+    release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+    namespace.kubectl("delete", "configmap", "module-net")
+    kept(namespace)
+    wait_for("nothing to be left", lambda: objects(namespace) <= before)

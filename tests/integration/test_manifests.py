@@ -1,0 +1,230 @@
+"""The plain manifests of the operator, and the make targets that people know from other operators."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import uuid
+
+import pytest
+import yaml
+
+from lib import crds, pods
+from lib.dayfly import ROOT, wait_for
+from lib.registry import Registry
+from lib.release import CHART, helm
+
+VERSION = (ROOT / "VERSION").read_text().strip()
+TARGETS = ["install", "uninstall", "deploy", "undeploy", "build-installer", "docker-build", "docker-push", "help"]
+
+
+def make(*args, tree=ROOT, **env):
+    """`make` as a user calls it, in a checkout."""
+    result = subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env={**os.environ, **env}, capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def render(what, **env):
+    result = subprocess.run([ROOT / "rbac/render", what], env={**os.environ, **env}, capture_output=True, text=True, check=True)
+    return [doc for doc in yaml.safe_load_all(result.stdout) if doc]
+
+
+def one(docs, kind, name="dayfly"):
+    found, = [d for d in docs if d["kind"] == kind and d["metadata"]["name"] == name]
+    return found
+
+
+def chart(*args):
+    return [d for d in yaml.safe_load_all(helm("template", "dayfly", CHART, "-n", "dayfly", *args).stdout) if d]
+
+
+def rules(role):
+    """What a role allows, one (group, resource, names, verb) each."""
+    return {(group, resource, tuple(rule.get("resourceNames", [])), verb) for rule in role["rules"]
+            for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+
+
+def test_help_names_every_target():
+    said = make("help")
+    for target in TARGETS:
+        assert re.search(rf"^make {target} ", said, re.M), target
+
+
+def test_namespace_and_images_are_those_that_were_said():
+    docs = render("all", NAMESPACE="infra", IMG="registry.example/dayfly-spawner:9", RUNNER_IMG="registry.example/runner:9")
+    for doc in docs:
+        assert doc["metadata"].get("namespace", "infra") == "infra"
+        for subject in doc.get("subjects", []):
+            assert subject["namespace"] == "infra"
+    assert one(docs, "Namespace", "infra")
+    container, = one(docs, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example/dayfly-spawner:9"
+    assert {"name": "DAYFLY_KUBERNETES_IMAGE", "value": "registry.example/runner:9"} in container["env"]
+
+
+def test_without_a_word_the_images_are_those_of_this_version():
+    text = (ROOT / "rbac/operator/deployment.yaml").read_text() + (ROOT / "rbac/samples/taskaction.yaml").read_text()
+    assert set(re.findall(r"localhost/\S+:([0-9.]+)", text)) == {VERSION}
+    container, = one(render("operator"), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"localhost/dayfly-spawner:{VERSION}"
+
+
+def test_undeploy_keeps_the_namespace_with_what_is_in_it():
+    kinds = {d["kind"] for d in render("inside")}
+    assert "Namespace" not in kinds and "CustomResourceDefinition" not in kinds and "Deployment" in kinds
+    assert {d["kind"] for d in render("operator")} == kinds | {"Namespace"}
+
+
+def test_chart_and_manifests_give_the_same_rights():
+    """Two ways to install one thing."""
+    plain = render("operator")
+    assert rules(one(plain, "Role")) == {r for r in rules(one(chart(), "Role")) if not r[2]}
+    for people in ("viewer", "editor", "admin"):
+        assert rules(one(plain, "Role", f"dayfly-{people}")) == rules(one(chart(), "Role", f"dayfly-{people}"))
+    sidecar = yaml.safe_load((ROOT / "rbac/sidecar/role.yaml").read_text())
+    assert rules(sidecar) == {r for r in rules(one(chart("--set", "shape=sidecar"), "Role")) if not r[2]}
+
+
+@pytest.mark.parametrize("kind", ["PodDisruptionBudget", "NetworkPolicy"])
+def test_chart_and_manifests_have_the_same_guards(kind):
+    def guards(docs):
+        return {json.dumps({k: v for k, v in d["spec"].items() if k not in ("selector", "podSelector")}, sort_keys=True)
+                for d in docs if d["kind"] == kind}
+    assert guards(render("operator")) == guards(chart())
+
+
+def test_images_are_built_under_their_names_and_pushed(tmp_path):
+    with Registry() as registry:
+        names = {"IMG": f"{registry.address}/x/dayfly-spawner:7", "RUNNER_IMG": f"{registry.address}/x/dayfly-runner:7",
+                 "OUT": str(tmp_path)}
+        make("docker-build", *(f"{k}={v}" for k, v in names.items()))
+        make("docker-push", "PUSH_FLAGS=--tls-verify=false", *(f"{k}={v}" for k, v in names.items()))
+        manifests = {path: json.loads(m) for path, m in registry.manifests.items()}
+        assert set(manifests) == {"/v2/x/dayfly-spawner/manifests/7", "/v2/x/dayfly-runner/manifests/7"}
+        for manifest in manifests.values():
+            assert {layer["digest"] for layer in manifest["layers"]} <= set(registry.blobs)
+            config = json.loads(registry.blobs[manifest["config"]["digest"]])
+            assert config["config"]["User"] == "65532:65532"
+
+
+def test_a_push_to_nowhere_is_refused_before_anything_is_sent():
+    result = subprocess.run([ROOT / "images/push"], capture_output=True, text=True, check=False,
+                            env={k: v for k, v in os.environ.items() if k not in ("IMG", "RUNNER_IMG")})
+    assert result.returncode == 1 and "names no registry" in result.stderr
+
+
+# ---- on the cluster ----
+
+
+class Operator:
+    """The operator in a namespace of its own, by make and kubectl."""
+
+    def __init__(self, namespace, tofu):
+        self.namespace = namespace
+        self.env = {"KUBECONFIG": str(namespace.cluster.kubeconfig), "PATH": f"{namespace.cluster.programs}:{os.environ['PATH']}"}
+        self.settings = [f"NAMESPACE={namespace.name}", f"IMG={pods.image(namespace.cluster, 'spawner', pods.TAG)}",
+                         f"RUNNER_IMG={pods.runner_image(namespace.cluster, tofu)}"]
+
+    def make(self, *args):
+        return make(*args, *self.settings, **self.env)
+
+    def wait_ready(self):
+        self.namespace.kubectl("rollout", "status", "deployment/dayfly", "--timeout=90s")
+        assert self.namespace.get("deployment", "dayfly")["status"]["readyReplicas"] == 2
+
+    def undeploy(self):
+        self.make("undeploy")
+        wait_for("its pods to go", lambda: not self.namespace.get_all("pods", "app.kubernetes.io/name=dayfly"))
+        for kind in ("deployment", "service", "role", "poddisruptionbudget"):
+            assert not self.namespace.get(kind), kind
+        assert not [n for n in self.namespace.get("networkpolicy") if n["metadata"]["name"].startswith("dayfly")]
+
+
+def samples(namespace, directory):
+    """rbac/samples for another namespace and with this checkout's image, as people change it."""
+    shutil.copytree(ROOT / "rbac/samples", directory)
+    for file, old, new in (("kustomization.yaml", "namespace: dayfly", f"namespace: {namespace.name}"),
+                           ("taskaction.yaml", f"dayfly-runner:{VERSION}", f"dayfly-runner:{pods.TAG}")):
+        text = (directory / file).read_text()
+        assert old in text
+        (directory / file).write_text(text.replace(old, new))
+    return directory
+
+
+# Not needed by every story, each for its reason.
+RARELY = {
+    **{("dayfly.dev", plural, verb): "asked for by REST, or looked at again after a conflict"
+       for plural in ("executors", "runs", "taskactions") for verb in ("get", "create")},
+    ("dayfly.dev", "audittrails", "get"): "another replica wrote to the same page",
+    ("dayfly.dev", "audittrails", "delete"): "the trail is full",
+    **{("", "configmaps", verb): "a blob with more than one piece" for verb in ("get", "list", "create", "delete")},
+    ("", "persistentvolumeclaims", "get"): "a plugin cache",
+    ("batch", "jobs", "delete"): "a cancelled step, a workflow that is taken away",
+    ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
+    ("coordination.k8s.io", "leases", "get"): "the watch was behind",
+    ("events.k8s.io", "events", "create"): "where steps tell their transitions as Events",
+}
+
+
+def check_rights(namespace):
+    """What the operator may do is what it does, and nothing was refused."""
+    seen, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:dayfly")
+    granted = {(group, resource, verb) for group, resource, _, verb in rules(namespace.get("role", "dayfly"))}
+    assert not refused
+    assert not seen - granted, "used by somebody else's grant"
+    assert not granted - seen - set(RARELY), "granted and never used"
+
+
+def condition(document, kind):
+    found = [c for c in document.get("status", {}).get("conditions", []) if c["type"] == kind]
+    return found[0]["status"] if found else None
+
+
+def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
+    operator = Operator(namespace, tofu)
+    operator.make("deploy")
+    operator.wait_ready()
+    directory = samples(namespace, tmp_path / "samples")
+    namespace.kubectl("apply", "-k", directory)
+    run = namespace.wait("run", "sample-first", lambda r: r.get("status", {}).get("phase") in ("Succeeded", "Failed"), 120)
+    assert run["status"]["phase"] == "Succeeded", run["status"]
+    assert namespace.get("executor", "sample")["status"]["state"] == "provisioned"
+    task = namespace.wait("taskaction", "sample-workflow", lambda t: "True" in (condition(t, "Succeeded"), condition(t, "Failed")))
+    assert condition(task, "Succeeded") == "True", task["status"]
+    destroy = {"apiVersion": crds.GROUP + "/v1alpha1", "kind": "Run", "metadata": {"name": "sample-last"},
+               "spec": {"executorRef": {"name": "sample"}, "action": "destroy", "autoApprove": True}}
+    namespace.apply(destroy)
+    namespace.wait("run", "sample-last", lambda r: r.get("status", {}).get("phase") == "Succeeded", 120)
+    namespace.kubectl("delete", "-k", directory, "--timeout=60s", "--ignore-not-found")
+    namespace.kubectl("delete", "taskactions,runs,executors", "--all", "--timeout=60s")
+    check_rights(namespace)
+    operator.undeploy()
+
+
+def test_the_installer_is_one_file_that_a_plain_apply_takes(namespace, tofu, tmp_path):
+    operator = Operator(namespace, tofu)
+    operator.make("build-installer", f"DIST={tmp_path}")
+    namespace.cluster.kubectl("apply", "-f", tmp_path / "install.yaml")
+    operator.wait_ready()
+    operator.undeploy()
+
+
+def test_definitions_come_and_go(cluster, tmp_path):
+    """In a copy under another group, because other tests use the real ones meanwhile."""
+    group = f"t{uuid.uuid4().hex[:8]}.{crds.GROUP}"
+    for part in ("Makefile", "VERSION"):
+        shutil.copy(ROOT / part, tmp_path)
+    shutil.copytree(ROOT / "rbac", tmp_path / "rbac")
+    for file in (tmp_path / "rbac/crds").glob("*.yaml"):
+        file.write_text(re.sub(rf"((?:group: |name: \w+\.)){crds.GROUP}", rf"\g<1>{group}", file.read_text()))
+    env = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.programs}:{os.environ['PATH']}"}
+    names = [f"crd/{plural}.{group}" for plural in crds.PLURALS.values()]
+    make("install", tree=tmp_path, **env)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    make("install", tree=tmp_path, **env)
+    make("uninstall", tree=tmp_path, **env)
+    wait_for("the definitions to go", lambda: not cluster.kubectl("get", *names, "--ignore-not-found", "-o", "name").stdout)
+    make("uninstall", tree=tmp_path, **env)

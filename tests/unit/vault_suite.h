@@ -1,0 +1,241 @@
+/*
+ * vault_suite.h - what every home of secrets must do, written against vault.h alone.
+ *
+ * A test program defines  static struct df_vault *suite_open(const char *dir);  which opens the
+ * vault that belongs to dir (fails the test otherwise), and vault_test(f), an entry of the list of
+ * tests: *state is a directory, the vault is empty. It includes this behind cmocka.h, and puts
+ * VAULT_SUITE into its list.
+ */
+#ifndef DF_TEST_VAULT_SUITE_H
+#define DF_TEST_VAULT_SUITE_H
+
+#include <pthread.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/store/vault.h"
+#include "tests/unit/scratch.h"
+
+#define VAULT DF_VAULT struct df_vault
+
+static struct df_vault *suite_open(const char *dir);
+
+static void set(struct df_vault *v, const char *name, const char *key, const char *value)
+{
+    struct df_err err = {0};
+    if (df_vault_set(v, name, key, value, strlen(value), &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void assert_secret(struct df_vault *v, const char *name, const char *want)
+{
+    struct df_err err = {0};
+    cJSON *secret = NULL;
+    if (df_vault_get(v, name, &secret, &err) < 0)
+        fail_msg("%s", err.message);
+    DF_FREE char *text = df_json_print(secret);
+    assert_string_equal(text, want);
+    df_json_wipe(secret);
+}
+
+static void assert_fails(int result, const struct df_err *err, enum df_err_class cls,
+                         const char *words)
+{
+    assert_int_equal(result, -1);
+    assert_int_equal(err->cls, cls);
+    if (!strstr(err->message, words))
+        fail_msg("%s", err->message);
+}
+
+static void assert_no_secret(struct df_vault *v, const char *name)
+{
+    struct df_err err = {0};
+    cJSON *secret = NULL;
+    assert_fails(df_vault_get(v, name, &secret, &err), &err, DF_ERR_NOT_FOUND, name);
+    assert_null(secret);
+}
+
+static void a_secret_holds_what_was_set_last(void **state)
+{
+    VAULT *v = suite_open(*state);
+    set(v, "git", "username", "me");
+    set(v, "git", "password", "pa$$");
+    set(v, "git", "password", "h\"unter\n2 é");
+    set(v, "git", "empty", "");
+    assert_secret(v, "git",
+                  "{\"empty\":\"\",\"password\":\"h\\\"unter\\n2 é\",\"username\":\"me\"}");
+}
+
+static void what_was_not_set_is_not_found(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    set(v, "git", "a", "b");
+    assert_no_secret(v, "gi");
+    assert_no_secret(v, "other");
+    assert_fails(df_vault_delete(v, "other", NULL, &err), &err, DF_ERR_NOT_FOUND, "other");
+    assert_fails(df_vault_delete(v, "git", "b", &err), &err, DF_ERR_NOT_FOUND, "git");
+    assert_secret(v, "git", "{\"a\":\"b\"}");
+}
+
+static void a_key_or_a_whole_secret_can_be_deleted(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    set(v, "git", "a", "1");
+    set(v, "git", "b", "2");
+    set(v, "git", "c", "3");
+    set(v, "other", "a", "4");
+    assert_int_equal(df_vault_delete(v, "git", "b", &err), 0);
+    assert_secret(v, "git", "{\"a\":\"1\",\"c\":\"3\"}");
+    assert_int_equal(df_vault_delete(v, "git", NULL, &err), 0);
+    assert_no_secret(v, "git");
+    assert_secret(v, "other", "{\"a\":\"4\"}");
+    assert_int_equal(df_vault_delete(v, "other", "a", &err), 0);
+    assert_no_secret(v, "other");
+}
+
+static void the_list_names_keys_and_no_values(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    DF_JSON cJSON *none = NULL, *list = NULL;
+    assert_int_equal(df_vault_list(v, &none, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(none), 0);
+    set(v, "git", "b", "hidden");
+    set(v, "aws", "x", "hidden");
+    set(v, "git", "a", "hidden");
+    assert_int_equal(df_vault_list(v, &list, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    const cJSON *git = cJSON_GetArrayItem(list, 1);
+    assert_string_equal(df_json_str(cJSON_GetArrayItem(list, 0), "name"), "aws");
+    assert_string_equal(df_json_str(git, "name"), "git");
+    DF_FREE char *keys = df_json_print(df_json_at(git, "keys"));
+    assert_string_equal(keys, "[\"a\",\"b\"]");
+    int64_t at = 0;
+    assert_int_equal(df_time_parse(df_json_str(git, "updatedAt"), &at, &err), 0);
+    DF_FREE char *text = df_json_print(list);
+    assert_null(strstr(text, "hidden"));
+}
+
+static void bad_names_keys_and_values_are_refused(void **state)
+{
+    static const struct {
+        const char *name, *key, *value;
+        size_t n;
+    } cases[] = {
+        {"", "k", "v", 1},       {"Git", "k", "v", 1},        {"a/b", "k", "v", 1},
+        {"a.b", "k", "v", 1},    {"-a", "k", "v", 1},         {"git", "", "v", 1},
+        {"git", "a b", "v", 1},  {"git", "a/b", "v", 1},      {"git", "é", "v", 1},
+        {"git", "k", "a\0b", 3}, {"git", "k", "\xff\xfe", 2}, {"git", "k", "\xc3", 1},
+    };
+    VAULT *v = suite_open(*state);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        assert_fails(df_vault_set(v, cases[i].name, cases[i].key, cases[i].value, cases[i].n, &err),
+                     &err, DF_ERR_USER, "");
+    }
+    DF_JSON cJSON *list = NULL;
+    assert_int_equal(df_vault_list(v, &list, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 0);
+}
+
+static void a_value_may_fill_its_cap_and_no_more(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    DF_FREE char *big = malloc(DF_LIMIT_SECRET_VALUE + 1);
+    assert_non_null(big);
+    memset(big, 'x', DF_LIMIT_SECRET_VALUE + 1);
+    assert_int_equal(df_vault_set(v, "git", "k", big, DF_LIMIT_SECRET_VALUE, &err), 0);
+    cJSON *secret = NULL;
+    assert_int_equal(df_vault_get(v, "git", &secret, &err), 0);
+    assert_int_equal(strlen(df_json_str(secret, "k")), DF_LIMIT_SECRET_VALUE);
+    df_json_wipe(secret);
+    assert_fails(df_vault_set(v, "git", "k", big, DF_LIMIT_SECRET_VALUE + 1, &err), &err,
+                 DF_ERR_LIMIT, "");
+}
+
+static void a_secret_has_so_many_keys_and_no_more(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    for (int i = 0; i < DF_LIMIT_SECRET_KEYS; i++) {
+        DF_FREE char *key = df_strf("k%d", i);
+        set(v, "git", key, "v");
+    }
+    assert_fails(df_vault_set(v, "git", "one-more", "v", 1, &err), &err, DF_ERR_LIMIT, "git");
+    set(v, "git", "k7", "changed");
+    set(v, "other", "one-more", "v");
+    char key[DF_LIMIT_SECRET_KEY + 2];
+    memset(key, 'k', sizeof(key));
+    key[DF_LIMIT_SECRET_KEY + 1] = '\0';
+    assert_fails(df_vault_set(v, "other", key, "v", 1, &err), &err, DF_ERR_USER, "");
+    key[DF_LIMIT_SECRET_KEY] = '\0';
+    set(v, "other", key, "v");
+}
+
+static void keys_for_other_purposes_differ_and_stay(void **state)
+{
+    struct df_err err = {0};
+    unsigned char plan[32], again[32], other[32];
+    struct df_vault *first = suite_open(*state);
+    assert_int_equal(df_vault_key(first, "plan", plan, &err), 0);
+    assert_int_equal(df_vault_key(first, "vault", other, &err), 0);
+    df_vault_close(first);
+    VAULT *v = suite_open(*state);
+    assert_int_equal(df_vault_key(v, "plan", again, &err), 0);
+    assert_memory_equal(plan, again, sizeof(plan));
+    assert_memory_not_equal(plan, other, sizeof(plan));
+}
+
+#define OWN_KEYS 20
+
+struct vault_writer {
+    struct df_vault *vault;
+    char letter;
+    int failed;
+};
+
+/* Each key is written once: what another one's write took away does not come back. */
+static void *write_own_keys(void *arg)
+{
+    struct vault_writer *w = arg;
+    for (int i = 0; i < OWN_KEYS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%c%d", w->letter, i);
+        w->failed += df_vault_set(w->vault, "git", key, key, strlen(key), NULL) < 0;
+    }
+    return NULL;
+}
+
+/* Two vaults, as two replicas have them. */
+static void many_who_write_one_secret_lose_nothing(void **state)
+{
+    struct df_err err = {0};
+    VAULT *one = suite_open(*state);
+    VAULT *two = suite_open(*state);
+    struct vault_writer writers[] = {{one, 'a', 0}, {two, 'b', 0}, {one, 'c', 0}, {two, 'd', 0}};
+    pthread_t threads[DF_ARRAY_SIZE(writers)];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_own_keys, &writers[i]), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(writers[i].failed, 0);
+    }
+    DF_SECRET_JSON cJSON *secret = NULL;
+    assert_int_equal(df_vault_get(one, "git", &secret, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(secret), OWN_KEYS * DF_ARRAY_SIZE(writers));
+}
+
+#define VAULT_SUITE                                                                                \
+    vault_test(a_secret_holds_what_was_set_last), vault_test(what_was_not_set_is_not_found),       \
+        vault_test(a_key_or_a_whole_secret_can_be_deleted),                                        \
+        vault_test(the_list_names_keys_and_no_values),                                             \
+        vault_test(bad_names_keys_and_values_are_refused),                                         \
+        vault_test(a_value_may_fill_its_cap_and_no_more),                                          \
+        vault_test(a_secret_has_so_many_keys_and_no_more),                                         \
+        vault_test(keys_for_other_purposes_differ_and_stay),                                       \
+        vault_test(many_who_write_one_secret_lose_nothing)
+
+#endif
