@@ -21,6 +21,7 @@
 #include "spawner/api/api.h"
 #include "spawner/control/claim.h"
 #include "spawner/control/election.h"
+#include "spawner/control/events.h"
 #include "spawner/engine/job.h"
 
 struct df_service {
@@ -80,12 +81,11 @@ static bool is_in_cluster(const struct df_config *c)
     return df_streq(c->store, "kubernetes");
 }
 
-static int load_cluster(const struct df_service *s, struct df_kube_config *ret, struct df_err *err)
+static int load_cluster(const struct df_config *c, struct df_kube_config *ret, struct df_err *err)
 {
-    const struct df_config *c = s->spawner.config;
     const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
                                              .context = c->kube_context};
-    return df_kube_config_load(&o, ret, err);
+    return df_kube_config_load(&o, ret, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
 }
 
 static int connect_cluster(struct df_service *s, struct df_err *err)
@@ -94,7 +94,9 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
     struct df_kube_config config = {0};
     if (!is_in_cluster(c) && !df_streq(c->engine, "job"))
         return 0;
-    if (load_cluster(s, &config, err) < 0 || df_kube_new(&config, &s->kube, err) < 0)
+    if (load_cluster(c, &config, err) < 0)
+        return -1;
+    if (df_kube_new(&config, &s->kube, err) < 0)
         return df_err_wrap(err, "kubernetes");
     s->spawner.kube = s->kube;
     return 0;
@@ -109,30 +111,30 @@ static const char *cluster_namespace(const struct df_service *s)
     return s->kube ? df_kube_namespace(s->kube) : NULL;
 }
 
-/* Nothing that must outlive this process stays in the data directory. */
-static int open_cluster_store(struct df_service *s, const char *blobs, struct df_err *err)
+/* Everything in the cluster: what is kept here is on its way only. */
+static int open_in_cluster(struct df_service *s, const char *directory, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
-    const char *namespace = cluster_namespace(s);
-    const struct df_blob_kube_options o = {
-        .kube = s->kube, .name_space = namespace, .directory = blobs};
-    return df_store_kube_open(s->kube, DF_API_GROUP, namespace, &p->store, err) < 0 ||
-                   df_vault_kube_open(s->kube, namespace, &p->vault, err) < 0
-               ? -1
-               : df_blob_kube_open(&o, &p->blobs, err);
+    const char *name_space = cluster_namespace(s);
+    const struct df_blob_kube_options blobs = {
+        .kube = s->kube, .name_space = name_space, .directory = directory};
+    if (df_store_kube_open(s->kube, DF_API_GROUP, name_space, &p->store, err) < 0 ||
+        df_vault_kube_open(s->kube, name_space, &p->vault, err) < 0)
+        return -1;
+    return df_blob_kube_open(&blobs, &p->blobs, err);
 }
 
-static int open_directory_store(struct df_service *s, const char *blobs, struct df_err *err)
+static int open_on_disk(struct df_service *s, const char *blobs, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
     DF_FREE char *database = data_path(s, "dayfly.db");
     DF_FREE char *key = data_path(s, "key");
     if (!database || !key)
         return df_fail_oom(err);
-    return df_store_sqlite_open(database, &p->store, err) < 0 ||
-                   df_vault_open(database, key, &p->vault, err) < 0
-               ? -1
-               : df_blob_open(blobs, &p->blobs, err);
+    if (df_store_sqlite_open(database, &p->store, err) < 0 ||
+        df_vault_open(database, key, &p->vault, err) < 0)
+        return -1;
+    return df_blob_open(blobs, &p->blobs, err);
 }
 
 static int open_store(struct df_service *s, struct df_err *err)
@@ -141,8 +143,7 @@ static int open_store(struct df_service *s, struct df_err *err)
     DF_FREE char *blobs = data_path(s, "blobs");
     if (!blobs)
         return df_fail_oom(err);
-    if ((is_in_cluster(p->config) ? open_cluster_store(s, blobs, err)
-                                  : open_directory_store(s, blobs, err)) < 0)
+    if ((is_in_cluster(p->config) ? open_in_cluster : open_on_disk)(s, blobs, err) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }
@@ -214,7 +215,10 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .ttl_seconds = c->kube_ttl_s,
                                      .notify = on_engine_news,
                                      .notify_arg = &s->spawner};
-    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+    if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
+        return -1;
+    const struct df_events_options events = {.kube = s->kube};
+    return df_events_start(&events, &s->spawner.events, err);
 }
 
 static int open_engine(struct df_service *s, struct df_err *err)
@@ -264,8 +268,8 @@ static int start_work(struct df_service *s, struct df_err *err)
     struct df_kube_config config = {0};
     if (!s->spawner.config->elects)
         return df_control_start(s->spawner.control, err);
-    if (load_cluster(s, &config, err) < 0)
-        return df_err_wrap(err, "election");
+    if (load_cluster(s->spawner.config, &config, err) < 0)
+        return -1;
     return df_election_start(&s->spawner, s->kube, &config, cluster_namespace(s), &s->election,
                              err);
 }
@@ -293,6 +297,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_events_stop(p->events);
     df_election_free(s->election);
     df_claims_free(p->claims);
     if (p->states)

@@ -17,6 +17,8 @@
 #define DF_LIMIT_JSON_DEPTH 64         /* no document of ours nests deeper than 12 */
 #define DF_LIMIT_YAML_NODES 100000     /* an alias bomb is refused, not expanded */
 #define DF_LIMIT_YAML_ANCHORS 256      /* names are looked up one by one */
+#define DF_LIMIT_PHASE_HISTORY 64      /* of a step: one that waits for a lock may swing for days */
+#define DF_LIMIT_EVENTS_WAITING 1000   /* for an API server that is away: about 1 KiB each */
 #define DF_LIMIT_NAME 63               /* a DNS label */
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */
@@ -47,7 +49,9 @@
 #define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes a second that a body must arrive with */
 #define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
 #define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
-#define DF_LIMIT_TOKENS 1000                 /* bearer tokens; all are compared at each request */
+#define DF_LIMIT_STATE_ANSWER (64 * DF_KIB)  /* of a State Service: an id and a status */
+#define DF_LIMIT_REPORTS 4096 /* names of steps with news; beyond that all are looked at */
+#define DF_LIMIT_TOKENS 1000  /* bearer tokens; all are compared at each request */
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
@@ -110,14 +114,18 @@
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
-#define DF_TIMEOUT_STEP_SECONDS 3600   /* default of timeouts.plan and timeouts.apply */
-#define DF_TIMEOUT_GRACE_SECONDS 900   /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_RESULT_SECONDS 900  /* a runner offers its result to a spawner that is away */
-#define DF_TIMEOUT_PENDING_SECONDS 120 /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30   /* what is late by more is taken for lost */
+#define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
+#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* what is left for it when the spawner stops */
+#define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_RESULT_SECONDS 900     /* a runner offers its result to a spawner that is away */
+#define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30      /* what is late by more is taken for lost */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */
+#define DF_LIMIT_STEPS 10000         /* at once: what the service is measured with */
+#define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
 #define DF_LIMIT_SECRET (1 * DF_MIB) /* all values of a Secret: Kubernetes takes no more */

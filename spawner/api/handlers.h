@@ -70,6 +70,11 @@ DF_HANDLER(df_create_taskaction);
 DF_HANDLER(df_cancel_taskaction);
 DF_HANDLER(df_delete_taskaction);
 
+/* states.c */
+DF_HANDLER(df_list_states);
+DF_HANDLER(df_get_state_of);
+DF_HANDLER(df_watch_transitions);
+
 /* secrets.c */
 DF_HANDLER(df_list_secrets);
 DF_HANDLER(df_put_secret);

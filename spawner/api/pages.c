@@ -31,14 +31,21 @@ static int read_options(const struct df_request *req, struct df_store_list_optio
     return 0;
 }
 
+int df_request_page(const struct df_request *req, enum df_kind kind, const char *label,
+                    bool newest_first, cJSON **ret, char **ret_cursor, struct df_err *err)
+{
+    struct df_store_list_options o = {.label = label, .newest_first = newest_first};
+    if (read_options(req, &o, err) < 0)
+        return -1;
+    return df_store_list(req->s->store, kind, &o, ret, ret_cursor, err);
+}
+
 int df_respond_page(const struct df_request *req, struct df_response *res, enum df_kind kind,
                     const char *label, bool newest_first, struct df_err *err)
 {
-    struct df_store_list_options o = {.label = label, .newest_first = newest_first};
     DF_JSON cJSON *items = NULL;
     DF_FREE char *cursor = NULL;
-    if (read_options(req, &o, err) < 0 ||
-        df_store_list(req->s->store, kind, &o, &items, &cursor, err) < 0)
+    if (df_request_page(req, kind, label, newest_first, &items, &cursor, err) < 0)
         return -1;
     cJSON *item;
     cJSON_ArrayForEach (item, items) {

@@ -86,6 +86,10 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,
           AUDIT("cancel", "TaskAction")),
 
+    ROUTE("GET", "/v1/states", READ, df_list_states, .query = LIST),
+    ROUTE("GET", "/v1/states/{name}", READ, df_get_state_of),
+    ROUTE("GET", "/v1/transitions", READ, df_watch_transitions),
+
     ROUTE("GET", "/v1/secrets", READ, df_list_secrets),
     ROUTE("PUT", "/v1/secrets/{name}/{key}", WRITE, df_put_secret,
           BODY(BYTES, DF_LIMIT_SECRET_VALUE), AUDIT("update", "Secret")),

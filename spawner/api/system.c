@@ -44,16 +44,17 @@ static int check_serving(struct df_api *a, struct df_err *err)
     return df_api_is_stopping(a) ? df_fail(err, DF_ERR_RETRY, "the server is stopping") : 0;
 }
 
+static const struct {
+    const char *name;
+    int (*check)(struct df_api *a, struct df_err *err);
+} checks[] = {{"store", check_store},
+              {"blobs", check_blobs},
+              {"tokens", check_tokens},
+              {"certificate", check_certificate},
+              {"serving", check_serving}};
+
 int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    static const struct {
-        const char *name;
-        int (*check)(struct df_api *a, struct df_err *err);
-    } checks[] = {{"store", check_store},
-                  {"blobs", check_blobs},
-                  {"tokens", check_tokens},
-                  {"certificate", check_certificate},
-                  {"serving", check_serving}};
     bool verbose = false, ready = true;
     if (df_request_flag(req, "verbose", &verbose, err) < 0)
         return -1;
@@ -69,8 +70,20 @@ int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err
     return respond_text(res, ready ? 200 : 503, err);
 }
 
+/* A name of the Executor Specification. */
+static void measure_health(struct df_api *a)
+{
+    struct df_metric *health = df_metric_gauge("executor_component_health",
+                                               "Parts of the service, as /readyz sees them: 1 "
+                                               "healthy, 0 failed.",
+                                               "component");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++)
+        df_metric_set(health, checks[i].name, checks[i].check(a, NULL) == 0 ? 1 : 0);
+}
+
 int df_get_metrics(struct df_request *req, struct df_response *res, struct df_err *err)
 {
+    measure_health(req->api);
     df_metric_set(req->api->open, NULL, (double)df_connections_count(req->api->connections));
     res->content_type = "text/plain; version=0.0.4; charset=utf-8";
     return df_metrics_write(&res->body, err);

@@ -97,7 +97,7 @@ const struct df_command df_commands[] = {
     {"serve", "[options]", "Run the service in the foreground", NULL,
      "dayfly serve\n"
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
-     "dayfly serve --config /etc/dayfly.yaml --set control.maxSteps=16\n",
+     "dayfly serve --config /etc/dayfly.yaml --set limits.steps=16\n",
      serve_options, 0, 0, df_cmd_serve},
     {"create", "-f FILE", "Create executors, or ask for runs and workflows, from documents", NULL,
      "dayfly create -f executor.yaml\n"

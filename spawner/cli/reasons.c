@@ -15,6 +15,9 @@ const struct df_reason df_reasons[] = {
     {"Canceled", "The run was cancelled.",
      "If the apply had begun, what it finished is in the state: a dry-run shows what is left to "
      "do."},
+    {"Aborted", "The step was deleted before it had ended.",
+     "If an apply had begun, what it finished is in the state: a dry-run shows what is left to "
+     "do."},
     {"SourceFailed", "The source could not be fetched.",
      "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
      "again."},
@@ -71,6 +74,9 @@ const struct df_reason df_reasons[] = {
      "The message and the log say where. The state is as the last stored version."},
     {"NeverClaimed", "The runner did not start within timeouts.pending; nothing was run.",
      "Check the load of the machine and runner.path, then run again."},
+    {"MaxSystemFailuresExceeded",
+     "Several runners in a row were lost before they took the step; nothing was run.",
+     "The message tells the last cause: look at the nodes, then run again."},
     {"EngineFailed", "The runner's process could not be started; nothing was run.",
      "The message says why: mostly runner.path, memory or the limit of processes."},
     {"InvalidStep", "The step makes no sense as it was asked for; nothing was run.",

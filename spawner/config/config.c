@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/admission.h"
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 
@@ -242,13 +243,37 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                        c->kube_claim);
     if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
         return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
+    if (c->elects && !df_streq(c->engine, "job"))
+        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
         return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
                        c->store);
-    if (c->elects && !df_streq(c->engine, "job"))
-        return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
+}
+
+static bool is_loopback_url(const char *url)
+{
+    return df_starts_with(url, "http://127.0.0.1") || df_starts_with(url, "http://localhost");
+}
+
+/* In a cluster it is a Service without TLS, as a rule; a token is not sent over that. */
+static int check_state_service(const struct df_config *c, struct df_err *err)
+{
+    const char *url = c->state_service_url, *protocol = c->state_service_protocol;
+    bool is_https = url && df_starts_with(url, "https://");
+    if (!df_streq(protocol, "events") && !df_streq(protocol, "put"))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.protocol: \"%.64s\" is neither events nor put", protocol);
+    if (url && !is_https && !df_starts_with(url, "http://"))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.url: \"%.100s\" must be an http:// or https:// URL", url);
+    if (url && !is_https && c->state_service_token_file && !is_loopback_url(url))
+        return df_fail(err, DF_ERR_USER,
+                       "stateService.url: \"%.100s\" must be an https:// URL, because a token is "
+                       "sent there",
+                       url);
+    return 0;
 }
 
 /* A name is what the audit trail says, and has its room. */
@@ -276,7 +301,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
-        check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0)
+        check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
+        check_state_service(c, err) < 0 || df_admission_check_classes(c->limit_classes, err) < 0)
         return -1;
     if (!loopback && !c->token_file && !c->accounts)
         return df_fail(

@@ -48,8 +48,20 @@ struct df_config {
                                  POD_IP and the port of listen */
     int64_t election_lease_s; /* election.leaseDuration; 15s */
 
-    int64_t workers;   /* control.workers; 4 */
-    int64_t max_steps; /* control.maxSteps: steps at once; 8 */
+    int64_t workers; /* control.workers; 4 */
+    /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
+    int64_t max_system_failures;
+
+    int64_t limit_steps;         /* limits.steps: at once; 8 */
+    int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
+    cJSON *limit_classes;        /* limits.classes: {"name": number}; or NULL */
+
+    char *state_service_url;        /* stateService.url; NULL: nobody is told */
+    char *state_service_protocol;   /* stateService.protocol: "events" or "put" */
+    char *state_service_token_file; /* stateService.tokenFile */
+    char *state_service_ca_file;    /* stateService.caFile */
+    char *state_service_project;    /* stateService.project; NULL: a document's namespace */
+    char *state_service_domain;     /* stateService.domain; "default" */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

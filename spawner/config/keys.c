@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/base/parse.h"
 
 #define WEEK (7 * 24 * 3600)
@@ -45,8 +46,17 @@ const struct df_key df_keys[] = {
     KEY("election.lease", DF_KEY_STRING, election_lease, "dayfly"),
     KEY("election.address", DF_KEY_STRING, election_address, NULL),
     RANGE("election.leaseDuration", DF_KEY_SECONDS, election_lease_s, "15s", 3, 600),
-    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, 256),
-    RANGE("control.maxSteps", DF_KEY_WHOLE, max_steps, "8", 1, 10000),
+    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, DF_LIMIT_WORKERS),
+    RANGE("control.maxSystemFailures", DF_KEY_WHOLE, max_system_failures, "3", 0, 100),
+    RANGE("limits.steps", DF_KEY_WHOLE, limit_steps, "8", 1, DF_LIMIT_STEPS),
+    RANGE("limits.perNamespace", DF_KEY_WHOLE, limit_per_namespace, "10000", 1, DF_LIMIT_STEPS),
+    KEY("limits.classes", DF_KEY_OBJECT, limit_classes, NULL),
+    KEY("stateService.url", DF_KEY_STRING, state_service_url, NULL),
+    KEY("stateService.protocol", DF_KEY_STRING, state_service_protocol, "events"),
+    KEY("stateService.tokenFile", DF_KEY_PATH, state_service_token_file, NULL),
+    KEY("stateService.caFile", DF_KEY_PATH, state_service_ca_file, NULL),
+    KEY("stateService.project", DF_KEY_STRING, state_service_project, NULL),
+    KEY("stateService.domain", DF_KEY_STRING, state_service_domain, "default"),
     KEY("tools.directories", DF_KEY_PATHS, tool_directories, NULL),
     KEY("tools.searchPath", DF_KEY_BOOL, tool_search_path, "true"),
     KEY("tools.cacheDirectory", DF_KEY_PATH, tool_cache_directory, NULL),

@@ -126,7 +126,9 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
 
 static int refuse_task(cJSON *task, const struct df_err *why, int64_t now_us, struct df_err *err)
 {
-    return df_outcome_fail(task, -1, REFUSED, why->message, now_us, err);
+    const struct df_outcome_failure f = {
+        .exit_code = -1, .reason = REFUSED, .message = why->message};
+    return df_outcome_fail(task, &f, now_us, err);
 }
 
 static int set_refused(cJSON *doc, void *arg, struct df_err *err)
@@ -357,11 +359,10 @@ static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *
     return refuse(c, DF_KIND_TASK_ACTION, task, &why, err);
 }
 
-int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, int64_t *ret_wake_us,
-                    struct df_err *err)
+int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
     if (df_json_at(task, "metadata.deletionTimestamp"))
-        return df_deleted_task(c, task, ret_done, ret_wake_us, err);
+        return df_deleted_task(c, task, ret_done, err);
     if (df_json_at(task, "status"))
         return sign(c, DF_KIND_TASK_ACTION, task, "cancel", ret_done, err);
     *ret_done = true;

@@ -19,7 +19,7 @@ int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_d
                         int64_t *ret_wake_us, struct df_err *err) DF_MUST_CHECK;
 int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
                    struct df_err *err) DF_MUST_CHECK;
-int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, int64_t *ret_wake_us,
+int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* May an executor be run: is it taken in, and not refused? RETRY NotTakenIn, CONFLICT WrongState.
@@ -36,8 +36,10 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
                         int64_t *ret_wake_us, struct df_err *err) DF_MUST_CHECK;
 int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
                    struct df_err *err) DF_MUST_CHECK;
-int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, int64_t *ret_wake_us,
+int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done,
                     struct df_err *err) DF_MUST_CHECK;
+/* Removes an ended, deleted TaskAction that nothing is left of. */
+int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* An entry of the audit trail; a failure is logged. */
 void df_applied_trail(struct df_control *c, const char *action, enum df_kind kind, const char *name,

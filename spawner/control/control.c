@@ -6,6 +6,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
+#include "spawner/control/reporter.h"
 
 /* ---- labels ---- */
 
@@ -50,6 +51,8 @@ static bool is_own(const struct df_store_event *event)
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
+    if (event->kind == DF_KIND_TASK_ACTION)
+        df_changes_add(&c->changes, event);
     if (is_own(event))
         passing.wrote = true;
     else if (atomic_load(&c->working))
@@ -66,8 +69,13 @@ static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, str
     if (df_store_list(c->s->store, kind, &o, &list, &next, err) < 0)
         return -1;
     const cJSON *doc;
-    cJSON_ArrayForEach (doc, list)
+    cJSON_ArrayForEach (doc, list) {
+        if (kind == DF_KIND_TASK_ACTION && df_places_expect(c, doc, err) < 0) {
+            free(next);
+            return -1;
+        }
         df_control_wake(c, kind, df_json_str(doc, "metadata.name"));
+    }
     free(*cursor);
     *cursor = next;
     return 0;
@@ -84,6 +92,11 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
         } while (cursor);
     }
     return 0;
+}
+
+struct df_changes *df_control_changes(struct df_control *c)
+{
+    return &c->changes;
 }
 
 /* ---- the workers ---- */
@@ -170,8 +183,9 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
     (void)pthread_mutex_init(&c->taking, NULL);
-    (void)pthread_mutex_init(&c->places, NULL);
-    if (df_queue_new(&c->queue, err) < 0 || df_store_watch(s->store, on_change, c, err) < 0) {
+    df_changes_init(&c->changes);
+    if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
+        df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
         return -1;
     }
@@ -183,12 +197,13 @@ void df_control_free(struct df_control *c)
 {
     if (!c)
         return;
+    df_reporter_stop(c->reporter);
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
-    df_strs_free(&c->waiting);
+    df_changes_free(&c->changes);
+    df_places_free(&c->places);
     (void)pthread_mutex_destroy(&c->taking);
-    (void)pthread_mutex_destroy(&c->places);
     free(c->workers);
     free(c);
 }
@@ -201,7 +216,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
     if (!c->workers)
         return df_fail_oom(err);
     atomic_store(&c->working, true);
-    if (wake_unfinished(c, err) < 0)
+    if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
         int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
@@ -292,4 +307,5 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
     if (cancel_steps)
         cancel_live(c);
     join_workers(c);
+    df_reporter_stop(DF_TAKE(c->reporter));
 }

@@ -16,6 +16,7 @@
 /* Everything the spawner is made of. Owned by whoever built it (service.c); borrowed by all others.
  */
 struct df_claims;
+struct df_events;
 struct df_lease;
 
 struct df_spawner {
@@ -28,6 +29,7 @@ struct df_spawner {
     struct df_control *control;
     struct df_kube *kube;     /* NULL: no cluster. Borrowed */
     struct df_claims *claims; /* NULL: no step runs in a pod */
+    struct df_events *events; /* NULL: no step runs in a cluster */
     struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
     char *server_url;         /* set once the API listens */
     const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */

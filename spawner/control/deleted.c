@@ -4,7 +4,6 @@
  */
 #include "common/base/clock.h"
 #include "spawner/control/applied.h"
-#include "spawner/model/workflow.h"
 
 #define WHY "it was deleted"
 /* How soon what cannot go yet is looked at again. */
@@ -86,45 +85,17 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 
 /* ---- TaskActions ---- */
 
-static int deleted_workflow(struct df_control *c, const cJSON *task, bool *ret_done,
-                            struct df_err *err)
+/* One that was taken in is ended by its own pass, which lets it go (DF_TASK_REMOVE). */
+int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
-    if (!df_label_has(task, DF_LABEL_UNFINISHED)) {
-        *ret_done = true;
-        if (df_control_delete_task(c->s, name_of(task), err) < 0)
-            return -1;
-        df_applied_trail(c, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
-        return 0;
-    }
-    if (df_json_at(task, "spec.cancel") || df_task_is_final(task))
-        return 0;
-    *ret_done = true;
-    return df_control_cancel_task(c->s, name_of(task), DF_BY_KUBERNETES, WHY, NULL, err);
+    *ret_done = !df_json_at(task, "status") || df_applied_is_refused(task);
+    return *ret_done ? remove_unborn(c, DF_KIND_TASK_ACTION, task, err) : 0;
 }
 
-/* A step goes with its run; before, only when that has no more use for it. */
-static int deleted_step(struct df_control *c, const cJSON *task, bool *ret_done,
-                        int64_t *ret_wake_us, struct df_err *err)
+int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
-    const char *name = df_json_str(task, "spec.runRef.name");
-    if (df_label_has(task, DF_LABEL_UNFINISHED))
-        return 0;
-    *ret_done = true;
-    if (!name || df_store_get(c->s->store, DF_KIND_RUN, name, &run, NULL) < 0 ||
-        df_run_is_final(run))
-        return df_purge_step(c->s, task, err);
-    look_again(ret_wake_us);
+    if (df_purge_step(c->s, task, err) < 0)
+        return -1;
+    df_applied_trail(c, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
     return 0;
-}
-
-int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, int64_t *ret_wake_us,
-                    struct df_err *err)
-{
-    if (!df_json_at(task, "status")) {
-        *ret_done = true;
-        return remove_unborn(c, DF_KIND_TASK_ACTION, task, err);
-    }
-    return df_task_is_workflow(task) ? deleted_workflow(c, task, ret_done, err)
-                                     : deleted_step(c, task, ret_done, ret_wake_us, err);
 }

@@ -13,8 +13,9 @@
 
 #include <stdatomic.h>
 
-#include "spawner/control/control.h"
+#include "spawner/control/changes.h"
 #include "spawner/control/followers.h"
+#include "spawner/control/places.h"
 #include "spawner/control/queue.h"
 
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
@@ -37,9 +38,10 @@ struct df_control {
     atomic_bool draining;   /* no new step is started */
     atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
 
-    pthread_mutex_t taking; /* held while an applied executor is judged */
-    pthread_mutex_t places; /* guards waiting, and the step from counting to taking a place */
-    struct df_strs waiting; /* steps that found no place among control.maxSteps */
+    struct df_changes changes;
+    struct df_places places;
+    struct df_reporter *reporter; /* NULL: nobody is told */
+    pthread_mutex_t taking;       /* held while an applied executor is judged */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -67,7 +69,8 @@ int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor,
 /* Removes a run that has ended with its steps, their logs and plans. RETRY while a step is still
  * being cleaned up. */
 int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
-/* The same with one step. */
+/* Removes an ended step that its engine holds nothing of, with its log and plan. RETRY while it
+ * does. */
 int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/reporter.h"
 #include "spawner/engine/placement.h"
 
 /* Copies the named members that are there. */
@@ -44,8 +45,8 @@ int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *
 
 /* ---- runs ---- */
 
-static const char *const of_spec[] = {"action",    "variables",   "arguments",
-                                      "placement", "autoApprove", NULL};
+static const char *const of_spec[] = {"action", "variables", "arguments",   "placement",
+                                      "class",  "priority",  "autoApprove", NULL};
 static const char *const of_metadata[] = {"labels", "annotations", NULL};
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -111,9 +112,9 @@ int df_new_run_check(const cJSON *run, const cJSON *executor, struct df_err *err
     return levels.run ? df_placement_resolve(&levels, &merged, err) : 0;
 }
 
-static const char *const of_snapshot[] = {
-    "runtime",      "source",  "variables", "arguments", "environment", "secrets",
-    "integrations", "storage", "timeouts",  "placement", NULL};
+static const char *const of_snapshot[] = {"runtime",     "source",    "variables",    "arguments",
+                                          "environment", "secrets",   "integrations", "storage",
+                                          "timeouts",    "placement", "class",        NULL};
 
 int df_new_run_name(cJSON *run, const cJSON *executor, int64_t number, struct df_err *err)
 {
@@ -212,11 +213,13 @@ static int set_references(cJSON *spec, const cJSON *run, bool apply, struct df_e
 static int fill_spec(cJSON *spec, const cJSON *run, const char *action,
                      const struct df_config *config, struct df_err *err)
 {
-    static const char *const members[] = {"runtime",     "source",  "variables",    "arguments",
-                                          "environment", "secrets", "integrations", "storage",
-                                          "placement",   NULL};
+    static const char *const members[] = {
+        "runtime",      "source",  "variables", "arguments", "environment", "secrets",
+        "integrations", "storage", "placement", "class",     NULL};
+    static const char *const of_run[] = {"class", "priority", NULL};
     bool apply = df_streq(action, "apply");
     if (copy_members(spec, df_json_at(run, "spec.snapshot"), members, err) < 0 ||
+        copy_members(spec, df_json_at(run, "spec"), of_run, err) < 0 ||
         df_json_set_str(spec, "action", action, err) < 0 ||
         df_json_set_str(spec, "engine", config->engine, err) < 0 ||
         set_references(spec, run, apply, err) < 0 || merge_inputs(spec, run, err) < 0)
@@ -240,6 +243,7 @@ int df_new_task(const cJSON *run, const char *step, const char *action,
         df_label_set(task, DF_LABEL_RUN, df_json_str(run, "metadata.name"), err) < 0 ||
         df_label_set(task, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err) < 0 ||
         df_label_set(task, DF_LABEL_UNFINISHED, "true", err) < 0 ||
+        df_reporter_expect(config, task, err) < 0 ||
         fill_spec(spec, run, action, config, err) < 0 ||
         df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
         df_task_add_time(task, "queued", now_us, err) < 0)

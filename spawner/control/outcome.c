@@ -155,6 +155,8 @@ static int end(cJSON *task, int exit_code, const char *reason, const char *messa
     enum df_outcome outcome = exit_code == 0 ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED;
     if (!status)
         return df_fail_oom(err);
+    if (df_task_is_deleted(task) && df_streq(reason, "Canceled"))
+        reason = "Aborted";
     if (outcome == DF_OUTCOME_SUCCEEDED)
         cJSON_DeleteItemFromObjectCaseSensitive(status, "unrecorded");
     add_clause(task, message, text, sizeof(text));
@@ -217,10 +219,15 @@ int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us, str
     return df_json_add_time(said, "at", now_us, err);
 }
 
-int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,
-                    int64_t now_us, struct df_err *err)
+int df_outcome_fail(cJSON *task, const struct df_outcome_failure *f, int64_t now_us,
+                    struct df_err *err)
 {
-    return end(task, exit_code == 0 ? -1 : exit_code, reason, message, now_us, err);
+    if (end(task, f->exit_code == 0 ? -1 : f->exit_code, f->reason, f->message, now_us, err) < 0)
+        return -1;
+    if (f->fault == DF_FAULT_NONE)
+        return 0;
+    cJSON *error = df_json_object_at(df_json_object_at(task, "status"), "errorState");
+    return df_json_set_str(error, "kind", df_fault_name(f->fault), err);
 }
 
 int df_outcome_succeed(cJSON *task, const char *reason, const char *message, int64_t now_us,

@@ -29,9 +29,14 @@ int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us,
 int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* An end in failure that nobody reports. exit_code -1: unknown. */
-int df_outcome_fail(cJSON *task, int exit_code, const char *reason, const char *message,
-                    int64_t now_us, struct df_err *err) DF_MUST_CHECK;
+/* An end in failure that nobody reports. */
+struct df_outcome_failure {
+    int exit_code;       /* -1: unknown */
+    enum df_fault fault; /* NONE: as the reason says */
+    const char *reason, *message;
+};
+int df_outcome_fail(cJSON *task, const struct df_outcome_failure *f, int64_t now_us,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* An end in success that nobody reports. */
 int df_outcome_succeed(cJSON *task, const char *reason, const char *message, int64_t now_us,

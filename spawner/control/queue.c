@@ -208,8 +208,9 @@ int64_t df_queue_backoff_us(int failures)
 }
 
 /* Half of it for sure, the other half by chance, so that many failures do not come back as one. */
-static int64_t with_jitter(int64_t us)
+int64_t df_queue_pause_us(int failures)
 {
+    int64_t us = df_queue_backoff_us(failures);
     uint32_t chance = 0;
     if (df_random(&chance, sizeof(chance), NULL) < 0)
         return us;
@@ -228,7 +229,7 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool fail
     e->failures = failed ? e->failures + 1 : 0;
     int64_t due_us = e->again_us;
     if (failed) {
-        int64_t later = df_mono_us() + with_jitter(df_queue_backoff_us(e->failures));
+        int64_t later = df_mono_us() + df_queue_pause_us(e->failures);
         due_us = later < due_us ? later : due_us;
     }
     if (due_us == NEVER) {

@@ -43,5 +43,7 @@ void df_queue_close(struct df_queue *q);
 
 /* The back-off after so many failures in a row (>= 1), without jitter. */
 int64_t df_queue_backoff_us(int failures);
+/* The same with jitter: a half to the whole of it. */
+int64_t df_queue_pause_us(int failures);
 
 #endif

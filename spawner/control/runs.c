@@ -11,6 +11,7 @@
 #include "spawner/control/loop.h"
 #include "spawner/control/new_docs.h"
 #include "spawner/control/plans.h"
+#include "spawner/control/transitions.h"
 
 /* What a pass is about. The run is changed in memory and written once, at the end. */
 struct pass {
@@ -101,7 +102,7 @@ static const char *step_phase(const cJSON *task)
     if (df_task_succeeded(task))
         return "Succeeded";
     if (df_task_is_final(task))
-        return df_streq(df_task_reason(task), "Canceled") ? "Canceled" : "Failed";
+        return df_task_phase(task) == DF_TASK_PHASE_ABORTED ? "Canceled" : "Failed";
     return df_task_has_runner(task) ? "Running" : "Pending";
 }
 
@@ -198,7 +199,7 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0)
         return -1;
-    if (df_store_create(s->store, DF_KIND_TASK_ACTION, task, ret, &why) < 0) {
+    if (df_task_create(s, task, ret, &why) < 0) {
         if (!df_streq(why.reason, "AlreadyExists")) {
             *err = why;
             return -1;
@@ -254,8 +255,8 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
         df_label_set(p->run, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
         df_label_set(p->run, DF_LABEL_QUEUE, NULL, err) < 0)
         return -1;
-    return df_task_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                                  v->reason, v->message, p->now_us, err);
+    return df_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
+                             v->reason, v->message, p->now_us, err);
 }
 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
@@ -305,8 +306,8 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
 {
     const char *phase = df_run_phase(p->run);
     if (!df_run_is_final(p->run) &&
-        df_task_set_conditions(p->run, DF_OUTCOME_NONE, phase,
-                               df_json_str(p->run, "status.message"), p->now_us, err) < 0)
+        df_set_conditions(p->run, DF_OUTCOME_NONE, phase, df_json_str(p->run, "status.message"),
+                          p->now_us, err) < 0)
         return -1;
     if (df_json_equal(before, p->run))
         return 0;

@@ -11,6 +11,7 @@
 #include "spawner/control/outcome.h"
 #include "spawner/control/step_auth.h"
 #include "spawner/control/step_document.h"
+#include "spawner/control/transitions.h"
 #include "spawner/control/unrecorded.h"
 #include "spawner/model/workflow.h"
 
@@ -21,8 +22,7 @@ static int modify(struct df_spawner *s, const char *uid, df_store_change change,
     DF_JSON cJSON *task = NULL;
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
-    return df_store_modify(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"),
-                           change, arg, ret, err);
+    return df_task_modify(s, df_json_str(task, "metadata.name"), change, arg, ret, err);
 }
 
 /* ---- claim ---- */
@@ -69,7 +69,8 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
     }
     cJSON_DeleteItemFromObjectCaseSensitive(claimed,
                                             "at"); /* of the hand-over: time runs from now */
-    if (df_json_add_time(claimed, "at", c->now_us, err) < 0)
+    if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
+        df_task_forgive_failures(task, err) < 0)
         return -1;
     return df_task_add_time(task, "claimed", c->now_us, err);
 }
@@ -98,7 +99,7 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
     if (holder && !is_holder(task, c))
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "the step was claimed by another runner");
-    if (!holder && df_json_at(task, "spec.cancel"))
+    if (!holder && df_task_is_canceled(task))
         return df_step_fail_over(err);
     if (!holder && set_claimed_by(task, c, err) < 0)
         return -1;
@@ -107,26 +108,17 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
     return df_json_set_str(auth, "state", c->state_hash, err);
 }
 
-struct ending {
-    const char *reason;
-    const char *message;
-};
-
 static int set_failed(cJSON *task, void *arg, struct df_err *err)
 {
-    const struct ending *e = arg;
-    if (df_task_is_final(task))
-        return 1;
-    return df_outcome_fail(task, 3, e->reason, e->message, df_real_us(), err);
+    return df_task_is_final(task) ? 1 : df_outcome_fail(task, arg, df_real_us(), err);
 }
 
 /* A step that asks for what is not there ends here: its runner is told that it is over. */
 static int refuse_step(struct df_spawner *s, const char *uid, const struct df_err *why,
                        struct df_err *err)
 {
-    struct ending e = {why->reason, why->message};
-    df_warn("step %s cannot be run: %s", uid, why->message);
-    if (modify(s, uid, set_failed, &e, NULL, err) < 0)
+    struct df_outcome_failure f = {.exit_code = 3, .reason = why->reason, .message = why->message};
+    if (modify(s, uid, set_failed, &f, NULL, err) < 0)
         return -1;
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
 }
@@ -176,7 +168,7 @@ static int set_greeting(cJSON *task, void *arg, struct df_err *err)
         return is_holder(task, c) ? 1
                                   : df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                                                    "the step was claimed by another runner");
-    if (df_json_at(task, "spec.cancel"))
+    if (df_task_is_canceled(task))
         return df_step_fail_over(err);
     return set_claimed_by(task, c, err);
 }
@@ -200,7 +192,7 @@ static int set_handed_tokens(cJSON *task, void *arg, struct df_err *err)
     cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
     if (!auth)
         return df_fail_oom(err);
-    if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
+    if (df_task_is_final(task) || df_task_is_canceled(task))
         return df_step_fail_over(err);
     if (df_json_at(status, "claimedBy"))
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
@@ -260,7 +252,7 @@ static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
         return 1;
-    if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
+    if (df_task_is_final(task) || df_task_is_canceled(task))
         return df_step_fail_over(err);
     cJSON *claimed = df_json_object_at(status, "claimedBy");
     if (!claimed)

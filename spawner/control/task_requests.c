@@ -3,6 +3,8 @@
  */
 #include "common/base/clock.h"
 #include "spawner/control/loop.h"
+#include "spawner/control/reporter.h"
+#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
 static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
@@ -55,6 +57,7 @@ int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor, struct 
 {
     int64_t now_us = df_real_us();
     if (check_engine(s, doc, err) < 0 || set_labels(doc, err) < 0 || set_pending(s, doc, err) < 0 ||
+        df_reporter_expect(s->config, doc, err) < 0 ||
         df_task_set_conditions(doc, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
         df_task_add_time(doc, "queued", now_us, err) < 0)
         return -1;
@@ -66,7 +69,7 @@ int df_control_create_task(struct df_spawner *s, cJSON *doc, const char *actor, 
 {
     if (df_new_workflow(s, doc, actor, err) < 0)
         return -1;
-    return df_store_create(s->store, DF_KIND_TASK_ACTION, doc, ret, err);
+    return df_task_create(s, doc, ret, err);
 }
 
 /* ---- cancel, delete ---- */

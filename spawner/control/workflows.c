@@ -8,8 +8,10 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/control/applied.h"
+#include "spawner/control/loop.h"
 #include "spawner/control/outcome.h"
-#include "spawner/control/places.h"
+#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
@@ -28,8 +30,7 @@ struct pass {
 
 static int modify(struct pass *p, df_store_change change, void *arg, struct df_err *err)
 {
-    return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, p->step.name, change, arg, NULL,
-                           err);
+    return df_task_modify(p->c->s, p->step.name, change, arg, NULL, err);
 }
 
 static bool has_time(const cJSON *task, const char *name)
@@ -120,9 +121,12 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     if (put_result(task, e->result, err) < 0 ||
         (ran && df_task_add_time(task, "executed", now_us, err) < 0))
         return -1;
-    return v->next == DF_TASK_SUCCEED
-               ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
-               : df_outcome_fail(task, e->pass->seen.exit_code, v->reason, v->message, now_us, err);
+    const struct df_outcome_failure f = {.exit_code = e->pass->seen.exit_code,
+                                         .fault = v->fault,
+                                         .reason = v->reason,
+                                         .message = v->message};
+    return v->next == DF_TASK_SUCCEED ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
+                                      : df_outcome_fail(task, &f, now_us, err);
 }
 
 static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -131,8 +135,6 @@ static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err
     if (read_result(p, &result, err) < 0)
         return -1;
     struct ending e = {p, v, result};
-    if (v->next == DF_TASK_FAIL)
-        df_warn("workflow %s failed: %s: %s", p->step.name, v->reason, v->message);
     return modify(p, set_end, &e, err);
 }
 
@@ -188,8 +190,7 @@ static int set_locked(cJSON *task, void *arg, struct df_err *err)
         return 1;
     (void)snprintf(message, sizeof(message), "waits for its target, which is held by %s", holder);
     forget_time(task, "created");
-    if (df_json_set_str(status, "lockedBy", holder, err) < 0 ||
-        df_label_set(task, DF_LABEL_LIVE, NULL, err) < 0)
+    if (df_json_set_str(status, "lockedBy", holder, err) < 0 || df_place_clear(task, err) < 0)
         return -1;
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
 }
@@ -200,6 +201,7 @@ static int wait_for_target(struct pass *p, const char *holder, struct df_err *er
     (void)snprintf(text, sizeof(text), "%s", holder);
     if (modify(p, set_locked, text, err) < 0)
         return -1;
+    df_places_leave(p->c, p->step.name);
     df_places_wake(p->c);
     return 0;
 }
@@ -213,11 +215,11 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
-    if (df_task_is_final(task) || df_json_at(task, "spec.cancel"))
+    if (df_task_is_final(task) || df_task_is_canceled(task))
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                               "the workflow is not to be started");
     cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");
-    if (df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+    if (df_place_set(task, err) < 0 || df_task_count_attempt(task, err) < 0 ||
         df_task_add_time(task, "created", p->now_us, err) < 0)
         return -1;
     /* Why it could not be made the last time stands until it is made. */
@@ -251,14 +253,15 @@ static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return wait_for_target(p, why.message, err);
     if (why.cls == DF_ERR_USER || why.cls == DF_ERR_DENIED || why.cls == DF_ERR_NOT_FOUND)
         return fail(p, &why, err);
+    int64_t after_us = p->now_us + (int64_t)why.retry_after_s * 1000000;
     *ret_wake_us = df_task_retry_at(p->task, p->now_us);
+    *ret_wake_us = *ret_wake_us > after_us ? *ret_wake_us : after_us;
     return modify(p, set_refused, &why, err) < 0 ? -1 : DF_PASS_PAUSE;
 }
 
 static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     char first[64] = "", holder[80];
-    bool taken = false;
     if (atomic_load(&p->c->draining))
         return 0;
     if (first_in_queue(p->c, lock_of(p->task), first, err) < 0)
@@ -268,9 +271,9 @@ static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         *ret_wake_us = p->now_us + QUEUED_AGAIN_US;
         return wait_for_target(p, holder, err);
     }
-    if (df_places_take(p->c, p->task, set_created, p, &taken, err) < 0)
+    if (df_places_take(p->c, p->task, set_created, p, ret_wake_us, err) < 0)
         return -1;
-    return taken ? start(p, ret_wake_us, err) : 0;
+    return *ret_wake_us ? DF_PASS_PAUSE : start(p, ret_wake_us, err);
 }
 
 /* ---- after the end ---- */
@@ -281,7 +284,7 @@ static int set_settled(cJSON *task, void *arg, struct df_err *err)
     if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
         df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
         return -1;
-    return df_label_set(task, DF_LABEL_LIVE, NULL, err);
+    return df_place_clear(task, err);
 }
 
 static void wake_queue(struct df_control *c, const char *lock)
@@ -333,6 +336,7 @@ void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         /* Also what may have been made, by a call that was not answered. */
         .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
+        .is_deleted = df_task_is_deleted(task),
         .was_claimed = has_time(task, "started"),
         .workflow = df_json_at(task, "spec.workflow"),
         .target = df_json_str(task, "spec.targetResource"),
@@ -345,6 +349,8 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
                struct df_err *err)
 {
     bool is_alive = p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+    if (v->next != DF_TASK_CREATE)
+        df_places_leave(p->c, p->step.name);
     switch (v->next) {
     case DF_TASK_CREATE:
         return create(p, ret_wake_us, err);
@@ -353,9 +359,14 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
     case DF_TASK_FAIL:
     case DF_TASK_SUCCEED:
         return finish(p, v, err);
+    case DF_TASK_CLEAN:
+        return p->engine->ops->cleanup(p->engine, &p->step, err);
+    case DF_TASK_REMOVE:
+        /* Settled first, which is seen in the next pass. */
+        return df_label_has(p->task, DF_LABEL_UNFINISHED) ? settle(p, err)
+                                                          : df_deleted_let_go(p->c, p->task, err);
     case DF_TASK_RELEASE:
     case DF_TASK_COLLECT:
-    case DF_TASK_CLEAN:
     case DF_TASK_WAIT:
     default:
         if (df_task_is_final(p->task))
@@ -371,7 +382,7 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
 {
     struct pass p = {.c = c, .task = task, .now_us = df_real_us()};
     struct df_err why = {0};
-    if (!df_label_has(task, DF_LABEL_UNFINISHED))
+    if (!df_label_has(task, DF_LABEL_UNFINISHED) && !df_task_is_deleted(task))
         return 0;
     df_workflow_engine_step(task, &p.step);
     if (df_engine_get(&c->s->engines, df_json_str(task, "spec.engine"), &p.engine, &why) < 0)

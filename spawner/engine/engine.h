@@ -29,6 +29,7 @@ struct df_engine_step {
     const char *name_space;
     bool was_locked;  /* of it: another held its target at the last look */
     bool was_created; /* create() succeeded once: what is absent was deleted */
+    bool is_deleted;  /* its document goes: cleanup() leaves nothing of it */
     bool was_claimed; /* a runner of it, or its workflow, lived */
     const char *pod;  /* uid or name of the pod whose runner has it; or NULL */
 };

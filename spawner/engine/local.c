@@ -210,6 +210,7 @@ static int local_status(struct df_engine *e, const struct df_engine_step *step,
     (void)pthread_mutex_lock(&l->lock);
     int result = status_locked(l, &d, step, &look, err);
     (void)pthread_mutex_unlock(&l->lock);
+    look.seen.is_gone = look.seen.phase == DF_ENGINE_ABSENT;
     if (result == 0)
         *ret = look.seen;
     return result;

@@ -55,18 +55,18 @@ void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *termin
     v->exit_code = (int)df_json_int(terminated, "exitCode", -1);
     v->never_started = !df_pod_has_started(view);
     if (df_streq(why, "OOMKilled")) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, "OOMKilled");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "OOMKilled");
         df_pod_explain(v, "OOMKilled", NULL);
     } else if (v->exit_code == 0) {
-        df_pod_fail(v, DF_POD_SUCCEEDED, DF_POD_FAULT_NONE, why);
+        df_pod_fail(v, DF_POD_SUCCEEDED, DF_FAULT_NONE, why);
     } else if (v->never_started) {
         const char *reason = df_pod_cause(message, "ContainerFailed");
         bool lasts = df_pod_cause_lasts(reason, message);
-        df_pod_fail(v, lasts ? DF_POD_PERMANENT : DF_POD_RETRYABLE, DF_POD_FAULT_USER, why);
+        df_pod_fail(v, lasts ? DF_POD_PERMANENT : DF_POD_RETRYABLE, DF_FAULT_USER, why);
         df_pod_explain(v, reason, message);
     } else {
         bool killed = is_kill(v->exit_code);
-        df_pod_fail(v, DF_POD_RETRYABLE, killed ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER,
+        df_pod_fail(v, DF_POD_RETRYABLE, killed ? DF_FAULT_SYSTEM : DF_FAULT_USER,
                     killed ? "Interrupted" : why);
         explain_exit(v, terminated);
     }
@@ -78,7 +78,7 @@ void df_pod_judge_succeeded(const struct df_pod_view *view, struct df_pod_verdic
     v->class = DF_POD_SUCCEEDED;
     v->exit_code = 0;
     if (oom_killed(view->pod)) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, "OOMKilled");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "OOMKilled");
         df_pod_explain(v, "OOMKilled", NULL);
     }
 }
@@ -88,21 +88,21 @@ static const struct {
     const char *word;
     const char *code; /* NULL: the word */
     const char *reason;
-    enum df_pod_fault fault;
+    enum df_fault fault;
     bool before_start; /* the kubelet refused it: nothing ran */
 } pod_ends[] = {
-    {"Evicted", NULL, "Evicted", DF_POD_FAULT_USER, false},
-    {"Shutdown", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
-    {"Terminated", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
-    {"NodeShutdown", "Interrupted", "NodeShutdown", DF_POD_FAULT_SYSTEM, false},
-    {"NodeAffinity", "Interrupted", "NodeFailed", DF_POD_FAULT_SYSTEM, true},
-    {"NodeLost", NULL, "NodeLost", DF_POD_FAULT_SYSTEM, false},
-    {"Preempting", NULL, "Preempted", DF_POD_FAULT_SYSTEM, false},
-    {"DeadlineExceeded", NULL, "DeadlineExceeded", DF_POD_FAULT_USER, false},
-    {"UnexpectedAdmissionError", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
-    {"OutOfcpu", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
-    {"OutOfmemory", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
-    {"OutOfpods", NULL, "NodeFailed", DF_POD_FAULT_SYSTEM, true},
+    {"Evicted", NULL, "Evicted", DF_FAULT_USER, false},
+    {"Shutdown", "Interrupted", "NodeShutdown", DF_FAULT_SYSTEM, false},
+    {"Terminated", "Interrupted", "NodeShutdown", DF_FAULT_SYSTEM, false},
+    {"NodeShutdown", "Interrupted", "NodeShutdown", DF_FAULT_SYSTEM, false},
+    {"NodeAffinity", "Interrupted", "NodeFailed", DF_FAULT_SYSTEM, true},
+    {"NodeLost", NULL, "NodeLost", DF_FAULT_SYSTEM, false},
+    {"Preempting", NULL, "Preempted", DF_FAULT_SYSTEM, false},
+    {"DeadlineExceeded", NULL, "DeadlineExceeded", DF_FAULT_USER, false},
+    {"UnexpectedAdmissionError", NULL, "NodeFailed", DF_FAULT_SYSTEM, true},
+    {"OutOfcpu", NULL, "NodeFailed", DF_FAULT_SYSTEM, true},
+    {"OutOfmemory", NULL, "NodeFailed", DF_FAULT_SYSTEM, true},
+    {"OutOfpods", NULL, "NodeFailed", DF_FAULT_SYSTEM, true},
 };
 
 /* Another container than ours was killed: the user's. */
@@ -132,7 +132,7 @@ static bool judge_pod_reason(const struct df_pod_view *view, struct df_pod_verdi
         v->never_started = v->never_started || pod_ends[i].before_start;
         return true;
     }
-    df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, word);
+    df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, word);
     df_pod_explain(v, "RunnerFailed", message ? message : word);
     return true;
 }
@@ -145,17 +145,17 @@ void df_pod_judge_failed(const struct df_pod_view *view, struct df_pod_verdict *
     v->never_started = !df_pod_has_started(view);
     v->exit_code = (int)df_json_int(terminated, "exitCode", -1);
     if (oom_killed(view->pod)) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, "OOMKilled");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "OOMKilled");
         df_pod_explain(v, "OOMKilled", NULL);
     } else if (judge_pod_reason(view, v)) {
         return;
     } else if (other_was_killed(view)) {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, "Interrupted");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "Interrupted");
         df_pod_explain(v, "RunnerKilled", "another container of the pod");
     } else if (terminated && v->exit_code != 0) {
         df_pod_judge_terminated(view, terminated, v);
     } else {
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "Interrupted");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "Interrupted");
         df_pod_explain(v, "NodeLost", "Kubernetes does not say why the pod failed");
     }
 }

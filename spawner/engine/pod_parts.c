@@ -42,7 +42,7 @@ void df_pod_code(struct df_pod_verdict *v, const char *a, const char *b)
                    b ? b : "");
 }
 
-void df_pod_fail(struct df_pod_verdict *v, enum df_pod_class class, enum df_pod_fault fault,
+void df_pod_fail(struct df_pod_verdict *v, enum df_pod_class class, enum df_fault fault,
                  const char *code)
 {
     v->class = class;

@@ -23,7 +23,7 @@ bool df_pod_has_started(const struct df_pod_view *view);
 
 /* "a|b", or the one that is not NULL. */
 void df_pod_code(struct df_pod_verdict *v, const char *a, const char *b);
-void df_pod_fail(struct df_pod_verdict *v, enum df_pod_class class, enum df_pod_fault fault,
+void df_pod_fail(struct df_pod_verdict *v, enum df_pod_class class, enum df_fault fault,
                  const char *code);
 
 /* pod_start.c: a pod that is Pending; a Job without a pod; a container that waits in a pod that

@@ -6,31 +6,31 @@
 struct wait {
     const char *word;
     enum df_pod_class class; /* INITIALIZING: it may pass; else after the grace */
-    enum df_pod_fault fault;
+    enum df_fault fault;
     int64_t grace_seconds;
     const char *reason; /* unless the message tells a better one; NULL: nothing is wrong yet */
 };
 
 static const struct wait waits[] = {
-    {"ContainerCreating", DF_POD_INITIALIZING, DF_POD_FAULT_NONE, 0, NULL},
-    {"PodInitializing", DF_POD_INITIALIZING, DF_POD_FAULT_NONE, 0, NULL},
-    {"ErrImagePull", DF_POD_INITIALIZING, DF_POD_FAULT_NONE, 0, "ImagePullFailed"},
-    {"ImagePullBackOff", DF_POD_RETRYABLE, DF_POD_FAULT_USER, DF_POD_PULL_GRACE_SECONDS,
+    {"ContainerCreating", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, NULL},
+    {"PodInitializing", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, NULL},
+    {"ErrImagePull", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, "ImagePullFailed"},
+    {"ImagePullBackOff", DF_POD_RETRYABLE, DF_FAULT_USER, DF_POD_PULL_GRACE_SECONDS,
      "ImagePullFailed"},
-    {"CreateContainerError", DF_POD_PERMANENT, DF_POD_FAULT_USER, DF_POD_CREATE_GRACE_SECONDS,
+    {"CreateContainerError", DF_POD_PERMANENT, DF_FAULT_USER, DF_POD_CREATE_GRACE_SECONDS,
      "ContainerFailed"},
-    {"CreateContainerConfigError", DF_POD_PERMANENT, DF_POD_FAULT_USER, 0, "ContainerFailed"},
-    {"InvalidImageName", DF_POD_PERMANENT, DF_POD_FAULT_USER, 0, "ImageNameInvalid"},
-    {"ErrImageNeverPull", DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0, "ImagePullFailed"},
-    {"RegistryUnavailable", DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0, "ImagePullFailed"},
-    {"ImageInspectError", DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0, "ImagePullFailed"},
-    {"SignatureValidationFailed", DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0, "ImagePullFailed"},
-    {"RunContainerError", DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0, "ContainerFailed"},
+    {"CreateContainerConfigError", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ContainerFailed"},
+    {"InvalidImageName", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ImageNameInvalid"},
+    {"ErrImageNeverPull", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"RegistryUnavailable", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"ImageInspectError", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"SignatureValidationFailed", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"RunContainerError", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ContainerFailed"},
 };
 
 static const struct wait *find_wait(const char *word)
 {
-    static const struct wait other = {NULL, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, 0,
+    static const struct wait other = {NULL, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0,
                                       "ContainerFailed"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(waits); i++)
         if (df_streq(waits[i].word, word))
@@ -76,10 +76,10 @@ void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
     const struct wait *wait = find_wait(word);
     bool throttled = message && strstr(message, "429 Too Many Requests");
     v->class = wait->class;
-    v->fault = throttled ? DF_POD_FAULT_SYSTEM : wait->fault;
+    v->fault = throttled ? DF_FAULT_SYSTEM : wait->fault;
     if (in_grace(view, wait)) {
         v->class = DF_POD_INITIALIZING;
-        v->fault = DF_POD_FAULT_NONE;
+        v->fault = DF_FAULT_NONE;
     }
     df_pod_code(v, df_json_str(unready_condition(view->pod), "reason"), word);
     bool is_pull = df_streq(wait->reason, "ImagePullFailed");
@@ -163,7 +163,7 @@ void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_verdict 
     if (message) {
         const char *reason = df_pod_cause(message, "AdmissionRefused");
         if (df_pod_cause_lasts(reason, message))
-            df_pod_fail(v, DF_POD_PERMANENT, DF_POD_FAULT_USER, word);
+            df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, word);
         df_pod_explain(v, reason, message);
         df_pod_code(v, word, NULL);
     }

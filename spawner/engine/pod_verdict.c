@@ -19,7 +19,7 @@ static void judge_late_container(const struct df_pod_view *view, const cJSON *st
     v->phase = DF_ENGINE_PENDING;
     v->never_started = true;
     v->class = DF_POD_RUNNING;
-    v->fault = DF_POD_FAULT_NONE;
+    v->fault = DF_FAULT_NONE;
 }
 
 static void judge_running(const struct df_pod_view *view, struct df_pod_verdict *v)
@@ -33,7 +33,7 @@ static void judge_running(const struct df_pod_view *view, struct df_pod_verdict 
     } else if (df_json_at(status, "state.waiting") && !df_pod_has_started(view)) {
         judge_late_container(view, status, v);
     } else if (!status && !is_in_spec(view)) {
-        df_pod_fail(v, DF_POD_PERMANENT, DF_POD_FAULT_USER, "PrimaryContainerNotFound");
+        df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, "PrimaryContainerNotFound");
         df_pod_explain(v, "ContainerFailed", "the pod has no such container");
     }
 }
@@ -65,7 +65,7 @@ static void judge_disruption(const struct df_pod_view *view, struct df_pod_verdi
         bool evicted = df_streq(v->reason, "Evicted");
         const char *message =
             df_json_str(evicted ? view->pod : target, evicted ? "status.message" : "message");
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, word);
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, word);
         df_pod_explain(v, disruptions[i].reason, message ? message : word);
         return;
     }
@@ -101,7 +101,7 @@ static void judge_deletion(const struct df_pod_view *view, struct df_pod_verdict
     if (!deletion_asked_at(view->pod, &asked_us) || v->class == DF_POD_SUCCEEDED ||
         ended_before(view, asked_us))
         return;
-    df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "UnexpectedObjectDeletion");
+    df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "UnexpectedObjectDeletion");
     df_pod_explain(v, by_job ? "JobDeleted" : "PodDeleted", NULL);
 }
 
@@ -140,7 +140,7 @@ static void judge_deadline(const struct df_pod_view *view, struct df_pod_verdict
     if (is_late && v->class < DF_POD_RETRYABLE) {
         if (!v->reason[0])
             df_pod_explain(v, "NeverClaimed", v->code);
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "PodPendingTimeout");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "PodPendingTimeout");
     }
     v->give_up = v->class >= DF_POD_RETRYABLE && (is_late || !is_leaving(view->pod));
 }
@@ -156,7 +156,7 @@ static void judge_job_end(const struct df_pod_view *view, struct df_pod_verdict 
     bool by_deadline = df_streq(df_json_str(why, "reason"), "DeadlineExceeded");
     if (v->class == DF_POD_SUCCEEDED || !by_deadline)
         return;
-    df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_USER, "DeadlineExceeded");
+    df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "DeadlineExceeded");
     df_pod_explain(v, "DeadlineExceeded", df_json_str(why, "message"));
 }
 
@@ -169,7 +169,7 @@ static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_verdi
                df_json_int(view->job, "status.failed", 0) > 0) {
         v->phase = DF_ENGINE_ENDED;
         v->never_started = !view->had_pod;
-        df_pod_fail(v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "ResourceDeletedExternally");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
         df_pod_explain(v, "PodDeleted", NULL);
     } else {
         df_pod_judge_podless(view, v);
@@ -186,12 +186,17 @@ struct df_pod_verdict df_pod_verdict(const struct df_pod_view *view)
     if (view->job)
         judge_job_end(view, &v);
     if (!view->job && !view->pod && view->was_created) {
-        df_pod_fail(&v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "ResourceDeletedExternally");
+        df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
         df_pod_explain(&v, "JobDeleted", NULL);
         v.never_started = !view->had_pod;
     }
     judge_deadline(view, &v);
     return v;
+}
+
+bool df_pod_is_lost(const struct df_pod_verdict *v)
+{
+    return v->class == DF_POD_RETRYABLE && (v->never_started || v->fault == DF_FAULT_SYSTEM);
 }
 
 /* ---- refusals ---- */
@@ -217,11 +222,11 @@ struct df_pod_verdict df_pod_refusal(int http_status, const char *message)
         bool rights = http_status == 403 && message && strstr(message, "cannot create");
         const char *reason = rights ? rows[i].reason : df_pod_cause(message, rows[i].reason);
         bool lasts = !rights && df_pod_cause_lasts(reason, message);
-        df_pod_fail(&v, lasts ? DF_POD_PERMANENT : rows[i].class, DF_POD_FAULT_USER, rows[i].code);
+        df_pod_fail(&v, lasts ? DF_POD_PERMANENT : rows[i].class, DF_FAULT_USER, rows[i].code);
         df_pod_explain(&v, reason, message);
         return v;
     }
-    df_pod_fail(&v, DF_POD_RETRYABLE, DF_POD_FAULT_SYSTEM, "RuntimeFailure");
+    df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "RuntimeFailure");
     df_pod_explain(&v, "EngineFailed", message);
     return v;
 }

@@ -30,8 +30,6 @@ enum df_pod_class {
     DF_POD_PERMANENT  /* failed; another pod would, too */
 };
 
-enum df_pod_fault { DF_POD_FAULT_NONE, DF_POD_FAULT_USER, DF_POD_FAULT_SYSTEM };
-
 /* All borrowed. */
 struct df_pod_view {
     const cJSON *job;            /* NULL: absent */
@@ -47,7 +45,7 @@ struct df_pod_view {
 struct df_pod_verdict {
     enum df_engine_phase phase; /* of the processes: ENDED only when all are known to be gone */
     enum df_pod_class class;
-    enum df_pod_fault fault;
+    enum df_fault fault;
     int exit_code;      /* of the container; -1: nobody knows */
     bool never_started; /* nothing of the step ran: it may be tried again within its budget */
     bool give_up;       /* PENDING that will not start: delete the Job and end the step */
@@ -57,6 +55,10 @@ struct df_pod_verdict {
 };
 
 struct df_pod_verdict df_pod_verdict(const struct df_pod_view *view);
+
+/* Did the system lose this pod, so that another one may do what it did not? Not what the user's own
+ * ended once it ran; whether the step may still have another one is for others to say. */
+bool df_pod_is_lost(const struct df_pod_verdict *v);
 
 /* What it means that the API server refused to create the Job: HTTP status and its message. Phase
  * ABSENT; RETRYABLE or PERMANENT. */

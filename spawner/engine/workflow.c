@@ -244,6 +244,7 @@ static void observe(const struct df_engine_step *step, const struct df_job_view 
         seen.phase = DF_ENGINE_ENDED;
         observe_failed(&seen, s, &v, view->pod);
     }
+    seen.is_gone = !view->job && !view->pod;
     *ret = seen;
 }
 

@@ -126,6 +126,11 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
  */
 
 #define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds something of it */
+/* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
+#define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"
+#define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
+/* "true" on a step of which the State Service was not told everything yet. */
+#define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
 
 bool df_task_is_final(const cJSON *task);
 bool df_task_succeeded(const cJSON *task);
@@ -139,8 +144,46 @@ const char *df_task_message(const cJSON *task);
  * False, with observedGeneration, and lastTransitionTime where a status changes. message may be
  * NULL. */
 enum df_outcome { DF_OUTCOME_NONE, DF_OUTCOME_SUCCEEDED, DF_OUTCOME_FAILED };
+int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, const char *message,
+                      int64_t now_us, struct df_err *err) DF_MUST_CHECK;
+
+/* The same of a step, whose phase history and, for a failure, status.errorState go with them. */
 int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
                            const char *message, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
+
+/* ---- what a step tells the world ---- */
+
+/* status.phaseHistory[] {phase, occurredAt, message}: the phases Queued, Initializing, Executing,
+ * RetryableFailure (a try was lost, and there will be another), Completed, PermanentFailure,
+ * Aborted, TimedOut, in the order in which this service saw them. It only grows, never by the phase
+ * that is the last one already, and to at most DF_LIMIT_PHASE_HISTORY; the last place is kept for
+ * the end. message: why, or absent; of an end "<reason>: <message>".
+ *
+ * The phase itself, of a run or a step, from its conditions alone; the numbers are those of
+ * flyteidl2's ActionPhase. */
+enum df_task_phase {
+    DF_TASK_PHASE_UNSPECIFIED = 0,
+    DF_TASK_PHASE_QUEUED = 1,
+    DF_TASK_PHASE_INITIALIZING = 3,
+    DF_TASK_PHASE_RUNNING = 4,
+    DF_TASK_PHASE_SUCCEEDED = 5,
+    DF_TASK_PHASE_FAILED = 6,
+    DF_TASK_PHASE_ABORTED = 7,
+    DF_TASK_PHASE_TIMED_OUT = 8,
+    DF_TASK_PHASE_PAUSED = 9
+};
+enum df_task_phase df_task_phase(const cJSON *doc);
+const char *df_task_phase_name(enum df_task_phase phase); /* "QUEUED"; borrowed literal */
+
+/* Whose fault an end is: in status.errorState {code, kind, message} of a failed step, kind is
+ * "USER" or "SYSTEM", or "" when nobody knows. */
+enum df_fault { DF_FAULT_NONE, DF_FAULT_USER, DF_FAULT_SYSTEM };
+const char *df_fault_name(enum df_fault fault);
+
+/* Is it a reason word of ours (docs/objects.md)? Then its fault as far as the word tells; NONE for
+ * a success, too. */
+bool df_reason_is_known(const char *reason);
+enum df_fault df_reason_fault(const char *reason);
 
 /* Adds {name, at} to the timeline unless that name is there. */
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
@@ -153,6 +196,20 @@ bool df_task_was_interrupted(const cJSON *task, const cJSON *result);
 /* Does a runner have it, or did one? A document that was handed over in a Secret
  * (claimedBy.handedOver) has none until its pod asked for leave: nothing was started. */
 bool df_task_has_runner(const cJSON *task);
+
+/* Did somebody delete the document? It is to end then, with the reason Aborted for Canceled, and
+ * goes when nothing is left of it. */
+bool df_task_is_deleted(const cJSON *task);
+/* Is it to end, because somebody asked for that or deleted it? */
+bool df_task_is_canceled(const cJSON *task);
+
+/* Budgets. A step is claimed once, and what was claimed is never started again: status.attempts is
+ * 1 from its start on. What ended before its claim by no fault of the user's is a try that the
+ * system lost: it is counted in status.systemFailures, and there is another one until there are
+ * more of them than the service's control.maxSystemFailures; the claim sets the count back to 0.
+ * What the API server refuses for now is no failure: it is waited out until the pending deadline.
+ */
+#define DF_MAX_SYSTEM_FAILURES 3
 
 /* What the engine sees of a step. */
 enum df_engine_phase {
@@ -168,12 +225,23 @@ struct df_engine_observation {
     bool has_result;  /* ENDED: the runner left a result document */
     bool is_held;     /* PENDING: made, and not to start before release() */
     bool gives_up;    /* it will not start, or would end again as it did: no other try */
+    bool is_gone;     /* neither a process of the step nor anything that could make one is left */
     int64_t since_us; /* real time of creation */
     /* Since when this service hears runners, real time; 0: always. Set by the control loop. */
     int64_t hears_since_us;
+    int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */
+    enum df_fault fault;         /* whose fault reason is; NONE: as the word says */
     char reason[48]; /* "Unschedulable", "OOMKilled", ... for what keeps it or ended it; or "" */
     char cause[960]; /* the same for a person: "killed by signal 9"; or "" */
 };
+
+/* Counts a lost try, once: status.engineRef, by which it is known, says so until there is another.
+ */
+int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
+                           struct df_err *err) DF_MUST_CHECK;
+/* The first start, and the claim. */
+int df_task_count_attempt(cJSON *task, struct df_err *err) DF_MUST_CHECK;
+int df_task_forgive_failures(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 enum df_task_next {
     DF_TASK_WAIT,    /* until something changes, or until wake_us */
@@ -181,6 +249,7 @@ enum df_task_next {
     DF_TASK_RELEASE, /* ask the engine to let go what it holds back */
     DF_TASK_COLLECT, /* the engine has a result document that the status lacks: store it */
     DF_TASK_CLEAN,   /* final, and the engine still holds resources */
+    DF_TASK_REMOVE,  /* final, deleted, and nothing is left: the document may go */
     DF_TASK_CANCEL,  /* ask the engine to end it */
     DF_TASK_FAIL,    /* final failure with the reason given */
     DF_TASK_SUCCEED  /* the same for a success that nobody reports: of a workflow */
@@ -188,8 +257,9 @@ enum df_task_next {
 
 struct df_task_verdict {
     enum df_task_next next;
-    int64_t wake_us; /* WAIT, CANCEL: look again at this real time; 0: only on a change */
-    char reason[48]; /* FAIL, SUCCEED */
+    int64_t wake_us;     /* WAIT, CANCEL: look again at this real time; 0: only on a change */
+    enum df_fault fault; /* FAIL: whose; NONE: as the reason says */
+    char reason[48];     /* FAIL, SUCCEED */
     char message[1024];
 };
 

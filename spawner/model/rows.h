@@ -37,4 +37,8 @@
         .name = (field), .type = DF_TYPE_LIST, .item = (each), .max = (cap), __VA_ARGS__           \
     }
 
+/* What decides about the order in which steps start (admission.h). */
+#define DF_ROW_CLASS NAME("class")
+#define DF_ROW_PRIORITY WHOLE("priority", -1000, 1000)
+
 #endif

@@ -96,7 +96,7 @@ static struct df_run_verdict after_failed_step(const struct df_run_view *v, cons
         return finish_canceled(v->run);
     if (!v->executor)
         return finish_gone();
-    if (df_streq(reason, "Canceled"))
+    if (df_task_phase(step) == DF_TASK_PHASE_ABORTED)
         return finish("Canceled", reason, message);
     return finish("Failed", reason, message);
 }

@@ -119,6 +119,7 @@ static const struct df_field executor_spec[] = {
     WORD("approval", approvals, .fallback = "\"required\""),
     OBJECT("timeouts", timeouts),
     PLACEMENT,
+    DF_ROW_CLASS,
     {0},
 };
 
@@ -135,6 +136,8 @@ static const struct df_field run_spec[] = {
     WHOLE("number", 1, INT32_MAX, .flags = DF_FROZEN),
     MAP("snapshot", NULL, .flags = DF_FROZEN),
     PLACEMENT,
+    DF_ROW_CLASS,
+    DF_ROW_PRIORITY,
     OBJECT("decision", decision),
     OBJECT("cancel", cancel),
     {0},
@@ -160,6 +163,8 @@ static const struct df_field task_spec[] = {
     INTEGRATIONS,
     OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
     PLACEMENT,
+    DF_ROW_CLASS,
+    DF_ROW_PRIORITY,
     OBJECT("cancel", cancel),
     {0},
 };

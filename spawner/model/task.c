@@ -9,113 +9,27 @@
 #include "spawner/model/task_parts.h"
 #include "spawner/model/workflow.h"
 
-/* ---- conditions and timeline ---- */
-
-static cJSON *find_named(const cJSON *list, const char *key, const char *name)
-{
-    cJSON *item;
-    cJSON_ArrayForEach (item, list) {
-        if (df_streq(df_json_str(item, key), name))
-            return item;
-    }
-    return NULL;
-}
-
-static const cJSON *condition(const cJSON *task, const char *type)
-{
-    return find_named(df_json_at(task, "status.conditions"), "type", type);
-}
-
-static bool is_true(const cJSON *task, const char *type)
-{
-    return df_streq(df_json_str(condition(task, type), "status"), "True");
-}
-
-bool df_task_succeeded(const cJSON *task)
-{
-    return is_true(task, "Succeeded");
-}
-
-bool df_task_is_final(const cJSON *task)
-{
-    return df_task_succeeded(task) || is_true(task, "Failed");
-}
-
-const char *df_task_reason(const cJSON *task)
-{
-    const char *reason = df_json_str(condition(task, "Progressing"), "reason");
-    return reason ? reason : "Queued";
-}
-
-const char *df_task_message(const cJSON *task)
-{
-    return df_json_str(condition(task, "Progressing"), "message");
-}
-
-/* What all three conditions of a task say besides their status. */
-struct condition_text {
-    const char *reason;
-    const char *message;
-    int64_t generation;
-    int64_t now_us;
-};
-
-static int set_condition(cJSON *list, const char *type, bool is_so,
-                         const struct condition_text *text, struct df_err *err)
-{
-    const char *status = is_so ? "True" : "False";
-    cJSON *c = find_named(list, "type", type);
-    if (!c) {
-        c = cJSON_CreateObject();
-        if (df_json_append(list, c, err) < 0 || df_json_add_str(c, "type", type, err) < 0)
-            return -1;
-    }
-    if (!df_streq(df_json_str(c, "status"), status)) {
-        char at[DF_TIME_LEN];
-        if (df_json_set_str(c, "status", status, err) < 0 ||
-            df_json_set_str(c, "lastTransitionTime", df_time_format(text->now_us, at), err) < 0)
-            return -1;
-    }
-    if (df_json_set_str(c, "reason", text->reason, err) < 0 ||
-        df_json_set_str(c, "message", text->message ? text->message : "", err) < 0)
-        return -1;
-    return df_json_set(c, "observedGeneration", cJSON_CreateNumber((double)text->generation), err);
-}
-
-int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
-                           const char *message, int64_t now_us, struct df_err *err)
-{
-    const struct condition_text text = {reason, message,
-                                        df_json_int(task, "metadata.generation", 1), now_us};
-    cJSON *status = df_json_object_at(task, "status");
-    cJSON *list = status ? df_json_array_at(status, "conditions") : NULL;
-    if (!list)
-        return df_fail_oom(err);
-    if (set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
-        set_condition(list, "Succeeded", outcome == DF_OUTCOME_SUCCEEDED, &text, err) < 0)
-        return -1;
-    return set_condition(list, "Failed", outcome == DF_OUTCOME_FAILED, &text, err);
-}
-
-int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err *err)
-{
-    cJSON *status = df_json_object_at(task, "status");
-    cJSON *timeline = status ? df_json_array_at(status, "timeline") : NULL;
-    if (!timeline)
-        return df_fail_oom(err);
-    if (find_named(timeline, "name", name))
-        return 0;
-    cJSON *entry = cJSON_CreateObject();
-    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
-        return -1;
-    return df_json_add_time(entry, "at", at_us, err);
-}
-
 bool df_task_has_runner(const cJSON *task)
 {
     const cJSON *claimed = df_json_at(task, "status.claimedBy");
     return cJSON_IsObject(claimed) &&
            (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
+}
+
+bool df_task_is_deleted(const cJSON *task)
+{
+    return df_json_at(task, "metadata.deletionTimestamp") != NULL;
+}
+
+bool df_task_is_canceled(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "spec.cancel")) || df_task_is_deleted(task);
+}
+
+int64_t df_task_canceled_at(const cJSON *task, int64_t fallback)
+{
+    int64_t deleted = df_task_time(task, "metadata.deletionTimestamp", fallback);
+    return df_task_time(task, "spec.cancel.at", deleted);
 }
 
 /* ---- deadlines ---- */
@@ -138,19 +52,6 @@ static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
 static int64_t grace_us(const cJSON *task)
 {
     return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
-}
-
-int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback)
-{
-    const char *text = df_json_str(object, path);
-    int64_t us;
-    return text && df_time_parse(text, &us, NULL) == 0 ? us : fallback;
-}
-
-int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback)
-{
-    return df_task_time(find_named(df_json_at(task, "status.timeline"), "name", name), "at",
-                        fallback);
 }
 
 /* A deadline for a runner to be heard by, of something that began at began_us. While this service
@@ -223,24 +124,25 @@ static bool is_runners_own(const char *reason)
 
 struct cause {
     const char *reason, *message; /* borrowed; reason NULL: unknown */
+    enum df_fault fault;          /* NONE: as the reason says */
 };
 
 /* The more exact of what is seen now and what was seen before. */
 static struct cause cause_of(const cJSON *task, const struct df_engine_observation *seen)
 {
     const struct cause kept = {df_json_str(task, "status.disruption.reason"),
-                               df_json_str(task, "status.disruption.message")};
+                               df_json_str(task, "status.disruption.message"), DF_FAULT_NONE};
     bool is_known = seen->reason[0] && !(kept.reason && is_plain(seen->reason));
     if (!is_known || (kept.reason && is_runners_own(seen->reason)))
         return kept;
-    return (struct cause){seen->reason, seen->cause};
+    return (struct cause){seen->reason, seen->cause, seen->fault};
 }
 
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen)
 {
     const char *kept = df_json_str(task, "status.disruption.reason");
     return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
-           df_task_has_runner(task) && !df_json_at(task, "spec.cancel") &&
+           df_task_has_runner(task) && !df_task_is_canceled(task) &&
            !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
            !(kept && is_plain(seen->reason));
 }
@@ -249,7 +151,7 @@ bool df_task_was_interrupted(const cJSON *task, const cJSON *result)
 {
     const char *engine = df_json_str(task, "spec.engine");
     return df_streq(df_json_str(result, "reason"), "Canceled") && engine &&
-           !df_streq(engine, "local") && !df_json_at(task, "spec.cancel");
+           !df_streq(engine, "local") && !df_task_is_canceled(task);
 }
 
 /* What the engine saw explains an end better than that nobody heard of the runner. */
@@ -261,6 +163,7 @@ static struct df_task_verdict fail_as_seen(const cJSON *task,
     const struct cause cause = cause_of(task, seen);
     if (!cause.reason)
         return v;
+    v.fault = cause.fault;
     (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
     (void)snprintf(v.message, sizeof(v.message), "%s", cause.message ? cause.message : "");
     return v;
@@ -283,18 +186,79 @@ static bool is_alive(const struct df_engine_observation *seen)
     return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
 }
 
-static bool is_canceled(const cJSON *task)
-{
-    return cJSON_IsObject(df_json_at(task, "spec.cancel"));
-}
-
 /* Asked of a step without a runner. */
 static bool is_handed_over(const cJSON *task)
 {
     return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
 }
 
-/* ---- the five situations ---- */
+/* ---- tries that the system lost ---- */
+
+static int64_t lost_tries(const cJSON *task)
+{
+    return df_json_int(task, "status.systemFailures", 0);
+}
+
+/* By itself: what we ended was not lost, and what would end so again is its own end. */
+static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
+{
+    const cJSON *made = df_json_at(task, "status.engineRef");
+    bool was_lost = made && !is_alive(seen) && !seen->gives_up && !df_task_is_canceled(task);
+    return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
+}
+
+int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
+                           struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (!lost_a_try(task, seen))
+        return 0;
+    int64_t n = lost_tries(task) + 1;
+    cJSON *made = df_json_object_at(status, "engineRef");
+    if (!made)
+        return df_fail_oom(err);
+    if (df_json_set(made, "lost", cJSON_CreateTrue(), err) < 0 ||
+        df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
+        return -1;
+    const char *why =
+        seen->cause[0] ? seen->cause : "the runner ended before it asked for its step";
+    DF_FREE char *text = df_strf("%s%s%s", seen->reason, seen->reason[0] ? ": " : "", why);
+    return text ? df_task_note_retry(task, text, now_us, err) : df_fail_oom(err);
+}
+
+int df_task_count_attempt(cJSON *task, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    return status ? df_json_set(status, "attempts", cJSON_CreateNumber(1), err) : df_fail_oom(err);
+}
+
+int df_task_forgive_failures(cJSON *task, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    return lost_tries(task) ? df_json_set(status, "systemFailures", cJSON_CreateNumber(0), err) : 0;
+}
+
+static bool are_too_many(const cJSON *task, const struct df_engine_observation *seen)
+{
+    int64_t max = seen->max_system_failures ? seen->max_system_failures : DF_MAX_SYSTEM_FAILURES;
+    return lost_tries(task) + lost_a_try(task, seen) > max;
+}
+
+static struct df_task_verdict fail_exhausted(const struct df_engine_observation *seen)
+{
+    return fail(seen, "MaxSystemFailuresExceeded",
+                "one try after the other was lost before its runner asked for the step");
+}
+
+/* ---- the situations ---- */
+
+/* Removed for good: the engine is asked until nothing is left, however the step ended. */
+static struct df_task_verdict when_deleted(const struct df_engine_observation *seen)
+{
+    return next(seen->is_gone ? DF_TASK_REMOVE : DF_TASK_CLEAN, 0);
+}
 
 /* A runner that has reported is on its way out; one that is still there later is ended. */
 static struct df_task_verdict when_final(const cJSON *task,
@@ -304,9 +268,7 @@ static struct df_task_verdict when_final(const cJSON *task,
         return next(DF_TASK_WAIT, 0);
     if (!is_alive(seen))
         return next(DF_TASK_CLEAN, 0);
-    int64_t end =
-        df_task_time(condition(task, "Progressing"), "lastTransitionTime", seen->since_us) +
-        MARGIN_US;
+    int64_t end = df_task_ended_at(task, seen->since_us) + MARGIN_US;
     bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
@@ -316,8 +278,8 @@ static struct df_task_verdict
 when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
     int64_t deadline = claim_deadline(task, seen);
-    if (is_canceled(task)) {
-        int64_t end = df_task_time(task, "spec.cancel.at", seen->since_us) + MARGIN_US;
+    if (df_task_is_canceled(task)) {
+        int64_t end = df_task_canceled_at(task, seen->since_us) + MARGIN_US;
         return is_alive(seen) && now_us < end ? cancel_now(now_us)
                                               : fail(seen, "Canceled", "canceled before it began");
     }
@@ -329,6 +291,8 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
         return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
                               : fail_as_seen(task, seen, "NeverClaimed",
                                              "the runner ended before it asked for its step");
+    if (are_too_many(task, seen))
+        return fail_exhausted(seen);
     bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
     return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
 }
@@ -336,7 +300,7 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
 static struct df_task_verdict
 when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
-    if (is_canceled(task)) {
+    if (df_task_is_canceled(task)) {
         struct df_engine_observation quiet = *seen;
         if (is_plain(seen->reason)) /* by ourselves */
             quiet.cause[0] = '\0';
@@ -352,9 +316,8 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
 {
     int64_t late = fair(run_deadline(task, seen), claimed_at(task, seen), seen);
     int64_t end = late + grace_us(task) + MARGIN_US;
-    if (is_canceled(task)) {
-        int64_t canceled =
-            df_task_time(task, "spec.cancel.at", late) + grace_us(task) + 2 * MARGIN_US;
+    if (df_task_is_canceled(task)) {
+        int64_t canceled = df_task_canceled_at(task, late) + grace_us(task) + 2 * MARGIN_US;
         end = canceled < end ? canceled : end;
         if (now_us >= end)
             return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
@@ -380,12 +343,13 @@ when_interrupted(const cJSON *task, const struct df_engine_observation *seen, in
     struct df_task_verdict v = {.next = DF_TASK_FAIL};
     if (is_alive(seen) && now_us < end)
         return next(DF_TASK_WAIT, end);
-    bool canceled = is_canceled(task) || !cause.reason || is_runners_own(cause.reason);
+    bool canceled = df_task_is_canceled(task) || !cause.reason || is_runners_own(cause.reason);
     if (canceled || at >= run_deadline(task, seen)) {
         (void)snprintf(v.reason, sizeof(v.reason), "%s", canceled ? "Canceled" : "TimedOut");
         (void)snprintf(v.message, sizeof(v.message), "%s", word ? word : "canceled");
         return v;
     }
+    v.fault = cause.fault;
     (void)snprintf(v.reason, sizeof(v.reason), "%s", cause.reason);
     (void)snprintf(v.message, sizeof(v.message), "%.700s (the runner: %.280s)",
                    cause.message ? cause.message : "", word ? word : "");
@@ -410,6 +374,8 @@ int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
+    if (df_task_is_final(task) && df_task_is_deleted(task) && !is_alive(seen))
+        return when_deleted(seen);
     if (df_task_is_workflow(task))
         return df_workflow_next(task, seen, now_us);
     if (df_task_is_final(task))

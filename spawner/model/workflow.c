@@ -103,6 +103,8 @@ const struct df_field df_workflow_rows[] = {
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .fallback = "1800"),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
     OBJECT("placement", df_placement_rows, .rule = df_rule_placement),
+    DF_ROW_CLASS,
+    DF_ROW_PRIORITY,
     {0},
 };
 

@@ -31,11 +31,6 @@ static int64_t end_of(const cJSON *task, int64_t since_us)
     return df_task_time(task, "spec.workflow.timesOutAt", begin + limit);
 }
 
-static bool is_canceled(const cJSON *task)
-{
-    return cJSON_IsObject(df_json_at(task, "spec.cancel"));
-}
-
 /* ---- verdicts ---- */
 
 static struct df_task_verdict next(enum df_task_next what, int64_t wake_us)
@@ -60,7 +55,10 @@ static struct df_task_verdict fail(const char *reason, const char *message)
 static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
                                            const char *reason, const char *message)
 {
-    return seen->reason[0] ? fail(seen->reason, seen->cause) : fail(reason, message);
+    struct df_task_verdict v =
+        seen->reason[0] ? fail(seen->reason, seen->cause) : fail(reason, message);
+    v.fault = seen->reason[0] ? seen->fault : DF_FAULT_NONE;
+    return v;
 }
 
 static struct df_task_verdict cancel_now(int64_t now_us)
@@ -97,7 +95,7 @@ static struct df_task_verdict when_absent(const cJSON *task,
     const char *holder = df_json_str(task, "status.lockedBy");
     int64_t end_us = end_of(task, 0), again_us = now_us + LOCKED_AGAIN_US;
     bool is_late = now_us >= end_us;
-    if (is_canceled(task))
+    if (df_task_is_canceled(task))
         return fail("Canceled", "canceled");
     if (df_json_at(task, "status.engineRef"))
         return fail("JobDeleted", "it was deleted externally");
@@ -117,8 +115,8 @@ static struct df_task_verdict when_alive(const cJSON *task,
 {
     int64_t start = seen->since_us + pending_us(task);
     int64_t late = end_of(task, seen->since_us) + 2 * MARGIN_US;
-    int64_t canceled = df_task_time(task, "spec.cancel.at", now_us) + 2 * MARGIN_US;
-    if (is_canceled(task))
+    int64_t canceled = df_task_canceled_at(task, now_us) + 2 * MARGIN_US;
+    if (df_task_is_canceled(task))
         return now_us < canceled ? cancel_now(now_us)
                                  : fail("Canceled", "canceled, and it did not end in time");
     if (seen->gives_up)
@@ -141,6 +139,6 @@ struct df_task_verdict df_workflow_next(const cJSON *task, const struct df_engin
         return when_alive(task, seen, now_us);
     if (seen->exit_code == 0)
         return end(DF_TASK_SUCCEED, "Completed", "");
-    return is_canceled(task) ? fail("Canceled", "canceled")
-                             : fail_as_seen(seen, "WorkflowFailed", "it failed");
+    return df_task_is_canceled(task) ? fail("Canceled", "canceled")
+                                     : fail_as_seen(seen, "WorkflowFailed", "it failed");
 }

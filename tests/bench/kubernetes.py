@@ -110,7 +110,7 @@ def creation(row, quick, work):
     """Jobs a second: ours, from requests by 16 clients, against 16 bare connections that create the same Jobs."""
     n = 50 if quick else 300
     with World(work, placement={"imagePullPolicy": "IfNotPresent", **NOWHERE},
-               config={"control": {"workers": 16, "maxSteps": 10000}}) as w:
+               config={"control": {"workers": 16}, "limits": {"steps": 10000}}) as w:
         with w.pods:
             names = [f"e{i}" for i in range(n)]
             make_executors(w.pods, names)
@@ -136,7 +136,7 @@ def accepted(row, quick, work):
     """From the step's acceptance to the arrival of its Job at the API server, one after the other."""
     n = 20 if quick else 100
     with World(work, placement={"imagePullPolicy": "IfNotPresent", **NOWHERE},
-               config={"control": {"maxSteps": 1000}}) as w, w.pods:
+               config={"limits": {"steps": 1000}}) as w, w.pods:
         names = [f"e{i}" for i in range(n)]
         make_executors(w.pods, names)
         for name in names:
@@ -209,7 +209,7 @@ def crowd(row, quick, work):
     """Many live steps: the spawner's memory, and how soon a new spawner has looked at them all."""
     n = 500 if quick else 10000
     with World(work, placement={"imagePullPolicy": "IfNotPresent", **NOWHERE}, config={
-            "control": {"workers": 16, "maxSteps": 10000}, "timeouts": {"pending": "24h"}}) as w:
+            "control": {"workers": 16}, "limits": {"steps": 10000}, "timeouts": {"pending": "24h"}}) as w:
         w.cluster.stop_part("controller-manager")  # Jobs without pods: the node has no room for so many
         try:
             with w.pods:

@@ -13,7 +13,7 @@ from lib.dayfly import wait_for
 from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
-MANY = {"control": {"maxSteps": 50}}
+MANY = {"limits": {"steps": 50}}
 LATE = 8  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
 
 

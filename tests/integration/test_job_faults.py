@@ -252,7 +252,7 @@ TAKEN = {
 
 
 def test_what_is_taken_away_while_the_spawner_is_dead_is_told_truly(world_of, namespace):
-    world = world_of(config={"control": {"maxSteps": len(TAKEN)}})
+    world = world_of(config={"limits": {"steps": len(TAKEN)}})
     for name, (where, action, _, _) in TAKEN.items():
         limits = {"resources": {"limits": {"memory": "300Mi"}}} if name == "greedy" else {}
         world.make(name, placement=limits)

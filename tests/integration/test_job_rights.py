@@ -4,8 +4,8 @@ import os
 import shutil
 
 import pytest
-import yaml
 
+from lib.cluster import kubeconfig_of
 from lib.dayfly import ROOT
 from lib.pods import Pods, claim_on, reach
 
@@ -27,17 +27,6 @@ def apply_set(namespace, directory, name):
     kustomization.write_text(kustomization.read_text().replace("namespace: dayfly", f"namespace: {namespace.name}"))
     namespace.cluster.kubectl("apply", "-k", directory / name)
     return [rule for role in namespace.get("roles") for rule in role["rules"]]
-
-
-def kubeconfig_of(namespace, account, path):
-    """A kubeconfig with nothing but a token of a service account."""
-    config = yaml.safe_load(namespace.cluster.kubeconfig.read_text())
-    config["users"] = [{"name": account, "user": {"token": namespace.token(account)}}]
-    for context in config["contexts"]:
-        context["context"]["user"] = account
-    path.write_text(yaml.safe_dump(config))
-    path.chmod(0o600)
-    return path
 
 
 def tell_story(pods):

@@ -186,7 +186,8 @@ static void world_open(struct world *w, const char *dir)
     *w = (struct world){.dir = strdup(dir)};
     w->config = (struct df_config){.engine = config_engine,
                                    .workers = 3,
-                                   .max_steps = 8,
+                                   .limit_steps = 8,
+                                   .limit_per_namespace = 10000,
                                    .timeout_plan_s = 3600,
                                    .timeout_apply_s = 3600,
                                    .timeout_grace_s = 900,

@@ -66,7 +66,7 @@ static void without_anything_there_are_defaults(void **state)
     assert_null(c.advertise_url);
     assert_null(c.token_file);
     assert_int_equal(c.workers, 4);
-    assert_int_equal(c.max_steps, 8);
+    assert_int_equal(c.limit_steps, 8);
     assert_int_equal(c.tool_directories.len, 0);
     assert_true(c.tool_search_path);
     assert_int_equal(c.timeout_plan_s, DF_TIMEOUT_STEP_SECONDS);
@@ -108,7 +108,8 @@ static void a_file_sets_every_key(void **state)
                "store: kubernetes\n"
                "engine: job\n"
                "runner: {path: ./bin/dayfly-runner, keepFailed: true}\n"
-               "control: {workers: 2, maxSteps: 3}\n"
+               "control: {workers: 2}\n"
+               "limits: {steps: 3, perNamespace: 2, classes: {gpu: 1}}\n"
                "tools:\n"
                "  directories: [/opt/a, b]\n"
                "  searchPath: false\n"
@@ -137,7 +138,9 @@ static void a_file_sets_every_key(void **state)
     assert_true(df_starts_with(c.runner_path, real));
     assert_true(c.keep_failed);
     assert_int_equal(c.workers, 2);
-    assert_int_equal(c.max_steps, 3);
+    assert_int_equal(c.limit_steps, 3);
+    assert_int_equal(c.limit_per_namespace, 2);
+    assert_int_equal(df_json_int(c.limit_classes, "gpu", 0), 1);
     assert_int_equal(c.tool_directories.len, 2);
     assert_string_equal(c.tool_directories.items[0], "/opt/a");
     assert_string_equal(c.tool_directories.items[1], b);
@@ -163,11 +166,11 @@ static void a_file_sets_every_key(void **state)
 static void flags_beat_the_environment_and_that_beats_the_file(void **state)
 {
     (void)state;
-    write_file("control: {workers: 2, maxSteps: 2}\ntimeouts: {plan: 2s}\n"
+    write_file("control: {workers: 2}\nlimits: {steps: 2}\ntimeouts: {plan: 2s}\n"
                "tools: {directories: [/file]}\n");
     char *env[] = {(char[]){"HOME=/home/eve"},
                    (char[]){"DAYFLY_CONTROL_WORKERS=3"},
-                   (char[]){"DAYFLY_CONTROL_MAX_STEPS=3"},
+                   (char[]){"DAYFLY_LIMITS_STEPS=3"},
                    (char[]){"DAYFLY_LOG_LEVEL="},
                    (char[]){"DAYFLY_TOOLS_DIRECTORIES=/a::/b"},
                    NULL};
@@ -176,7 +179,7 @@ static void flags_beat_the_environment_and_that_beats_the_file(void **state)
     struct df_config c;
     assert_int_equal(df_config_load(file_path, env, &overrides, &c, NULL), 0);
     assert_int_equal(c.workers, 4);
-    assert_int_equal(c.max_steps, 3);
+    assert_int_equal(c.limit_steps, 3);
     assert_int_equal(c.timeout_plan_s, 2);
     assert_int_equal(c.log_level, DF_LOG_INFO);
     assert_int_equal(c.tool_directories.len, 2);
@@ -211,6 +214,19 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
+        {"limits: {classes: {gpu: 0}}\n",
+         "limits.classes.gpu: must be a whole number from 1 to 10000"},
+        {"limits: {classes: {gpu: 1.5}}\n",
+         "limits.classes.gpu: must be a whole number from 1 to 10000"},
+        {"limits: {classes: {gpu: many}}\n",
+         "limits.classes.gpu: must be a whole number from 1 to 10000"},
+        {"limits: {classes: {'': 1}}\n", "limits.classes: \"\" is no name"},
+        {"stateService: {protocol: grpc}\n",
+         "stateService.protocol: \"grpc\" is neither events nor put"},
+        {"stateService: {url: states}\n",
+         "stateService.url: \"states\" must be an http:// or https:// URL"},
+        {"stateService: {url: http://states:8090, tokenFile: /t}\n",
+         "must be an https:// URL, because a token is sent there"},
         {"kubernetes: {claim: env}\n", "kubernetes.claim: \"env\" is neither token nor secret"},
         {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},
         {"kubernetes:\n  placement: text\n", ":2: kubernetes.placement: "},
@@ -405,11 +421,13 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool object = df_streq(name, "kubernetes.placement");
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
+        bool numbers = df_streq(name, "limits.classes");
         const char *value = fallback   ? fallback
                             : format   ? "json"
                             : accounts ? "{\"infra/boss\":\"admin\"}"
                             : host     ? "x"
                             : object   ? "{\"image\":\"x\"}"
+                            : numbers  ? "{\"x\":1}"
                                        : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */

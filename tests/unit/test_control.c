@@ -250,48 +250,6 @@ static void runs_of_one_executor_go_one_after_the_other_in_their_order(void **st
     await_value(w, DF_KIND_RUN, "net-3", "status.phase", "Succeeded");
 }
 
-static size_t running_steps(struct world *w)
-{
-    size_t n = 0;
-    (void)pthread_mutex_lock(&w->engine.lock);
-    for (size_t i = 0; i < w->engine.count; i++)
-        n += w->engine.steps[i].seen.phase == DF_ENGINE_RUNNING;
-    (void)pthread_mutex_unlock(&w->engine.lock);
-    return n;
-}
-
-static void no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn(void **state)
-{
-    struct world *w = *state;
-    enum { EXECUTORS = 12, PLACES = 3 };
-    bool done[EXECUTORS] = {0};
-    w->config.max_steps = PLACES;
-    for (int i = 0; i < EXECUTORS; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof(name), "e%d", i);
-        make_executor(w, name, "");
-        run(w, name, AUTO);
-    }
-    start(w);
-    for (int finished = 0; finished < EXECUTORS;) {
-        assert_true(running_steps(w) <= PLACES);
-        for (int i = 0; i < EXECUTORS; i++) {
-            char step[32];
-            (void)snprintf(step, sizeof(step), "e%d-1-plan", i);
-            (void)pthread_mutex_lock(&w->engine.lock);
-            bool runs = fake_find(&w->engine, step)->seen.phase == DF_ENGINE_RUNNING;
-            (void)pthread_mutex_unlock(&w->engine.lock);
-            if (done[i] || !runs)
-                continue;
-            struct runner r = claim(w, step);
-            report(&r, NOTHING_TO_DO);
-            done[i] = true;
-            finished++;
-        }
-    }
-    await_settled(w);
-}
-
 /* ---- cancel and death ---- */
 
 static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
@@ -519,7 +477,7 @@ static void stopping_with_cancel_ends_what_runs_and_starts_nothing(void **state)
     pthread_t stopper;
     make_executor(w, "net", "");
     make_executor(w, "dns", "");
-    w->config.max_steps = 1;
+    w->config.limit_steps = 1;
     start(w);
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
@@ -882,7 +840,6 @@ int main(void)
         TEST(who_may_not_is_denied),
         TEST(a_decision_is_taken_once_and_only_when_asked_for),
         TEST(runs_of_one_executor_go_one_after_the_other_in_their_order),
-        TEST(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
         TEST(a_cancel_reaches_the_engine_and_the_run_ends_canceled),
         TEST(a_queued_run_is_canceled_without_a_step),
         TEST(a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released),

@@ -6,73 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/clock.h"
-#include "common/base/limits.h"
-#include "spawner/model/model.h"
-
-#define SECOND INT64_C(1000000)
-#define EPOCH (INT64_C(1800000000) * SECOND) /* when the step was created */
-
-/* ---- steps to decide about ---- */
-
-struct step {
-    enum df_outcome end;
-    bool claimed, canceled;
-    bool never_created;
-    bool interrupted;
-    bool handed_over; /* in a Secret, which no pod has used yet */
-    bool held;        /* the engine's: made, and not let go */
-};
-
-#define PENDING_S 120
-#define TIMEOUT_S 3600
-#define GRACE_S 900
-#define MARGIN_S DF_TIMEOUT_MARGIN_SECONDS
-#define CLAIM_S 5   /* the claim, after EPOCH */
-#define CANCEL_S 50 /* the cancel, after EPOCH */
-#define FINAL_S 100 /* the end, after EPOCH */
-
-static void put_time(cJSON *parent, const char *member, int64_t second)
-{
-    assert_int_equal(
-        df_json_add_time(df_json_object_at(parent, member), "at", EPOCH + second * SECOND, NULL),
-        0);
-}
-
-static cJSON *make_step(const struct step *s)
-{
-    cJSON *task = cJSON_CreateObject();
-    cJSON *spec = df_json_object_at(task, "spec"), *status = df_json_object_at(task, "status");
-    (void)df_json_add_num(spec, "timeoutSeconds", TIMEOUT_S, NULL);
-    (void)df_json_add_num(spec, "graceSeconds", GRACE_S, NULL);
-    (void)df_json_add_num(spec, "pendingSeconds", PENDING_S, NULL);
-    if (s->canceled)
-        put_time(spec, "cancel", CANCEL_S);
-    if (s->claimed)
-        put_time(status, "claimedBy", CLAIM_S);
-    if (s->handed_over) {
-        put_time(status, "claimedBy", CLAIM_S);
-        (void)df_json_add_bool(df_json_object_at(status, "claimedBy"), "handedOver", true, NULL);
-    }
-    if (s->interrupted)
-        put_time(status, "interrupted", CANCEL_S);
-    assert_int_equal(df_task_add_time(task, "queued", EPOCH - 9999 * SECOND, NULL), 0);
-    if (!s->never_created)
-        assert_int_equal(df_task_add_time(task, "created", EPOCH, NULL), 0);
-    assert_int_equal(
-        df_task_set_conditions(task, s->end, "Reason", "", EPOCH + FINAL_S * SECOND, NULL), 0);
-    return task;
-}
-
-static struct df_engine_observation observed(enum df_engine_phase phase, bool has_result)
-{
-    struct df_engine_observation seen = {.phase = phase, .exit_code = -1, .has_result = has_result};
-    if (phase != DF_ENGINE_ABSENT)
-        seen.since_us = EPOCH;
-    if (phase == DF_ENGINE_ENDED)
-        (void)snprintf(seen.cause, sizeof(seen.cause), "killed by signal 9");
-    return seen;
-}
+#include "tests/unit/task_steps.h"
 
 static struct df_task_verdict decide(const struct step *s, enum df_engine_phase phase,
                                      bool has_result, int64_t second)
@@ -84,14 +18,6 @@ static struct df_task_verdict decide(const struct step *s, enum df_engine_phase 
 }
 
 /* ---- one by one ---- */
-
-#define ABSENT DF_ENGINE_ABSENT
-#define STARTING DF_ENGINE_PENDING
-#define RUNNING DF_ENGINE_RUNNING
-#define ENDED DF_ENGINE_ENDED
-#define RAN_OUT (CLAIM_S + TIMEOUT_S + GRACE_S + MARGIN_S)
-#define GIVEN_UP (RAN_OUT + GRACE_S + MARGIN_S)
-#define CANCEL_OUT (CANCEL_S + GRACE_S + 2 * MARGIN_S)
 
 struct expectation {
     const char *what;
@@ -441,169 +367,6 @@ static void a_runner_that_could_not_be_heard_is_not_judged_at_once(void **state)
     }
 }
 
-/* ---- ended by somebody else ---- */
-
-#define INTERRUPTED_S 60
-
-struct ending {
-    const char *what;
-    const char *kept; /* status.disruption.reason, or NULL */
-    enum df_engine_phase phase;
-    const char *seen; /* reason, or "" */
-    bool canceled;
-    int64_t second;
-    enum df_task_next next;
-    const char *reason; /* of a FAIL */
-};
-
-static const struct ending endings[] = {
-    {"the end of the pod is awaited", NULL, RUNNING, "PodDeleted", false, INTERRUPTED_S,
-     DF_TASK_WAIT, NULL},
-    {"and explains it", NULL, ENDED, "PodDeleted", false, INTERRUPTED_S, DF_TASK_FAIL,
-     "PodDeleted"},
-    {"what was seen while it lived is kept", "Evicted", ENDED, "PodDeleted", false, INTERRUPTED_S,
-     DF_TASK_FAIL, "Evicted"},
-    {"also when nothing is left to see", "Evicted", ABSENT, "", false, INTERRUPTED_S, DF_TASK_FAIL,
-     "Evicted"},
-    {"what is seen later is more exact", "PodDeleted", ENDED, "DeadlineExceeded", false,
-     INTERRUPTED_S, DF_TASK_FAIL, "DeadlineExceeded"},
-    {"the runner's exit code explains nothing", NULL, ENDED, "RunnerFailed", false, INTERRUPTED_S,
-     DF_TASK_FAIL, "Canceled"},
-    {"nor does it hide a cause", "JobDeleted", ENDED, "RunnerFailed", false, INTERRUPTED_S,
-     DF_TASK_FAIL, "JobDeleted"},
-    {"without a cause it was cancelled", NULL, ENDED, "", false, INTERRUPTED_S, DF_TASK_FAIL,
-     "Canceled"},
-    {"a cancel that came meanwhile is the cause", "PodDeleted", ENDED, "PodDeleted", true,
-     INTERRUPTED_S, DF_TASK_FAIL, "Canceled"},
-    {"a pod that never ends is not awaited for ever", "Evicted", RUNNING, "PodDeleted", false,
-     INTERRUPTED_S + MARGIN_S, DF_TASK_FAIL, "Evicted"},
-};
-
-static void who_ended_an_interrupted_step_is_told_with_its_runners_word(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(endings); i++) {
-        const struct ending *e = &endings[i];
-        const struct step s = {.claimed = true, .canceled = e->canceled};
-        DF_JSON cJSON *task = make_step(&s);
-        cJSON *status = df_json_object_at(task, "status");
-        put_time(status, "interrupted", INTERRUPTED_S);
-        (void)df_json_add_str(df_json_object_at(status, "interrupted"), "message", "half done",
-                              NULL);
-        cJSON *kept = e->kept ? df_json_object_at(status, "disruption") : NULL;
-        (void)df_json_add_str(kept, "reason", e->kept, NULL);
-        (void)df_json_add_str(kept, "message", "as kept", NULL);
-        struct df_engine_observation seen = observed(e->phase, e->phase == ENDED);
-        (void)snprintf(seen.reason, sizeof(seen.reason), "%s", e->seen);
-        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + e->second * SECOND);
-        if (v.next != e->next || (e->reason && !df_streq(v.reason, e->reason)))
-            fail_msg("%s: next %d, reason \"%s\"", e->what, v.next, v.reason);
-        if (e->next == DF_TASK_FAIL)
-            assert_non_null(strstr(v.message, "half done"));
-        else
-            assert_int_equal(v.wake_us, EPOCH + (INTERRUPTED_S + MARGIN_S) * SECOND);
-    }
-}
-
-static void a_lost_runner_is_explained_by_what_was_seen_before(void **state)
-{
-    (void)state;
-    const struct step s = {.claimed = true};
-    DF_JSON cJSON *task = make_step(&s);
-    cJSON *kept = df_json_object_at(df_json_object_at(task, "status"), "disruption");
-    (void)df_json_add_str(kept, "reason", "Preempted", NULL);
-    (void)df_json_add_str(kept, "message", "made room", NULL);
-    struct df_engine_observation seen = observed(ENDED, false);
-    (void)snprintf(seen.reason, sizeof(seen.reason), "JobDeleted");
-    struct df_task_verdict v = df_task_next(task, &seen, EPOCH + CLAIM_S * SECOND);
-    assert_string_equal(v.reason, "Preempted");
-    assert_string_equal(v.message, "made room");
-}
-
-static void a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *kept, *reason;
-    } rows[] = {{"NodeLost", "NodeLost"}, {"JobDeleted", "TimedOut"}, {NULL, "TimedOut"}};
-    const struct step s = {.claimed = true};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        DF_JSON cJSON *task = make_step(&s);
-        cJSON *status = df_json_object_at(task, "status");
-        if (rows[i].kept)
-            (void)df_json_add_str(df_json_object_at(status, "disruption"), "reason", rows[i].kept,
-                                  NULL);
-        struct df_engine_observation seen = observed(RUNNING, false);
-        (void)snprintf(seen.reason, sizeof(seen.reason), "JobDeleted");
-        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + GIVEN_UP * SECOND);
-        assert_int_equal(v.next, DF_TASK_FAIL);
-        assert_string_equal(v.reason, rows[i].reason);
-    }
-}
-
-static void a_disruption_is_one_of_a_claimed_step_that_lives(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *what;
-        struct step step;
-        enum df_engine_phase phase;
-        const char *seen, *kept;
-        bool is_one;
-    } rows[] = {
-        {"an eviction", {.claimed = true}, RUNNING, "Evicted", NULL, true},
-        {"the same again", {.claimed = true}, RUNNING, "Evicted", "Evicted", false},
-        {"the deletion that follows it",
-         {.claimed = true},
-         RUNNING,
-         "PodDeleted",
-         "Evicted",
-         false},
-        {"a better word", {.claimed = true}, RUNNING, "DeadlineExceeded", "PodDeleted", true},
-        {"nothing", {.claimed = true}, RUNNING, "", NULL, false},
-        {"what keeps it from its start", {0}, RUNNING, "Unschedulable", NULL, false},
-        {"our own cancel", {.claimed = true, .canceled = true}, RUNNING, "JobDeleted", NULL, false},
-        {"an end", {.claimed = true}, ENDED, "PodDeleted", NULL, false},
-        {"what comes after the end",
-         {.claimed = true, .end = DF_OUTCOME_FAILED},
-         RUNNING,
-         "PodDeleted",
-         NULL,
-         false},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        DF_JSON cJSON *task = make_step(&rows[i].step);
-        cJSON *status = df_json_object_at(task, "status");
-        if (rows[i].kept)
-            (void)df_json_add_str(df_json_object_at(status, "disruption"), "reason", rows[i].kept,
-                                  NULL);
-        struct df_engine_observation seen = observed(rows[i].phase, false);
-        (void)snprintf(seen.reason, sizeof(seen.reason), "%s", rows[i].seen);
-        if (df_task_is_disruption(task, &seen) != rows[i].is_one)
-            fail_msg("%s", rows[i].what);
-    }
-}
-
-static void a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *engine, *reason;
-        bool canceled, is_so;
-    } rows[] = {
-        {"job", "Canceled", false, true},     {"job", "Canceled", true, false},
-        {"job", "ApplyFailed", false, false}, {"job", "TimedOut", false, false},
-        {"local", "Canceled", false, false},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        const struct step s = {.claimed = true, .canceled = rows[i].canceled};
-        DF_JSON cJSON *task = make_step(&s), *result = cJSON_CreateObject();
-        (void)df_json_set_str(df_json_object_at(task, "spec"), "engine", rows[i].engine, NULL);
-        (void)df_json_add_str(result, "reason", rows[i].reason, NULL);
-        assert_int_equal(df_task_was_interrupted(task, result), rows[i].is_so);
-    }
-}
-
 static void a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline(void **state)
 {
     (void)state;
@@ -715,6 +478,9 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
                     !alive);
         assert_true(s->never_created || second < PENDING_S);
         break;
+    case DF_TASK_REMOVE:
+        fail_msg("nobody deleted it");
+        break;
     case DF_TASK_SUCCEED: /* of workflows alone */
     case DF_TASK_RELEASE:
         fail_msg("nothing was held back");
@@ -795,78 +561,16 @@ static void every_step_ends_whatever_the_engine_does(void **state)
     }
 }
 
-/* ---- conditions and timeline ---- */
-
-static void conditions_are_written_together_and_keep_the_time_of_their_change(void **state)
-{
-    (void)state;
-    DF_JSON cJSON *task = cJSON_CreateObject();
-    (void)df_json_add_num(df_json_object_at(task, "metadata"), "generation", 3, NULL);
-    assert_string_equal(df_task_reason(task), "Queued");
-    assert_false(df_task_is_final(task));
-    assert_int_equal(
-        df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, 1 * SECOND, NULL), 0);
-    assert_int_equal(
-        df_task_set_conditions(task, DF_OUTCOME_NONE, "Executing", "now", 2 * SECOND, NULL), 0);
-    assert_string_equal(df_task_reason(task), "Executing");
-    assert_false(df_task_is_final(task));
-    assert_int_equal(
-        df_task_set_conditions(task, DF_OUTCOME_SUCCEEDED, "Applied", "done", 3 * SECOND, NULL), 0);
-    assert_true(df_task_is_final(task));
-    assert_true(df_task_succeeded(task));
-    DF_FREE char *text = df_json_print(df_json_at(task, "status.conditions"));
-    assert_string_equal(
-        text, "[{\"type\":\"Progressing\",\"status\":\"False\","
-              "\"lastTransitionTime\":\"1970-01-01T00:00:03.000000Z\",\"reason\":\"Applied\","
-              "\"message\":\"done\",\"observedGeneration\":3},"
-              "{\"type\":\"Succeeded\",\"status\":\"True\","
-              "\"lastTransitionTime\":\"1970-01-01T00:00:03.000000Z\",\"reason\":\"Applied\","
-              "\"message\":\"done\",\"observedGeneration\":3},"
-              "{\"type\":\"Failed\",\"status\":\"False\","
-              "\"lastTransitionTime\":\"1970-01-01T00:00:01.000000Z\",\"reason\":\"Applied\","
-              "\"message\":\"done\",\"observedGeneration\":3}]");
-}
-
-static void a_failed_step_is_final_and_did_not_succeed(void **state)
-{
-    (void)state;
-    struct step s = {.end = DF_OUTCOME_FAILED};
-    DF_JSON cJSON *task = make_step(&s);
-    assert_true(df_task_is_final(task));
-    assert_false(df_task_succeeded(task));
-}
-
-static void a_moment_of_the_timeline_is_written_once(void **state)
-{
-    (void)state;
-    DF_JSON cJSON *task = cJSON_CreateObject();
-    assert_int_equal(df_task_add_time(task, "created", 1 * SECOND, NULL), 0);
-    assert_int_equal(df_task_add_time(task, "started", 2 * SECOND, NULL), 0);
-    assert_int_equal(df_task_add_time(task, "created", 3 * SECOND, NULL), 0);
-    DF_FREE char *text = df_json_print(df_json_at(task, "status.timeline"));
-    assert_string_equal(text, "[{\"name\":\"created\",\"at\":\"1970-01-01T00:00:01.000000Z\"},"
-                              "{\"name\":\"started\",\"at\":\"1970-01-01T00:00:02.000000Z\"}]");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_decided_as_the_table_says),
         cmocka_unit_test(a_loss_names_its_cause),
         cmocka_unit_test(a_runner_that_could_not_be_heard_is_not_judged_at_once),
-        cmocka_unit_test(who_ended_an_interrupted_step_is_told_with_its_runners_word),
-        cmocka_unit_test(a_lost_runner_is_explained_by_what_was_seen_before),
-        cmocka_unit_test(a_node_that_never_tells_the_end_of_its_pod_is_named_when_time_is_up),
-        cmocka_unit_test(a_disruption_is_one_of_a_claimed_step_that_lives),
-        cmocka_unit_test(a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom),
         cmocka_unit_test(a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline),
-
         cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(every_step_ends_whatever_the_engine_does),
-        cmocka_unit_test(conditions_are_written_together_and_keep_the_time_of_their_change),
-        cmocka_unit_test(a_failed_step_is_final_and_did_not_succeed),
-        cmocka_unit_test(a_moment_of_the_timeline_is_written_once),
     };
     return cmocka_run_group_tests_name("model_task", tests, NULL, NULL);
 }

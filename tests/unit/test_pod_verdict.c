@@ -6,206 +6,8 @@
 
 #include <cmocka.h>
 
-#include "common/base/clock.h"
 #include "spawner/cli/reasons.h"
-#include "spawner/engine/pod_verdict.h"
-#include "tests/unit/kube_words.h"
-
-#define SECOND INT64_C(1000000)
-#define SINCE "2026-11-21T10:00:00Z" /* when the pod was not ready yet */
-#define JOB "{'metadata':{'name':'j','uid':'ju'},'status':{'active':1}}"
-
-static int64_t at(int64_t seconds)
-{
-    int64_t us = 0;
-    assert_int_equal(df_time_parse(SINCE, &us, NULL), 0);
-    return us + seconds * SECOND;
-}
-
-/* A verdict on a pod whose status is given; seconds after SINCE. The Job is there. */
-static struct df_pod_verdict judge(const char *pod, const char *events, int64_t seconds,
-                                   int64_t deadline)
-{
-    DF_JSON cJSON *job = json(JOB), *p = pod ? json(pod) : NULL;
-    DF_JSON cJSON *list = events ? json(events) : NULL;
-    const struct df_pod_view view = {.job = job,
-                                     .pod = p,
-                                     .events = list,
-                                     .container = "runner",
-                                     .was_created = true,
-                                     .had_pod = pod != NULL,
-                                     .now_us = at(seconds),
-                                     .pending_deadline_us = deadline ? at(deadline) : 0};
-    return df_pod_verdict(&view);
-}
-
-/* ---- the classes: inputs and expected values of Flyte's own cases, whose ids stand beside ---- */
-
-#define POD(status)                                                                                \
-    "{'metadata':{'name':'j-x','uid':'pu'},'spec':{'containers':[{'name':'runner'}]},'status':"    \
-    "{" status "}}"
-#define UNREADY                                                                                    \
-    "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'True'},{'type':'Ready',"     \
-    "'status':'False','reason':'ContainersNotReady','message':'not "                               \
-    "ready','lastTransitionTime':'" SINCE "'}]"
-#define WAITING(reason, message)                                                                   \
-    POD(UNREADY ",'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':'" reason     \
-                "','message':'" message "'}}}]")
-#define INIT_WAITING(reason)                                                                       \
-    POD(UNREADY ",'initContainerStatuses':[{'name':'i','state':{'terminated':{'exitCode':0}}},"    \
-                "{'name':'k','state':{'waiting':{'reason':'" reason "','message':'m'}}}],"         \
-                "'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"              \
-                "'PodInitializing'}}}]")
-#define TERMINATED(phase, more, container)                                                         \
-    POD("'phase':'" phase "'" more                                                                 \
-        ",'containerStatuses':[{'name':'runner','state':{'terminated':{" container "}}}]")
-#define OTHER_TERMINATED(phase, container)                                                         \
-    POD("'phase':'" phase "','containerStatuses':[{'name':'runner','state':{'terminated':{"        \
-        "'exitCode':1}}},{'name':'side','state':{'terminated':{" container "}}}]")
-#define SCHEDULED(type, status)                                                                    \
-    POD("'phase':'Pending','conditions':[{'type':'" type "','status':'" status "'}]")
-
-#define NONE DF_POD_FAULT_NONE
-#define USER DF_POD_FAULT_USER
-#define SYSTEM DF_POD_FAULT_SYSTEM
-#define WITHIN 10  /* seconds: in every grace */
-#define AFTER 1000 /* beyond */
-
-static const struct {
-    const char *id, *pod;
-    int64_t seconds;
-    enum df_pod_class class;
-    enum df_pod_fault fault;
-    const char *code; /* or NULL: not looked at */
-} classes[] = {
-    {"D1", SCHEDULED("PodScheduled", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D2", SCHEDULED("PodScheduled", "True"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D3", SCHEDULED("Unschedulable", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D4", SCHEDULED("Unschedulable", "Unknown"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"nothing known", POD("'phase':'Pending'"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D5", WAITING("ContainerCreating", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D6", WAITING("ErrImagePull", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D7", WAITING("PodInitializing", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D8", WAITING("ImagePullBackOff", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D9", WAITING("ImagePullBackOff", "m"), AFTER, DF_POD_RETRYABLE, USER,
-     "ContainersNotReady|ImagePullBackOff"},
-    {"D10", WAITING("ImagePullBackOff", "429 Too Many Requests"), AFTER, DF_POD_RETRYABLE, SYSTEM,
-     "ContainersNotReady|ImagePullBackOff"},
-    {"D11", WAITING("InvalidImageName", "m"), WITHIN, DF_POD_PERMANENT, USER,
-     "ContainersNotReady|InvalidImageName"},
-    {"D12", WAITING("RegistryUnavailable", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
-     "ContainersNotReady|RegistryUnavailable"},
-    {"D13", WAITING("RandomError", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
-     "ContainersNotReady|RandomError"},
-    {"D14", WAITING("CreateContainerConfigError", "m"), WITHIN, DF_POD_PERMANENT, USER,
-     "ContainersNotReady|CreateContainerConfigError"},
-    {"D15", WAITING("CreateContainerConfigError", "m"), AFTER, DF_POD_PERMANENT, USER, NULL},
-    {"D16", WAITING("CreateContainerError", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D17", WAITING("CreateContainerError", "m"), AFTER, DF_POD_PERMANENT, USER,
-     "ContainersNotReady|CreateContainerError"},
-    {"D18", INIT_WAITING("ErrImagePull"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D19", INIT_WAITING("ImagePullBackOff"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D20", INIT_WAITING("ImagePullBackOff"), AFTER, DF_POD_RETRYABLE, USER, NULL},
-    {"D21", INIT_WAITING("InvalidImageName"), WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D22", INIT_WAITING("CreateContainerConfigError"), WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D23", INIT_WAITING("CreateContainerError"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D24", INIT_WAITING("RandomError"), WITHIN, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D25",
-     POD(UNREADY ",'initContainerStatuses':[{'name':'i','state':{'terminated':{'exitCode':0}}}],"
-                 "'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
-                 "'InvalidImageName'}}}]"),
-     WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D27", TERMINATED("Succeeded", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
-     USER, "OOMKilled"},
-    {"D27, init",
-     POD("'phase':'Succeeded','initContainerStatuses':[{'name':'i','state':{'terminated':{"
-         "'reason':'OOMKilled','exitCode':137}}}]"),
-     0, DF_POD_RETRYABLE, USER, "OOMKilled"},
-    {"D28", POD("'phase':'Succeeded'"), 0, DF_POD_SUCCEEDED, NONE, NULL},
-    {"D29", POD("'phase':'Failed'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
-    {"D30", POD("'phase':'Failed','reason':'hello','message':'m'"), 0, DF_POD_RETRYABLE, USER,
-     "hello"},
-    {"D31", TERMINATED("Failed", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
-     USER, "OOMKilled"},
-    {"D32", OTHER_TERMINATED("Failed", "'exitCode':137"), 0, DF_POD_RETRYABLE, USER, "Interrupted"},
-    {"D33", TERMINATED("Failed", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
-    {"D34a", POD("'phase':'Failed','reason':'Terminated'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D34b", POD("'phase':'Failed','reason':'Shutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D34c", POD("'phase':'Failed','reason':'NodeShutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D35", POD("'phase':'Failed','reason':'NodeAffinity'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D36",
-     POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
-         "'ContainerCreating'}}}]"),
-     0, DF_POD_RUNNING, NONE, NULL},
-    {"D37", POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
-     0, DF_POD_RUNNING, NONE, NULL},
-    {"D38", TERMINATED("Running", "", "'exitCode':1,'reason':'Error'"), 0, DF_POD_RETRYABLE, USER,
-     "Error"},
-    {"D39", TERMINATED("Running", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D40", TERMINATED("Running", "", "'exitCode':247"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D41, D46", TERMINATED("Running", "", "'exitCode':0"), 0, DF_POD_SUCCEEDED, NONE, NULL},
-    {"D42, in the spec", POD("'phase':'Running'"), 0, DF_POD_RUNNING, NONE, NULL},
-    {"D42", "{'metadata':{},'spec':{'containers':[{'name':'x'}]},'status':{'phase':'Running'}}", 0,
-     DF_POD_PERMANENT, USER, "PrimaryContainerNotFound"},
-    {"D43", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
-     USER, "OOMKilled"},
-    {"D44", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
-     USER, "OOMKilled"},
-    {"PodUnknown", POD("'phase':'Unknown'"), 0, DF_POD_UNKNOWN, NONE, NULL},
-    {"deleted while not finished",
-     "{'metadata':{'deletionTimestamp':'" SINCE "'},'spec':{'containers':[{'name':'runner'}]},"
-     "'status':{'phase':'Running'}}",
-     0, DF_POD_RETRYABLE, SYSTEM, "UnexpectedObjectDeletion"},
-};
-
-static void pods_are_classed_as_flyte_does(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++) {
-        struct df_pod_verdict v = judge(classes[i].pod, NULL, classes[i].seconds, 0);
-        if (v.class != classes[i].class || v.fault != classes[i].fault)
-            fail_msg("%s: class %d, fault %d, %s", classes[i].id, (int)v.class, (int)v.fault,
-                     v.message);
-        if (classes[i].code && !df_streq(v.code, classes[i].code))
-            fail_msg("%s: code %s", classes[i].id, v.code);
-    }
-}
-
-/* D26, and the same for each class that would wait for ever */
-static void a_start_that_takes_too_long_is_given_up(void **state)
-{
-    (void)state;
-    static const char *const pods[] = {SCHEDULED("PodScheduled", "False"),
-                                       WAITING("ContainerCreating", "m"),
-                                       WAITING("ErrImagePull", "m"), POD("'phase':'Pending'")};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++) {
-        struct df_pod_verdict early = judge(pods[i], NULL, 119, 120);
-        struct df_pod_verdict late = judge(pods[i], NULL, 120, 120);
-        assert_false(early.give_up);
-        assert_true(early.class < DF_POD_RETRYABLE);
-        assert_true(late.give_up);
-        assert_int_equal(late.phase, DF_ENGINE_PENDING);
-        assert_int_equal(late.class, DF_POD_RETRYABLE);
-        assert_int_equal(late.fault, DF_POD_FAULT_SYSTEM);
-        assert_string_equal(late.code, "PodPendingTimeout");
-        assert_true(late.never_started);
-        assert_true(late.reason[0] && late.message[0]);
-    }
-}
-
-static void what_runs_or_has_ended_is_not_given_up(void **state)
-{
-    (void)state;
-    static const char *const pods[] = {
-        POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
-        TERMINATED("Failed", "", "'exitCode':1"), POD("'phase':'Unknown'")};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++)
-        assert_false(judge(pods[i], NULL, AFTER, 120).give_up);
-}
+#include "tests/unit/pods.h"
 
 /* ---- start failures ---- */
 
@@ -644,7 +446,7 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
         assert_string_equal(v.reason, rows[i].reason);
         assert_non_null(strstr(v.message, rows[i].message));
         assert_true(v.never_started);
-        assert_int_equal(v.fault, rows[i].status == 500 ? DF_POD_FAULT_SYSTEM : DF_POD_FAULT_USER);
+        assert_int_equal(v.fault, rows[i].status == 500 ? DF_FAULT_SYSTEM : DF_FAULT_USER);
     }
 }
 
@@ -685,19 +487,16 @@ static void odd_documents_are_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pods_are_classed_as_flyte_does),
-        cmocka_unit_test(a_start_that_takes_too_long_is_given_up),
-        cmocka_unit_test(what_runs_or_has_ended_is_not_given_up),
         cmocka_unit_test(each_start_failure_has_its_reason_kubernetes_words_and_a_way_out),
         cmocka_unit_test(the_latest_event_of_this_very_object_is_told),
         cmocka_unit_test(a_job_whose_pod_is_still_to_come_is_waited_for),
         cmocka_unit_test(a_container_that_waits_beside_a_sidecar_is_pending_still),
         cmocka_unit_test(each_end_is_told_apart),
-        cmocka_unit_test(a_program_that_is_not_in_the_image_will_not_be_there_the_next_time),
         cmocka_unit_test(a_pod_that_is_taken_away_before_it_started_is_not_given_up),
         cmocka_unit_test(what_admission_refuses_for_good_is_not_waited_for),
         cmocka_unit_test(a_node_that_is_silent_about_its_pod_is_named),
         cmocka_unit_test(an_end_in_mid_step_is_no_start_failure),
+        cmocka_unit_test(a_program_that_is_not_in_the_image_will_not_be_there_the_next_time),
         cmocka_unit_test(a_result_document_is_not_shown_as_a_message),
         cmocka_unit_test(what_is_no_whole_result_is_none),
         cmocka_unit_test(jobs_that_are_gone_or_over_are_told_apart),

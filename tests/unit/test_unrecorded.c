@@ -526,7 +526,8 @@ static void a_message_that_is_too_long_makes_room_for_the_clause(void **state)
     DF_JSON cJSON *task = json("{'metadata':{},'spec':{'runRef':{'name':'net-1'}},'status':{}}");
     DF_JSON cJSON *list = json("{'items':[],'more':3}");
     assert_int_equal(df_outcome_unrecorded(task, list, &err), 0);
-    assert_int_equal(df_outcome_fail(task, 1, "ApplyFailed", text, 1, &err), 0);
+    const struct df_outcome_failure f = {.exit_code = 1, .reason = "ApplyFailed", .message = text};
+    assert_int_equal(df_outcome_fail(task, &f, 1, &err), 0);
     const char *message = df_json_str(task, "status.message");
     assert_true(strlen(message) < sizeof(err.message));
     assert_true(

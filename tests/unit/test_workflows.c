@@ -147,7 +147,7 @@ static void one_target_has_one_workflow_at_a_time_in_their_order(void **state)
 static void who_waits_for_a_target_holds_no_place(void **state)
 {
     struct world *w = *state;
-    w->config.max_steps = 1;
+    w->config.limit_steps = 1;
     set_create_error(w, DF_ERR_CONFLICT, "TargetLocked");
     set_absent_reason(w, "waits", "TargetLocked");
     start(w);

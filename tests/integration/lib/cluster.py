@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import uuid
 
+import yaml
+
 from lib.dayfly import ROOT, wait_for
 
 SCRIPT = ROOT / "tests/cluster/cluster"
@@ -165,3 +167,14 @@ class Use:
             gone = Cluster.script("verify-gone", check=False)
             assert gone.returncode == 0, gone.stderr
         self.lock.close()
+
+
+def kubeconfig_of(namespace, account, path):
+    """A kubeconfig with nothing but a token of a service account."""
+    config = yaml.safe_load(namespace.cluster.kubeconfig.read_text())
+    config["users"] = [{"name": account, "user": {"token": namespace.token(account)}}]
+    for context in config["contexts"]:
+        context["context"]["user"] = account
+    path.write_text(yaml.safe_dump(config))
+    path.chmod(0o600)
+    return path

@@ -1,0 +1,304 @@
+/*
+ * Our own State Service: where each step stands, and every transition as it comes.
+ */
+#include "common/base/clock.h"
+#include "spawner/api/follow.h"
+#include "spawner/api/handlers.h"
+#include "spawner/api/pages.h"
+#include "spawner/control/changes.h"
+#include "spawner/control/loop.h"
+#include "spawner/control/marks.h"
+#include "spawner/model/action_event.h"
+
+/* ---- one state ---- */
+
+static struct df_action_scope scope_of(const struct df_spawner *s)
+{
+    return (struct df_action_scope){s->config->state_service_project,
+                                    s->config->state_service_domain};
+}
+
+static int add_header(cJSON *state, const cJSON *task, struct df_err *err)
+{
+    if (df_json_add_str(state, "taskAction", df_json_str(task, "metadata.name"), err) < 0)
+        return -1;
+    return df_json_add_str(state, "uid", df_json_str(task, "metadata.uid"), err);
+}
+
+/* {taskAction, uid, state}: the transition at index. */
+static int state_at(const struct df_spawner *s, const cJSON *task, int index, cJSON **ret,
+                    struct df_err *err)
+{
+    const struct df_action_scope scope = scope_of(s);
+    DF_JSON cJSON *state = cJSON_CreateObject();
+    cJSON *event = NULL;
+    if (!state)
+        return df_fail_oom(err);
+    if (add_header(state, task, err) < 0 || df_action_event(task, index, &scope, &event, err) < 0 ||
+        df_json_set(state, "state", event, err) < 0)
+        return -1;
+    *ret = DF_TAKE(state);
+    return 0;
+}
+
+static int add_transitions(const struct df_spawner *s, const cJSON *task, cJSON *state,
+                           struct df_err *err)
+{
+    const struct df_action_scope scope = scope_of(s);
+    cJSON *list = df_json_array_at(state, "transitions");
+    if (!list)
+        return df_fail_oom(err);
+    for (int i = 0; i < df_action_transitions(task); i++) {
+        cJSON *event = NULL;
+        if (df_action_event(task, i, &scope, &event, err) < 0 ||
+            df_json_append(list, event, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_get_state_of(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    DF_JSON cJSON *state = NULL;
+    if (df_store_get(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
+        return -1;
+    int n = df_action_transitions(task);
+    if (!n)
+        return df_fail(err, DF_ERR_NOT_FOUND, "no transition of TaskAction \"%s\" is known",
+                       req->params[0]);
+    if (state_at(req->s, task, n - 1, &state, err) < 0 ||
+        add_transitions(req->s, task, state, err) < 0)
+        return -1;
+    return df_respond_json(res, 200, state, err);
+}
+
+int df_list_states(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *tasks = NULL;
+    DF_JSON cJSON *states = cJSON_CreateArray();
+    DF_FREE char *cursor = NULL;
+    if (!states)
+        return df_fail_oom(err);
+    if (df_request_page(req, DF_KIND_TASK_ACTION, NULL, true, &tasks, &cursor, err) < 0)
+        return -1;
+    const cJSON *task;
+    cJSON_ArrayForEach (task, tasks) {
+        cJSON *state = NULL;
+        int n = df_action_transitions(task);
+        if (n && (state_at(req->s, task, n - 1, &state, err) < 0 ||
+                  df_json_append(states, state, err) < 0))
+            return -1;
+    }
+    return df_respond_list(res, DF_TAKE(states), cursor, err);
+}
+
+/* ---- all transitions ---- */
+
+#define PAGE 20 /* with their whole histories they fit into a piece */
+
+struct transitions {
+    struct df_stream_source base;
+    struct df_follower follower;
+    struct df_changes *changes;
+    uint64_t seen;         /* number of the last change that was looked at */
+    uint64_t known;        /* changes up to this one may be older than what was looked at */
+    struct df_marks marks; /* how many transitions the client has, of steps that are not over */
+    char version[64];      /* Last-Event-ID of what was sent: all writes up to it were looked at */
+    bool is_behind;        /* what is there is looked at first, before more changes */
+    bool is_new;           /* the client knows nothing: it is shown where everything stands */
+    char *cursor;          /* of the next page of that; NULL: the first */
+    char start[64];        /* the version before the looking began */
+};
+
+static void free_source(struct df_stream_source *source)
+{
+    struct transitions *t = (struct transitions *)source;
+    df_marks_free(&t->marks);
+    free(t->cursor);
+    free(t);
+}
+
+static int send_one(struct transitions *t, const cJSON *task, int index, const char *id,
+                    struct df_buf *out, struct df_err *err)
+{
+    DF_JSON cJSON *state = NULL;
+    if (state_at(t->follower.s, task, index, &state, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(state);
+    if (!text)
+        return df_fail_oom(err);
+    df_sse_event(out, id, "state", text);
+    return 0;
+}
+
+static int send_from(struct transitions *t, const cJSON *task, int index, const char *id,
+                     struct df_buf *out, struct df_err *err)
+{
+    for (int i = index; i < df_action_transitions(task); i++)
+        if (send_one(t, task, i, id, out, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* What is settled comes to nothing more: it needs no mark. */
+static int mark(struct transitions *t, const cJSON *task, struct df_err *err)
+{
+    const char *name = df_json_str(task, "metadata.name");
+    if (df_label_has(task, DF_LABEL_UNFINISHED))
+        return df_marks_set(&t->marks, name, df_json_str(task, "metadata.uid"),
+                            df_action_transitions(task), err);
+    df_marks_drop(&t->marks, name);
+    return 0;
+}
+
+/* ---- what is there ---- */
+
+/* Was it written after that? Versions are numbers in both homes of the documents; what is none
+ * counts as later, and is only told once more. */
+static bool is_after(const char *version, const char *seen)
+{
+    size_t n = strlen(version), m = strlen(seen);
+    bool are_numbers =
+        strspn(version, "0123456789") == n && strspn(seen, "0123456789") == m && n && m;
+    return !are_numbers || (n != m ? n > m : strcmp(version, seen) > 0);
+}
+
+/* A client that knows nothing is shown where a step stands; one that comes back, all transitions of
+ * what was written since. */
+static int show_existing(struct transitions *t, const cJSON *task, struct df_buf *out,
+                         struct df_err *err)
+{
+    int n = df_action_transitions(task);
+    if (t->is_new && n && send_one(t, task, n - 1, NULL, out, err) < 0)
+        return -1;
+    if (!t->is_new && is_after(df_json_str(task, "metadata.resourceVersion"), t->version) &&
+        send_from(t, task, 0, NULL, out, err) < 0)
+        return -1;
+    return mark(t, task, err);
+}
+
+static void begin_looking(struct transitions *t)
+{
+    t->is_behind = true;
+    t->seen = df_changes_last(t->changes, t->start);
+}
+
+/* Events of this have no id: a client that loses the connection in the middle begins again. */
+static void end_looking(struct transitions *t, struct df_buf *out)
+{
+    char version[64];
+    t->is_behind = t->is_new = false;
+    t->known = df_changes_last(t->changes, version);
+    (void)snprintf(t->version, sizeof(t->version), "%s", t->start);
+    df_sse_event(out, t->version, "sentinel", "{}");
+}
+
+static int look_at_page(struct transitions *t, struct df_buf *out, struct df_err *err)
+{
+    const struct df_store_list_options o = {.label = t->is_new ? DF_LABEL_UNFINISHED "=true" : NULL,
+                                            .cursor = t->cursor,
+                                            .limit = PAGE};
+    DF_JSON cJSON *page = NULL;
+    char *next = NULL;
+    if (!t->cursor)
+        begin_looking(t);
+    if (df_store_list(t->follower.s->store, DF_KIND_TASK_ACTION, &o, &page, &next, err) < 0)
+        return -1;
+    free(t->cursor);
+    t->cursor = next;
+    const cJSON *task;
+    cJSON_ArrayForEach (task, page)
+        if (show_existing(t, task, out, err) < 0)
+            return -1;
+    if (!t->cursor)
+        end_looking(t, out);
+    return 0;
+}
+
+/* ---- what comes ---- */
+
+static int show_change(struct transitions *t, const struct df_changed *change, struct df_buf *out,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    (void)snprintf(t->version, sizeof(t->version), "%s", change->version);
+    if (df_store_get(t->follower.s->store, DF_KIND_TASK_ACTION, change->name, &task, &why) < 0) {
+        df_marks_drop(&t->marks, change->name);
+        *err = why;
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
+    }
+    /* One that was over before is written, too: when it is settled, or reported. One that came to
+     * its end while the client was shown what is there may not have been among that. */
+    bool may_be_new =
+        change->is_new || df_label_has(task, DF_LABEL_UNFINISHED) || t->seen <= t->known;
+    int has = df_marks_get(&t->marks, change->name, df_json_str(task, "metadata.uid"),
+                           may_be_new ? 0 : df_action_transitions(task));
+    return send_from(t, task, has, t->version, out, err) < 0 ? -1 : mark(t, task, err);
+}
+
+/* 1: there may be more at once; 0: all is told. */
+static int look(struct transitions *t, struct df_buf *out, struct df_err *err)
+{
+    struct df_changed change;
+    if (t->is_behind)
+        return look_at_page(t, out, err) < 0 ? -1 : 1;
+    switch (df_changes_get(t->changes, t->seen + 1, &change)) {
+    case 0:
+        return 0;
+    case 1:
+        t->seen++;
+        return show_change(t, &change, out, err) < 0 ? -1 : 1;
+    default: /* too slow: as if it had come back */
+        t->is_behind = true;
+        return 1;
+    }
+}
+
+static int next_piece(struct df_stream_source *source, struct df_buf *out)
+{
+    struct transitions *t = (struct transitions *)source;
+    for (;;) {
+        struct df_err err = {0};
+        uint64_t news = df_follower_mark(&t->follower);
+        int more = 1;
+        while (more > 0 && !out->len)
+            more = look(t, out, &err);
+        if (more < 0 || out->failed)
+            return -1;
+        if (out->len) {
+            t->follower.spoke_ms = df_mono_ms();
+            return 1;
+        }
+        switch (df_follower_wait(&t->follower, news)) {
+        case DF_NEWS:
+            continue;
+        case DF_NO_NEWS:
+            df_sse_heartbeat(out);
+            return 1;
+        case DF_STOPPING:
+            df_sse_stopping(out);
+            return 0;
+        case DF_GONE:
+            return -1;
+        }
+    }
+}
+
+int df_watch_transitions(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    struct transitions *t = calloc(1, sizeof(*t));
+    const char *id = df_request_header(req, "Last-Event-ID");
+    if (!t)
+        return df_fail_oom(err);
+    t->base = (struct df_stream_source){.next = next_piece, .free = free_source};
+    t->changes = df_control_changes(req->s->control);
+    t->is_behind = true;
+    t->is_new = df_str_empty(id);
+    (void)snprintf(t->version, sizeof(t->version), "%s", id ? id : "");
+    df_follower_init(&t->follower, req, "");
+    res->stream = &t->base;
+    res->content_type = "text/event-stream";
+    return 0;
+}

@@ -1,0 +1,305 @@
+#include "spawner/model/admission.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/model/task_parts.h"
+
+void df_admission_free(struct df_admission *a)
+{
+    for (size_t i = 0; i < a->len; i++)
+        free(a->steps[i]);
+    free(a->steps);
+    *a = (struct df_admission){0};
+}
+
+/* ---- what waits ---- */
+
+static uint64_t hash(const char *s)
+{
+    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    return h;
+}
+
+static const char *text_at(const cJSON *task, const char *path)
+{
+    const char *text = df_json_str(task, path);
+    return text ? text : "";
+}
+
+static const char *put(char **at, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    const char *begin = memcpy(*at, text, n);
+    *at += n;
+    return begin;
+}
+
+struct df_admission_step *df_admission_step_of(const cJSON *task)
+{
+    const char *name = text_at(task, "metadata.name");
+    const char *name_space = text_at(task, "metadata.namespace");
+    const char *class_name = text_at(task, "spec.class");
+    struct df_admission_step *s =
+        calloc(1, sizeof(*s) + strlen(name) + strlen(name_space) + strlen(class_name) + 3);
+    if (!s)
+        return NULL;
+    char *at = s->text;
+    s->priority = df_json_int(task, "spec.priority", 0);
+    s->since_us = df_task_time(task, "metadata.creationTimestamp", 0);
+    s->target = hash(text_at(task, "spec.targetResource"));
+    s->hash = hash(name);
+    s->name = put(&at, name);
+    s->name_space = put(&at, name_space);
+    s->class_name = put(&at, class_name);
+    return s;
+}
+
+/* A target that waits already has its next turn a round later. */
+static int64_t round_of(const struct df_admission *a, const struct df_admission_step *step)
+{
+    int64_t last = a->round;
+    for (size_t i = 0; i < a->len; i++) {
+        const struct df_admission_step *s = a->steps[i];
+        if (s->target == step->target && s->priority == step->priority && s->round > last)
+            last = s->round;
+    }
+    return last + 1;
+}
+
+static bool comes_before(const struct df_admission_step *a, const struct df_admission_step *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->round != b->round)
+        return a->round < b->round;
+    return a->since_us != b->since_us ? a->since_us < b->since_us : strcmp(a->name, b->name) < 0;
+}
+
+/* Where it stands, or belongs. */
+static size_t place_of(const struct df_admission *a, const struct df_admission_step *step)
+{
+    size_t low = 0, high = a->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (comes_before(a->steps[middle], step))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int grow(struct df_admission *a)
+{
+    if (a->len < a->cap)
+        return 0;
+    size_t cap = a->cap ? 2 * a->cap : 16;
+    struct df_admission_step **steps = reallocarray(a->steps, cap, sizeof(*steps));
+    if (!steps)
+        return -1;
+    a->steps = steps;
+    a->cap = cap;
+    return 0;
+}
+
+int df_admission_add(struct df_admission *a, struct df_admission_step *step, struct df_err *err)
+{
+    if (grow(a) < 0)
+        return df_fail_oom(err);
+    step->round = round_of(a, step);
+    size_t i = place_of(a, step);
+    memmove(&a->steps[i + 1], &a->steps[i], (a->len - i) * sizeof(*a->steps));
+    a->steps[i] = step;
+    a->len++;
+    return 0;
+}
+
+struct df_admission_step *df_admission_find(const struct df_admission *a, const char *name)
+{
+    uint64_t wanted = hash(name);
+    for (size_t i = 0; i < a->len; i++)
+        if (a->steps[i]->hash == wanted && strcmp(a->steps[i]->name, name) == 0)
+            return a->steps[i];
+    return NULL;
+}
+
+struct df_admission_step *df_admission_take(struct df_admission *a, struct df_admission_step *step)
+{
+    size_t i = place_of(a, step);
+    if (i >= a->len || a->steps[i] != step)
+        DF_BUG("the step %s does not wait", step->name);
+    a->len--;
+    memmove(&a->steps[i], &a->steps[i + 1], (a->len - i) * sizeof(*a->steps));
+    if (step->may_start && step->round > a->round)
+        a->round = step->round;
+    return step;
+}
+
+/* ---- the decision ---- */
+
+/* What is left of the places under one limit. */
+struct room {
+    enum df_admission_by by;
+    const char *of; /* borrowed */
+    int64_t live, limit, left;
+};
+
+struct rooms {
+    struct room *list;
+    size_t len, cap;
+    const struct df_admission_limits *limits;
+    df_admission_count count;
+    void *arg;
+};
+
+static void free_rooms(struct rooms *r)
+{
+    free(r->list);
+}
+
+static int64_t limit_of(const struct df_admission_limits *l, enum df_admission_by by,
+                        const char *of)
+{
+    if (by == DF_ADMISSION_ALL)
+        return l->steps;
+    if (by == DF_ADMISSION_NAMESPACE)
+        return l->per_namespace;
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(l->classes, of);
+    return cJSON_IsNumber(n) ? (int64_t)n->valuedouble : INT64_MAX;
+}
+
+/* Each is counted once in a decision, and only where there is a limit below that of all. */
+static int add_room(struct rooms *r, enum df_admission_by by, const char *of, struct room **ret,
+                    struct df_err *err)
+{
+    int64_t limit = limit_of(r->limits, by, of), live = 0;
+    bool is_counted = by == DF_ADMISSION_ALL || limit < r->limits->steps;
+    if (r->len == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 8;
+        struct room *list = reallocarray(r->list, cap, sizeof(*list));
+        if (!list)
+            return df_fail_oom(err);
+        r->list = list;
+        r->cap = cap;
+    }
+    if (is_counted && r->count(r->arg, by, of, &live, err) < 0)
+        return -1;
+    struct room *room = &r->list[r->len++];
+    *room = (struct room){by, of, live, limit, is_counted ? limit - live : INT64_MAX};
+    *ret = room;
+    return 0;
+}
+
+static int find_room(struct rooms *r, enum df_admission_by by, const char *of, struct room **ret,
+                     struct df_err *err)
+{
+    for (size_t i = 0; i < r->len; i++) {
+        if (r->list[i].by == by && strcmp(r->list[i].of, of) == 0) {
+            *ret = &r->list[i];
+            return 0;
+        }
+    }
+    return add_room(r, by, of, ret, err);
+}
+
+/* The limits that a step is under. Those of classes it has only with a class. */
+static const char *under(const struct df_admission_step *s, enum df_admission_by by)
+{
+    static const char all[] = "";
+    if (by == DF_ADMISSION_ALL)
+        return all;
+    if (by == DF_ADMISSION_NAMESPACE)
+        return s->name_space;
+    return *s->class_name ? s->class_name : NULL;
+}
+
+#define LIMITS 3
+
+static void hold_back(struct df_admission_step *s, const struct room *by)
+{
+    s->by = by->by;
+    s->live = by->live;
+    s->limit = by->limit;
+}
+
+static int decide_one(struct rooms *r, struct df_admission_step *s, struct df_err *err)
+{
+    struct room *room = NULL;
+    s->may_start = false;
+    for (int by = 0; by < LIMITS; by++) {
+        const char *of = under(s, (enum df_admission_by)by);
+        if (!of)
+            continue;
+        if (find_room(r, (enum df_admission_by)by, of, &room, err) < 0)
+            return -1;
+        if (room->left <= 0) {
+            hold_back(s, room);
+            return 0;
+        }
+    }
+    s->may_start = true;
+    for (int by = 0; by < LIMITS; by++) { /* found all of them above: this cannot fail */
+        const char *of = under(s, (enum df_admission_by)by);
+        if (of && find_room(r, (enum df_admission_by)by, of, &room, err) < 0)
+            return -1;
+        if (of)
+            room->left--;
+    }
+    return 0;
+}
+
+int df_admission_decide(struct df_admission *a, const struct df_admission_limits *limits,
+                        df_admission_count count, void *arg, struct df_err *err)
+{
+    DF_CLEANUP(free_rooms) struct rooms rooms = {.limits = limits, .count = count, .arg = arg};
+    for (size_t i = 0; i < a->len; i++)
+        if (decide_one(&rooms, a->steps[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- what is told ---- */
+
+size_t df_admission_ahead(const struct df_admission *a, const struct df_admission_step *step)
+{
+    const char *of = under(step, step->by);
+    size_t n = 0;
+    for (size_t i = 0; i < a->len && a->steps[i] != step; i++) {
+        const char *its = under(a->steps[i], step->by);
+        n += its && strcmp(its, of) == 0;
+    }
+    return n;
+}
+
+void df_admission_tell(const struct df_admission *a, const struct df_admission_step *step, char *to,
+                       size_t size)
+{
+    static const char *const words[] = {"", " in the namespace ", " of the class "};
+    size_t ahead = df_admission_ahead(a, step);
+    bool is_one = step->live == 1;
+    char before[48] = "it is the next";
+    if (ahead)
+        (void)snprintf(before, sizeof(before), "%zu before this one", ahead);
+    (void)snprintf(to, size, "%lld step%s%s%s %s, the limit is %lld; %s", (long long)step->live,
+                   is_one ? "" : "s", words[step->by], under(step, step->by),
+                   is_one ? "runs" : "run", (long long)step->limit, before);
+}
+
+int df_admission_check_classes(const cJSON *classes, struct df_err *err)
+{
+    const cJSON *c;
+    cJSON_ArrayForEach (c, classes) {
+        bool is_whole = cJSON_IsNumber(c) && c->valuedouble == (double)(int64_t)c->valuedouble;
+        if (strlen(c->string) == 0 || strlen(c->string) > DF_LIMIT_NAME)
+            return df_fail(err, DF_ERR_USER,
+                           "limits.classes: \"%.64s\" is no name of at most %d characters",
+                           c->string, DF_LIMIT_NAME);
+        if (!is_whole || c->valuedouble < 1 || c->valuedouble > DF_LIMIT_STEPS)
+            return df_fail(err, DF_ERR_USER,
+                           "limits.classes.%s: must be a whole number from 1 to %d", c->string,
+                           DF_LIMIT_STEPS);
+    }
+    return 0;
+}

@@ -1,0 +1,108 @@
+/*
+ * The reason words of docs/objects.md, and whose fault each is when nothing else tells: the user's
+ * (what he wrote, chose or did), or the system's (what the same step need not meet again).
+ */
+#include "spawner/model/model.h"
+
+#define NONE DF_FAULT_NONE
+#define USER DF_FAULT_USER
+#define SYSTEM DF_FAULT_SYSTEM
+
+static const struct {
+    const char *reason;
+    enum df_fault fault;
+} rows[] = {
+    {"Applied", NONE},
+    {"NoChanges", NONE},
+    {"Planned", NONE},
+    {"Destroyed", NONE},
+    {"Completed", NONE},
+    {"Discarded", USER},
+    {"Canceled", USER},
+    {"Aborted", USER},
+    {"SourceFailed", USER},
+    {"SourceRefused", USER},
+    {"SourceChanged", USER},
+    {"ToolMissing", USER},
+    {"ToolChecksum", USER},
+    {"ToolVersionChanged", USER},
+    {"LockFileChanged", USER},
+    {"InitFailed", USER},
+    {"PlanFailed", USER},
+    {"ApplyFailed", USER},
+    {"PlanCorrupt", SYSTEM},
+    {"PlanOfOtherRun", SYSTEM},
+    {"PlanExpired", USER},
+    {"PlanUsed", SYSTEM},
+    {"PlanMissing", SYSTEM},
+    {"StateLocked", USER},
+    {"StateUnavailable", SYSTEM},
+    {"StateRefused", USER},
+    {"TimedOut", USER},
+    {"RunnerLost", SYSTEM},
+    {"RunnerFailed", SYSTEM},
+    {"NeverClaimed", SYSTEM},
+    {"MaxSystemFailuresExceeded", SYSTEM},
+    {"EngineFailed", SYSTEM},
+    {"InvalidStep", USER},
+    {"InvalidDocument", USER},
+    {"DiskFull", SYSTEM},
+    {"SpawnerStopped", SYSTEM},
+    {"ExecutorGone", USER},
+    {"InternalError", SYSTEM},
+    {"Unschedulable", SYSTEM},
+    {"ImagePullFailed", USER},
+    {"ImageNameInvalid", USER},
+    {"SecretMissing", USER},
+    {"ConfigMapMissing", USER},
+    {"KeyMissing", USER},
+    {"ClaimMissing", USER},
+    {"ServiceAccountMissing", USER},
+    {"NamespaceMissing", USER},
+    {"QuotaExceeded", USER},
+    {"AdmissionRefused", USER},
+    {"VolumeFailed", SYSTEM},
+    {"RunsAsRoot", USER},
+    {"CommandMissing", USER},
+    {"ContainerFailed", USER},
+    {"NodeFailed", SYSTEM},
+    {"ObjectRefused", USER},
+    {"NotAllowed", USER},
+    {"InvalidPlacement", USER},
+    {"OOMKilled", USER},
+    {"Evicted", SYSTEM},
+    {"Preempted", SYSTEM},
+    {"DeadlineExceeded", USER},
+    {"NodeLost", SYSTEM},
+    {"NodeShutdown", SYSTEM},
+    {"PodDeleted", SYSTEM},
+    {"JobDeleted", SYSTEM},
+    {"RunnerKilled", SYSTEM},
+    {"WorkflowFailed", USER},
+    {"TargetLocked", USER},
+    {"PodsExhausted", SYSTEM},
+};
+
+const char *df_fault_name(enum df_fault fault)
+{
+    return fault == USER ? "USER" : fault == SYSTEM ? "SYSTEM" : "";
+}
+
+static size_t find(const char *reason)
+{
+    size_t i = 0;
+    while (i < DF_ARRAY_SIZE(rows) && !df_streq(rows[i].reason, reason))
+        i++;
+    return i;
+}
+
+bool df_reason_is_known(const char *reason)
+{
+    return find(reason) < DF_ARRAY_SIZE(rows);
+}
+
+enum df_fault df_reason_fault(const char *reason)
+{
+    size_t i = find(reason);
+    return i < DF_ARRAY_SIZE(rows) ? rows[i].fault : NONE;
+}

@@ -1,0 +1,269 @@
+/*
+ * What a step's status says of its life: the conditions, their reasons, the phases that it went
+ * through, and when.
+ */
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/model/task_parts.h"
+
+/* ---- conditions ---- */
+
+static cJSON *find_named(const cJSON *list, const char *key, const char *name)
+{
+    cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(df_json_str(item, key), name))
+            return item;
+    }
+    return NULL;
+}
+
+static const cJSON *condition(const cJSON *task, const char *type)
+{
+    return find_named(df_json_at(task, "status.conditions"), "type", type);
+}
+
+static bool is_true(const cJSON *task, const char *type)
+{
+    return df_streq(df_json_str(condition(task, type), "status"), "True");
+}
+
+bool df_task_succeeded(const cJSON *task)
+{
+    return is_true(task, "Succeeded");
+}
+
+bool df_task_is_final(const cJSON *task)
+{
+    return df_task_succeeded(task) || is_true(task, "Failed");
+}
+
+const char *df_task_reason(const cJSON *task)
+{
+    const char *reason = df_json_str(condition(task, "Progressing"), "reason");
+    return reason ? reason : "Queued";
+}
+
+const char *df_task_message(const cJSON *task)
+{
+    return df_json_str(condition(task, "Progressing"), "message");
+}
+
+/* What all three conditions of a task say besides their status. */
+struct condition_text {
+    const char *reason;
+    const char *message;
+    int64_t generation;
+    int64_t now_us;
+};
+
+static int set_condition(cJSON *list, const char *type, bool is_so,
+                         const struct condition_text *text, struct df_err *err)
+{
+    const char *status = is_so ? "True" : "False";
+    cJSON *c = find_named(list, "type", type);
+    if (!c) {
+        c = cJSON_CreateObject();
+        if (df_json_append(list, c, err) < 0 || df_json_add_str(c, "type", type, err) < 0)
+            return -1;
+    }
+    if (!df_streq(df_json_str(c, "status"), status)) {
+        char at[DF_TIME_LEN];
+        if (df_json_set_str(c, "status", status, err) < 0 ||
+            df_json_set_str(c, "lastTransitionTime", df_time_format(text->now_us, at), err) < 0)
+            return -1;
+    }
+    if (df_json_set_str(c, "reason", text->reason, err) < 0 ||
+        df_json_set_str(c, "message", text->message ? text->message : "", err) < 0)
+        return -1;
+    return df_json_set(c, "observedGeneration", cJSON_CreateNumber((double)text->generation), err);
+}
+
+int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, const char *message,
+                      int64_t now_us, struct df_err *err)
+{
+    const struct condition_text text = {reason, message, df_json_int(doc, "metadata.generation", 1),
+                                        now_us};
+    cJSON *status = df_json_object_at(doc, "status");
+    cJSON *list = status ? df_json_array_at(status, "conditions") : NULL;
+    if (!list)
+        return df_fail_oom(err);
+    if (set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
+        set_condition(list, "Succeeded", outcome == DF_OUTCOME_SUCCEEDED, &text, err) < 0)
+        return -1;
+    return set_condition(list, "Failed", outcome == DF_OUTCOME_FAILED, &text, err);
+}
+
+/* ---- timeline ---- */
+
+int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *timeline = status ? df_json_array_at(status, "timeline") : NULL;
+    if (!timeline)
+        return df_fail_oom(err);
+    if (find_named(timeline, "name", name))
+        return 0;
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
+        return -1;
+    return df_json_add_time(entry, "at", at_us, err);
+}
+
+int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback)
+{
+    const char *text = df_json_str(object, path);
+    int64_t us;
+    return text && df_time_parse(text, &us, NULL) == 0 ? us : fallback;
+}
+
+int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback)
+{
+    return df_task_time(find_named(df_json_at(task, "status.timeline"), "name", name), "at",
+                        fallback);
+}
+
+int64_t df_task_ended_at(const cJSON *task, int64_t fallback)
+{
+    return df_task_time(condition(task, "Progressing"), "lastTransitionTime", fallback);
+}
+
+/* ---- the outward phase ---- */
+
+/* Reasons of Progressing while it is True, of runs and steps. */
+static const struct {
+    const char *reason;
+    enum df_task_phase phase;
+} on_the_way[] = {
+    {"Queued", DF_TASK_PHASE_QUEUED},
+    {"Pending", DF_TASK_PHASE_QUEUED},
+    {"Initializing", DF_TASK_PHASE_INITIALIZING},
+    {"Executing", DF_TASK_PHASE_RUNNING},
+    {"Running", DF_TASK_PHASE_RUNNING},
+    {"Paused", DF_TASK_PHASE_PAUSED},
+    {"WaitingApproval", DF_TASK_PHASE_PAUSED},
+};
+
+/* Of Failed. All others are FAILED. */
+static const struct {
+    const char *reason;
+    enum df_task_phase phase;
+    const char *in_history;
+} other_ends[] = {
+    {"TimedOut", DF_TASK_PHASE_TIMED_OUT, "TimedOut"},
+    {"Canceled", DF_TASK_PHASE_ABORTED, "Aborted"},
+    {"Aborted", DF_TASK_PHASE_ABORTED, "Aborted"},
+    {"Discarded", DF_TASK_PHASE_ABORTED, "Aborted"},
+};
+
+static enum df_task_phase failed_phase(const char *reason, const char **ret_in_history)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(other_ends); i++) {
+        if (!df_streq(other_ends[i].reason, reason))
+            continue;
+        *ret_in_history = other_ends[i].in_history;
+        return other_ends[i].phase;
+    }
+    *ret_in_history = "PermanentFailure";
+    return DF_TASK_PHASE_FAILED;
+}
+
+enum df_task_phase df_task_phase(const cJSON *doc)
+{
+    const char *word = NULL;
+    if (df_task_succeeded(doc))
+        return DF_TASK_PHASE_SUCCEEDED;
+    if (is_true(doc, "Failed"))
+        return failed_phase(df_json_str(condition(doc, "Failed"), "reason"), &word);
+    if (!is_true(doc, "Progressing"))
+        return DF_TASK_PHASE_UNSPECIFIED;
+    const char *reason = df_json_str(condition(doc, "Progressing"), "reason");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(on_the_way); i++)
+        if (df_streq(on_the_way[i].reason, reason))
+            return on_the_way[i].phase;
+    return DF_TASK_PHASE_UNSPECIFIED;
+}
+
+const char *df_task_phase_name(enum df_task_phase phase)
+{
+    static const char *const names[] = {[DF_TASK_PHASE_UNSPECIFIED] = "UNSPECIFIED",
+                                        [DF_TASK_PHASE_QUEUED] = "QUEUED",
+                                        [DF_TASK_PHASE_INITIALIZING] = "INITIALIZING",
+                                        [DF_TASK_PHASE_RUNNING] = "RUNNING",
+                                        [DF_TASK_PHASE_SUCCEEDED] = "SUCCEEDED",
+                                        [DF_TASK_PHASE_FAILED] = "FAILED",
+                                        [DF_TASK_PHASE_ABORTED] = "ABORTED",
+                                        [DF_TASK_PHASE_TIMED_OUT] = "TIMED_OUT",
+                                        [DF_TASK_PHASE_PAUSED] = "PAUSED"};
+    return names[phase];
+}
+
+/* ---- history and error ---- */
+
+static const char *phase_word(enum df_outcome outcome, const char *reason)
+{
+    const char *word = reason;
+    if (outcome == DF_OUTCOME_SUCCEEDED)
+        return "Completed";
+    if (outcome == DF_OUTCOME_FAILED)
+        (void)failed_phase(reason, &word);
+    return word;
+}
+
+/* places: how many entries there may be. */
+static int add_phase(cJSON *task, const char *word, const char *message, int64_t now_us, int places,
+                     struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *history = status ? df_json_array_at(status, "phaseHistory") : NULL;
+    if (!history)
+        return df_fail_oom(err);
+    int n = cJSON_GetArraySize(history);
+    const cJSON *last = n ? cJSON_GetArrayItem(history, n - 1) : NULL;
+    if (n >= places || df_streq(df_json_str(last, "phase"), word))
+        return 0;
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(history, entry, err) < 0 || df_json_add_str(entry, "phase", word, err) < 0 ||
+        df_json_add_time(entry, "occurredAt", now_us, err) < 0)
+        return -1;
+    return df_json_add_str(entry, "message", df_str_empty(message) ? NULL : message, err);
+}
+
+int df_task_note_retry(cJSON *task, const char *message, int64_t now_us, struct df_err *err)
+{
+    return add_phase(task, "RetryableFailure", message, now_us, DF_LIMIT_PHASE_HISTORY - 1, err);
+}
+
+static int set_error_state(cJSON *task, const char *reason, const char *message, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *error = status ? df_json_object_at(status, "errorState") : NULL;
+    if (!error)
+        return df_fail_oom(err);
+    if (df_json_set_str(error, "code", reason, err) < 0 ||
+        df_json_set_str(error, "kind", df_fault_name(df_reason_fault(reason)), err) < 0)
+        return -1;
+    return df_json_set_str(error, "message", message ? message : "", err);
+}
+
+static int note_end(cJSON *task, enum df_outcome outcome, const char *reason, const char *message,
+                    int64_t now_us, struct df_err *err)
+{
+    DF_FREE char *text =
+        df_strf("%s%s%s", reason, df_str_empty(message) ? "" : ": ", message ? message : "");
+    if (!text)
+        return df_fail_oom(err);
+    if (outcome == DF_OUTCOME_FAILED && set_error_state(task, reason, message, err) < 0)
+        return -1;
+    return add_phase(task, phase_word(outcome, reason), text, now_us, DF_LIMIT_PHASE_HISTORY, err);
+}
+
+int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
+                           const char *message, int64_t now_us, struct df_err *err)
+{
+    if (df_set_conditions(task, outcome, reason, message, now_us, err) < 0)
+        return -1;
+    if (outcome != DF_OUTCOME_NONE)
+        return note_end(task, outcome, reason, message, now_us, err);
+    return add_phase(task, reason, message, now_us, DF_LIMIT_PHASE_HISTORY - 1, err);
+}

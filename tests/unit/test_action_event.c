@@ -1,0 +1,140 @@
+/* Transitions as other services read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spawner/model/action_event.h"
+
+static const struct df_action_scope scope = {NULL, "live"};
+
+/* JSON with ' for ". */
+static cJSON *json(const char *text)
+{
+    char *quoted = strdup(text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    cJSON *j = cJSON_Parse(quoted);
+    free(quoted);
+    assert_non_null(j);
+    return j;
+}
+
+#define STEP                                                                                       \
+    "'metadata':{'name':'net-1-plan','namespace':'shop'},"                                         \
+    "'spec':{'action':'plan','runRef':{'name':'net-1'}}"
+#define AT "'occurredAt':'2026-01-02T03:04:05.000006Z'"
+
+static void check(const cJSON *found, const char *expected)
+{
+    DF_JSON cJSON *wanted = json(expected);
+    DF_FREE char *text = df_json_print(found);
+    if (!df_json_equal(found, wanted))
+        fail_msg("%s\ninstead of\n%s", text, expected);
+}
+
+static void each_phase_has_its_name_and_a_failure_its_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ours, *theirs, *kind, *error;
+    } phases[] = {
+        {"Queued", "QUEUED", "", NULL},
+        {"Initializing", "INITIALIZING", "", NULL},
+        {"Executing", "RUNNING", "", NULL},
+        {"Completed", "SUCCEEDED", "", NULL},
+        {"RetryableFailure", "FAILED", "", "KIND_SYSTEM"},
+        {"PermanentFailure", "FAILED", "USER", "KIND_USER"},
+        {"PermanentFailure", "FAILED", "SYSTEM", "KIND_SYSTEM"},
+        {"PermanentFailure", "FAILED", "", "KIND_UNSPECIFIED"},
+        {"Aborted", "ABORTED", "USER", "KIND_USER"},
+        {"TimedOut", "TIMED_OUT", "", "KIND_UNSPECIFIED"},
+        {"Unheard", "UNSPECIFIED", "", NULL},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(phases); i++) {
+        DF_FREE char *text =
+            df_strf("{" STEP ",'status':{'phaseHistory':[{'phase':'%s'," AT ",'message':'m'}],"
+                    "'errorState':{'kind':'%s'}}}",
+                    phases[i].ours, phases[i].kind);
+        DF_FREE char *error =
+            phases[i].error ? df_strf(",'errorInfo':{'message':'m','kind':'%s'}", phases[i].error)
+                            : strdup("");
+        DF_FREE char *expected =
+            df_strf("{'id':{'run':{'project':'shop','domain':'live','name':'net-1'},'name':'plan'},"
+                    "'attempt':1,'phase':'ACTION_PHASE_%s','version':0,"
+                    "'updatedTime':'2026-01-02T03:04:05.000006Z',"
+                    "'reportedTime':'2026-01-02T03:04:05.000006Z'%s}",
+                    phases[i].theirs, error);
+        DF_JSON cJSON *task = json(text);
+        DF_JSON cJSON *event = NULL;
+        assert_int_equal(df_action_event(task, 0, &scope, &event, NULL), 0);
+        check(event, expected);
+    }
+}
+
+static void a_lost_try_ends_an_attempt_and_the_place_is_the_version(void **state)
+{
+    (void)state;
+    static const int attempts[] = {1, 1, 1, 2, 2, 3};
+    DF_JSON cJSON *task =
+        json("{" STEP ",'status':{'phaseHistory':["
+             "{'phase':'Queued'," AT "},{'phase':'Initializing'," AT "},"
+             "{'phase':'RetryableFailure'," AT "},{'phase':'Initializing'," AT "},"
+             "{'phase':'RetryableFailure'," AT "},{'phase':'Executing'," AT "}]}}");
+    assert_int_equal(df_action_transitions(task), DF_ARRAY_SIZE(attempts));
+    for (int i = 0; i < df_action_transitions(task); i++) {
+        DF_JSON cJSON *event = NULL;
+        assert_int_equal(df_action_event(task, i, &scope, &event, NULL), 0);
+        assert_int_equal(df_json_int(event, "attempt", 0), attempts[i]);
+        assert_int_equal(df_json_int(event, "version", -1), i);
+    }
+}
+
+static void put_has_the_state_as_a_text_of_json(void **state)
+{
+    (void)state;
+    static const struct df_action_scope project = {"web", "live"};
+    DF_JSON cJSON *task =
+        json("{" STEP ",'status':{'phaseHistory':[{'phase':'Executing'," AT "}]}}");
+    DF_JSON cJSON *put = NULL;
+    assert_int_equal(df_action_put(task, 0, &project, &put, NULL), 0);
+    DF_JSON cJSON *inner = cJSON_Parse(df_json_str(put, "state"));
+    check(inner, "{'phase':'Executing','actionId':'net-1/plan',"
+                 "'timestamp':'2026-01-02T03:04:05.000006Z'}");
+    cJSON_DeleteItemFromObjectCaseSensitive(put, "state");
+    check(put, "{'actionId':{'run':{'project':'web','domain':'live','name':'net-1'},"
+               "'name':'plan'}}");
+}
+
+static void a_workflow_is_a_run_of_its_own(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = json("{'metadata':{'name':'restart','namespace':'shop'},"
+                               "'spec':{'action':'workflow'},"
+                               "'status':{'phaseHistory':[{'phase':'Queued'," AT "}]}}");
+    DF_JSON cJSON *event = NULL;
+    assert_int_equal(df_action_event(task, 0, &scope, &event, NULL), 0);
+    assert_string_equal(df_json_str(event, "id.run.name"), "restart");
+    assert_string_equal(df_json_str(event, "id.name"), "workflow");
+}
+
+static void a_step_without_history_has_no_transitions(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = json("{" STEP "}");
+    assert_int_equal(df_action_transitions(task), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_phase_has_its_name_and_a_failure_its_error),
+        cmocka_unit_test(a_lost_try_ends_an_attempt_and_the_place_is_the_version),
+        cmocka_unit_test(put_has_the_state_as_a_text_of_json),
+        cmocka_unit_test(a_workflow_is_a_run_of_its_own),
+        cmocka_unit_test(a_step_without_history_has_no_transitions),
+    };
+    return cmocka_run_group_tests_name("action_event", tests, NULL, NULL);
+}

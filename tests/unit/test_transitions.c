@@ -1,0 +1,272 @@
+/* What a step tells of itself while the control loop moves it on. The test plays engine and runner.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/metrics/metrics.h"
+#include "tests/unit/control_loop.h"
+
+#define STEP "net-1-plan"
+
+static void await_phase(struct world *w, const char *run, const char *phase)
+{
+    await_value(w, DF_KIND_RUN, run, "status.phase", phase);
+}
+
+/* "Queued Initializing ..." */
+static char *history_of(struct world *w, const char *name)
+{
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, name);
+    DF_STRS struct df_strs words = {0};
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.phaseHistory"))
+        (void)df_strs_add(&words, df_json_str(entry, "phase"));
+    return df_strs_join(&words, " ");
+}
+
+#define assert_history(w, name, expected)                                                          \
+    do {                                                                                           \
+        char *history_ = history_of(w, name);                                                      \
+        assert_string_equal(history_, expected);                                                   \
+        free(history_);                                                                            \
+    } while (0)
+
+/* ---- metrics ---- */
+
+/* Of one series; metrics are those of the whole process. */
+static double metric(const char *series)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
+    assert_int_equal(df_metrics_write(&text, NULL), 0);
+    DF_FREE char *line = df_strf("\n%s ", series);
+    const char *at = strstr(df_buf_str(&text), line);
+    return at ? strtod(at + strlen(line), NULL) : 0;
+}
+
+static void each_phase_is_counted_with_its_cause(void **state)
+{
+    struct world *w = *state;
+#define COMPLETED "dayfly_step_transitions_total{phase=\"Completed\",reason=\"NoChanges\"}"
+#define QUEUED "dayfly_step_transitions_total{phase=\"Queued\",reason=\"Queued\"}"
+#define TOOK "executor_action_duration_seconds_count{action=\"plan\",result=\"success\"}"
+    double completed = metric(COMPLETED), queued = metric(QUEUED), took = metric(TOOK);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, STEP);
+    assert_true(metric("executor_action_status{action=\"plan\"}") < 1);
+    report(&r, NOTHING_TO_DO);
+    await_phase(w, "net-1", "Succeeded");
+    assert_history(w, STEP, "Queued Initializing Completed");
+    assert_true(metric(COMPLETED) == completed + 1);
+    assert_true(metric(QUEUED) == queued + 1);
+    assert_true(metric(TOOK) == took + 1);
+    assert_true(metric("executor_action_status{action=\"plan\"}") == 2);
+}
+
+static void a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own(void **state)
+{
+    struct world *w = *state;
+#define FAILED "dayfly_step_transitions_total{phase=\"PermanentFailure\",reason=\"other\"}"
+#define ERRORS "executor_errors_total{type=\"other\"}"
+    double failed = metric(FAILED), errors = metric(ERRORS);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, STEP);
+    report(&r, "{'exitCode':1,'reason':'MadeUpByAModule','message':'m'}");
+    await_phase(w, "net-1", "Failed");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.errorState.code", "MadeUpByAModule");
+    assert_true(metric(FAILED) == failed + 1);
+    assert_true(metric(ERRORS) == errors + 1);
+}
+
+/* ---- tries ---- */
+
+/* The engine says that the runner it started is gone, some time ago. */
+static void lose_try(struct world *w, int nth)
+{
+    await_creates(w, STEP, nth);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, STEP);
+    s->seen.since_us = df_real_us() - INT64_C(10000000);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    DF_FREE char *ref = NULL;
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    end_processes(w, STEP, -1, "killed by signal 9");
+}
+
+static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    for (int i = 1; i <= 4; i++)
+        lose_try(w, i);
+    await_phase(w, "net-1", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "MaxSystemFailuresExceeded");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "4");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.attempts", "1");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.errorState.kind", "SYSTEM");
+    assert_history(w, STEP,
+                   "Queued Initializing RetryableFailure Initializing RetryableFailure "
+                   "Initializing RetryableFailure Initializing RetryableFailure PermanentFailure");
+    assert_int_equal(fake_find(&w->engine, STEP)->creates, 4);
+}
+
+static void a_claim_sets_the_count_of_lost_tries_back(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    lose_try(w, 1);
+    await_creates(w, STEP, 2);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "1");
+    struct runner r = claim(w, STEP);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "0");
+    report(&r, NOTHING_TO_DO);
+    await_phase(w, "net-1", "Succeeded");
+}
+
+/* Nothing was lost by what somebody asked for. */
+static void a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    (void)await_start(w, STEP);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL),
+                     0);
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
+    end_processes(w, STEP, 143, "killed by signal 15");
+    await_phase(w, "net-1", "Canceled");
+    assert_history(w, STEP, "Queued Initializing Aborted");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "");
+}
+
+/* ---- deletion ---- */
+
+static int set_deleted(cJSON *task, void *arg, struct df_err *err)
+{
+    char at[DF_TIME_LEN];
+    (void)arg;
+    return df_json_set_str(df_json_object_at(task, "metadata"), "deletionTimestamp",
+                           df_time_format(df_real_us(), at), err);
+}
+
+/* As the API server marks what somebody deletes while there is a finalizer. */
+static void delete_document(struct world *w, const char *name)
+{
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, name, set_deleted, NULL, NULL, NULL), 0);
+}
+
+static void set_gone(struct world *w, const char *name)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, name)->seen.is_gone = true;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, name);
+}
+
+static void await_gone(struct world *w, const char *name)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, name);
+        if (!task)
+            return;
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+/* C15: aborted first, then gone; and not before nothing of it is left. */
+static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(void **state)
+{
+    struct world *w = *state;
+#define ABORTED "dayfly_step_transitions_total{phase=\"Aborted\",reason=\"Aborted\"}"
+    double aborted = metric(ABORTED);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, STEP);
+    delete_document(w, STEP);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (fake_find(&w->engine, STEP)->cancels == 0)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
+    await_phase(w, "net-1", "Canceled");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "Aborted");
+    assert_true(metric(ABORTED) == aborted + 1);
+    await_settled(w);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
+    assert_non_null(task);
+    set_gone(w, STEP);
+    await_gone(w, STEP);
+}
+
+/* A deletion behind the end does not change the end. */
+static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
+{
+    struct world *w = *state;
+    double aborted = metric(ABORTED);
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, STEP);
+    report(&r, NOTHING_TO_DO);
+    await_phase(w, "net-1", "Succeeded");
+    delete_document(w, STEP);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "NoChanges");
+    set_gone(w, STEP);
+    await_gone(w, STEP);
+    assert_true(metric(ABORTED) == aborted);
+}
+
+/* The run may still want the plan. */
+static void a_deleted_plan_stays_until_its_run_is_over(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", "{'action':'provision'}");
+    play_plan(w, "net-1", STEP);
+    await_phase(w, "net-1", "WaitingApproval");
+    fake_find(&w->engine, STEP)->seen.is_gone = true;
+    delete_document(w, STEP);
+    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_ADMIN, "tester", NULL, NULL),
+                     0);
+    struct runner r = claim(w, "net-1-apply");
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    assert_int_equal(df_step_get_plan(&w->s, r.uid, r.step_token, &fd, &size, NULL), 0);
+    report(&r, APPLIED);
+    await_phase(w, "net-1", "Succeeded");
+    await_gone(w, STEP);
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST(each_phase_is_counted_with_its_cause),
+        TEST(a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own),
+        TEST(a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth),
+        TEST(a_claim_sets_the_count_of_lost_tries_back),
+        TEST(a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more),
+        TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),
+        TEST(an_ended_step_that_is_deleted_keeps_its_end),
+        TEST(a_deleted_plan_stays_until_its_run_is_over),
+    };
+    return cmocka_run_group_tests_name("transitions", tests, NULL, NULL);
+}
