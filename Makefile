@@ -222,11 +222,8 @@ IMG ?= localhost/dayfly-spawner:$(VERSION)
 RUNNER_IMG ?= $(subst dayfly-spawner,dayfly-runner,$(IMG))
 KUBECTL ?= kubectl
 CONTAINER_TOOL ?=
-ignore-not-found ?= false
 RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) KUBECTL=$(KUBECTL) rbac/render
 APPLY = $(KUBECTL) apply --server-side --force-conflicts --field-manager dayfly-make
-DELETE = $(KUBECTL) delete --ignore-not-found=$(ignore-not-found)
-
 ## the custom resource definitions, into the cluster of kubectl's context
 .PHONY: install
 install:
@@ -235,7 +232,7 @@ install:
 ## take them away, and with them every Executor, Run and TaskAction
 .PHONY: uninstall
 uninstall:
-	$(DELETE) -k rbac/crds
+	$(KUBECTL) delete --ignore-not-found -k rbac/crds
 
 ## the operator into NAMESPACE (dayfly), with its definitions: `make deploy IMG=… RUNNER_IMG=…`
 .PHONY: deploy
@@ -245,7 +242,9 @@ deploy: install
 ## take the operator away; its namespace stays, with every Executor and its state, and so do the definitions
 .PHONY: undeploy
 undeploy:
-	$(RENDER) inside | $(DELETE) -f -
+	@# Its pods first: the leader gives the Lease back while it may.
+	$(KUBECTL) -n $(NAMESPACE) delete deployment dayfly --ignore-not-found --cascade=foreground
+	$(RENDER) inside | $(KUBECTL) delete --ignore-not-found -f -
 
 DIST ?= dist
 ## dist/install.yaml: everything for one `kubectl apply -f`

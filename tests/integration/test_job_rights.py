@@ -29,19 +29,6 @@ def apply_set(namespace, directory, name):
     return [rule for role in namespace.get("roles") for rule in role["rules"]]
 
 
-def used(cluster, user):
-    """{(group, resource, verb)} that the API server's audit log saw of this user, and what it refused."""
-    seen, refused = set(), []
-    for event in cluster.audit(user):
-        ref = event.get("objectRef")
-        what = (ref.get("apiGroup", ""), ref["resource"], event["verb"]) if ref else ("", event["requestURI"], event["verb"])
-        if event["responseStatus"]["code"] == 403:
-            refused.append(what)
-        elif ref:
-            seen.add(what)
-    return seen, refused
-
-
 def tell_story(pods):
     """Everything that makes the spawner speak to the API server."""
     pods.executor("net", MODULE, environment=[{"name": "TF_PLUGIN_CACHE_DIR", "value": "/cache"}])
@@ -80,7 +67,7 @@ def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, names
         assert any(os.scandir(tmp_path / "cache")), "the claim was not mounted"
     finally:
         namespace.cluster.kubectl("delete", "pv", volume, "--wait=false")
-    seen, refused = used(namespace.cluster, f"system:serviceaccount:{namespace.name}:dayfly-spawner")
+    seen, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:dayfly-spawner")
     assert not refused
     assert granted - seen == set(), "granted and never used"
     assert seen - granted == set(), "used by somebody else's grant"

@@ -64,6 +64,19 @@ class Cluster:
                 if line.endswith("\n") and word in line:
                     yield json.loads(line)
 
+    def used_by(self, user):
+        """{(group, resource, verb)} that the API server let this user do so far, and the list of what it refused."""
+        seen, refused = set(), []
+        for event in self.audit(user):
+            ref = event.get("objectRef")
+            resource = "/".join(filter(None, (ref["resource"], ref.get("subresource")))) if ref else event["requestURI"]
+            what = (ref.get("apiGroup", "") if ref else "", resource, event["verb"])
+            if event["responseStatus"]["code"] == 403:
+                refused.append(what)
+            elif ref:
+                seen.add(what)
+        return seen, refused
+
 
 class Namespace:
     """A fresh namespace, deleted with all that is in it."""
