@@ -5,8 +5,8 @@
 #include "common/base/clock.h"
 #include "spawner/doctor/patient.h"
 
-/* Only with the engine `job`; only where a pod may be started. */
-enum when { ALWAYS, WITH_PODS, WITH_PROBE };
+/* Only where a cluster is used at all, with the engine `job`, where a pod may be started, too. */
+enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE };
 
 static const struct check {
     const char *name;
@@ -19,10 +19,13 @@ static const struct check {
     {"credentials", ALWAYS, 0, df_look_credentials},
     {"tls", ALWAYS, 0, df_look_tls},
     {"address", WITH_PODS, 0, df_look_address},
-    {"cluster", WITH_PODS, 0, df_look_cluster},
-    {"clock", WITH_PODS, DF_GROUND_CLUSTER, df_look_clock},
+    {"state-service", ALWAYS, 0, df_look_state_service},
+    {"cluster", WITH_CLUSTER, 0, df_look_cluster},
+    {"clock", WITH_CLUSTER, DF_GROUND_CLUSTER, df_look_clock},
+    {"custom-resources", WITH_CLUSTER, DF_GROUND_CLUSTER, df_look_custom_resources},
+    {"rights", WITH_CLUSTER, DF_GROUND_CLUSTER, df_look_rights},
+    {"authority", WITH_CLUSTER, DF_GROUND_CLUSTER, df_look_authority},
     {"issuer", WITH_PODS, DF_GROUND_CLUSTER, df_look_issuer},
-    {"rights", WITH_PODS, DF_GROUND_CLUSTER, df_look_rights},
     {"placement", WITH_PODS, DF_GROUND_CLUSTER, df_look_step},
     {"runner-rights", WITH_PODS, DF_GROUND_JOB, df_look_runner_rights},
     {"references", WITH_PODS, DF_GROUND_JOB, df_look_references},
@@ -92,15 +95,21 @@ void df_find_skew(struct df_patient *p, const char *whose, int64_t skew_us)
 
 /* ---- the examination ---- */
 
+static enum when reach_of(const struct df_config *c, bool probe)
+{
+    if (df_streq(c->engine, "job"))
+        return probe ? WITH_PROBE : WITH_PODS;
+    return df_streq(c->store, "kubernetes") ? WITH_CLUSTER : ALWAYS;
+}
+
 /* What did not go well before is said once, not again by everything that stands on it. */
-static void examine_all(struct df_patient *p, bool probe)
+static void examine_all(struct df_patient *p, enum when most)
 {
     DF_BUF struct df_buf left_out = DF_BUF_INIT(1000);
-    bool has_pods = df_streq(p->config.engine, "job");
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
         const struct check *c = &checks[i];
         struct df_err why = {0};
-        if (c->when != ALWAYS && (!has_pods || (c->when == WITH_PROBE && !probe)))
+        if (c->when > most)
             continue;
         if ((c->needs & p->ground) != c->needs) {
             (void)df_buf_addf(&left_out, "%s%s", left_out.len ? ", " : "", c->name);
@@ -122,6 +131,8 @@ static void release(struct df_patient *p)
     df_kube_free(p->kube);
     cJSON_Delete(p->job);
     cJSON_Delete(p->probe);
+    if (p->owns_ca_file)
+        (void)unlink(p->ca_file);
     free(p->url);
     free(p->ca_file);
     free(p->issuer);
@@ -140,7 +151,7 @@ static int examine(struct df_patient *p, const struct df_doctor_options *o, stru
     df_find(p, DF_LEVEL_OK, "%s can be read", o->config ? o->config : "that of the environment");
     if (df_find_server(p, err) < 0)
         return -1;
-    examine_all(p, o->probe);
+    examine_all(p, reach_of(&p->config, o->probe));
     return 0;
 }
 

@@ -16,6 +16,7 @@
 
 #define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need so much */
 #define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of a day */
+#define ANSWER_MS 10000
 #define SOON_US ((int64_t)14 * 24 * 3600 * 1000000)
 
 /* ---- the data directory ---- */
@@ -116,6 +117,30 @@ int df_look_credentials(struct df_patient *p, struct df_err *err)
         return -1;
     df_find(p, DF_LEVEL_OK, "providers.credentialsFile has %d hosts", cJSON_GetArraySize(hosts));
     df_json_wipe(hosts);
+    return 0;
+}
+
+/* A service that is away delays no step, so that is worth a warning. */
+int df_look_state_service(struct df_patient *p, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    const struct df_http_options o = {.ca_file = c->state_service_ca_file};
+    DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
+    DF_HTTP struct df_http *http = NULL;
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("GET", c->state_service_url);
+    struct df_err why = {0};
+    req.timeout_ms = ANSWER_MS;
+    if (!c->state_service_url)
+        return 0;
+    if (c->state_service_token_file && df_fs_read(c->state_service_token_file, &token, err) < 0)
+        return df_err_wrap(err, "stateService.tokenFile");
+    if (df_http_new(&o, &http, err) < 0)
+        return -1;
+    if (df_http_send(http, &req, &answer, &why) < 0)
+        df_find(p, DF_LEVEL_WARN, "%s: transitions wait until it answers", why.message);
+    else
+        df_find(p, DF_LEVEL_OK, "%s answers", c->state_service_url);
     return 0;
 }
 

@@ -28,6 +28,7 @@ struct df_patient {
     unsigned ground;
     char *url;              /* what runners are told */
     char *ca_file;          /* what they are to trust; NULL: the system's */
+    bool owns_ca_file;      /* it was made here, and goes */
     struct df_kube *kube;   /* NULL before "cluster" */
     const char *name_space; /* of the Jobs; borrowed */
     char *issuer;           /* of pods' tokens, as the spawner expects it; NULL: not known */
@@ -57,12 +58,17 @@ int df_look_data_directory(struct df_patient *p, struct df_err *err);
 int df_look_tokens(struct df_patient *p, struct df_err *err);
 int df_look_credentials(struct df_patient *p, struct df_err *err);
 int df_look_tls(struct df_patient *p, struct df_err *err);
+int df_look_state_service(struct df_patient *p, struct df_err *err);
 int df_look_address(struct df_patient *p, struct df_err *err);
 
 /* cluster.c */
 int df_look_cluster(struct df_patient *p, struct df_err *err);
 int df_look_clock(struct df_patient *p, struct df_err *err);
 int df_look_issuer(struct df_patient *p, struct df_err *err);
+
+/* operator.c */
+int df_look_custom_resources(struct df_patient *p, struct df_err *err);
+int df_look_authority(struct df_patient *p, struct df_err *err);
 
 /* rights.c */
 int df_look_rights(struct df_patient *p, struct df_err *err);

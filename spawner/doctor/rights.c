@@ -2,6 +2,7 @@
  * Who may do what: the spawner all that it does, the pods of steps nothing.
  */
 #include "spawner/doctor/patient.h"
+#include "spawner/model/model.h"
 
 static const struct df_kube_resource self_reviews = {"authorization.k8s.io", "v1",
                                                      "selfsubjectaccessreviews"};
@@ -13,6 +14,7 @@ static const struct df_kube_resource who_am_i = {"authentication.k8s.io", "v1",
 struct power {
     const char *group, *resource, *subresource; /* the last may be NULL */
     const char *verb;
+    const char *name; /* of the one object that it is about; NULL: any */
 };
 
 static int make_review(const struct df_patient *p, const struct power *w, const char *account,
@@ -27,7 +29,8 @@ static int make_review(const struct df_patient *p, const struct power *w, const 
         df_json_add_str(attributes, "group", w->group, err) < 0 ||
         df_json_add_str(attributes, "resource", w->resource, err) < 0 ||
         df_json_add_str(attributes, "subresource", w->subresource, err) < 0 ||
-        df_json_add_str(attributes, "verb", w->verb, err) < 0)
+        df_json_add_str(attributes, "verb", w->verb, err) < 0 ||
+        df_json_add_str(attributes, "name", w->name, err) < 0)
         return -1;
     if (account) {
         DF_FREE char *user = df_strf("system:serviceaccount:%s:%s", p->name_space, account);
@@ -56,25 +59,29 @@ static int may(const struct df_patient *p, const struct power *w, const char *ac
     return 0;
 }
 
-/* "delete jobs.batch" */
-static void add_power(struct df_buf *list, const struct power *w)
+/* "executors.dayfly.dev/status" */
+static void add_resource(struct df_buf *to, const char *group, const char *resource,
+                         const char *subresource)
 {
-    (void)df_buf_addf(list, "%s%s %s%s%s%s%s", list->len ? ", " : "", w->verb, w->resource,
-                      *w->group ? "." : "", w->group, w->subresource ? "/" : "",
-                      w->subresource ? w->subresource : "");
+    (void)df_buf_addf(to, "%s%s%s%s%s", resource, *group ? "." : "", group, subresource ? "/" : "",
+                      subresource ? subresource : "");
 }
 
 /* ---- the spawner's ---- */
 
-static bool always(const struct df_config *c)
+static bool has_pods(const struct df_config *c)
 {
-    (void)c;
-    return true;
+    return df_streq(c->engine, "job");
 }
 
 static bool hands_over(const struct df_config *c)
 {
-    return df_streq(c->kube_claim, "secret");
+    return has_pods(c) && df_streq(c->kube_claim, "secret");
+}
+
+static bool keeps_all(const struct df_config *c)
+{
+    return df_streq(c->store, "kubernetes");
 }
 
 static bool elects(const struct df_config *c)
@@ -82,33 +89,85 @@ static bool elects(const struct df_config *c)
     return c->elects;
 }
 
-/* Those of rbac/, which a test compares with what the service does. */
-static const struct {
+static bool shares_authority(const struct df_config *c)
+{
+    return c->tls_secret != NULL;
+}
+
+#define DOCUMENT_VERBS                                                                             \
+    {                                                                                              \
+        "get", "list", "watch", "create", "update", "patch", "delete"                              \
+    }
+
+/* Those of rbac/: a test compares both. */
+static const struct want {
     bool (*needed)(const struct df_config *c);
     const char *group, *resource, *subresource;
     const char *verbs[8];
+    const char *spare; /* what is missed without it, where steps run all the same; or NULL */
 } wanted[] = {
-    {always, "batch", "jobs", NULL, {"get", "list", "watch", "create", "delete"}},
-    {always, "", "pods", NULL, {"list", "watch"}},
-    {always, "", "events", NULL, {"list", "watch"}},
-    {always, "", "persistentvolumeclaims", NULL, {"get"}},
-    {hands_over, "", "secrets", NULL, {"create", "delete"}},
-    {hands_over, "batch", "jobs", NULL, {"patch"}},
-    {elects, "coordination.k8s.io", "leases", NULL, {"get", "create", "update"}},
+    {has_pods, "batch", "jobs", NULL, {"get", "list", "watch", "create", "delete"}, NULL},
+    {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
+    {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
+    {has_pods, "", "persistentvolumeclaims", NULL, {"get"}, "an optional plugin cache is not used"},
+    {has_pods, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
+    {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},
+    {hands_over, "batch", "jobs", NULL, {"patch"}, NULL},
+    {keeps_all, DF_API_GROUP, "executors", NULL, DOCUMENT_VERBS, NULL},
+    {keeps_all, DF_API_GROUP, "runs", NULL, DOCUMENT_VERBS, NULL},
+    {keeps_all, DF_API_GROUP, "taskactions", NULL, DOCUMENT_VERBS, NULL},
+    {keeps_all, DF_API_GROUP, "executors", "status", {"update", "patch"}, NULL},
+    {keeps_all, DF_API_GROUP, "runs", "status", {"update", "patch"}, NULL},
+    {keeps_all, DF_API_GROUP, "taskactions", "status", {"update", "patch"}, NULL},
+    {keeps_all,
+     DF_API_GROUP,
+     "audittrails",
+     NULL,
+     {"get", "list", "create", "update", "delete"},
+     NULL},
+    {keeps_all, "", "secrets", NULL, {"get", "list", "create", "update", "delete"}, NULL},
+    {keeps_all, "", "configmaps", NULL, {"get", "list", "create", "delete"}, NULL},
+    {shares_authority, "", "secrets", NULL, {"get", "update"}, NULL},
+    {elects,
+     "coordination.k8s.io",
+     "leases",
+     NULL,
+     {"get", "list", "watch", "create", "update"},
+     NULL},
 };
 
-static int add_missing(const struct df_patient *p, size_t i, struct df_buf *missing,
-                       struct df_err *err)
+/* "get, list" of what is missing. */
+static int list_missing(const struct df_patient *p, const struct want *want, struct df_buf *missing,
+                        struct df_err *err)
 {
-    struct power w = {wanted[i].group, wanted[i].resource, wanted[i].subresource, NULL};
+    struct power w = {
+        .group = want->group, .resource = want->resource, .subresource = want->subresource};
     bool allowed = false;
-    for (size_t v = 0; v < DF_ARRAY_SIZE(wanted[i].verbs) && wanted[i].verbs[v]; v++) {
-        w.verb = wanted[i].verbs[v];
+    if (want->needed == shares_authority)
+        w.name = p->config.tls_secret;
+    for (size_t v = 0; v < DF_ARRAY_SIZE(want->verbs) && want->verbs[v]; v++) {
+        w.verb = want->verbs[v];
         if (may(p, &w, p->account, &allowed, err) < 0)
             return -1;
         if (!allowed)
-            add_power(missing, &w);
+            (void)df_buf_addf(missing, "%s%s", missing->len ? ", " : "", w.verb);
     }
+    return 0;
+}
+
+static int look_at_want(struct df_patient *p, const struct want *want, const char *subject,
+                        struct df_err *err)
+{
+    DF_BUF struct df_buf missing = DF_BUF_INIT(200), what = DF_BUF_INIT(200);
+    if (list_missing(p, want, &missing, err) < 0)
+        return -1;
+    if (!missing.len)
+        return 0;
+    add_resource(&what, want->group, want->resource, want->subresource);
+    df_find(p, want->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
+            "%s may not %s %s in the namespace %s%s%s: grant it the Role of rbac/", subject,
+            df_buf_str(&missing), df_buf_str(&what), p->name_space, want->spare ? "; " : "",
+            want->spare ? want->spare : "");
     return 0;
 }
 
@@ -127,19 +186,16 @@ static char *name_subject(const struct df_patient *p)
 
 int df_look_rights(struct df_patient *p, struct df_err *err)
 {
-    DF_BUF struct df_buf missing = DF_BUF_INIT(4 * DF_KIB);
+    size_t before = p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN];
     DF_FREE char *subject = name_subject(p);
     if (!subject)
         return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(wanted); i++)
-        if (wanted[i].needed(&p->config) && add_missing(p, i, &missing, err) < 0)
+        if (wanted[i].needed(&p->config) && look_at_want(p, &wanted[i], subject, err) < 0)
             return -1;
-    if (missing.len)
-        return df_fail(err, DF_ERR_DENIED,
-                       "%s may not %s in the namespace %s: grant it the Role of rbac/", subject,
-                       df_buf_str(&missing), p->name_space);
-    df_find(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s", subject,
-            p->name_space);
+    if (p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN] == before)
+        df_find(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s", subject,
+                p->name_space);
     return 0;
 }
 
@@ -147,15 +203,15 @@ int df_look_rights(struct df_patient *p, struct df_err *err)
 
 /* With each of these a module could come to what is not its own. */
 static const struct power dangers[] = {
-    {"", "secrets", NULL, "get"},
-    {"", "secrets", NULL, "list"},
-    {"", "pods", NULL, "create"},
-    {"", "pods", "exec", "create"},
-    {"", "serviceaccounts", "token", "create"},
-    {"batch", "jobs", NULL, "create"},
-    {"batch", "jobs", NULL, "delete"},
-    {"rbac.authorization.k8s.io", "rolebindings", NULL, "create"},
-    {"dayfly.dev", "executors", NULL, "update"},
+    {"", "secrets", NULL, "get", NULL},
+    {"", "secrets", NULL, "list", NULL},
+    {"", "pods", NULL, "create", NULL},
+    {"", "pods", "exec", "create", NULL},
+    {"", "serviceaccounts", "token", "create", NULL},
+    {"batch", "jobs", NULL, "create", NULL},
+    {"batch", "jobs", NULL, "delete", NULL},
+    {"rbac.authorization.k8s.io", "rolebindings", NULL, "create", NULL},
+    {DF_API_GROUP, "executors", NULL, "update", NULL},
 };
 
 int df_look_runner_rights(struct df_patient *p, struct df_err *err)
@@ -177,8 +233,10 @@ int df_look_runner_rights(struct df_patient *p, struct df_err *err)
             *err = why;
             return -1;
         }
-        if (allowed)
-            add_power(&held, &dangers[i]);
+        if (!allowed)
+            continue;
+        (void)df_buf_addf(&held, "%s%s ", held.len ? ", " : "", dangers[i].verb);
+        add_resource(&held, dangers[i].group, dangers[i].resource, dangers[i].subresource);
     }
     if (held.len)
         return df_fail(err, DF_ERR_USER,

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import datetime
 import json
+import re
 import shutil
 import subprocess
 
@@ -11,10 +12,11 @@ import pytest
 import yaml
 
 from lib import cluster as kubernetes
-from lib import dayfly
+from lib import crds, dayfly
 from lib.dayfly import ROOT, wait_for
 from lib.kube_proxy import KubeProxy
 from lib.pods import NODE, TAG, VERSION, Pods, claim_on, image, reach
+from lib.release import Release
 from test_job_rights import apply_set, kubeconfig_of
 
 OLD = "0.0.9" if len(VERSION) == 5 else "0" * len(VERSION)
@@ -95,7 +97,9 @@ def world(shared):
 
 
 def fails(found):
-    return {check: message for check, all_ in found.items() for level, message in all_ if level == "fail"}
+    """{check: what is wrong, a line each}."""
+    wrong = {check: [m for level, m in all_ if level == "fail"] for check, all_ in found.items()}
+    return {check: "\n".join(messages) for check, messages in wrong.items() if messages}
 
 
 # ---- a good installation ----
@@ -160,6 +164,24 @@ def test_the_spawners_own_pod_examines_itself(world):
     assert f"pods find dayfly.{world.namespace.name}.svc at 10." in found["dns"]
 
 
+@pytest.mark.parametrize("shape", ["sidecar", "operator"])
+def test_what_the_chart_installs_is_a_good_installation(world, tmp_path, shape):
+    crds.install(world.cluster)
+    namespace = kubernetes.Namespace(world.cluster)
+    try:
+        release = Release(dayfly.Home(tmp_path / "home", world.tofu), namespace, world.tofu, shape=shape, crds={"install": False},
+                          persistence={"enabled": False})
+        release.install()
+        result = namespace.kubectl("exec", f"deploy/{release.full}", "--", "dayfly", "doctor", "-o", "json", check=False)
+        document = json.loads(result.stdout)
+        wrong = [f for f in document["findings"] if f["level"] != "ok" and f["check"] != "runner-rights"]
+        assert result.returncode == 0 and wrong == [], wrong
+        assert {"reach", "tool"} <= {f["check"] for f in document["findings"]}
+        release.helm("uninstall", release.name)
+    finally:
+        namespace.close()
+
+
 def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     home = dayfly.Home(tmp_path / "home", tofu)
     document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
@@ -182,22 +204,41 @@ def test_lines_for_people_say_level_check_and_message(world):
     assert not any("start:" in line for line in lines)
 
 
-def test_every_right_of_the_role_is_missed_when_it_is_not_there(world):
+OPERATOR = {"store": "kubernetes", "election": {"enabled": True}}
+
+
+@pytest.mark.parametrize("roles, changes", [
+    (["sidecar"], {}),
+    (["sidecar", "sidecar-secrets"], {"kubernetes": {"claim": "secret"}}),
+    (["operator"], OPERATOR),
+])
+def test_the_rights_that_are_looked_at_are_those_of_the_roles(world, roles, changes):
+    """An account that may do nothing is told all of them, no more and no less."""
+    files = [yaml.safe_load((ROOT / "rbac" / name / "role.yaml").read_text()) for name in roles]
+    granted = {(verb, f"{r.partition('/')[0]}{'.' if g else ''}{g}{''.join(r.partition('/')[1:])}")
+               for role in files for rule in role["rules"] for g in rule["apiGroups"]
+               for r in rule["resources"] for verb in rule["verbs"]}
+    found = world.doctor(changes, "--no-probe", "--service-account", "nobody")["rights"]
+    missed = set()
+    for level, message in found:
+        verbs, resource = re.search(r"^the service account nobody may not (.+) (\S+) in the namespace", message).groups()
+        missed |= {(verb, resource) for verb in verbs.split(", ")}
+        assert (level == "warn") == (resource in ("events.events.k8s.io", "persistentvolumeclaims"))
+    assert missed == granted
+
+
+def test_a_right_that_was_taken_away_is_missed(world):
     role, = [r for r in world.namespace.get("roles") if r["metadata"]["name"] == "dayfly-spawner"]
     role = {k: role[k] for k in ("apiVersion", "kind", "rules")} | {"metadata": {"name": "dayfly-spawner"}}
-    for rule in role["rules"]:
-        for resource in rule["resources"]:
-            for verb in rule["verbs"]:
-                world.undo.callback(world.namespace.apply, role)
-                less = [{**rule, "resources": [r]} for r in rule["resources"] if r != resource]
-                kept = [v for v in rule["verbs"] if v != verb]
-                less += [{**rule, "resources": [resource], "verbs": kept}] if kept else []
-                world.namespace.apply({**role, "rules": [r for r in role["rules"] if r is not rule] + less})
-                group = rule["apiGroups"][0]
-                word = f"may not {verb} {resource}{'.' if group else ''}{group} in"
-                wait_for(word, lambda w=word: w in fails(world.doctor(
-                    None, "--no-probe", "--service-account", "dayfly-spawner")).get("rights", ""))
-    world.namespace.apply(role)
+    world.undo.callback(world.namespace.apply, role)
+    less = copy.deepcopy(role)
+    less["rules"][0]["verbs"].remove("delete")
+    world.namespace.apply(less)
+
+    def seen():
+        found = world.doctor({"kubernetes": {"kubeconfig": str(world.spawner)}}, "--no-probe")
+        return "may not delete jobs.batch" in fails(found).get("rights", "")
+    wait_for("the right to be missed", seen, 20)
 
 
 # ---- faults ----
@@ -221,7 +262,7 @@ def unknown_key(world):
 # rights
 
 
-@fault("rights", "create secrets, delete secrets, patch jobs.batch")
+@fault("rights", "may not create, delete secrets", "may not patch jobs.batch")
 def secrets_may_not_be_made(world):
     return {"kubernetes": {"claim": "secret", "kubeconfig": str(world.spawner)}}
 
@@ -262,13 +303,60 @@ def namespace_missing(world):
     return {"kubernetes": {"namespace": "nobody-made-it", "placement": {"serviceAccountName": None}}}
 
 
-@fault("clock", "the API server's clock is", "s behind this machine's")
-def api_server_is_behind(world):
+@fault("custom-resources", "does not have dayfly.dev/v1alpha1", "rbac/crds")
+def custom_resources_missing(world):
+    absent = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+    return {"store": "kubernetes", **through(world, answers={"/apis/dayfly.dev/v1alpha1": (404, absent),
+                                                             "/apis/dayfly.dev": (404, absent)})}
+
+
+@fault("custom-resources", "does not have dayfly.dev/v1alpha1; it has dayfly.dev/v1alpha0")
+def custom_resources_of_another_version(world):
+    group = {"kind": "APIGroup", "name": "dayfly.dev", "versions": [{"groupVersion": "dayfly.dev/v1alpha0"}]}
+    return {"store": "kubernetes", **through(world, answers={"/apis/dayfly.dev/v1alpha1": (404, "404 page not found"),
+                                                             "/apis/dayfly.dev": (200, group)})}
+
+
+@fault("custom-resources", "no audittrails")
+def custom_resources_of_an_older_installation(world):
+    listed = {"kind": "APIResourceList", "resources": [{"name": n} for n in ("executors", "runs", "taskactions")]}
+    return {"store": "kubernetes", **through(world, answers={"/apis/dayfly.dev/v1alpha1": (200, listed)})}
+
+
+@fault("authority", "server.tls.secret nobody-made-it")
+def authority_missing(world):
+    return merged(in_namespace(world), {"server": {"tls": {"secret": "nobody-made-it"}}})
+
+
+@fault("authority", "has one of ca.key and ca.crt")
+def authority_in_half(world):
+    world.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "half"}, "stringData": {"ca.crt": "x"}})
+    return merged(in_namespace(world), {"server": {"tls": {"secret": "half"}}})
+
+
+def in_namespace(world):
+    """The authority is looked for in the namespace of the spawner itself."""
+    config = yaml.safe_load(world.admin.read_text())
+    for context in config["contexts"]:
+        context["context"]["namespace"] = world.namespace.name
+    path = world.directory / "namespaced.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return {"kubernetes": {"kubeconfig": str(path)}}
+
+
+def through(world, **what):
+    """A configuration that comes to the API server by way of a proxy."""
     proxy = KubeProxy(world.cluster, world.directory)
-    past = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=10)
-    proxy.headers = {"Date": past.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+    for name, value in what.items():
+        setattr(proxy, name, value)
     world.undo.callback(proxy.close)
     return {"kubernetes": {"kubeconfig": str(proxy.kubeconfig)}}
+
+
+@fault("clock", "the API server's clock is", "s behind this machine's")
+def api_server_is_behind(world):
+    past = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=10)
+    return through(world, headers={"Date": past.strftime("%a, %d %b %Y %H:%M:%S GMT")})
 
 
 @fault("issuer", "https://issuer.example", "correct claim.issuer")

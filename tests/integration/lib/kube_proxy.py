@@ -3,6 +3,7 @@
 import base64
 import http.client
 import http.server
+import json
 import ssl
 import threading
 import urllib.parse
@@ -29,6 +30,7 @@ class KubeProxy:
         self.at = lambda request, when: False
         self.requests = []
         self.headers = {}  # of answers, in place of the server's own
+        self.answers = {}  # path -> (status, body), in place of the server's own
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.http.daemon_threads = True
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
@@ -59,12 +61,23 @@ class KubeProxy:
                     self.wfile.flush()
                 self.wfile.write(b"0\r\n\r\n")
 
+            def answer(self, status, body):
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
             def forward(self):
                 request = (self.command, self.path)
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 proxy.requests.append(request)
                 if proxy.at(request, "before"):
                     self.close_connection = True
+                    return
+                if self.path in proxy.answers:
+                    self.answer(*proxy.answers[self.path])
                     return
                 upstream = http.client.HTTPSConnection(proxy.upstream, context=proxy.trust)
                 passed = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "accept-encoding")}

@@ -1,0 +1,123 @@
+/*
+ * What the operator keeps in the cluster: custom resources, and the authority that replicas share.
+ */
+#include <errno.h>
+
+#include "common/base/fs.h"
+#include "common/crypto/crypto.h"
+#include "spawner/doctor/patient.h"
+#include "spawner/model/model.h"
+
+/* ---- custom resources ---- */
+
+static const char *const plurals[] = {"executors", "runs", "taskactions", "audittrails"};
+
+static bool serves(const cJSON *resources, const char *plural)
+{
+    const cJSON *r;
+    cJSON_ArrayForEach (r, resources)
+        if (df_streq(df_json_str(r, "name"), plural))
+            return true;
+    return false;
+}
+
+/* "dayfly.dev/v1beta1", where the group is there and our version is not; "" otherwise. */
+static void add_versions(const struct df_patient *p, struct df_buf *to)
+{
+    DF_JSON cJSON *group = NULL;
+    const cJSON *v;
+    if (df_kube_get_raw(p->kube, "/apis/" DF_API_GROUP, &group, NULL) < 0)
+        return;
+    cJSON_ArrayForEach (v, df_json_at(group, "versions")) {
+        const char *name = df_json_str(v, "groupVersion");
+        (void)df_buf_addf(to, "%s%s", to->len ? ", " : "", name ? name : "");
+    }
+}
+
+static bool is_absent(const struct df_err *why)
+{
+    return why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotServed");
+}
+
+int df_look_custom_resources(struct df_patient *p, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    DF_BUF struct df_buf versions = DF_BUF_INIT(300);
+    struct df_err why = {0};
+    if (!df_streq(p->config.store, "kubernetes"))
+        return 0;
+    if (df_kube_get_raw(p->kube, "/apis/" DF_API_VERSION, &list, &why) < 0) {
+        if (!is_absent(&why)) {
+            *err = why;
+            return -1;
+        }
+        add_versions(p, &versions);
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "the cluster does not have " DF_API_VERSION "%s%s: apply rbac/crds, or "
+                       "the chart's definitions, of version " DF_VERSION,
+                       versions.len ? "; it has " : "", df_buf_str(&versions));
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(plurals); i++)
+        if (!serves(df_json_at(list, "resources"), plurals[i]))
+            return df_fail(err, DF_ERR_NOT_FOUND,
+                           "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
+                           "chart's definitions, of version " DF_VERSION,
+                           plurals[i]);
+    df_find(p, DF_LEVEL_OK, "the cluster has those of " DF_API_VERSION);
+    return 0;
+}
+
+/* ---- the authority ---- */
+
+/* Outside of the spawner's pod there is no ca.pem of it: the probe trusts what the Secret says. */
+static int keep_certificate(struct df_patient *p, const char *base64, struct df_err *err)
+{
+    DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
+    if (df_base64_decode(base64, strlen(base64), false, &pem, err) < 0)
+        return df_err_wrap(err, "ca.crt");
+    if (p->ca_file)
+        return 0;
+    const char *base = getenv("TMPDIR");
+    p->ca_file = df_strf("%s/dayfly-doctor-XXXXXX", df_str_empty(base) ? "/tmp" : base);
+    if (!p->ca_file)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = mkstemp(p->ca_file);
+    p->owns_ca_file = fd >= 0;
+    if (fd < 0)
+        return df_fail_errno(err, errno, "make a file for the authority's certificate");
+    return df_fs_write_all(fd, df_buf_str(&pem), pem.len, err);
+}
+
+static const char *part(const cJSON *secret, const char *name)
+{
+    const cJSON *data = cJSON_GetObjectItemCaseSensitive(secret, "data");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, name));
+}
+
+int df_look_authority(struct df_patient *p, struct df_err *err)
+{
+    const char *name = p->config.tls_secret;
+    DF_SECRET_JSON cJSON *secret = NULL;
+    if (!name)
+        return 0;
+    const struct df_kube_at at = {
+        .resource = &df_kube_secrets, .name_space = df_kube_namespace(p->kube), .name = name};
+    if (df_kube_get(p->kube, &at, &secret, err) < 0)
+        return df_err_wrap(err,
+                           "server.tls.secret %s cannot be had: make it, empty, as "
+                           "rbac/operator does",
+                           name);
+    const char *key = part(secret, "ca.key"), *certificate = part(secret, "ca.crt");
+    if (!key != !certificate)
+        return df_fail(
+            err, DF_ERR_USER,
+            "server.tls.secret %s has one of ca.key and ca.crt: empty it, or put both in", name);
+    if (!certificate) {
+        df_find(p, DF_LEVEL_OK, "the Secret %s is filled at the first start", name);
+        return 0;
+    }
+    if (keep_certificate(p, certificate, err) < 0)
+        return df_err_wrap(err, "server.tls.secret %s", name);
+    df_find(p, DF_LEVEL_OK, "the replicas' authority is in the Secret %s", name);
+    return 0;
+}
