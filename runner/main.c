@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/parse.h"
 #include "runner/pipeline.h"
+#include "runner/probe.h"
 #include "runner/source/source.h"
 #include "runner/step.h"
 
@@ -15,6 +16,9 @@ static const char usage[] =
     "      The same in a pod, below " DF_STEP_POD_DIR " unless DIR is given.\n"
     "  dayfly-runner step --file STEP.json --report-dir DIR [--work-dir DIR]\n"
     "      Runs the step document of a file; log, events, plan and result go to DIR.\n"
+    "  dayfly-runner probe --handoff-file FILE --work-dir DIR [--plugin-cache DIR]\n"
+    "                      [--tools JSON]\n"
+    "      Tells whether a step could live here, for `dayfly doctor`; does none.\n"
     "  dayfly-runner version\n"
     "\n"
     "Exit codes: 0 success, 1 failure, 2 something changed and then it failed, 3 invalid input,\n"
@@ -67,6 +71,25 @@ static int step(int argc, char **argv)
     return df_step(&o);
 }
 
+static int probe(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"handoff-file", required_argument, NULL, 'p'}, {"work-dir", required_argument, NULL, 'w'},
+        {"plugin-cache", required_argument, NULL, 'c'}, {"tools", required_argument, NULL, 't'},
+        {"runtime", required_argument, NULL, 'n'},      {NULL, 0, NULL, 0}};
+    struct df_probe_options o = {.handoff_file = NULL};
+    const char **const members[] = {
+        ['p'] = &o.handoff_file, ['w'] = &o.work_dir, ['c'] = &o.plugin_cache, ['t'] = &o.tools};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == '?')
+            return refuse("unknown option");
+        *members[c] = optarg;
+    }
+    if (optind < argc || !o.handoff_file || !o.work_dir)
+        return refuse("probe needs --handoff-file and --work-dir");
+    return df_probe(&o);
+}
+
 static int version(int argc, char **argv)
 {
     (void)argc, (void)argv;
@@ -82,8 +105,8 @@ static int help(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    {"step", step}, {"version", version}, {"--version", version}, {"help", help}, {"--help", help}};
+} commands[] = {{"step", step},         {"probe", probe}, {"version", version},
+                {"--version", version}, {"help", help},   {"--help", help}};
 
 int main(int argc, char **argv)
 {

@@ -3,10 +3,13 @@
  *
  *   lock         flocked as long as the service lives
  *   endpoint     its URL, for clients and for runners that lost it
- *   dayfly.db    documents and audit trail (unless the cluster keeps them), secrets (sealed)
+ *   dayfly.db    documents, audit trail, secrets (sealed)
  *   key          the key file
  *   blobs/       states, plans (sealed), logs, events
  *   steps/       directories of the local engine
+ *
+ * What the cluster keeps (store: kubernetes) is not here: of dayfly.db, key and blobs/ there is
+ * blobs/tmp alone then.
  */
 #include "spawner/service.h"
 
@@ -217,7 +220,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .notify_arg = &s->spawner};
     if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
         return -1;
-    const struct df_events_options events = {.kube = s->kube};
+    const struct df_events_options events = {.kube = s->kube, .on_tasks = is_in_cluster(c)};
     return df_events_start(&events, &s->spawner.events, err);
 }
 

@@ -26,8 +26,8 @@ int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err
 struct df_blob_kube_options {
     struct df_kube *kube; /* borrowed: must live on */
     const char *name_space;
-    const char *directory; /* of this process alone: for what is built or read; made when absent,
-                              emptied when it is there */
+    const char *directory; /* its tmp/ is this process's alone, for what is built or read: made when
+                              absent, emptied when it is there; nothing else in it is touched */
 };
 /* In a namespace; how they lie there says kube_head.h. A blob has at most
  * DF_LIMIT_BLOB_KUBE bytes there: class LIMIT beyond. Asks the API server nothing yet. What killed

@@ -370,7 +370,7 @@ int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret
     b->ops = &kube_ops;
     k->kube = o->kube;
     k->name_space = strdup(o->name_space);
-    b->tmp = strdup(o->directory);
+    b->tmp = df_fs_join(o->directory, "tmp");
     if (!k->name_space || !b->tmp)
         return df_fail_oom(err);
     if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0)

@@ -42,6 +42,10 @@ struct df_jwt_expect {
  * worth. */
 bool df_jwt_is(const char *token);
 
+/* What a token says of itself, and nobody vouches for: to tell people about it, never to trust it.
+ * *ret: the payload; delete with cJSON_Delete(). */
+int df_jwt_peek(const char *token, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* Checks everything above, then nbf, iat and exp (which must be there) with DF_JWT_LEEWAY_S. *ret:
  * the payload; delete with cJSON_Delete(). */
 int df_jwt_verify(const char *token, const struct df_jwk_set *keys, const struct df_jwt_expect *e,

@@ -90,6 +90,13 @@ static bool is_unreserved(unsigned char c)
            (c && strchr("-._~", c));
 }
 
+char *df_url_host(const char *url)
+{
+    const char *host = strstr(url, "://") ? strstr(url, "://") + 3 : url;
+    return *host == '[' ? strndup(host + 1, strcspn(host + 1, "]"))
+                        : strndup(host, strcspn(host, ":/"));
+}
+
 char *df_url_escape(const char *s)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(3 * strlen(s));

@@ -57,6 +57,7 @@ static void take_answer(CURL *easy, struct df_http_response *res)
     take_header(easy, "Content-Type", res->content_type, sizeof(res->content_type));
     take_header(easy, "ETag", res->etag, sizeof(res->etag));
     take_header(easy, "Location", res->location, sizeof(res->location));
+    take_header(easy, "Date", res->date, sizeof(res->date));
     curl_off_t after = 0;
     (void)curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
     res->retry_after_s = after > 0 && after <= INT32_MAX ? (int)after : -1;

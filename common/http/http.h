@@ -87,6 +87,7 @@ struct df_http_response {
     char content_type[128];
     char etag[128];
     char location[1024];
+    char date[64];     /* the server's clock, as HTTP writes it; "" when it does not say */
     int retry_after_s; /* Retry-After in seconds, or -1 */
     bool stopped;      /* on_data ended it */
 };
@@ -105,6 +106,9 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
  * document the first line of a text body. 0 for a status below 400. what: "claim the step". */
 int df_http_check(const struct df_http_response *r, const char *what,
                   struct df_err *err) DF_MUST_CHECK;
+
+/* The host of a URL, without brackets and port. The caller frees; NULL on no memory. */
+char *df_url_host(const char *url);
 
 /* Percent-encodes a path segment or query value. The caller frees; NULL on no memory. */
 char *df_url_escape(const char *s);

@@ -69,6 +69,9 @@ struct df_kube_at {
 /* Fields that the server does not know are refused, not dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
+/* The same, but nothing is made: would the server take it, admission and quotas included? */
+int df_kube_dry_run(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
+                    struct df_err *err) DF_MUST_CHECK;
 int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
 /* PUT: the object's metadata.resourceVersion is the one that must still hold. */
@@ -130,6 +133,9 @@ int df_kube_log(struct df_kube *k, const char *name_space, const char *pod, cons
 /* Any other GET, as "/version" or "/openid/v1/jwks". */
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
+
+/* The server's clock, in whole seconds of real time as microseconds. */
+int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err) DF_MUST_CHECK;
 
 /* What every object has. Borrowed; NULL when it is missing. */
 const char *df_kube_name(const cJSON *object);

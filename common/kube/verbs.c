@@ -1,5 +1,7 @@
 #include "common/kube/client.h"
 
+#include <time.h>
+
 const struct df_kube_resource df_kube_jobs = {"batch", "v1", "jobs"};
 const struct df_kube_resource df_kube_pods = {"", "v1", "pods"};
 const struct df_kube_resource df_kube_events = {"", "v1", "events"};
@@ -13,19 +15,28 @@ static int need_name(const struct df_kube_at *at, const char *verb, struct df_er
                     : df_fail(err, DF_ERR_USER, "%s %s: needs a name", verb, at->resource->plural);
 }
 
-int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
-                   struct df_err *err)
+static int create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
+                  const char *query, cJSON **ret, struct df_err *err)
 {
     /* The name stands in the object; only a sub-resource (an eviction, a token) has it in the path.
      */
     struct df_kube_at to = *at;
     to.name = at->subresource ? at->name : NULL;
-    struct df_kube_request r = {.verb = "create",
-                                .method = "POST",
-                                .at = &to,
-                                .body = object,
-                                .query = "fieldValidation=Strict"};
+    struct df_kube_request r = {
+        .verb = "create", .method = "POST", .at = &to, .body = object, .query = query};
     return df_kube_request_json(k, &r, ret, err);
+}
+
+int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
+                   struct df_err *err)
+{
+    return create(k, at, object, "fieldValidation=Strict", ret, err);
+}
+
+int df_kube_dry_run(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
+                    struct df_err *err)
+{
+    return create(k, at, object, "fieldValidation=Strict&dryRun=All", NULL, err);
 }
 
 int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret, struct df_err *err)
@@ -131,6 +142,19 @@ int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret, struct df_
 {
     struct df_kube_request r = {.verb = "get", .method = "GET", .path = path};
     return df_kube_request_json(k, &r, ret, err);
+}
+
+int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err)
+{
+    struct df_kube_request r = {.verb = "get", .method = "GET", .path = "/version"};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct tm t = {0};
+    if (df_kube_request(k, &r, &res, err) < 0)
+        return -1;
+    if (!strptime(res.date, "%a, %d %b %Y %H:%M:%S GMT", &t))
+        return df_fail(err, DF_ERR_SYSTEM, "%s does not tell its time", df_kube_server(k));
+    *ret_real_us = (int64_t)timegm(&t) * 1000000;
+    return 0;
 }
 
 /* ---- what every object has ------------------------------------------------------------------ */

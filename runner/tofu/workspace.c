@@ -145,8 +145,10 @@ static void add_state_env(const cJSON *state, struct df_strs *env)
     (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_ADDRESS", address);
     (void)df_strs_set_env(env, "TF_HTTP_LOCK_METHOD", "LOCK");
     (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_METHOD", "UNLOCK");
-    /* 1, 2, 4, 8, 16, 30, 30 seconds: a spawner that starts anew is waited for. */
-    (void)df_strs_set_env(env, "TF_HTTP_RETRY_MAX", "7");
+    /* A spawner that starts anew, or another that takes over, is waited for: 5 minutes where nobody
+     * listens (1, 2, 4, 5, 5, ... seconds), a minute where the answer is 503 (Retry-After: 1). */
+    (void)df_strs_set_env(env, "TF_HTTP_RETRY_MAX", "60");
+    (void)df_strs_set_env(env, "TF_HTTP_RETRY_WAIT_MAX", "5");
     if (user)
         (void)df_strs_set_env(env, "TF_HTTP_USERNAME", user);
     if (password)

@@ -7,6 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/crypto/certificate.h"
+#include "common/http/http.h"
 #include "spawner/api/authority.h"
 
 #define CHAIN_MAX 8
@@ -223,14 +224,6 @@ static char *data_path(const struct df_config *c, const char *name)
     return df_fs_join(c->data_directory, name);
 }
 
-/* The host of a URL, without brackets and port. The caller frees; NULL on no memory. */
-static char *host_of(const char *url)
-{
-    const char *host = strstr(url, "://") ? strstr(url, "://") + 3 : url;
-    return *host == '[' ? strndup(host + 1, strcspn(host + 1, "]"))
-                        : strndup(host, strcspn(host, ":/"));
-}
-
 static void add_name(struct df_strs *names, const char *name)
 {
     if (!df_strs_has(names, name))
@@ -241,7 +234,7 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
                      struct df_err *err)
 {
     static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
-    DF_FREE char *host = host_of(url);
+    DF_FREE char *host = df_url_host(url);
     if (!host)
         return df_fail_oom(err);
     (void)df_strs_add(&t->names, host);

@@ -67,6 +67,22 @@ int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err 
     return yaml ? 0 : df_cli_print("\n", err);
 }
 
+int df_cli_settings(const struct df_args *args, struct df_strs *ret, struct df_err *err)
+{
+    const char *set = NULL, *listen = df_arg(args, "listen");
+    const char *data = df_arg(args, "data-directory");
+    for (size_t i = 0; (set = df_arg_nth(args, "set", i)); i++) {
+        if (!strchr(set, '='))
+            return df_fail(err, DF_ERR_USER, "--set \"%s\": must be key=value", set);
+        (void)df_strs_add(ret, set);
+    }
+    if (listen)
+        (void)df_strs_addf(ret, "listen=%s", listen);
+    if (data)
+        (void)df_strs_addf(ret, "dataDirectory=%s", data);
+    return df_strs_check(ret, err);
+}
+
 const char *df_cli_output(const struct df_cli *cli)
 {
     const char *format = df_arg(&cli->args, "output");

@@ -82,6 +82,10 @@ int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, co
 /* The configuration file of --config or DAYFLY_CONFIG, or NULL. */
 const char *df_cli_config(const struct df_cli *cli);
 
+/* What --set, --listen and --data-directory say, as "key=value" of the configuration. */
+int df_cli_settings(const struct df_args *args, struct df_strs *ret,
+                    struct df_err *err) DF_MUST_CHECK;
+
 /* The format asked for with -o, or "". */
 const char *df_cli_output(const struct df_cli *cli);
 

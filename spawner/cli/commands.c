@@ -43,6 +43,13 @@ static const struct df_option serve_options[] = {
     {"set", 0, "KEY=VALUE", "any other key of the configuration; again for more", NULL},
     {0}};
 
+static const struct df_option doctor_options[] = {
+    {"set", 0, "KEY=VALUE", "any key of the configuration; again for more", NULL},
+    {"service-account", 0, "NAME", "whose rights are looked at; default: yours", NULL},
+    {"no-probe", 0, NULL, "start no pod", NULL},
+    DOCUMENT,
+    {0}};
+
 static const struct df_option file_options[] = {
     {"filename", 'f', "FILE", "YAML or JSON, several documents with ---; - is standard input",
      NULL},
@@ -99,6 +106,13 @@ const struct df_command df_commands[] = {
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
      "dayfly serve --config /etc/dayfly.yaml --set limits.steps=16\n",
      serve_options, 0, 0, df_cmd_serve},
+    {"doctor", "[options]", "Find what is wrong with an installation",
+     "Looks with the service's configuration at this machine and the cluster, and lets one pod of\n"
+     "the runner's image tell what a step would find. Ends with 1 when something FAILs.\n",
+     "dayfly doctor --config /etc/dayfly.yaml\n"
+     "dayfly doctor --config /etc/dayfly.yaml --service-account dayfly-spawner\n"
+     "kubectl exec deploy/dayfly -- dayfly doctor -o json\n",
+     doctor_options, 0, 0, df_cmd_doctor},
     {"create", "-f FILE", "Create executors, or ask for runs and workflows, from documents", NULL,
      "dayfly create -f executor.yaml\n"
      "cat net.yaml db.yaml | dayfly create -f -\n",

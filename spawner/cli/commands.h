@@ -28,6 +28,7 @@ int df_cmd_secret_set(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_list(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_why(struct df_cli *cli, struct df_err *err);
+int df_cmd_doctor(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_create(struct df_cli *cli, struct df_err *err);
 int df_cmd_version(struct df_cli *cli, struct df_err *err);
 int df_cmd_completion(struct df_cli *cli, struct df_err *err);

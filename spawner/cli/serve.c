@@ -7,22 +7,6 @@
 #include "spawner/cli/signals.h"
 #include "spawner/service.h"
 
-static int overrides_of(const struct df_args *args, struct df_strs *ret, struct df_err *err)
-{
-    const char *set = NULL, *listen = df_arg(args, "listen");
-    const char *data = df_arg(args, "data-directory");
-    for (size_t i = 0; (set = df_arg_nth(args, "set", i)); i++) {
-        if (!strchr(set, '='))
-            return df_fail(err, DF_ERR_USER, "--set \"%s\": must be key=value", set);
-        (void)df_strs_add(ret, set);
-    }
-    if (listen)
-        (void)df_strs_addf(ret, "listen=%s", listen);
-    if (data)
-        (void)df_strs_addf(ret, "dataDirectory=%s", data);
-    return df_strs_check(ret, err);
-}
-
 static void wait_for_signal(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -52,7 +36,7 @@ int df_cmd_serve(struct df_cli *cli, struct df_err *err)
     DF_STRS struct df_strs overrides = {0};
     DF_CLOSE int signals_fd = -1;
     struct df_config config = {0};
-    if (overrides_of(&cli->args, &overrides, err) < 0 || df_signals_open(&signals_fd, err) < 0)
+    if (df_cli_settings(&cli->args, &overrides, err) < 0 || df_signals_open(&signals_fd, err) < 0)
         return -1;
     if (df_config_load(df_cli_config(cli), environ, &overrides, &config, err) < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "spawner/control/new_docs.h"
 #include "spawner/control/outcome.h"
+#include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
 
 #define REFUSED "InvalidDocument"
@@ -118,7 +119,8 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
     if (df_json_set_str(status, "phase", "Failed", err) < 0 ||
         df_json_set_str(status, "reason", REFUSED, err) < 0 ||
         df_json_set_str(status, "message", why->message, err) < 0 ||
-        df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0)
+        df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0 ||
+        df_set_conditions(run, DF_OUTCOME_FAILED, REFUSED, why->message, now_us, err) < 0)
         return -1;
     /* So that it goes with its executor. */
     return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
@@ -137,11 +139,8 @@ static int set_refused(cJSON *doc, void *arg, struct df_err *err)
     int64_t now_us = df_real_us();
     if (df_json_at(doc, "status"))
         return 1;
-    int result = v->kind == DF_KIND_RUN ? refuse_run(doc, v->why, now_us, err)
-                                        : refuse_task(doc, v->why, now_us, err);
-    if (result < 0)
-        return -1;
-    return df_task_set_conditions(doc, DF_OUTCOME_FAILED, REFUSED, v->why->message, now_us, err);
+    return v->kind == DF_KIND_RUN ? refuse_run(doc, v->why, now_us, err)
+                                  : refuse_task(doc, v->why, now_us, err);
 }
 
 static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
@@ -150,7 +149,9 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
     struct verdict v = {.kind = kind, .why = why};
     df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
     df_applied_trail(c, "create", kind, name_of(doc), "refused", why->message);
-    return df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
+    return kind == DF_KIND_TASK_ACTION
+               ? df_task_modify(c->s, name_of(doc), set_refused, &v, NULL, err)
+               : df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
 }
 
 /* ---- executors ---- */
@@ -170,9 +171,9 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
         df_json_set(status, "observedGeneration", cJSON_CreateNumber((double)v->generation), err) <
             0)
         return -1;
-    return df_task_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                                  good ? ACCEPTED : REFUSED, good ? NULL : v->why->message,
-                                  df_real_us(), err);
+    return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
+                             good ? ACCEPTED : REFUSED, good ? NULL : v->why->message, df_real_us(),
+                             err);
 }
 
 static int judge_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
@@ -318,17 +319,21 @@ int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 
 /* ---- TaskActions ---- */
 
+static int set_taken_in(cJSON *task, void *arg, struct df_err *err)
+{
+    DF_JSON cJSON *admitted = NULL;
+    if (df_json_at(task, "status"))
+        return 1;
+    if (admit(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
+        df_json_set(task, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), err) < 0)
+        return -1;
+    return df_new_workflow(arg, task, DF_BY_KUBERNETES, err);
+}
+
 static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_err *err)
 {
-    DF_JSON cJSON *admitted = NULL, *next = cJSON_Duplicate(task, true);
     struct df_err why = {0};
-    if (!next)
-        return df_fail_oom(err);
-    if (admit(DF_KIND_TASK_ACTION, task, &admitted, &why) == 0 &&
-        df_json_set(next, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), &why) == 0 &&
-        df_new_workflow(c->s, next, DF_BY_KUBERNETES, &why) == 0) {
-        if (df_store_update(c->s->store, DF_KIND_TASK_ACTION, next, NULL, err) < 0)
-            return -1;
+    if (df_task_modify(c->s, name_of(task), set_taken_in, c->s, NULL, &why) == 0) {
         df_applied_trail(c, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
         return 0;
     }

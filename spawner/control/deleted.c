@@ -32,7 +32,7 @@ static int set_why_not(cJSON *executor, void *arg, struct df_err *err)
 {
     if (df_streq(df_task_message(executor), arg))
         return 1;
-    return df_task_set_conditions(executor, DF_OUTCOME_NONE, "Deleting", arg, df_real_us(), err);
+    return df_set_conditions(executor, DF_OUTCOME_NONE, "Deleting", arg, df_real_us(), err);
 }
 
 int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_done,

@@ -128,22 +128,30 @@ static int add_strings(cJSON *to, const char *key, const struct df_strs *list, s
     return 0;
 }
 
-static int add_tools(struct making *m, struct df_err *err)
+int df_step_tools(const struct df_config *c, bool in_pod, cJSON **ret, struct df_err *err)
 {
-    const struct df_config *c = m->s->config;
-    cJSON *tools = df_json_object_at(m->doc, "tools");
+    DF_JSON cJSON *tools = cJSON_CreateObject();
     cJSON *index = tools ? df_json_object_at(tools, "index") : NULL;
     if (!index)
         return df_fail_oom(err);
     if (add_strings(tools, "directories", &c->tool_directories, err) < 0 ||
         df_json_add_bool(tools, "searchPath", c->tool_search_path, err) < 0 ||
-        df_json_add_str(tools, "cacheDirectory",
-                        df_claim_is_of_pod(m->task) ? POD_TOOLS : c->tool_cache_directory,
+        df_json_add_str(tools, "cacheDirectory", in_pod ? POD_TOOLS : c->tool_cache_directory,
                         err) < 0 ||
         df_json_add_str(index, "opentofu", c->tool_index_opentofu, err) < 0 ||
-        df_json_add_str(index, "terraform", c->tool_index_terraform, err) < 0)
+        df_json_add_str(index, "terraform", c->tool_index_terraform, err) < 0 ||
+        df_json_add_str(tools, "caFile", c->tool_ca_file, err) < 0)
         return -1;
-    return df_json_add_str(tools, "caFile", c->tool_ca_file, err);
+    *ret = DF_TAKE(tools);
+    return 0;
+}
+
+static int add_tools(struct making *m, struct df_err *err)
+{
+    cJSON *tools = NULL;
+    if (df_step_tools(m->s->config, df_claim_is_of_pod(m->task), &tools, err) < 0)
+        return -1;
+    return df_json_add(m->doc, "tools", tools, err);
 }
 
 /* Where the runner finds its plugin cache: in a pod it is what the placement mounts. */

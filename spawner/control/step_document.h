@@ -19,4 +19,8 @@ struct df_step_tokens {
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
                      cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Its member `tools`. */
+int df_step_tools(const struct df_config *c, bool in_pod, cJSON **ret,
+                  struct df_err *err) DF_MUST_CHECK;
+
 #endif

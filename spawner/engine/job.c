@@ -254,6 +254,8 @@ static int fill(struct df_job_engine *j, struct df_err *err)
     j->refusals = cJSON_CreateObject();
     if (!j->name_space || (j->o.image && !j->image) || !j->refusals)
         return df_fail_oom(err);
+    j->o.name_space = j->name_space;
+    j->o.image = j->image;
     const struct df_job_watch_options o = {.kube = j->o.kube,
                                            .name_space = j->name_space,
                                            .notify = j->o.notify,

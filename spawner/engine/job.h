@@ -18,6 +18,7 @@
 
 #include "common/kube/kube.h"
 #include "spawner/engine/engine.h"
+#include "spawner/engine/pod_verdict.h"
 
 struct df_job_options {
     struct df_kube *kube;    /* borrowed; must outlive the engine */
@@ -35,5 +36,12 @@ struct df_job_options {
  * class RETRY. The strings are copied. */
 int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret,
                       struct df_err *err) DF_MUST_CHECK;
+
+/* The Job of a tofu step, as create() would send it. The caller owns *ret. */
+int df_job_render(const struct df_job_options *o, const struct df_engine_step *step, cJSON **ret,
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* What it means that the API server refused a Job or its pod. */
+struct df_pod_verdict df_job_refusal(const struct df_err *why);
 
 #endif

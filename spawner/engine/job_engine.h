@@ -15,7 +15,7 @@
 
 struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
-    struct df_job_options o; /* its strings are ours */
+    struct df_job_options o; /* its strings are the two below */
     char *name_space, *image;
     struct df_job_watch *watch;
     pthread_mutex_t lock; /* guards refusals */

@@ -3,16 +3,16 @@
 #include "spawner/engine/job_engine.h"
 #include "spawner/engine/placement.h"
 
-static int resolve_placement(const struct df_job_engine *j, const struct df_engine_step *step,
+static int resolve_placement(const struct df_job_options *o, const struct df_engine_step *step,
                              cJSON **ret, struct df_err *err)
 {
     const struct df_placement_levels levels = {
-        .defaults = j->o.placement, .environment = step->environment, .executor = step->placement};
+        .defaults = o->placement, .environment = step->environment, .executor = step->placement};
     return df_placement_resolve(&levels, ret, err);
 }
 
 /* An optional plugin cache is mounted where its claim exists. */
-static int find_plugin_claim(const struct df_job_engine *j, const cJSON *placement, bool *ret,
+static int find_plugin_claim(const struct df_job_options *o, const cJSON *placement, bool *ret,
                              struct df_err *err)
 {
     static const struct df_kube_resource claims = {"", "v1", "persistentvolumeclaims"};
@@ -20,9 +20,9 @@ static int find_plugin_claim(const struct df_job_engine *j, const cJSON *placeme
     *ret = name && !df_json_bool(df_json_at(placement, "pluginCache"), "optional", false);
     if (!name || *ret)
         return 0;
-    const struct df_kube_at at = {.resource = &claims, .name_space = j->name_space, .name = name};
+    const struct df_kube_at at = {.resource = &claims, .name_space = o->name_space, .name = name};
     struct df_err why = {0};
-    *ret = df_kube_get(j->o.kube, &at, NULL, &why) == 0;
+    *ret = df_kube_get(o->kube, &at, NULL, &why) == 0;
     if (*ret || why.cls == DF_ERR_NOT_FOUND || why.cls == DF_ERR_DENIED)
         return 0;
     *err = why;
@@ -34,30 +34,30 @@ static int read_ca(const struct df_engine_step *step, struct df_buf *to, struct 
     return step->ca_file ? df_fs_read(step->ca_file, to, err) : 0;
 }
 
-static int build(const struct df_job_engine *j, const struct df_engine_step *step, cJSON **ret,
-                 struct df_err *err)
+int df_job_render(const struct df_job_options *o, const struct df_engine_step *step, cJSON **ret,
+                  struct df_err *err)
 {
     DF_JSON cJSON *placement = NULL;
     DF_BUF struct df_buf ca = DF_BUF_INIT(DF_LIMIT_CA_ANNOTATION);
     bool has_claim = false;
-    if (resolve_placement(j, step, &placement, err) < 0 ||
-        find_plugin_claim(j, placement, &has_claim, err) < 0 || read_ca(step, &ca, err) < 0)
+    if (resolve_placement(o, step, &placement, err) < 0 ||
+        find_plugin_claim(o, placement, &has_claim, err) < 0 || read_ca(step, &ca, err) < 0)
         return -1;
     const struct df_job_spec spec = {
         .name = step->name,
-        .namespace = j->name_space,
+        .namespace = o->name_space,
         .uid = step->uid,
         .run = step->run,
         .executor = step->executor,
         .action = step->action,
-        .claim = j->o.by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
-        .image = j->image,
-        .server_url = j->o.reachable ? step->server_url : NULL,
+        .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
+        .image = o->image,
+        .server_url = o->reachable ? step->server_url : NULL,
         .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
         .timeout_seconds = step->timeout_seconds,
         .grace_seconds = step->grace_seconds,
         .pending_seconds = step->pending_seconds,
-        .ttl_seconds = j->o.ttl_seconds,
+        .ttl_seconds = o->ttl_seconds,
         .placement = placement,
         .has_plugin_claim = has_claim,
     };
@@ -106,7 +106,8 @@ static int build_any(const struct df_job_engine *j, const struct df_engine_step 
                      struct df_err *err)
 {
     const struct df_workflow_place p = df_job_place(j);
-    return step->workflow ? df_workflow_build(&p, step, ret, err) : build(j, step, ret, err);
+    return step->workflow ? df_workflow_build(&p, step, ret, err)
+                          : df_job_render(&j->o, step, ret, err);
 }
 
 static int meet_any(const struct df_job_engine *j, const struct df_engine_step *step,

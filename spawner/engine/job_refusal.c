@@ -33,15 +33,19 @@ void df_job_refusal_tell(struct df_job_engine *j, const struct df_engine_step *s
     (void)pthread_mutex_unlock(&j->lock);
 }
 
-/* What the API server refused as a verdict: for good, or to be tried again. */
-int df_job_refuse(struct df_job_engine *j, const struct df_engine_step *step,
-                  const struct df_err *why, struct df_err *err)
+struct df_pod_verdict df_job_refusal(const struct df_err *why)
 {
     static const int statuses[] = {
         [DF_ERR_USER] = 422, [DF_ERR_DENIED] = 403, [DF_ERR_NOT_FOUND] = 404, [DF_ERR_LIMIT] = 413};
     size_t class = (size_t)why->cls;
-    int status = class < DF_ARRAY_SIZE(statuses) ? statuses[class] : 0;
-    struct df_pod_verdict v = df_pod_refusal(status, why->message);
+    return df_pod_refusal(class < DF_ARRAY_SIZE(statuses) ? statuses[class] : 0, why->message);
+}
+
+/* For good, or to be tried again. */
+int df_job_refuse(struct df_job_engine *j, const struct df_engine_step *step,
+                  const struct df_err *why, struct df_err *err)
+{
+    struct df_pod_verdict v = df_job_refusal(why);
     remember_refusal(j, step, &v);
     enum df_err_class as = v.class == DF_POD_PERMANENT ? DF_ERR_USER : DF_ERR_RETRY;
     (void)df_fail_reason(err, as, v.reason, "%s", v.message);

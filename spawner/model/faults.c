@@ -17,6 +17,8 @@ static const struct {
     {"Planned", NONE},
     {"Destroyed", NONE},
     {"Completed", NONE},
+    {"Accepted", NONE},
+    {"Deleting", NONE},
     {"Discarded", USER},
     {"Canceled", USER},
     {"Aborted", USER},

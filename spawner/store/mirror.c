@@ -168,21 +168,34 @@ void df_mirror_begin(struct df_mirror *m, struct df_mirror_write *w, enum df_kin
     unlock(m);
 }
 
+/* What was put aside, if anything; else the write is over. */
+static cJSON *take_held(struct df_mirror *m, struct df_mirror_write *w, bool *ret_gone)
+{
+    lock(m);
+    cJSON *held = DF_TAKE(w->held);
+    *ret_gone = w->held_gone;
+    if (!held) {
+        struct df_mirror_write **at = &m->writes;
+        while (*at != w)
+            at = &(*at)->next;
+        *at = w->next;
+        (void)pthread_cond_broadcast(&m->changed);
+    }
+    unlock(m);
+    return held;
+}
+
+/* The write is over only when nothing is held any more: what comes meanwhile must not overtake. */
 void df_mirror_end(struct df_mirror *m, struct df_mirror_write *w)
 {
-    struct df_err err = {0};
-    lock(m);
-    struct df_mirror_write **at = &m->writes;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-    (void)pthread_cond_broadcast(&m->changed);
-    unlock(m);
-    if (w->held && w->held_gone)
-        df_mirror_note_gone(m, w->kind, w->held, false);
-    else if (w->held && df_mirror_note(m, w->kind, w->held, false, &err) < 0)
-        df_error("%s %s: %s", df_kind_name(w->kind), w->name, err.message);
-    cJSON_Delete(w->held);
+    bool gone = false;
+    for (cJSON *held; (held = take_held(m, w, &gone)); cJSON_Delete(held)) {
+        struct df_err err = {0};
+        if (gone)
+            df_mirror_note_gone(m, w->kind, held, false);
+        else if (df_mirror_note(m, w->kind, held, false, &err) < 0)
+            df_error("%s %s: %s", df_kind_name(w->kind), w->name, err.message);
+    }
 }
 
 /* Puts what the watch tells aside while somebody writes the document: false when nobody does. */

@@ -8,9 +8,10 @@
 
 /* Labels that the service finds its documents by. The first two never change: they are written into
  * metadata.labels, too, for those who look with kubectl. */
-static const char *const service_labels[] = {"dayfly.dev/executor", "dayfly.dev/run",
+static const char *const service_labels[] = {"dayfly.dev/executor",   "dayfly.dev/run",
                                              "dayfly.dev/unfinished", "dayfly.dev/queue",
-                                             "dayfly.dev/live"};
+                                             "dayfly.dev/live",       "dayfly.dev/live-namespace",
+                                             "dayfly.dev/live-class", "dayfly.dev/unreported"};
 #define SHOWN_LABELS 2
 
 static bool is_service_label(const char *key)
@@ -29,19 +30,36 @@ struct member {
     bool is_kept;  /* once taken in, what people write into the spec counts no more */
 };
 static const struct member of_executor[] = {{0}};
-static const struct member of_run[] = {
-    {"executorRef", true, true}, {"action", true, true},    {"variables", true, true},
-    {"arguments", true, true},   {"placement", true, true}, {"autoApprove", true, true},
-    {"number", false, true},     {"snapshot", false, true}, {"requestedBy", false, true},
-    {"decision", false, false},  {"cancel", false, false},  {0}};
-static const struct member of_task[] = {
-    {"action", true, true},       {"engine", true, true},         {"runRef", true, true},
-    {"executorRef", true, true},  {"targetResource", true, true}, {"planFrom", true, true},
-    {"workflow", true, true},     {"timeoutSeconds", true, true}, {"pendingSeconds", true, true},
-    {"placement", true, true},    {"graceSeconds", false, true},  {"runtime", false, true},
-    {"source", false, true},      {"variables", false, true},     {"arguments", false, true},
-    {"environment", false, true}, {"secrets", false, true},       {"integrations", false, true},
-    {"storage", false, true},     {"cancel", false, false},       {0}};
+static const struct member of_run[] = {{"executorRef", true, true},  {"action", true, true},
+                                       {"variables", true, true},    {"arguments", true, true},
+                                       {"placement", true, true},    {"autoApprove", true, true},
+                                       {"class", true, true},        {"priority", true, true},
+                                       {"number", false, true},      {"snapshot", false, true},
+                                       {"requestedBy", false, true}, {"decision", false, false},
+                                       {"cancel", false, false},     {0}};
+static const struct member of_task[] = {{"action", true, true},
+                                        {"engine", true, true},
+                                        {"runRef", true, true},
+                                        {"executorRef", true, true},
+                                        {"targetResource", true, true},
+                                        {"planFrom", true, true},
+                                        {"workflow", true, true},
+                                        {"timeoutSeconds", true, true},
+                                        {"pendingSeconds", true, true},
+                                        {"placement", true, true},
+                                        {"class", true, true},
+                                        {"priority", true, true},
+                                        {"graceSeconds", false, true},
+                                        {"runtime", false, true},
+                                        {"source", false, true},
+                                        {"variables", false, true},
+                                        {"arguments", false, true},
+                                        {"environment", false, true},
+                                        {"secrets", false, true},
+                                        {"integrations", false, true},
+                                        {"storage", false, true},
+                                        {"cancel", false, false},
+                                        {0}};
 static const struct member *const members[DF_KIND_COUNT] = {of_executor, of_run, of_task};
 
 static const struct member *find_member(enum df_kind kind, const char *name)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import uuid
 
@@ -11,6 +10,7 @@ import yaml
 
 from lib import crds, dayfly
 from lib.dayfly import BUILD, wait_for
+from lib.pods import Pods, config_map_of
 
 MODULE = """
 variable "gate" { default = "" }
@@ -40,14 +40,7 @@ class World:
         try:
             self.server.__exit__(*args)
         finally:
-            self.let_go()
-
-    def let_go(self):
-        """Nobody is there any more to take the finalizers away, and the namespace is to go."""
-        for kind in ("executors", "runs", "taskactions"):
-            for found in self.namespace.get(kind):
-                self.namespace.kubectl("patch", kind, found["metadata"]["name"], "--type=merge", "-p",
-                                       '{"metadata":{"finalizers":[]}}', check=False)
+            crds.let_go(self.namespace)
 
     def executor(self, name="net", **spec):
         return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
@@ -198,6 +191,23 @@ def test_a_step_that_somebody_applies_is_refused_and_none_can_be_forged(world):
     assert world.phase("first", "Failed")["status"]["reason"] != "Applied"
 
 
+def test_the_steps_of_an_applied_run_are_jobs(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    try:
+        with Pods(home, namespace, tofu, config={"store": "kubernetes"}):
+            namespace.apply(
+                config_map_of(home.module("net", 'output "n" { value = 1 }\nresource "terraform_data" "a" {}'), "module"),
+                {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "net"},
+                 "spec": {"source": {"url": "file:///module/module.tar.gz", "kind": "archive"},
+                          "placement": {"configMapMounts": [{"name": "module", "mountPath": "/module"}]}}},
+                World.run("first", autoApprove=True))
+            namespace.wait("run", "first", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=180)
+            assert {j["metadata"]["name"] for j in namespace.get("jobs")} == {"first-plan", "first-apply"}
+            assert namespace.get("taskaction", "first-apply")["status"]["engineRef"]["kind"] == "Job"
+    finally:
+        crds.let_go(namespace)
+
+
 # ---- cancel and delete ----------------------------------------------------------------------------------------------
 
 @pytest.fixture
@@ -269,7 +279,7 @@ def test_what_was_deleted_while_nobody_was_there_goes_afterwards(world):
     world.namespace.wait_gone("run", "first")
 
 
-def test_a_spawner_killed_at_any_request_loses_and_doubles_nothing(world, tmp_path):
+def test_a_spawner_killed_at_any_request_loses_and_doubles_nothing(world):
     """Killed again and again, a moment later each time, while runs go on."""
     world.namespace.apply(world.executor())
     runs = [f"r{i}" for i in range(4)]
@@ -290,4 +300,3 @@ def test_a_spawner_killed_at_any_request_loses_and_doubles_nothing(world, tmp_pa
     assert len(set(numbers)) == len(numbers)
     steps = world.namespace.get("taskactions")
     assert len(steps) <= 2 * len(runs) and all(conditions(t)["Succeeded"][0] == "True" for t in steps)
-    assert pathlib.Path(tmp_path).exists()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lib import crds
 from lib.cluster import kubeconfig_of
 from lib.dayfly import wait_for
 from lib.pods import Pods
@@ -101,3 +102,57 @@ def test_events_that_are_forbidden_are_said_once_and_nothing_waits_for_them(home
         wait_for("the warning", lambda: "Events about steps are refused" in pods.server.log.read_text())
     assert pods.server.log.read_text().count("Events about steps are refused") == 1
     assert not told(pods, "net-1-plan")
+
+
+# ---- TaskActions that are objects of the cluster ---------------------------------------------------------------------
+
+@pytest.fixture
+def in_cluster(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    with Pods(home, namespace, tofu, {"store": "kubernetes"}) as world:
+        yield world
+        for kind in ("executors", "runs", "taskactions"):
+            for found in namespace.get(kind):
+                namespace.kubectl("patch", kind, found["metadata"]["name"], "--type=merge", "-p",
+                                  '{"metadata":{"finalizers":[]}}', check=False)
+
+
+def told_on_task(pods, task):
+    return [e["reason"] for e in pods.namespace.get("events.v1.events.k8s.io")
+            if e.get("reportingController") == "dayfly.dev/spawner" and e["regarding"]["kind"] == "TaskAction"
+            and e["regarding"]["name"] == task]
+
+
+def test_a_step_that_is_deleted_before_its_pod_starts_is_aborted_and_goes_with_its_job(in_cluster):
+    pods = in_cluster
+    pods.executor("net", SMALL, placement=NOWHERE)
+    run = pods.ask("net", "dry-run")
+    step = f"{run}-plan"
+    pods.wait_pod(step)
+    pods.namespace.kubectl("delete", "taskaction", step, "--wait=false")
+    status = pods.ended(run)
+    assert (status["phase"], status["reason"]) == ("Canceled", "Aborted")
+    pods.namespace.wait_gone("taskaction", step)
+    pods.namespace.wait_gone("job", step)
+    wait_for("the Event of the end", lambda: "Aborted" in told_on_task(pods, step))
+
+
+def test_a_deleted_step_stays_until_its_pod_is_gone(in_cluster):
+    pods = in_cluster
+    pods.executor("net", 'resource "terraform_data" "a" {\n  provisioner "local-exec" { command = "echo begun; sleep 600" }\n}\n')
+    run = pods.ask("net")
+    step = f"{run}-apply"
+    pods.wait_log(run, "begun")
+    pods.namespace.kubectl("delete", "taskaction", step, "--wait=false")
+    left = []
+
+    def gone():
+        before = pods.pod_of(step)
+        task = pods.namespace.kubectl("get", "taskaction", step, "-o", "name", check=False)
+        left.append((bool(before), task.returncode == 0))
+        return task.returncode != 0
+    wait_for("the TaskAction to go", gone, 120)
+    assert (True, True) in left and (True, False) not in left, left
+    status = pods.ended(run)
+    assert (status["phase"], status["reason"]) == ("Canceled", "Aborted")
+    assert told_on_task(pods, step)[0] == "Queued"

@@ -31,8 +31,7 @@ static struct df_blob *open_in(const char *directory)
 
 static struct df_blob *suite_open(const char *dir)
 {
-    DF_FREE char *tmp = df_fs_join(dir, "tmp");
-    return open_in(tmp);
+    return open_in(dir);
 }
 
 /* The names of all heads (Secrets) or chunks (ConfigMaps). */
@@ -479,6 +478,23 @@ static void a_head_that_somebody_changed_is_damaged(void **state)
     }
 }
 
+/* Who moves into a cluster with the data directory of before must not lose what is in it. */
+static void blobs_that_lie_in_the_directory_are_left_alone(void **state)
+{
+    struct df_err err = {0};
+    struct df_blob *before = NULL;
+    assert_int_equal(df_blob_open(*state, &before, &err), 0);
+    put(before, "state/x/1", "kept");
+    df_blob_close(before);
+    BLOBS *b = suite_open(*state);
+    put(b, "state/x/2", "in the cluster");
+    assert_keys(b, "", "state/x/2");
+    assert_int_equal(df_blob_open(*state, &before, &err), 0);
+    assert_content(before, "state/x/1", "kept");
+    assert_keys(before, "", "state/x/1");
+    df_blob_close(before);
+}
+
 static void a_namespace_that_is_not_there_is_named(void **state)
 {
     struct df_err err = {0};
@@ -511,6 +527,7 @@ int main(void)
         blob_test(chunks_show_nothing_of_their_content),
         blob_test(a_chunk_with_another_ones_content_is_damaged),
         blob_test(a_head_that_somebody_changed_is_damaged),
+        blob_test(blobs_that_lie_in_the_directory_are_left_alone),
         blob_test(a_namespace_that_is_not_there_is_named),
     };
     int result = cmocka_run_group_tests_name("blob in Kubernetes", tests, NULL, NULL);

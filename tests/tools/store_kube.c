@@ -4,8 +4,8 @@
  *   store_kube GROUP
  *
  * GROUP: an API group with the resources executors, runs, taskactions and audittrails, which take
- * any spec. Each test has a namespace of its own, with the label dayfly-test=GROUP; whoever calls
- * removes them. The cluster is that of KUBECONFIG.
+ * any spec. Each test has a namespace of its own, with the label dayfly-test=GROUP; they are empty
+ * in the end, and whoever calls removes them. The cluster is that of KUBECONFIG.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +21,7 @@
 
 static struct df_kube *kube;
 static const char *group;
+static struct df_strs used; /* namespaces */
 
 static const struct df_kube_resource namespaces = {"", "v1", "namespaces"};
 
@@ -52,10 +53,47 @@ static struct df_store *suite_open(const char *dir)
     struct df_store *s = NULL;
     char name[64];
     namespace_of(dir, name);
-    make_namespace(name);
+    if (!df_strs_has(&used, name)) {
+        make_namespace(name);
+        assert_int_equal(df_strs_add(&used, name), 0);
+    }
     if (df_store_kube_open(kube, group, name, &s, &err) < 0)
         fail_msg("%s", err.message);
     return s;
+}
+
+/* Through the store, which takes the finalizers away: else no namespace would go. */
+static int empty(const char *name, struct df_err *err)
+{
+    STORE *s = NULL;
+    if (df_store_kube_open(kube, group, name, &s, err) < 0)
+        return -1;
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
+        const struct df_store_list_options o = {.limit = 1000};
+        DF_JSON cJSON *list = NULL;
+        const cJSON *doc;
+        if (df_store_list(s, (enum df_kind)kind, &o, &list, NULL, err) < 0)
+            return -1;
+        cJSON_ArrayForEach (doc, list) {
+            if (df_store_remove(s, (enum df_kind)kind, df_json_str(doc, "metadata.name"), NULL,
+                                err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int empty_all(void **state)
+{
+    struct df_err err = {0};
+    int result = 0;
+    (void)state;
+    for (size_t i = 0; i < used.len && result == 0; i++)
+        result = empty(used.items[i], &err);
+    if (result < 0)
+        print_error("%s\n", err.message);
+    df_strs_free(&used);
+    return result;
 }
 
 static int connect_to(struct df_err *err)
@@ -79,7 +117,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s\n", err.message);
         return 2;
     }
-    int failed = cmocka_run_group_tests_name("store_kube", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("store_kube", tests, NULL, empty_all);
     df_kube_free(kube);
     return failed;
 }

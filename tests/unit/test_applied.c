@@ -123,7 +123,7 @@ static void an_applied_run_keeps_its_name_and_gets_number_and_snapshot(void **st
     assert_value(w, DF_KIND_RUN, "first", "spec.number", "1");
     assert_value(w, DF_KIND_RUN, "first", "spec.requestedBy", "kubernetes");
     assert_value(w, DF_KIND_RUN, "first", "spec.snapshot.source.url", "file:///nowhere");
-    assert_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "first");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "first");
 }
 
 static void a_run_waits_for_the_executor_that_is_applied_behind_it(void **state)

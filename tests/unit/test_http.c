@@ -154,7 +154,8 @@ static void a_get_brings_status_body_and_the_headers_that_matter(void **state)
     (void)state;
     struct server s;
     START(&s, {"HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\nETag: \"7\"\r\n"
-               "Retry-After: 12\r\nLocation: /there\r\nContent-Length: 5\r\n\r\nlater",
+               "Retry-After: 12\r\nLocation: /there\r\nDate: Sat, 21 Nov 2026 08:50:01 GMT\r\n"
+               "Content-Length: 5\r\n\r\nlater",
                0, NULL, false, false});
     DF_HTTP struct df_http *h = client(&(struct df_http_options){.bearer = "t0ken"});
     DF_FREE char *url = url_of(&s, "/a?b=c");
@@ -165,6 +166,7 @@ static void a_get_brings_status_body_and_the_headers_that_matter(void **state)
     assert_string_equal(r.content_type, "text/plain");
     assert_string_equal(r.etag, "\"7\"");
     assert_string_equal(r.location, "/there");
+    assert_string_equal(r.date, "Sat, 21 Nov 2026 08:50:01 GMT");
     assert_int_equal(r.retry_after_s, 12);
     assert_false(r.stopped);
     assert_true(df_starts_with(df_buf_str(&s.seen), "GET /a?b=c HTTP/1.1\r\n"));

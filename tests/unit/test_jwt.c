@@ -83,6 +83,18 @@ static void tokens_of_both_algorithms_are_taken(void **state)
     assert_taken(e);
 }
 
+static void what_a_token_says_of_itself_is_told_whoever_signed_it(void **state)
+{
+    (void)state;
+    DF_FREE char *token = sign(&short_rsa, "{'iss':'somebody','aud':['a']}");
+    DF_JSON cJSON *payload = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_jwt_peek(token, &payload, NULL), 0);
+    assert_string_equal(df_json_str(payload, "iss"), "somebody");
+    assert_int_equal(df_jwt_peek("not a token", &payload, &err), -1);
+    assert_string_equal(err.reason, "TokenMalformed");
+}
+
 static void an_audience_may_be_a_string_and_one_of_several(void **state)
 {
     (void)state;
@@ -536,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_of_both_algorithms_are_taken),
+        cmocka_unit_test(what_a_token_says_of_itself_is_told_whoever_signed_it),
         cmocka_unit_test(an_audience_may_be_a_string_and_one_of_several),
         cmocka_unit_test(claims_that_do_not_fit_are_refused_with_their_reason),
         cmocka_unit_test(clocks_may_differ_by_the_leeway_and_not_by_more),

@@ -46,7 +46,7 @@ static void write_down(struct kube_server *s, const struct kube_request *r, stru
     kube_say(a, 200, "", "{\"kind\":\"Job\",\"metadata\":{\"name\":\"x\"}}");
 }
 
-enum verb { CREATE, GET, UPDATE, PATCH, APPLY, DELETE, BARE_DELETE };
+enum verb { CREATE, DRY_RUN, GET, UPDATE, PATCH, APPLY, DELETE, BARE_DELETE };
 
 static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, struct df_err *err)
 {
@@ -57,6 +57,8 @@ static int call(struct df_kube *k, enum verb verb, const struct df_kube_at *at, 
     switch (verb) {
     case CREATE:
         return df_kube_create(k, at, object, &answer, err);
+    case DRY_RUN:
+        return df_kube_dry_run(k, at, object, err);
     case GET:
         return df_kube_get(k, at, &answer, err);
     case UPDATE:
@@ -95,6 +97,7 @@ static void every_verb_goes_out_as_the_api_has_it(void **state)
         {CREATE, &jobs, "POST", JOBS STRICT, "application/json", BODY},
         {CREATE, &a_job, "POST", JOBS STRICT, "application/json", BODY},
         {CREATE, &status, "POST", JOBS "/net/status" STRICT, "application/json", BODY},
+        {DRY_RUN, &jobs, "POST", JOBS STRICT "&dryRun=All", "application/json", BODY},
         {GET, &a_job, "GET", JOBS "/net-1-plan", "", ""},
         {GET, &pod, "GET", "/api/v1/namespaces/a%2Fb/pods/p%20q", "", ""},
         {GET, &node, "GET", "/api/v1/nodes/node1", "", ""},
@@ -125,6 +128,29 @@ static void every_verb_goes_out_as_the_api_has_it(void **state)
     }
     kube_stop(&s);
     assert_int_equal(s.connections, 1);
+}
+
+static void say_the_time(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    (void)r;
+    kube_say(a, 200, s->arg, "{}");
+}
+
+static void the_servers_clock_is_read_and_its_absence_told(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    int64_t at_us = 0;
+    char date[] = "Date: Sat, 21 Nov 2026 08:50:01 GMT\r\n", none[] = "";
+    kube_start(&s, say_the_time, date);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    assert_int_equal(df_kube_time(k, &at_us, NULL), 0);
+    assert_int_equal(at_us, INT64_C(1795251001000000));
+    s.arg = none;
+    struct df_err err = {0};
+    assert_int_equal(df_kube_time(k, &at_us, &err), -1);
+    assert_non_null(strstr(err.message, "does not tell its time"));
+    kube_stop(&s);
 }
 
 static bool as_told(void *arg)
@@ -644,6 +670,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_verb_goes_out_as_the_api_has_it),
+        cmocka_unit_test(the_servers_clock_is_read_and_its_absence_told),
         cmocka_unit_test(a_fenced_client_reads_but_changes_nothing),
         cmocka_unit_test(a_name_never_leads_to_the_collection_or_elsewhere),
         cmocka_unit_test(what_the_server_refuses_has_class_reason_and_words),

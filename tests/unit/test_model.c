@@ -764,7 +764,8 @@ static void runs_are_checked(void **state)
     } cases[] = {
         {"{'executorRef':{'name':'net'},'action':'provision'}", NULL},
         {"{'executorRef':{'name':'net'},'action':'dry-run','variables':{'a':1},'arguments':"
-         "['-target=a'],'autoApprove':true,'requestedBy':'eve','number':7}",
+         "['-target=a'],'autoApprove':true,'class':'large','priority':-1000,"
+         "'requestedBy':'eve','number':7}",
          NULL},
         {"{'executorRef':{'name':'net'},'action':'destroy','decision':{'verdict':'approved','by':"
          "'eve','at':'2026-11-21T12:00:00Z'},'cancel':{'by':'eve','at':'2026-11-21T12:00:00Z',"
@@ -775,6 +776,10 @@ static void runs_are_checked(void **state)
         {"{'executorRef':{'name':'net'},'action':'apply'}", "is none of provision, dry-run, dest"},
         {"{'executorRef':{'name':'net'},'action':'provision','autoApprove':'yes'}",
          "spec.autoApprove: must be true or false"},
+        {"{'executorRef':{'name':'net'},'action':'provision','priority':1001}",
+         "spec.priority: must be from -1000 to 1000"},
+        {"{'executorRef':{'name':'net'},'action':'provision','class':'Large Ones'}",
+         "spec.class: "},
         {"{'executorRef':{'name':'net'},'action':'provision','number':1.5}",
          "spec.number: must be a whole number"},
         {"{'executorRef':{'name':'net'},'action':'provision','number':0}",

@@ -255,7 +255,8 @@ static void a_success_has_no_error(void **state)
 static void every_reason_has_its_fault(void **state)
 {
     (void)state;
-    static const char *const good[] = {"Applied", "NoChanges", "Planned", "Destroyed", "Completed"};
+    static const char *const good[] = {"Applied",   "NoChanges", "Planned", "Destroyed",
+                                       "Completed", "Accepted",  "Deleting"};
     for (const struct df_reason *r = df_reasons; r->word; r++) {
         bool is_good = false;
         for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++)

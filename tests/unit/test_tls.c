@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/certificate.h"
+#include "common/crypto/chain.h"
 #include "spawner/api/tls.h"
 #include "tests/unit/scratch.h"
 
@@ -59,6 +60,38 @@ static bool fits(const struct pem *cert, const struct pem *by, const char *name,
 }
 
 static const char *const some_names[] = {"dayfly.infra.svc", "10.89.0.1", "::1", NULL};
+
+static void clients_take_a_certificate_for_its_name_its_time_and_its_signer(void **state)
+{
+    (void)state;
+    PEM ca = authority("one"), other = authority("other");
+    PEM cert = issue(&ca, some_names);
+    int64_t now_us = df_real_us(), until_us = 0;
+    const struct {
+        const char *authority, *name;
+        int64_t at_us;
+        const char *refused; /* NULL: taken */
+    } cases[] = {
+        {df_buf_str(&ca.cert), "dayfly.infra.svc", now_us, NULL},
+        {df_buf_str(&ca.cert), "10.89.0.1", now_us, NULL},
+        {NULL, "dayfly.infra.svc", now_us, NULL}, /* the signer is not looked at */
+        {df_buf_str(&ca.cert), "dayfly.other.svc", now_us, "not for the name dayfly.other.svc"},
+        {df_buf_str(&ca.cert), "10.89.0.2", now_us, "not for the name 10.89.0.2"},
+        {NULL, "dayfly.other.svc", now_us, "not for the name"},
+        {df_buf_str(&ca.cert), "dayfly.infra.svc", now_us + 366 * DAY_US, "expired"},
+        {df_buf_str(&ca.cert), "dayfly.infra.svc", now_us - DAY_US, "not yet valid"},
+        {df_buf_str(&other.cert), "dayfly.infra.svc", now_us, "issuer"},
+        {"no PEM", "dayfly.infra.svc", now_us, "the authority: no PEM certificate"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        int result = df_chain_check(df_buf_str(&cert.cert), cases[i].authority, cases[i].name,
+                                    cases[i].at_us, &until_us, &err);
+        if (cases[i].refused ? !strstr(err.message, cases[i].refused) : result < 0)
+            fail_msg("case %zu: %s", i, err.message);
+    }
+    assert_true(until_us > now_us + 364 * DAY_US && until_us < now_us + 366 * DAY_US);
+}
 
 static void a_certificate_is_for_its_names_and_its_time_alone(void **state)
 {
@@ -319,6 +352,7 @@ int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_take_a_certificate_for_its_name_its_time_and_its_signer),
         cmocka_unit_test(a_certificate_is_for_its_names_and_its_time_alone),
         cmocka_unit_test(a_name_with_a_comma_stays_one_name),
         cmocka_unit_test(a_key_of_another_certificate_is_noticed),

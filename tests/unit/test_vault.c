@@ -117,6 +117,23 @@ static void a_database_that_is_not_ours_is_refused(void **state)
     assert_false(df_fs_exists(key));
 }
 
+#define ROUNDS 60
+
+static void *write_secrets(void *arg)
+{
+    struct df_vault *v = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "k%d", i % 5);
+        cJSON *secret = NULL;
+        if (df_vault_set(v, "git", key, key, strlen(key), NULL) < 0 ||
+            df_vault_get(v, "git", &secret, NULL) < 0)
+            return arg;
+        df_json_wipe(secret);
+    }
+    return NULL;
+}
+
 static void *write_documents(void *arg)
 {
     struct df_store *s = arg;

@@ -189,19 +189,22 @@ static void keys_for_other_purposes_differ_and_stay(void **state)
     assert_memory_not_equal(plan, other, sizeof(plan));
 }
 
-#define ROUNDS 60
+#define OWN_KEYS 20
 
-static void *write_secrets(void *arg)
+struct vault_writer {
+    struct df_vault *vault;
+    char letter;
+    int failed;
+};
+
+/* Each key is written once: what another one's write took away does not come back. */
+static void *write_own_keys(void *arg)
 {
-    struct df_vault *v = arg;
-    for (int i = 0; i < ROUNDS; i++) {
+    struct vault_writer *w = arg;
+    for (int i = 0; i < OWN_KEYS; i++) {
         char key[16];
-        (void)snprintf(key, sizeof(key), "k%d", i % 5);
-        cJSON *secret = NULL;
-        if (df_vault_set(v, "git", key, key, strlen(key), NULL) < 0 ||
-            df_vault_get(v, "git", &secret, NULL) < 0)
-            return arg;
-        df_json_wipe(secret);
+        (void)snprintf(key, sizeof(key), "%c%d", w->letter, i);
+        w->failed += df_vault_set(w->vault, "git", key, key, strlen(key), NULL) < 0;
     }
     return NULL;
 }
@@ -209,18 +212,20 @@ static void *write_secrets(void *arg)
 /* Two vaults, as two replicas have them. */
 static void many_who_write_one_secret_lose_nothing(void **state)
 {
+    struct df_err err = {0};
     VAULT *one = suite_open(*state);
     VAULT *two = suite_open(*state);
-    pthread_t threads[4];
+    struct vault_writer writers[] = {{one, 'a', 0}, {two, 'b', 0}, {one, 'c', 0}, {two, 'd', 0}};
+    pthread_t threads[DF_ARRAY_SIZE(writers)];
     for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, write_secrets, i % 2 ? one : two), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, write_own_keys, &writers[i]), 0);
     for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++) {
-        void *failed = NULL;
-        assert_int_equal(pthread_join(threads[i], &failed), 0);
-        assert_null(failed);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(writers[i].failed, 0);
     }
-    assert_secret(one, "git",
-                  "{\"k0\":\"k0\",\"k1\":\"k1\",\"k2\":\"k2\",\"k3\":\"k3\",\"k4\":\"k4\"}");
+    DF_SECRET_JSON cJSON *secret = NULL;
+    assert_int_equal(df_vault_get(one, "git", &secret, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(secret), OWN_KEYS * DF_ARRAY_SIZE(writers));
 }
 
 #define VAULT_SUITE                                                                                \

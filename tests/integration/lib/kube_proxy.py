@@ -28,6 +28,7 @@ class KubeProxy:
         self.trust.load_cert_chain(pair)
         self.at = lambda request, when: False
         self.requests = []
+        self.headers = {}  # of answers, in place of the server's own
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.http.daemon_threads = True
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
@@ -72,7 +73,9 @@ class KubeProxy:
                 if proxy.at(request, "after"):
                     self.close_connection = True
                     return
-                self.send_response(answer.status)
+                self.send_response_only(answer.status)
+                for name, value in {"Date": answer.headers["Date"], **proxy.headers}.items():
+                    self.send_header(name, value)
                 for name in ("Content-Type", "Retry-After"):
                     if answer.headers[name]:
                         self.send_header(name, answer.headers[name])

@@ -27,21 +27,22 @@ def programs_digest(*files):
     return digest.hexdigest()[:16]
 
 
-def image(cluster, name, tag, **env):
-    """An image of this checkout's programs on the node, made anew only when they are others; returns its name."""
+def image(cluster, name, tag, programs=ROOT / "build", **env):
+    """An image of this checkout's programs (or those of another directory) on the node, made anew only when they are
+    others; returns its name."""
     images = ROOT / "build/images-test"
     images.mkdir(parents=True, exist_ok=True)
-    program = ROOT / "build" / {"runner": "dayfly-runner", "spawner": "dayfly"}[name]
+    program = programs / {"runner": "dayfly-runner", "spawner": "dayfly"}[name]
     with open(images / "lock", "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         digest = programs_digest(program, ROOT / "images/rootfs", ROOT / "images/packages",
                                  ROOT / f"images/{name}/Containerfile", *[f for f in env.values()])
         archive = images / f"{name}-{tag}-{digest}.tar"
         if not archive.exists():
-            for old in images.glob(f"{name}-{tag}-*"):
+            for old in images.glob(f"{name}-{tag}-{'[0-9a-f]' * 16}.tar"):
                 old.unlink()
             subprocess.run([str(ROOT / "images/build"), name], check=True, capture_output=True,
-                           env={**os.environ, **env, "TAG": tag, "OUT": str(images / "new")})
+                           env={**os.environ, **env, "BUILD": str(programs), "TAG": tag, "OUT": str(images / "new")})
             (images / f"new/{name}.tar").rename(archive)
         loaded = cluster.kubeconfig.parent / f"loaded-{archive.stem}"
         if not loaded.exists():

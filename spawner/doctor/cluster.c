@@ -1,0 +1,116 @@
+/*
+ * The cluster as a whole: is it there, what time has it, whose tokens do its pods bring.
+ */
+#include "common/base/clock.h"
+#include "common/crypto/jwks.h"
+#include "common/http/http.h"
+#include "spawner/doctor/patient.h"
+
+int df_look_cluster(struct df_patient *p, struct df_err *err)
+{
+    const struct df_kube_config_options o = {.kubeconfig = p->config.kube_config,
+                                             .context = p->config.kube_context};
+    struct df_kube_config config = {0};
+    DF_JSON cJSON *version = NULL;
+    if (df_kube_config_load(&o, &config, err) < 0 || df_kube_new(&config, &p->kube, err) < 0)
+        return -1;
+    if (df_kube_get_raw(p->kube, "/version", &version, err) < 0)
+        return df_err_wrap(err, "the API server %s does not answer", df_kube_server(p->kube));
+    p->name_space =
+        p->config.kube_namespace ? p->config.kube_namespace : df_kube_namespace(p->kube);
+    p->ground |= DF_GROUND_CLUSTER;
+    const char *git = df_json_str(version, "gitVersion");
+    df_find(p, DF_LEVEL_OK, "%s answers, Kubernetes %s; steps run in the namespace %s",
+            df_kube_server(p->kube), git ? git : "of an unknown version", p->name_space);
+    return 0;
+}
+
+int df_look_clock(struct df_patient *p, struct df_err *err)
+{
+    int64_t from_us = df_real_us(), at_us = 0;
+    if (df_kube_time(p->kube, &at_us, err) < 0)
+        return -1;
+    df_find_skew(p, "the API server's clock", df_clock_skew(from_us, at_us, 1000000, df_real_us()));
+    return 0;
+}
+
+/* ---- tokens ---- */
+
+static int fetch_url(const struct df_config *c, struct df_buf *keys, struct df_err *err)
+{
+    const struct df_http_options o = {.ca_file = c->claim_ca_file, .allow_file = true};
+    DF_HTTP struct df_http *http = NULL;
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("GET", c->claim_jwks_url);
+    req.max_response = DF_LIMIT_JWKS;
+    if (df_http_new(&o, &http, err) < 0 || df_http_send(http, &req, &answer, err) < 0 ||
+        df_http_check(&answer, "claim.jwksUrl", err) < 0)
+        return -1;
+    (void)df_buf_add(keys, answer.body.data, answer.body.len);
+    return df_buf_check(keys, err);
+}
+
+static int fetch_from_cluster(struct df_kube *k, struct df_buf *keys, struct df_err *err)
+{
+    DF_JSON cJSON *answer = NULL;
+    if (df_kube_get_raw(k, DF_JWKS_PATH, &answer, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(answer);
+    if (!text)
+        return df_fail_oom(err);
+    (void)df_buf_adds(keys, text);
+    return df_buf_check(keys, err);
+}
+
+static int check_keys(const struct df_patient *p, struct df_err *err)
+{
+    DF_BUF struct df_buf keys = DF_BUF_INIT(DF_LIMIT_JWKS);
+    struct df_jwk_set *set = NULL;
+    struct df_err why = {0};
+    int result = p->config.claim_jwks_url ? fetch_url(&p->config, &keys, &why)
+                                          : fetch_from_cluster(p->kube, &keys, &why);
+    if (result == 0)
+        result = df_jwk_set_parse(df_buf_str(&keys), keys.len, &set, &why);
+    df_jwk_set_free(set);
+    if (result == 0)
+        return 0;
+    return df_fail(err, why.cls, "the keys of pods' tokens cannot be had: %s: %s", why.message,
+                   p->config.claim_jwks_url
+                       ? "correct claim.jwksUrl and claim.caFile"
+                       : "let the spawner read " DF_JWKS_PATH " (ClusterRole "
+                         "system:service-account-issuer-discovery), or set claim.jwksUrl");
+}
+
+/* What the cluster says of itself; NULL where it may not be asked. */
+static char *ask_issuer(const struct df_patient *p)
+{
+    DF_JSON cJSON *discovery = NULL;
+    if (df_kube_get_raw(p->kube, DF_JWKS_DISCOVERY, &discovery, NULL) < 0)
+        return NULL;
+    const char *issuer = df_json_str(discovery, "issuer");
+    return issuer ? strdup(issuer) : NULL;
+}
+
+int df_look_issuer(struct df_patient *p, struct df_err *err)
+{
+    const char *configured = p->config.claim_issuer;
+    if (df_streq(p->config.kube_claim, "secret"))
+        return 0;
+    DF_FREE char *said = ask_issuer(p);
+    if (!said && !configured)
+        return df_fail(err, DF_ERR_USER,
+                       "the cluster does not say who issues its pods' tokens (" DF_JWKS_DISCOVERY
+                       "): set claim.issuer");
+    if (check_keys(p, err) < 0)
+        return -1;
+    if (said && configured && !df_streq(said, configured))
+        return df_fail(err, DF_ERR_USER,
+                       "claim.issuer is \"%.200s\" and the cluster's tokens are of \"%.200s\": no "
+                       "step could be claimed; correct claim.issuer, or leave it out",
+                       configured, said);
+    p->issuer = configured ? strdup(configured) : DF_TAKE(said);
+    if (!p->issuer)
+        return df_fail_oom(err);
+    df_find(p, DF_LEVEL_OK, "pods' tokens are of %s, whose keys are there", p->issuer);
+    return 0;
+}

@@ -1,0 +1,221 @@
+/*
+ * What lies on this machine, or in the spawner's own pod: directories, files, addresses.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/crypto/certificate.h"
+#include "common/crypto/chain.h"
+#include "common/http/http.h"
+#include "spawner/api/tokens.h"
+#include "spawner/doctor/patient.h"
+
+#define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need so much */
+#define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of a day */
+#define SOON_US ((int64_t)14 * 24 * 3600 * 1000000)
+
+/* ---- the data directory ---- */
+
+/* The nearest directory on the way to path that exists: path itself may be made at the first start.
+ */
+static char *existing_part(const char *path)
+{
+    char *part = strdup(path);
+    while (part && !df_fs_exists(part) && strrchr(part, '/') != part && strrchr(part, '/'))
+        *strrchr(part, '/') = '\0';
+    return part;
+}
+
+static int try_to_write(const char *directory, struct df_err *err)
+{
+    DF_FREE char *file = df_strf("%s/.dayfly-doctor-XXXXXX", directory);
+    if (!file)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = mkstemp(file);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "make a file in %s", directory);
+    (void)unlink(file);
+    if (df_fs_write_all(fd, file, strlen(file), err) < 0)
+        return -1;
+    return fsync(fd) < 0 ? df_fail_errno(err, errno, "write to %s", directory) : 0;
+}
+
+static int find_room(struct df_patient *p, const char *directory, struct df_err *err)
+{
+    struct statvfs fs;
+    if (statvfs(directory, &fs) < 0)
+        return df_fail_errno(err, errno, "%s", directory);
+    double room = (double)fs.f_bavail * (double)fs.f_frsize;
+    double mib = room / (1024 * 1024);
+    if (room < SOON_BYTES)
+        df_find(p, room < LITTLE_BYTES ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
+                "%s has %.0f MiB left for states, plans and logs: enlarge its volume",
+                p->config.data_directory, mib);
+    else
+        df_find(p, DF_LEVEL_OK, "%s can be written and has %.0f MiB left", p->config.data_directory,
+                mib);
+    return 0;
+}
+
+int df_look_data_directory(struct df_patient *p, struct df_err *err)
+{
+    static const char way_out[] = "mount a volume there that this user may write to";
+    struct stat st;
+    DF_FREE char *directory = existing_part(p->config.data_directory);
+    if (!directory)
+        return df_fail_oom(err);
+    if (stat(directory, &st) == 0 && !S_ISDIR(st.st_mode))
+        return df_fail(err, DF_ERR_USER, "%s: %s is no directory: correct dataDirectory",
+                       p->config.data_directory, directory);
+    struct df_err why = {0};
+    if (try_to_write(directory, &why) < 0)
+        return df_fail(err, DF_ERR_USER, "%s: %s: %s", p->config.data_directory, why.message,
+                       way_out);
+    return find_room(p, directory, err);
+}
+
+/* ---- files with rights ---- */
+
+int df_look_tokens(struct df_patient *p, struct df_err *err)
+{
+    const char *path = p->config.token_file;
+    struct df_tokens *tokens = NULL;
+    struct stat st;
+    if (!path)
+        return 0;
+    if (df_tokens_open(path, &tokens, err) < 0)
+        return -1;
+    df_tokens_close(tokens);
+    if (stat(path, &st) < 0)
+        return df_fail_errno(err, errno, "auth.tokenFile %s", path);
+    if (st.st_mode & 022)
+        return df_fail(err, DF_ERR_USER,
+                       "auth.tokenFile %s: others may write to it, and so let themselves in: chmod "
+                       "600",
+                       path);
+    if (st.st_mode & 004)
+        df_find(p, DF_LEVEL_WARN,
+                "auth.tokenFile %s: everybody on this machine may read it: chmod 600, or "
+                "defaultMode 0440 of its volume",
+                path);
+    else
+        df_find(p, DF_LEVEL_OK, "auth.tokenFile %s is well", path);
+    return 0;
+}
+
+int df_look_credentials(struct df_patient *p, struct df_err *err)
+{
+    cJSON *hosts = NULL;
+    if (!p->config.registry_credentials_file)
+        return 0;
+    if (df_config_credentials(&p->config, &hosts, err) < 0)
+        return -1;
+    df_find(p, DF_LEVEL_OK, "providers.credentialsFile has %d hosts", cJSON_GetArraySize(hosts));
+    df_json_wipe(hosts);
+    return 0;
+}
+
+/* ---- where runners find the spawner ---- */
+
+/* What the service would tell runners; of a service that chose a free port, what it wrote down. */
+static char *server_url(const struct df_config *c)
+{
+    DF_FREE char *file = df_fs_join(c->data_directory, "endpoint");
+    DF_BUF struct df_buf url = DF_BUF_INIT(DF_KIB);
+    if (c->advertise_url)
+        return strdup(c->advertise_url);
+    if (df_ends_with(c->listen, ":0") && file && df_fs_read(file, &url, NULL) == 0)
+        return strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\n"));
+    return df_strf("%s://%s", df_config_has_tls(c) ? "https" : "http", c->listen);
+}
+
+/* Without server.tls.caFile it is what the service puts there; before its first start there is
+ * nothing yet. */
+int df_find_server(struct df_patient *p, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    p->url = server_url(c);
+    p->ca_file = c->tls_ca_file ? strdup(c->tls_ca_file) : df_fs_join(c->data_directory, "ca.pem");
+    if (!p->url || !p->ca_file)
+        return df_fail_oom(err);
+    if (!c->tls_ca_file && !df_fs_exists(p->ca_file)) {
+        free(p->ca_file);
+        p->ca_file = NULL;
+    }
+    return 0;
+}
+
+static bool is_everywhere(const char *host)
+{
+    return df_streq(host, "0.0.0.0") || df_streq(host, "::") || df_str_empty(host);
+}
+
+static bool is_loopback(const char *host)
+{
+    return df_streq(host, "localhost") || df_streq(host, "::1") || df_starts_with(host, "127.");
+}
+
+int df_look_address(struct df_patient *p, struct df_err *err)
+{
+    DF_FREE char *host = df_url_host(p->url);
+    if (!host)
+        return df_fail_oom(err);
+    if (is_loopback(host) || is_everywhere(host))
+        return df_fail(err, DF_ERR_USER,
+                       "runners are told to reach the spawner at %s, which leads a pod to itself: "
+                       "set advertiseUrl to the URL of its Service, and listen to an address that "
+                       "pods reach",
+                       p->url);
+    if (!df_starts_with(p->url, "https://"))
+        df_find(
+            p, DF_LEVEL_WARN,
+            "%s is not https: states and secrets cross the network in the clear; set server.tls",
+            p->url);
+    else
+        df_find(p, DF_LEVEL_OK, "runners are told %s", p->url);
+    return 0;
+}
+
+/* ---- TLS ---- */
+
+static int check_files(struct df_patient *p, int64_t *ret_until_us, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    DF_BUF struct df_buf cert = DF_BUF_INIT(DF_LIMIT_CA), ca = DF_BUF_INIT(DF_LIMIT_CA);
+    DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_LIMIT_CA);
+    DF_FREE char *host = df_url_host(p->url);
+    if (!host)
+        return df_fail_oom(err);
+    if (df_fs_read(c->tls_cert_file, &cert, err) < 0 ||
+        df_fs_read(c->tls_key_file, &key, err) < 0 ||
+        (c->tls_ca_file && df_fs_read(c->tls_ca_file, &ca, err) < 0) ||
+        df_certificate_check_pair(df_buf_str(&cert), df_buf_str(&key), err) < 0)
+        return -1;
+    return df_chain_check(df_buf_str(&cert), c->tls_ca_file ? df_buf_str(&ca) : NULL, host,
+                          df_real_us(), ret_until_us, err);
+}
+
+int df_look_tls(struct df_patient *p, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    int64_t until_us = 0;
+    char until[DF_TIME_LEN];
+    if (!df_config_has_tls(c))
+        return 0;
+    if (!c->tls_cert_file) {
+        df_find(p, DF_LEVEL_OK, "dayfly makes and renews its certificate itself");
+        return 0;
+    }
+    if (check_files(p, &until_us, err) < 0)
+        return df_err_wrap(err, "server.tls.certFile %s, which runners would not take",
+                           c->tls_cert_file);
+    (void)df_time_format(until_us, until);
+    bool soon = until_us < df_real_us() + SOON_US;
+    df_find(p, soon ? DF_LEVEL_WARN : DF_LEVEL_OK, "server.tls.certFile is good until %.10s%s",
+            until, soon ? ": renew it" : "");
+    return 0;
+}

@@ -1,0 +1,97 @@
+/*
+ * patient.h - what is examined, and the examinations; inside spawner/doctor only.
+ *
+ * An examination is one row in the table of doctor.c. It says what it found by df_find(), any
+ * number of times; a failure that it returns is a finding of level fail. Thread rule: one thread.
+ */
+#ifndef DF_DOCTOR_PATIENT_H
+#define DF_DOCTOR_PATIENT_H
+
+#include "common/kube/kube.h"
+#include "spawner/config/config.h"
+
+enum df_level { DF_LEVEL_OK, DF_LEVEL_WARN, DF_LEVEL_FAIL };
+
+/* What an examination can stand on, as bits; each is there when the one that brings it went well.
+ */
+enum df_ground {
+    DF_GROUND_CLUSTER = 1 << 0, /* kube answers */
+    DF_GROUND_JOB = 1 << 1,     /* job was built */
+    DF_GROUND_TAKEN = 1 << 2,   /* the API server would take it */
+    DF_GROUND_PROBE = 1 << 3    /* probe is there */
+};
+
+/* Everything is owned but for what is said to be borrowed. */
+struct df_patient {
+    struct df_config config;
+    const char *account; /* borrowed; or NULL */
+    unsigned ground;
+    char *url;              /* what runners are told */
+    char *ca_file;          /* what they are to trust; NULL: the system's */
+    struct df_kube *kube;   /* NULL before "cluster" */
+    const char *name_space; /* of the Jobs; borrowed */
+    char *issuer;           /* of pods' tokens, as the spawner expects it; NULL: not known */
+    char uid[37];           /* of the step that is made up */
+    cJSON *job;             /* of a step, as the engine would make it */
+    cJSON *probe;           /* the report of runner/probe.h */
+    int64_t probed_from_us, probed_to_us; /* it was made between these */
+
+    cJSON *findings; /* borrowed from the document */
+    const char *check;
+    size_t counts[3]; /* by level */
+    bool is_oom;      /* sticky: a finding is lost */
+};
+
+void df_find(struct df_patient *p, enum df_level level, const char *fmt, ...) DF_PRINTF(3, 4);
+
+/* How far a clock that showed at_us between two looks at ours is off; a clock of whole seconds has
+ * a slack of one second. */
+int64_t df_clock_skew(int64_t from_us, int64_t at_us, int64_t slack_us, int64_t to_us);
+/* Says what that means. whose: "the API server's clock". */
+void df_find_skew(struct df_patient *p, const char *whose, int64_t skew_us);
+
+/* machine.c */
+/* Fills url and ca_file. */
+int df_find_server(struct df_patient *p, struct df_err *err) DF_MUST_CHECK;
+int df_look_data_directory(struct df_patient *p, struct df_err *err);
+int df_look_tokens(struct df_patient *p, struct df_err *err);
+int df_look_credentials(struct df_patient *p, struct df_err *err);
+int df_look_tls(struct df_patient *p, struct df_err *err);
+int df_look_address(struct df_patient *p, struct df_err *err);
+
+/* cluster.c */
+int df_look_cluster(struct df_patient *p, struct df_err *err);
+int df_look_clock(struct df_patient *p, struct df_err *err);
+int df_look_issuer(struct df_patient *p, struct df_err *err);
+
+/* rights.c */
+int df_look_rights(struct df_patient *p, struct df_err *err);
+int df_look_runner_rights(struct df_patient *p, struct df_err *err);
+
+/* step.c */
+int df_look_step(struct df_patient *p, struct df_err *err);
+int df_look_job(struct df_patient *p, struct df_err *err);
+int df_look_pod(struct df_patient *p, struct df_err *err);
+/* The Job of a step of that name and of p's uid. */
+struct df_job_options;
+int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const char *name,
+                     cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+struct df_job_options df_job_options_of(const struct df_patient *p);
+
+/* references.c */
+int df_look_references(struct df_patient *p, struct df_err *err);
+int df_look_nodes(struct df_patient *p, struct df_err *err);
+
+/* probe.c */
+int df_look_start(struct df_patient *p, struct df_err *err);
+
+/* report.c: what the probe tells */
+int df_look_image(struct df_patient *p, struct df_err *err);
+int df_look_dns(struct df_patient *p, struct df_err *err);
+int df_look_reach(struct df_patient *p, struct df_err *err);
+int df_look_pod_clock(struct df_patient *p, struct df_err *err);
+int df_look_pod_token(struct df_patient *p, struct df_err *err);
+int df_look_work(struct df_patient *p, struct df_err *err);
+int df_look_tool(struct df_patient *p, struct df_err *err);
+
+#endif

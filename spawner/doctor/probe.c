@@ -1,0 +1,247 @@
+/*
+ * The probe: a step's Job whose runner does no step but tells what it finds.
+ */
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "spawner/control/step_document.h"
+#include "spawner/doctor/patient.h"
+#include "spawner/engine/job.h"
+#include "spawner/engine/job_object.h"
+#include "spawner/engine/job_view.h"
+#include "spawner/engine/placement.h"
+
+enum { POLL_MS = 250, LIFE_SECONDS = 60 };
+
+/* ---- its Job ---- */
+
+/* No index: a probe downloads nothing. */
+static int tools_text(const struct df_patient *p, char **ret, struct df_err *err)
+{
+    DF_JSON cJSON *tools = NULL;
+    if (df_step_tools(&p->config, true, &tools, err) < 0)
+        return -1;
+    cJSON_DeleteItemFromObjectCaseSensitive(tools, "index");
+    *ret = df_json_print(tools);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int add_words(cJSON *args, const char *a, const char *b, struct df_err *err)
+{
+    return df_json_append_str(args, a, err) < 0 ? -1 : df_json_append_str(args, b, err);
+}
+
+/* "step" becomes "probe"; what else a step is started with stays. */
+static int set_arguments(const struct df_patient *p, cJSON *container, struct df_err *err)
+{
+    cJSON *args = df_json_array_at(container, "args");
+    const cJSON *placement = p->config.kube_placement;
+    const char *cache = df_placement_plugin_cache(placement);
+    DF_FREE char *tools = NULL;
+    if (df_json_bool(df_json_at(placement, "pluginCache"), "readOnly", false))
+        cache = NULL;
+    if (!args)
+        return df_fail_oom(err);
+    if (!df_streq(cJSON_GetStringValue(args->child), "step"))
+        return df_fail(err, DF_ERR_USER,
+                       "placement.podTemplate: the container " DF_JOB_CONTAINER
+                       " must keep its args, or it does no step");
+    if (!cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
+        return df_fail_oom(err);
+    if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0)
+        return -1;
+    return cache ? add_words(args, "--plugin-cache", cache, err) : 0;
+}
+
+static cJSON *runner_of(cJSON *job)
+{
+    cJSON *spec =
+        df_json_object_at(df_json_object_at(df_json_object_at(job, "spec"), "template"), "spec");
+    for (cJSON *c = df_json_array_at(spec, "containers")->child; c; c = c->next)
+        if (df_streq(df_json_str(c, "name"), DF_JOB_CONTAINER))
+            return c;
+    DF_BUG("a Job without its container");
+}
+
+/* Claimed by token also where steps are handed over as Secrets: a probe has none. It ends by itself
+ * and goes soon, also when nobody is left to remove it. */
+static int make_probe(struct df_patient *p, const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    struct df_job_options o = df_job_options_of(p);
+    int64_t deadline = p->config.timeout_pending_s + LIFE_SECONDS;
+    o.by_secret = false;
+    o.ttl_seconds = LIFE_SECONDS;
+    if (df_make_step_job(p, &o, name, &job, err) < 0 || set_arguments(p, runner_of(job), err) < 0)
+        return -1;
+    cJSON *spec = df_json_object_at(job, "spec");
+    if (df_json_set(spec, "activeDeadlineSeconds", cJSON_CreateNumber((double)deadline), err) < 0)
+        return -1;
+    *ret = DF_TAKE(job);
+    return 0;
+}
+
+/* ---- what becomes of it ---- */
+
+/* Everything that can be seen of it now. Owned. */
+struct sight {
+    cJSON *job, *pods, *events;
+};
+
+static void free_sight(struct sight *s)
+{
+    cJSON_Delete(s->job);
+    cJSON_Delete(s->pods);
+    cJSON_Delete(s->events);
+}
+
+static int keep(void *arg, const cJSON *object, struct df_err *err)
+{
+    return df_json_append(arg, cJSON_Duplicate(object, true), err);
+}
+
+static int collect(const struct df_patient *p, const struct df_kube_resource *resource,
+                   const struct df_kube_select *select, cJSON *to, struct df_err *err)
+{
+    const struct df_kube_at at = {.resource = resource, .name_space = p->name_space};
+    const struct df_kube_sink sink = {.item = keep, .arg = to};
+    return df_kube_list(p->kube, &at, select, 0, &sink, err);
+}
+
+static int collect_events(const struct df_patient *p, const cJSON *object, cJSON *to,
+                          struct df_err *err)
+{
+    char field[100];
+    const char *uid = df_kube_uid(object);
+    if (!uid)
+        return 0;
+    (void)snprintf(field, sizeof(field), "involvedObject.uid=%s", uid);
+    const struct df_kube_select select = {.fields = field};
+    return collect(p, &df_kube_events, &select, to, err);
+}
+
+static int look_at_probe(const struct df_patient *p, const char *name, struct sight *ret,
+                         struct df_err *err)
+{
+    DF_CLEANUP(free_sight)
+    struct sight s = {.pods = cJSON_CreateArray(), .events = cJSON_CreateArray()};
+    char label[100];
+    (void)snprintf(label, sizeof(label), DF_LABEL_STEP_UID "=%s", p->uid);
+    const struct df_kube_select select = {.labels = label};
+    if (!s.pods || !s.events)
+        return df_fail_oom(err);
+    if (df_job_read(p->kube, p->name_space, name, &s.job, err) < 0 ||
+        collect(p, &df_kube_pods, &select, s.pods, err) < 0 ||
+        collect_events(p, s.job, s.events, err) < 0 ||
+        collect_events(p, s.pods->child, s.events, err) < 0)
+        return -1;
+    *ret = s;
+    s = (struct sight){0};
+    return 0;
+}
+
+/* What may pass while one waits: a node comes, a volume is attached. */
+static bool may_pass(const struct df_pod_verdict *v)
+{
+    return !v->reason[0] || df_streq(v->reason, "Unschedulable") ||
+           df_streq(v->reason, "NodeFailed") || df_streq(v->reason, "VolumeFailed");
+}
+
+static const char *termination_message(const cJSON *pod)
+{
+    const cJSON *status;
+    cJSON_ArrayForEach (status, df_json_at(pod, "status.containerStatuses"))
+        if (df_streq(df_json_str(status, "name"), DF_JOB_CONTAINER))
+            return df_json_str(status, "state.terminated.message");
+    return NULL;
+}
+
+/* True when the report is there. */
+static bool take_report(struct df_patient *p, const cJSON *pod)
+{
+    const char *text = termination_message(pod);
+    DF_JSON cJSON *report = NULL;
+    if (!text || df_json_parse(text, strlen(text), &report, NULL) < 0 ||
+        !df_streq(df_json_str(report, "probe"), "dayfly"))
+        return false;
+    p->probe = DF_TAKE(report);
+    p->probed_to_us = df_real_us();
+    p->ground |= DF_GROUND_PROBE;
+    return true;
+}
+
+static int fail_without_report(const struct df_patient *p, const struct df_pod_verdict *v,
+                               struct df_err *err)
+{
+    const char *image = df_json_str(runner_of(p->job), "image");
+    return df_fail(err, DF_ERR_USER,
+                   "the image %s is no runner of this version, its container told nothing "
+                   "(%s): set kubernetes.image to dayfly-runner of version " DF_VERSION,
+                   image, v->message[0] ? v->message : "it ended well");
+}
+
+/* 1: wait on. */
+static int judge(struct df_patient *p, const struct sight *s, bool is_late, struct df_err *err)
+{
+    const cJSON *pod = s->pods->child;
+    const struct df_pod_view view = {.job = s->job,
+                                     .pod = pod,
+                                     .events = s->events,
+                                     .container = DF_JOB_CONTAINER,
+                                     .was_created = true,
+                                     .now_us = df_real_us()};
+    if (take_report(p, pod))
+        return 0;
+    const struct df_pod_verdict v = df_pod_verdict(&view);
+    if (v.phase == DF_ENGINE_ENDED && !v.never_started)
+        return fail_without_report(p, &v, err);
+    if (v.phase == DF_ENGINE_ENDED || is_late || !may_pass(&v))
+        return df_fail(err, DF_ERR_USER, "%s",
+                       v.message[0] ? v.message
+                                    : "the probe's pod did not end within timeouts.pending: look "
+                                      "at its image, or raise timeouts.pending");
+    return 1;
+}
+
+static int await(struct df_patient *p, const char *name, struct df_err *err)
+{
+    static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+    int64_t end_ms = df_mono_ms() + p->config.timeout_pending_s * 1000;
+    for (;;) {
+        DF_CLEANUP(free_sight) struct sight s = {0};
+        if (look_at_probe(p, name, &s, err) < 0)
+            return -1;
+        int result = judge(p, &s, df_mono_ms() > end_ms, err);
+        if (result <= 0)
+            return result;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void remove_probe(struct df_patient *p, const char *name)
+{
+    const struct df_kube_at at = {
+        .resource = &df_kube_jobs, .name_space = p->name_space, .name = name};
+    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    o.propagation = "Background";
+    if (df_kube_delete(p->kube, &at, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        df_find(p, DF_LEVEL_WARN, "the Job %s of the probe is left behind: %s", name, why.message);
+}
+
+int df_look_start(struct df_patient *p, struct df_err *err)
+{
+    const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
+    DF_FREE char *name = df_strf("dayfly-doctor-%.8s", p->uid);
+    DF_JSON cJSON *job = NULL;
+    if (!name)
+        return df_fail_oom(err);
+    p->probed_from_us = df_real_us();
+    if (make_probe(p, name, &job, err) < 0 || df_kube_create(p->kube, &at, job, NULL, err) < 0)
+        return -1;
+    int result = await(p, name, err);
+    remove_probe(p, name);
+    if (result == 0)
+        df_find(p, DF_LEVEL_OK, "a pod of the runner's image starts and ends");
+    return result;
+}

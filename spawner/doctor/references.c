@@ -1,0 +1,192 @@
+/*
+ * What a step's pod names and the cluster must have: Secrets, ConfigMaps, claims, classes, nodes.
+ *
+ * The spawner's own account may see nearly none of it; what cannot be seen is left to the probe.
+ */
+#include "spawner/doctor/patient.h"
+
+static const struct df_kube_resource claims = {"", "v1", "persistentvolumeclaims"};
+static const struct df_kube_resource accounts = {"", "v1", "serviceaccounts"};
+static const struct df_kube_resource priorities = {"scheduling.k8s.io", "v1", "priorityclasses"};
+static const struct df_kube_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};
+static const struct df_kube_resource storages = {"storage.k8s.io", "v1", "storageclasses"};
+static const struct df_kube_resource nodes = {"", "v1", "nodes"};
+
+/* Where in a pod's spec names stand; [] is every item of a list. */
+static const struct place {
+    const char *path;
+    const char *optional; /* beside the name: true when it need not be there; or NULL */
+    const struct df_kube_resource *resource;
+    const char *kind;
+    bool is_global;
+} places[] = {
+    {"serviceAccountName", NULL, &accounts, "service account", false},
+    {"priorityClassName", NULL, &priorities, "priority class", true},
+    {"runtimeClassName", NULL, &runtimes, "runtime class", true},
+    {"imagePullSecrets.[].name", NULL, &df_kube_secrets, "Secret", false},
+    {"volumes.[].secret.secretName", "optional", &df_kube_secrets, "Secret", false},
+    {"volumes.[].configMap.name", "optional", &df_kube_config_maps, "ConfigMap", false},
+    {"volumes.[].persistentVolumeClaim.claimName", NULL, &claims, "claim", false},
+    {"containers.[].envFrom.[].secretRef.name", "optional", &df_kube_secrets, "Secret", false},
+    {"containers.[].envFrom.[].configMapRef.name", "optional", &df_kube_config_maps, "ConfigMap",
+     false},
+    {"containers.[].env.[].valueFrom.secretKeyRef.name", "optional", &df_kube_secrets, "Secret",
+     false},
+    {"containers.[].env.[].valueFrom.configMapKeyRef.name", "optional", &df_kube_config_maps,
+     "ConfigMap", false},
+};
+
+struct tour {
+    struct df_patient *p;
+    const struct place *place;
+    size_t seen, unseen;
+};
+
+/* ---- claims ---- */
+
+/* A claim that waits for its first pod is well. */
+static bool waits_for_a_pod(const struct df_patient *p, const cJSON *claim)
+{
+    const char *class = df_json_str(claim, "spec.storageClassName");
+    const struct df_kube_at at = {.resource = &storages, .name = class};
+    DF_JSON cJSON *storage = NULL;
+    return !df_str_empty(class) && df_kube_get(p->kube, &at, &storage, NULL) == 0 &&
+           df_streq(df_json_str(storage, "volumeBindingMode"), "WaitForFirstConsumer");
+}
+
+static void look_at_claim(struct df_patient *p, const char *name, const cJSON *claim)
+{
+    const char *phase = df_json_str(claim, "status.phase");
+    if (df_streq(phase, "Bound") || waits_for_a_pod(p, claim))
+        return;
+    df_find(p, DF_LEVEL_FAIL,
+            "the claim %s is %s, and steps wait for it: give it a volume, or a storage class that "
+            "makes one",
+            name, phase ? phase : "not bound");
+}
+
+/* ---- one name ---- */
+
+static int look_at_object(struct tour *t, const char *name, struct df_err *err)
+{
+    struct df_patient *p = t->p;
+    const struct place *at_place = t->place;
+    const struct df_kube_at at = {.resource = at_place->resource,
+                                  .name_space = at_place->is_global ? NULL : p->name_space,
+                                  .name = name};
+    DF_SECRET_JSON cJSON *object = NULL;
+    struct df_err why = {0};
+    if (df_kube_get(p->kube, &at, &object, &why) == 0) {
+        t->seen++;
+        if (at_place->resource == &claims)
+            look_at_claim(p, name, object);
+        return 0;
+    }
+    if (why.cls == DF_ERR_DENIED) {
+        t->unseen++;
+        return 0;
+    }
+    if (why.cls == DF_ERR_NOT_FOUND) {
+        df_find(p, DF_LEVEL_FAIL,
+                "the %s %s is not there, and steps need it: create it%s%s, or correct its name in "
+                "the placement",
+                at_place->kind, name, at_place->is_global ? "" : " in the namespace ",
+                at_place->is_global ? "" : p->name_space);
+        return 0;
+    }
+    *err = why;
+    return -1;
+}
+
+/* The Secret of a step is made with it. */
+static bool is_own(const struct df_patient *p, const char *name)
+{
+    return df_starts_with(name, "dayfly-") && df_streq(name + strlen("dayfly-"), p->uid);
+}
+
+/* ---- all names ---- */
+
+static int walk(struct tour *t, const cJSON *at, const char *path, struct df_err *err)
+{
+    const char *dot = strchr(path, '.');
+    char member[64];
+    if (!dot) {
+        const char *name = df_json_str(at, path);
+        const char *optional = t->place->optional;
+        bool may_lack = optional && df_json_bool(at, optional, false);
+        return df_str_empty(name) || may_lack || is_own(t->p, name) ? 0
+                                                                    : look_at_object(t, name, err);
+    }
+    if (df_starts_with(path, "[].")) {
+        for (const cJSON *item = at ? at->child : NULL; item; item = item->next)
+            if (walk(t, item, dot + 1, err) < 0)
+                return -1;
+        return 0;
+    }
+    (void)snprintf(member, sizeof(member), "%.*s", (int)(dot - path), path);
+    at = cJSON_GetObjectItemCaseSensitive(at, member);
+    return at ? walk(t, at, dot + 1, err) : 0;
+}
+
+int df_look_references(struct df_patient *p, struct df_err *err)
+{
+    const cJSON *spec = df_json_at(p->job, "spec.template.spec");
+    struct tour t = {.p = p};
+    size_t before = p->counts[DF_LEVEL_FAIL];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(places); i++) {
+        t.place = &places[i];
+        if (walk(&t, spec, places[i].path, err) < 0)
+            return -1;
+    }
+    if (p->counts[DF_LEVEL_FAIL] == before)
+        df_find(p, DF_LEVEL_OK,
+                "objects that a step's pod names: there %zu, not to be looked at %zu", t.seen,
+                t.unseen);
+    return 0;
+}
+
+/* ---- nodes ---- */
+
+static int count_node(void *arg, const cJSON *node, struct df_err *err)
+{
+    size_t *count = arg;
+    (void)err;
+    if (!df_json_bool(df_json_at(node, "spec"), "unschedulable", false))
+        (*count)++;
+    return 0;
+}
+
+/* "a=b,c=d" */
+static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *err)
+{
+    for (const cJSON *l = labels ? labels->child : NULL; l; l = l->next)
+        (void)df_buf_addf(to, "%s%s=%s", to->len ? "," : "", l->string,
+                          cJSON_IsString(l) ? l->valuestring : "");
+    return df_buf_check(to, err);
+}
+
+int df_look_nodes(struct df_patient *p, struct df_err *err)
+{
+    const cJSON *labels = df_json_at(p->job, "spec.template.spec.nodeSelector");
+    DF_BUF struct df_buf selector = DF_BUF_INIT(DF_LIMIT_URL);
+    size_t count = 0;
+    const struct df_kube_at at = {.resource = &nodes};
+    const struct df_kube_sink sink = {.item = count_node, .arg = &count};
+    struct df_err why = {0};
+    if (selector_of(labels, &selector, err) < 0)
+        return -1;
+    const struct df_kube_select select = {.labels = selector.len ? df_buf_str(&selector) : NULL};
+    if (df_kube_list(p->kube, &at, &select, 0, &sink, &why) < 0) {
+        if (why.cls == DF_ERR_DENIED)
+            return 0; /* the spawner's own account: the probe shows it */
+        *err = why;
+        return -1;
+    }
+    const char *which = selector.len ? " with the labels " : "";
+    if (count == 0)
+        return df_fail(err, DF_ERR_USER,
+                       "no node%s%s takes pods: correct placement.nodeSelector, or label a node",
+                       which, df_buf_str(&selector));
+    df_find(p, DF_LEVEL_OK, "nodes%s%s that take pods: %zu", which, df_buf_str(&selector), count);
+    return 0;
+}

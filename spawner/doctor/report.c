@@ -1,0 +1,152 @@
+/*
+ * What the probe tells (runner/probe.h), judged. Pure but for the findings.
+ */
+#include "common/base/clock.h"
+#include "spawner/doctor/patient.h"
+
+#define LITTLE_BYTES (512.0 * 1024 * 1024) /* a source, providers and a plan */
+
+static const char *probed(const struct df_patient *p, const char *path)
+{
+    const char *text = df_json_str(p->probe, path);
+    return text ? text : "";
+}
+
+int df_look_image(struct df_patient *p, struct df_err *err)
+{
+    const char *version = probed(p, "version");
+    if (!df_streq(version, DF_VERSION))
+        return df_fail(err, DF_ERR_USER,
+                       "the image's runner is version %.64s and this is " DF_VERSION
+                       ": set kubernetes.image to the same version",
+                       version);
+    df_find(p, DF_LEVEL_OK, "its runner is version " DF_VERSION);
+    return 0;
+}
+
+int df_look_dns(struct df_patient *p, struct df_err *err)
+{
+    const char *wrong = df_json_str(p->probe, "name.error");
+    if (wrong)
+        return df_fail(err, DF_ERR_USER,
+                       "pods cannot find the host %s (%.300s): correct advertiseUrl, or look at "
+                       "the cluster's DNS and what keeps pods from asking it",
+                       probed(p, "name.host"), wrong);
+    const cJSON *first = cJSON_GetArrayItem(df_json_at(p->probe, "name.addresses"), 0);
+    df_find(p, DF_LEVEL_OK, "pods find %s at %s", probed(p, "name.host"),
+            cJSON_IsString(first) ? first->valuestring : "no address");
+    return 0;
+}
+
+int df_look_reach(struct df_patient *p, struct df_err *err)
+{
+    const char *wrong = df_json_str(p->probe, "server.error");
+    int status = (int)df_json_int(p->probe, "server.status", 0);
+    if (df_json_at(p->probe, "name.error"))
+        return 0; /* said before */
+    if (df_streq(df_json_str(p->probe, "server.class"), "denied"))
+        return df_fail(err, DF_ERR_USER,
+                       "pods do not trust the spawner's certificate (%.400s): set "
+                       "server.tls.caFile to the authority that signed it",
+                       wrong);
+    if (wrong)
+        return df_fail(err, DF_ERR_USER,
+                       "pods cannot reach the spawner at %s (%.400s): is it running, does its "
+                       "Service have that port, and does a NetworkPolicy let pods through?",
+                       p->url, wrong);
+    if (status != 200)
+        return df_fail(err, DF_ERR_USER,
+                       "%s/livez answers pods with status %d: advertiseUrl leads to something "
+                       "else than dayfly",
+                       p->url, status);
+    df_find(p, DF_LEVEL_OK, "pods reach the spawner at %s", p->url);
+    return 0;
+}
+
+int df_look_pod_clock(struct df_patient *p, struct df_err *err)
+{
+    int64_t at_us = 0;
+    if (df_time_parse(probed(p, "time"), &at_us, err) < 0)
+        return df_err_wrap(err, "the probe's clock");
+    df_find_skew(p, "the clock of the probe's node",
+                 df_clock_skew(p->probed_from_us, at_us, 0, p->probed_to_us));
+    return 0;
+}
+
+static bool has_audience(const cJSON *list, const char *audience)
+{
+    for (const cJSON *a = list ? list->child : NULL; a; a = a->next)
+        if (df_streq(cJSON_GetStringValue(a), audience))
+            return true;
+    return false;
+}
+
+int df_look_pod_token(struct df_patient *p, struct df_err *err)
+{
+    const char *wrong = df_json_str(p->probe, "token.error");
+    const char *issuer = probed(p, "token.issuer");
+    if (!p->issuer)
+        return 0; /* steps are not claimed by tokens, or it was said before */
+    if (wrong)
+        return df_fail(err, DF_ERR_USER,
+                       "the pod's token for its step cannot be read (%.300s): look at "
+                       "placement.podTemplate and podSecurityContext.fsGroup",
+                       wrong);
+    DF_FREE char *audience = df_strf("dayfly/%s", p->uid);
+    if (!audience)
+        return df_fail_oom(err);
+    if (!has_audience(df_json_at(p->probe, "token.audience"), audience))
+        return df_fail(err, DF_ERR_USER,
+                       "the pod's token is not for the audience %s: something changes pods on "
+                       "their way; look at the cluster's mutating webhooks",
+                       audience);
+    if (!df_streq(issuer, p->issuer))
+        return df_fail(err, DF_ERR_USER,
+                       "pods' tokens are of \"%.200s\" and the spawner takes those of \"%.200s\": "
+                       "correct claim.issuer",
+                       issuer, p->issuer);
+    df_find(p, DF_LEVEL_OK, "the pod has a token by which the spawner knows it");
+    return 0;
+}
+
+static void look_at_directory(struct df_patient *p, const char *part, const char *way_out)
+{
+    const cJSON *found = df_json_at(p->probe, part);
+    const char *wrong = df_json_str(found, "error"), *path = df_json_str(found, "path");
+    double room = df_json_num(found, "free", 0);
+    if (!found)
+        return;
+    if (wrong)
+        df_find(p, DF_LEVEL_FAIL, "a step cannot write to %s of its pod (%.300s): %s", path, wrong,
+                way_out);
+    else
+        df_find(p, room < LITTLE_BYTES ? DF_LEVEL_WARN : DF_LEVEL_OK,
+                "%s of the pod has %.0f MiB left%s", path, room / (1024 * 1024),
+                room < LITTLE_BYTES ? ": enlarge the node's disk or the volume" : "");
+}
+
+int df_look_work(struct df_patient *p, struct df_err *err)
+{
+    (void)err;
+    look_at_directory(p, "work", "look at placement.podTemplate and podSecurityContext.fsGroup");
+    look_at_directory(p, "pluginCache",
+                      "let the pod's group write to the claim's volume, or set "
+                      "pluginCache.readOnly");
+    return 0;
+}
+
+int df_look_tool(struct df_patient *p, struct df_err *err)
+{
+    const char *wrong = df_json_str(p->probe, "tool.error");
+    if (!wrong)
+        df_find(p, DF_LEVEL_OK, "the image has %s %s", probed(p, "tool.name"),
+                probed(p, "tool.version"));
+    else if (p->config.tool_index_opentofu || p->config.tool_index_terraform)
+        df_find(p, DF_LEVEL_OK, "the image has no tool; each step downloads one");
+    else
+        return df_fail(err, DF_ERR_USER,
+                       "the image has no tool that steps find (%.300s): take an image with tofu or "
+                       "terraform, or set tools.directories or tools.index.opentofu",
+                       wrong);
+    return 0;
+}

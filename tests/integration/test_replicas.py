@@ -1,0 +1,162 @@
+"""Two replicas that keep everything in the cluster: whoever is asked answers, whoever dies is replaced, nothing is lost,
+doubled or left over. Pods write down every start of tofu and everything they make; that is what counts.
+"""
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from lib.dayfly import wait_for
+from lib.replicas import Replicas
+
+RUNS = int(os.environ.get("DAYFLY_REPLICA_RUNS", "12"))
+SEED = int(os.environ.get("DAYFLY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+ABREAST = 6  # runs at once in the sweep
+
+
+@pytest.fixture
+def replicas(home, namespace, tofu):
+    worlds = []
+
+    def make(**options):
+        worlds.append(Replicas(home, namespace, tofu, **options))
+        return worlds[-1].start()
+
+    yield make
+    for world in worlds:
+        world.__exit__()
+
+
+def test_a_run_is_the_same_whichever_replica_is_asked(replicas):
+    world = replicas()
+    world.make("net")
+    run = world.request("net", "one")
+    world.finish(run)
+    world.check_run(run)
+    headers = {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
+    for path in (f"/v1/runs/{run}", f"/v1/taskactions/{run}-apply", f"/v1/runs/{run}/log", "/v1/executors/net/outputs",
+                 "/v1/executors/net/state", "/v1/executors/net/state/versions"):
+        first, second = [spawner.request("GET", path, headers=headers) for spawner in world.spawners]
+        assert first[0] == second[0] == 200 and first[2] == second[2], path
+    assert b"Apply complete" in world.spawners[0].request("GET", f"/v1/runs/{run}/log", headers=headers)[2]
+    world.check_at_most_once()
+    world.check_nothing_left(["net"])
+
+
+def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
+    world = replicas()
+    world.make("net")
+    world.ledger.hold("second", "net-1-apply")
+    run = world.request("net", "one")
+    world.ledger.wait_held("second", "net-1-apply")
+    world.spawners[world.leader()].kill()
+    world.ledger.let_go("second", "net-1-apply")
+    world.finish(run)
+    world.check_run(run)
+    world.check_at_most_once()
+    world.check_nothing_left(["net"])
+
+
+def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replicas):
+    world = replicas()
+    world.make("net")
+    world.ledger.hold("before", "net-1-plan")
+    run = world.request("net", "one")
+    world.ledger.wait_held("before", "net-1-plan")
+    old = world.leader()
+    world.spawners[old].process.send_signal(signal.SIGSTOP)
+    wait_for("another leader", lambda: world.leader() != old)
+    world.ledger.let_go("before", "net-1-plan")
+    other = world.spawners[1 - old]
+    token = {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
+
+    def ended():
+        status, _, body = other.request("GET", f"/v1/runs/{run}", headers=token)
+        return status == 200 and json.loads(body)["status"].get("phase") == "Succeeded"
+    wait_for("the run to end", ended, 120)
+    world.spawners[old].process.send_signal(signal.SIGCONT)
+    assert world.spawners[old].process.wait(timeout=60) == 1
+    world.check_run(run)
+    world.check_at_most_once()
+    world.check_nothing_left(["net"])
+
+
+class Sweep:
+    """Runs that are asked for by anybody, while replicas are killed and paused."""
+
+    def __init__(self, world, count, chance):
+        self.world, self.count, self.chance = world, count, chance
+        self.executors = [f"e{i}" for i in range(min(count, ABREAST))]
+        self.live, self.done = set(), set()
+        self.hurt = {"leader": 0, "other": 0, "both": 0, "paused": 0}
+
+    def fill(self):
+        for i, name in enumerate(self.executors):
+            begun = [run for run in (*self.live, *self.done) if run.startswith(f"{name}-")]
+            share = len(range(i, self.count, ABREAST))
+            if len(begun) < share and not any(run.startswith(f"{name}-") for run in self.live):
+                self.live.add(self.world.request(name, f"{name}/{len(begun)}"))
+
+    def strike(self):
+        leader = self.world.leader()
+        what = self.chance.choice(sorted(self.hurt))
+        self.hurt[what] += 1
+        victims = {"leader": [leader or 0], "other": [1 - (leader or 0)]}.get(what, [0, 1])
+        if what == "paused":
+            process = self.world.spawners[leader or 0].process
+            if process.poll() is None:
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(self.chance.uniform(0.5, 6.0))  # the lease is 4 s: sometimes it is lost, sometimes not
+                process.send_signal(signal.SIGCONT)
+            return
+        for i in victims:
+            if self.world.spawners[i].process.poll() is None:
+                self.world.spawners[i].kill()
+
+    def go(self):
+        end = time.monotonic() + 180 + 15 * self.count
+        while len(self.done) < self.count:
+            assert time.monotonic() < end, f"not over: {self.live}"
+            self.fill()
+            until = time.monotonic() + self.chance.uniform(0.5, 6.0)
+            while time.monotonic() < until:
+                over = {run for run in self.live if self.world.final(run)}
+                self.live -= over
+                self.done |= over
+                time.sleep(0.05)
+            self.strike()
+
+
+def test_replicas_killed_and_paused_at_random_lose_double_and_leave_nothing(replicas):
+    print(f"DAYFLY_FAULT_SEED={SEED}")
+    world = replicas()
+    sweep = Sweep(world, RUNS, random.Random(SEED))
+    for name in sweep.executors:
+        world.make(name)
+    sweep.go()
+    print(f"{RUNS} runs, {sweep.hurt}")
+    for run in sorted(sweep.done):
+        world.check_run(run)
+    world.check_at_most_once()
+    world.check_nothing_left(sweep.executors)
+
+
+@pytest.mark.parametrize("part", ["apiserver", "etcd"])
+def test_the_cluster_that_keeps_everything_may_go_away_in_mid_apply(alone, replicas, part):
+    world = replicas(lease="30s")
+    world.make("net")
+    world.ledger.hold("second", "net-1-apply")
+    run = world.request("net", "one")
+    world.ledger.wait_held("second", "net-1-apply")
+    alone.kill_part(part)
+    world.ledger.let_go("second", "net-1-apply")  # its state, log and result find nobody who could keep them
+    time.sleep(2)
+    alone.bring_back()
+    world.finish(run, 180)
+    world.check_run(run)
+    world.check_at_most_once()
+    world.check_nothing_left(["net"])

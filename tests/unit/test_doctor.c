@@ -1,0 +1,181 @@
+/* What doctor decides without a cluster: clocks, what a probe told, and that its page names every
+ * check. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/fs.h"
+#include "spawner/doctor/doctor.h"
+#include "spawner/doctor/patient.h"
+
+#define S INT64_C(1000000)
+#define UID "4b1d7a52-0000-4000-8000-000000000001"
+
+static void a_clock_is_off_only_outside_of_the_two_looks_at_ours(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t from_us, at_us, slack_us, to_us, skew_us;
+    } cases[] = {
+        {10 * S, 10 * S, 0, 12 * S, 0},
+        {10 * S, 12 * S, 0, 12 * S, 0},
+        {10 * S, 9 * S, 1 * S, 12 * S, 0}, /* a second that is cut off */
+        {10 * S, 9 * S, 0, 12 * S, -1 * S},
+        {10 * S, 40 * S, 1 * S, 12 * S, 28 * S},
+        {100 * S, 39 * S, 1 * S, 101 * S, -60 * S},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        assert_int_equal(
+            df_clock_skew(cases[i].from_us, cases[i].at_us, cases[i].slack_us, cases[i].to_us),
+            cases[i].skew_us);
+}
+
+static struct df_patient patient(cJSON *findings)
+{
+    struct df_patient p = {.findings = findings, .check = "x", .uid = UID};
+    p.url = strdup("https://dayfly.infra.svc:8030");
+    p.issuer = strdup("https://issuer.example");
+    p.probed_to_us = 60 * S;
+    return p;
+}
+
+static void free_patient(struct df_patient *p)
+{
+    cJSON_Delete(p->probe);
+    free(p->config.tool_index_opentofu);
+    free(p->url);
+    free(p->issuer);
+}
+
+static void skew_is_told_from_five_seconds_on_and_fails_from_thirty(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t skew_us;
+        const char *level, *words;
+    } cases[] = {
+        {0, "ok", "agree"},
+        {-4 * S, "ok", "agree"},
+        {5 * S, "warn", "5 s ahead of"},
+        {-29 * S, "warn", "29 s behind"},
+        {30 * S, "fail", "30 s ahead of"},
+        {-3600 * S, "fail", "3600 s behind"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *findings = cJSON_CreateArray();
+        DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
+        df_find_skew(&p, "a clock", cases[i].skew_us);
+        assert_string_equal(df_json_str(findings->child, "level"), cases[i].level);
+        assert_non_null(strstr(df_json_str(findings->child, "message"), cases[i].words));
+    }
+}
+
+typedef int look(struct df_patient *p, struct df_err *err);
+
+/* level NULL: nothing is said. */
+struct told {
+    look *look;
+    const char *probe, *level, *words;
+};
+
+static void assert_judged(const struct told *t)
+{
+    DF_JSON cJSON *findings = cJSON_CreateArray();
+    DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
+    struct df_err err = {0};
+    assert_int_equal(df_json_parse(t->probe, strlen(t->probe), &p.probe, NULL), 0);
+    bool failed = t->look(&p, &err) < 0;
+    const cJSON *last = cJSON_GetArrayItem(findings, cJSON_GetArraySize(findings) - 1);
+    const char *level = failed ? "fail" : df_json_str(last, "level");
+    const char *message = failed ? err.message : df_json_str(last, "message");
+    if (!t->level) {
+        assert_null(level);
+        return;
+    }
+    assert_non_null(level);
+    assert_string_equal(level, t->level);
+    if (!strstr(message, t->words))
+        fail_msg("%s: %s", t->probe, message);
+}
+
+static void what_a_probe_tells_is_judged(void **state)
+{
+    (void)state;
+    static const struct told cases[] = {
+        {df_look_image, "{\"version\":\"" DF_VERSION "\"}", "ok", DF_VERSION},
+        {df_look_image, "{\"version\":\"9.9\"}", "fail", "version 9.9 and this is " DF_VERSION},
+        {df_look_image, "{}", "fail", "version  and"},
+        {df_look_dns, "{\"name\":{\"host\":\"a.b\",\"addresses\":[\"10.0.0.1\"]}}", "ok",
+         "a.b at 10.0.0.1"},
+        {df_look_dns, "{\"name\":{\"host\":\"a.b\",\"error\":\"no such name\"}}", "fail",
+         "host a.b (no such name)"},
+        {df_look_reach, "{\"server\":{\"status\":200}}", "ok", "https://dayfly.infra.svc:8030"},
+        {df_look_reach, "{\"server\":{\"status\":404}}", "fail", "status 404"},
+        {df_look_reach, "{\"server\":{\"class\":\"retry\",\"error\":\"refused\"}}", "fail",
+         "NetworkPolicy"},
+        {df_look_reach, "{\"server\":{\"class\":\"denied\",\"error\":\"bad\"}}", "fail",
+         "do not trust"},
+        {df_look_reach, "{\"name\":{\"error\":\"x\"},\"server\":{\"error\":\"y\"}}", NULL, NULL},
+        {df_look_pod_clock, "{\"time\":\"1970-01-01T00:00:30Z\"}", "ok", "agree"},
+        {df_look_pod_clock, "{\"time\":\"1970-01-01T01:01:00Z\"}", "fail", "3600 s ahead of"},
+        {df_look_pod_clock, "{}", "fail", "clock"},
+        {df_look_pod_token,
+         "{\"token\":{\"issuer\":\"https://issuer.example\",\"audience\":[\"dayfly/" UID "\"]}}",
+         "ok", "token"},
+        {df_look_pod_token,
+         "{\"token\":{\"issuer\":\"https://other.example\",\"audience\":[\"dayfly/" UID "\"]}}",
+         "fail", "https://other.example"},
+        {df_look_pod_token,
+         "{\"token\":{\"issuer\":\"https://issuer.example\",\"audience\":[\"api\"]}}", "fail",
+         "audience dayfly/" UID},
+        {df_look_pod_token, "{\"token\":{\"error\":\"no such file\"}}", "fail", "no such file"},
+        {df_look_work, "{\"work\":{\"path\":\"/work\",\"free\":1073741824}}", "ok", "1024 MiB"},
+        {df_look_work, "{\"work\":{\"path\":\"/work\",\"free\":1048576}}", "warn", "1 MiB left"},
+        {df_look_work, "{\"work\":{\"path\":\"/work\",\"error\":\"read-only\"}}", "fail",
+         "cannot write to /work of its pod (read-only)"},
+        {df_look_tool, "{\"tool\":{\"name\":\"opentofu\",\"version\":\"1.2.3\"}}", "ok",
+         "opentofu 1.2.3"},
+        {df_look_tool, "{\"tool\":{\"name\":\"opentofu\",\"error\":\"none\"}}", "fail", "none"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        assert_judged(&cases[i]);
+}
+
+static void an_image_without_a_tool_is_well_where_steps_download_one(void **state)
+{
+    (void)state;
+    static const char probe[] = "{\"tool\":{\"error\":\"none\"}}";
+    DF_JSON cJSON *findings = cJSON_CreateArray();
+    DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
+    p.config.tool_index_opentofu = strdup("https://mirror.example");
+    assert_int_equal(df_json_parse(probe, strlen(probe), &p.probe, NULL), 0);
+    assert_int_equal(df_look_tool(&p, NULL), 0);
+    assert_string_equal(df_json_str(findings->child, "level"), "ok");
+}
+
+static void the_page_of_doctor_names_every_check(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf page = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    assert_int_equal(df_fs_read("docs/doctor.md", &page, NULL), 0);
+    for (size_t i = 0; df_doctor_check(i); i++) {
+        DF_FREE char *row = df_strf("| `%s` |", df_doctor_check(i));
+        if (!strstr(df_buf_str(&page), row))
+            fail_msg("docs/doctor.md has no row for %s", df_doctor_check(i));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_is_off_only_outside_of_the_two_looks_at_ours),
+        cmocka_unit_test(skew_is_told_from_five_seconds_on_and_fails_from_thirty),
+        cmocka_unit_test(what_a_probe_tells_is_judged),
+        cmocka_unit_test(an_image_without_a_tool_is_well_where_steps_download_one),
+        cmocka_unit_test(the_page_of_doctor_names_every_check),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
