@@ -281,12 +281,13 @@ crash-sweep: setup-check
 	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
 	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
 
-## kill the spawner at random moments of 100 runs in pods (check: of 30); DAYFLY_FAULT_SEED=… repeats one
+## kill the spawner at random moments of 100 runs in pods, and replicas of 200 (check: of 30 and 12); DAYFLY_FAULT_SEED=… repeats one
 .PHONY: fault-sweep
 fault-sweep: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	DAYFLY_FAULT_RUNS=100 $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
-	    --rootdir tests/integration -s tests/integration/test_job_faults.py -k random
+	DAYFLY_FAULT_RUNS=100 DAYFLY_REPLICA_RUNS=200 $$(tests/tools/get-python) -m pytest \
+	    -c tests/integration/pytest.ini --rootdir tests/integration -s -k random \
+	    tests/integration/test_job_faults.py tests/integration/test_replicas.py
 
 ## measure, and write the table of docs/benchmarks.md
 .PHONY: bench
