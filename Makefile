@@ -281,11 +281,11 @@ crash-sweep: setup-check
 	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
 	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
 
-## kill the spawner at random moments of 100 runs in pods, and replicas of 200 (check: of 30 and 12); DAYFLY_FAULT_SEED=… repeats one
+## kill the spawner at random moments of 100 runs in pods, and replicas of 200 (check: of 30 and 16); DAYFLY_FAULT_SEED=… repeats one
 .PHONY: fault-sweep
 fault-sweep: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	DAYFLY_FAULT_RUNS=100 DAYFLY_REPLICA_RUNS=200 $$(tests/tools/get-python) -m pytest \
+	DAYFLY_FAULT_RUNS=100 DAYFLY_REPLICA_RUNS=150 $$(tests/tools/get-python) -m pytest \
 	    -c tests/integration/pytest.ini --rootdir tests/integration -s -k random \
 	    tests/integration/test_job_faults.py tests/integration/test_replicas.py
 

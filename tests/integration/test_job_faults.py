@@ -9,12 +9,11 @@ import os
 import pathlib
 import random
 import signal
-import subprocess
 import time
 
 import pytest
 
-from lib.cluster import HOME
+from lib.cluster import HOME, compact
 from lib.cutter import Cutter
 from lib.dayfly import wait_for
 from lib.ledger import World
@@ -145,14 +144,6 @@ def test_etcd_may_go_away_in_mid_run(alone, world_of):
     alone.bring_back()
     world.check_at_most_once()
     world.check_nothing_left(["net"])
-
-
-def compact(namespace):
-    """Forgets the past, as etcd does every five minutes for the API server."""
-    namespace.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "newest"}})
-    newest = namespace.get("configmap", "newest")["metadata"]["resourceVersion"]
-    body = json.dumps({"revision": newest, "physical": True})
-    subprocess.run(["curl", "-sf", "-d", body, "http://127.0.0.1:23790/v3/kv/compaction"], check=True, capture_output=True)
 
 
 def test_a_spawner_that_slept_while_the_past_was_compacted_finds_the_present(alone, world_of, namespace):

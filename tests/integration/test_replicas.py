@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from lib.cluster import compact
 from lib.dayfly import wait_for
 from lib.replicas import Replicas
 
@@ -88,23 +89,31 @@ def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replica
 class Sweep:
     """Runs that are asked for by anybody, while replicas are killed and paused."""
 
-    def __init__(self, world, count, chance):
-        self.world, self.count, self.chance = world, count, chance
+    def __init__(self, world, count, chance, cluster=None):
+        self.world, self.count, self.chance, self.cluster = world, count, chance, cluster
         self.executors = [f"e{i}" for i in range(min(count, ABREAST))]
-        self.live, self.done = set(), set()
-        self.hurt = {"leader": 0, "other": 0, "both": 0, "paused": 0}
+        self.live, self.done = {}, {}  # run -> its action
+        self.hurt = dict.fromkeys(["leader", "other", "both", "paused"] + (["apiserver", "etcd", "past"] if cluster else []), 0)
 
     def fill(self):
         for i, name in enumerate(self.executors):
             begun = [run for run in (*self.live, *self.done) if run.startswith(f"{name}-")]
             share = len(range(i, self.count, ABREAST))
             if len(begun) < share and not any(run.startswith(f"{name}-") for run in self.live):
-                self.live.add(self.world.request(name, f"{name}/{len(begun)}"))
+                action = "dry-run" if len(begun) % 3 == 1 else "provision"
+                self.live[self.world.request(name, f"{name}/{len(begun)}", action)] = action
 
     def strike(self):
         leader = self.world.leader()
         what = self.chance.choice(sorted(self.hurt))
         self.hurt[what] += 1
+        if what == "past":
+            compact(self.world.namespace)
+            return
+        if what in ("apiserver", "etcd"):
+            self.cluster.kill_part(what)
+            self.cluster.bring_back()
+            return
         victims = {"leader": [leader or 0], "other": [1 - (leader or 0)]}.get(what, [0, 1])
         if what == "paused":
             process = self.world.spawners[leader or 0].process
@@ -124,25 +133,34 @@ class Sweep:
             self.fill()
             until = time.monotonic() + self.chance.uniform(0.5, 6.0)
             while time.monotonic() < until:
-                over = {run for run in self.live if self.world.final(run)}
-                self.live -= over
-                self.done |= over
+                for run in [run for run in self.live if self.world.final(run)]:
+                    self.done[run] = self.live.pop(run)
                 time.sleep(0.05)
             self.strike()
 
 
-def test_replicas_killed_and_paused_at_random_lose_double_and_leave_nothing(replicas):
+def sweep_of(world, count, cluster=None):
     print(f"DAYFLY_FAULT_SEED={SEED}")
-    world = replicas()
-    sweep = Sweep(world, RUNS, random.Random(SEED))
+    sweep = Sweep(world, count, random.Random(SEED), cluster)
     for name in sweep.executors:
         world.make(name)
     sweep.go()
-    print(f"{RUNS} runs, {sweep.hurt}")
-    for run in sorted(sweep.done):
-        world.check_run(run)
+    print(f"{count} runs, {sweep.hurt}")
+    for run, action in sorted(sweep.done.items()):
+        if action == "provision":
+            world.check_run(run)
+        else:
+            assert world.final(run)["phase"] == "Succeeded", world.final(run)
     world.check_at_most_once()
     world.check_nothing_left(sweep.executors)
+
+
+def test_replicas_killed_and_paused_at_random_lose_double_and_leave_nothing(replicas):
+    sweep_of(replicas(), RUNS)
+
+
+def test_the_cluster_killed_at_random_beside_its_replicas_loses_doubles_and_leaves_nothing(alone, replicas):
+    sweep_of(replicas(), RUNS // 3, alone)
 
 
 @pytest.mark.parametrize("part", ["apiserver", "etcd"])
