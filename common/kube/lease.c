@@ -31,7 +31,25 @@ struct df_lease {
     bool listed;     /* what exists is known */
 };
 
+/* ---- being the holder ---------------------------------------------------------------------- */
+
+static int64_t held_until(const struct df_lease *l)
+{
+    return __atomic_load_n(&l->held_until_us, __ATOMIC_ACQUIRE);
+}
+
+static void set_held_until(struct df_lease *l, int64_t us)
+{
+    __atomic_store_n(&l->held_until_us, us, __ATOMIC_RELEASE);
+}
+
 /* ---- what is seen --------------------------------------------------------------------------- */
+
+static const char *holder_of(const cJSON *lease)
+{
+    const char *holder = df_json_str(lease, "spec.holderIdentity");
+    return holder ? holder : "";
+}
 
 /* Under the lock. An older state than the one that is known, which a slow watch may bring behind
  * our own write, is left. */
@@ -48,6 +66,9 @@ static void see(struct df_lease *l, cJSON *lease)
     l->seen = lease;
     int64_t epoch = df_json_int(lease, "spec.leaseTransitions", -1);
     l->epoch = epoch > l->epoch ? epoch : l->epoch;
+    /* Whatever our clock says: who reads that another leads must not write any more. */
+    if (lease && !df_streq(holder_of(lease), l->identity))
+        set_held_until(l, 0);
     (void)pthread_cond_broadcast(&l->news);
 }
 
@@ -95,12 +116,6 @@ static void on_failed(void *arg, const struct df_err *err)
     struct df_lease *l = arg;
     if (l->failed)
         l->failed(l->arg, err);
-}
-
-static const char *holder_of(const cJSON *lease)
-{
-    const char *holder = df_json_str(lease, "spec.holderIdentity");
-    return holder ? holder : "";
 }
 
 /* Under the lock: when it may be taken, by our own clock. */
@@ -175,16 +190,6 @@ static int put(struct df_lease *l, const char *holder, struct df_err *err)
 
 /* ---- holding -------------------------------------------------------------------------------- */
 
-static int64_t held_until(const struct df_lease *l)
-{
-    return __atomic_load_n(&l->held_until_us, __ATOMIC_ACQUIRE);
-}
-
-static void set_held_until(struct df_lease *l, int64_t us)
-{
-    __atomic_store_n(&l->held_until_us, us, __ATOMIC_RELEASE);
-}
-
 bool df_lease_is_held(const struct df_lease *l)
 {
     return df_mono_us() < held_until(l);
@@ -195,7 +200,10 @@ static int renew(struct df_lease *l, struct df_err *err)
     int64_t sent_us = df_mono_us();
     if (put(l, l->identity, err) < 0)
         return -1;
-    set_held_until(l, sent_us + l->duration_us * 2 / 3);
+    (void)pthread_mutex_lock(&l->lock);
+    if (df_streq(holder_of(l->seen), l->identity)) /* still: the watch may have told of another */
+        set_held_until(l, sent_us + l->duration_us * 2 / 3);
+    (void)pthread_mutex_unlock(&l->lock);
     return 0;
 }
 

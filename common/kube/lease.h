@@ -5,7 +5,8 @@
  * The holder renews it every sixth of its duration. The others watch it, and take it when it has
  * not changed for its whole duration by their own clock, or at once when it was given back. A
  * holder counts itself as such only until two thirds of the duration after it sent the last renewal
- * that was acknowledged: the rest is for what it had under way. Every taking adds one to
+ * that was acknowledged: the rest is for what it had under way; and not at all once the Lease was
+ * seen to name another, whatever the clocks say. Every taking adds one to
  * leaseTransitions, the epoch. All writes carry the resourceVersion that was seen, so that two
  * candidates cannot both succeed, whatever their clocks say.
  *

@@ -103,7 +103,7 @@ void df_feed_close(struct df_feed *f)
     if (!f)
         return;
     (void)pthread_mutex_lock(&f->lock);
-    f->stop = true;
+    __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED); /* df_stopped() */
     (void)pthread_cond_broadcast(&f->room);
     (void)pthread_mutex_unlock(&f->lock);
     for (size_t i = 0; i < f->reader_count; i++) {

@@ -15,6 +15,7 @@
 #include "spawner/engine/workflow_job.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
+#define CLEAN_AGAIN_US 1000000
 #define QUEUED_AGAIN_US INT64_C(15000000)
 /* How status.lockedBy begins then. */
 #define QUEUED_BEHIND "taskaction/"
@@ -391,5 +392,8 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
         return -1;
     struct df_task_verdict v = df_task_next(task, &p.seen, p.now_us);
     *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
+    /* News of the lock is for those who are not over: that the Job has gone is looked for. */
+    if (v.next == DF_TASK_CLEAN && df_task_is_deleted(task))
+        *ret_wake_us = p.now_us + CLEAN_AGAIN_US;
     return act(&p, &v, ret_wake_us, err);
 }

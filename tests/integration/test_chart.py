@@ -131,6 +131,15 @@ def test_config_wins_over_the_values_and_is_merged():
     assert config["tools"] == {"searchPath": False}
 
 
+def test_a_state_service_is_told_with_its_token():
+    assert "stateService" not in configuration(render())
+    docs = render("--set", "stateService.url=https://states.example,stateService.tokenSecret=states")
+    assert configuration(docs)["stateService"] == {"url": "https://states.example", "protocol": "events", "domain": "default",
+                                                   "tokenFile": "/etc/dayfly/state-service/token"}
+    pod = one(docs, "Deployment")["spec"]["template"]["spec"]
+    assert {"name": "state-service", "secret": {"secretName": "states"}} in pod["volumes"]
+
+
 def test_a_certificate_of_ones_own_leaves_no_authority():
     docs = render("--set", "tls.existingSecret=mine")
     assert configuration(docs)["server"]["tls"] == {"certFile": "/etc/dayfly/tls/tls.crt", "keyFile": "/etc/dayfly/tls/tls.key",

@@ -165,7 +165,6 @@ RARELY = {
     ("batch", "jobs", "delete"): "a cancelled step, a workflow that is taken away",
     ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
     ("coordination.k8s.io", "leases", "get"): "the watch was behind",
-    ("events.k8s.io", "events", "create"): "where steps tell their transitions as Events",
 }
 
 

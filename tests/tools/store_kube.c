@@ -62,6 +62,21 @@ static struct df_store *suite_open(const char *dir)
     return s;
 }
 
+/* A page of documents is removed; *ret_more: there was one. */
+static int empty_page(struct df_store *s, enum df_kind kind, bool *ret_more, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    const cJSON *doc;
+    if (df_store_list(s, kind, NULL, &list, NULL, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (doc, list) {
+        if (df_store_remove(s, kind, df_json_str(doc, "metadata.name"), NULL, err) < 0)
+            return -1;
+    }
+    *ret_more = cJSON_GetArraySize(list) > 0;
+    return 0;
+}
+
 /* Through the store, which takes the finalizers away: else no namespace would go. */
 static int empty(const char *name, struct df_err *err)
 {
@@ -69,16 +84,9 @@ static int empty(const char *name, struct df_err *err)
     if (df_store_kube_open(kube, group, name, &s, err) < 0)
         return -1;
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
-        const struct df_store_list_options o = {.limit = 1000};
-        DF_JSON cJSON *list = NULL;
-        const cJSON *doc;
-        if (df_store_list(s, (enum df_kind)kind, &o, &list, NULL, err) < 0)
-            return -1;
-        cJSON_ArrayForEach (doc, list) {
-            if (df_store_remove(s, (enum df_kind)kind, df_json_str(doc, "metadata.name"), NULL,
-                                err) < 0)
+        for (bool more = true; more;)
+            if (empty_page(s, (enum df_kind)kind, &more, err) < 0)
                 return -1;
-        }
     }
     return 0;
 }
