@@ -188,6 +188,11 @@ def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     assert [(f["check"], f["level"]) for f in document["findings"]] == [("configuration", "ok"), ("data-directory", "ok")]
 
 
+def test_a_state_service_that_is_away_is_a_warning(world):
+    (level, message), = world.doctor({"stateService": {"url": "https://127.0.0.1:1/"}}, "--no-probe", code=0)["state-service"]
+    assert level == "warn" and "127.0.0.1:1" in message
+
+
 def test_what_is_wrong_is_said_once_and_not_by_everything_that_stands_on_it(world):
     found = world.doctor(api_server_unreachable(world), code=1)
     assert set(fails(found)) == {"cluster"}
@@ -615,6 +620,11 @@ def registry_credentials_are_everybodys(world):
     path.write_text("registry.example: not-a-secret\n")
     path.chmod(0o644)
     return {"providers": {"credentialsFile": str(path)}}
+
+
+@fault("state-service", "stateService.tokenFile", "missing-token")
+def token_of_the_state_service_missing(world):
+    return {"stateService": {"url": "https://127.0.0.1:1/", "tokenFile": str(world.directory / "missing-token")}}
 
 
 # placement
