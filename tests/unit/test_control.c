@@ -285,7 +285,7 @@ static void a_queued_run_is_canceled_without_a_step(void **state)
     assert_int_equal(df_control_cancel(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
     await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Canceled");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
-    assert_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
     report(&r, NOTHING_TO_DO);
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "done");
 }
