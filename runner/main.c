@@ -112,8 +112,6 @@ int main(int argc, char **argv)
 {
     if (df_source_is_askpass()) /* git asks for its password */
         return df_source_askpass(argc, argv);
-    if (df_source_is_askpass())
-        return df_source_askpass(argc, argv);
     df_log_setup(DF_LOG_INFO, false, "runner");
     for (size_t i = 0; argc > 1 && i < DF_ARRAY_SIZE(commands); i++) {
         if (df_streq(argv[1], commands[i].name))

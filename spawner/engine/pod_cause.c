@@ -27,7 +27,6 @@ static const struct {
     {"exec:", "no such file", "CommandMissing"},
     {"executable file not found", NULL, "CommandMissing"},
     {"no command specified", NULL, "CommandMissing"},
-    {"exec:", "no such file or directory", "CommandMissing"},
     {"exec:", "permission denied", "CommandMissing"},
     {"exec format error", NULL, "CommandMissing"},
     {"MountVolume", NULL, "VolumeFailed"},
