@@ -164,13 +164,13 @@ static bool is_after(const char *version, const char *seen)
     return !are_numbers || (n != m ? n > m : strcmp(version, seen) > 0);
 }
 
-/* A client that knows nothing is shown where a step stands; one that comes back, all transitions of
- * what was written since. */
+/* A client that knows nothing is shown where a step stands that is not over; one that comes back,
+ * all transitions of what was written since. */
 static int show_existing(struct transitions *t, const cJSON *task, struct df_buf *out,
                          struct df_err *err)
 {
     int n = df_action_transitions(task);
-    if (t->is_new && n && send_one(t, task, n - 1, NULL, out, err) < 0)
+    if (t->is_new && n && !df_task_is_final(task) && send_one(t, task, n - 1, NULL, out, err) < 0)
         return -1;
     if (!t->is_new && is_after(df_json_str(task, "metadata.resourceVersion"), t->version) &&
         send_from(t, task, 0, NULL, out, err) < 0)
