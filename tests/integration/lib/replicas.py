@@ -28,13 +28,13 @@ def free_ports(count):
 class Replicas(World):
     """A World that is served by several: requests go to any of them, pods reach them by the Service's name."""
 
-    def __init__(self, home, namespace, tofu, count=2, lease="4s", **kubernetes):
+    def __init__(self, home, namespace, tofu, count=2, lease="4s", config=None, **kubernetes):
         crds.install(namespace.cluster)
         host = f"dayfly.{namespace.name}.svc"
         super().__init__(home, namespace, tofu, kubeconfig=str(self.kubeconfig(home, namespace)), config={
             "store": "kubernetes", "advertiseUrl": f"https://{host}:{PORT}",
             "election": {"enabled": True, "leaseDuration": lease},
-            "server": {"tls": {"names": [NODE, host], "secret": "dayfly-authority"}}}, **kubernetes)
+            "server": {"tls": {"names": [NODE, host], "secret": "dayfly-authority"}}, **(config or {})}, **kubernetes)
         self.ports = free_ports(count)
         self.spawners = []
         self.turn = itertools.count()
