@@ -345,6 +345,8 @@ struct df_spawner *df_service_spawner(struct df_service *s)
 
 void df_service_stop(struct df_service *s, bool cancel_steps)
 {
+    if (s->election)
+        df_election_close(s->election);
     df_control_stop(s->spawner.control, cancel_steps);
     if (s->election)
         df_election_stop(s->election);

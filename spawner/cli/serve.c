@@ -1,5 +1,6 @@
 /* dayfly serve: the spawner service in the foreground. */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 
 #include "common/base/log.h"
@@ -19,6 +20,8 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
 {
     struct df_service *service = NULL;
     df_log_setup(config->log_level, config->log_json, "spawner");
+    /* Each thread that ever parsed a document would keep a heap of its own. */
+    (void)mallopt(M_ARENA_MAX, 2);
     if (df_service_start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);

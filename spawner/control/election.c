@@ -1,5 +1,7 @@
 #include "spawner/control/election.h"
 
+#include <pthread.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -8,21 +10,45 @@ struct df_election {
     struct df_kube *kube; /* the election's own: the other one is fenced */
     struct df_lease *lease;
     char *identity, *address;
+    pthread_mutex_t lock; /* of the rest */
+    bool closed;
+    pthread_t start; /* starts the control loop; once */
+    bool has_start;
 };
+
+static void *start(void *arg)
+{
+    struct df_election *e = arg;
+    struct df_err err = {0};
+    if (df_control_start(e->s->control, &err) < 0) {
+        df_error("the control loop does not start: %s", err.message);
+        _exit(EXIT_FAILURE);
+    }
+    return NULL;
+}
+
+/* On a thread of its own: to look at ten thousand documents takes longer than a short lease waits
+ * for its renewal. */
+static void begin_to_lead(struct df_election *e)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    if (!e->closed) {
+        df_info("%s leads", e->identity);
+        e->has_start = pthread_create(&e->start, NULL, start, e) == 0;
+        if (!e->has_start)
+            _exit(EXIT_FAILURE);
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+}
 
 static void on_changed(void *arg, bool held)
 {
     struct df_election *e = arg;
-    struct df_err err = {0};
-    if (!held) {
-        df_error("%s leads no more: this process ends, so that it gets in nobody's way",
-                 e->identity);
-        _exit(EXIT_FAILURE);
-    }
-    df_info("%s leads", e->identity);
-    if (df_control_start(e->s->control, &err) == 0)
+    if (held) {
+        begin_to_lead(e);
         return;
-    df_error("the control loop does not start: %s", err.message);
+    }
+    df_error("%s leads no more: this process ends, so that it gets in nobody's way", e->identity);
     _exit(EXIT_FAILURE);
 }
 
@@ -92,6 +118,7 @@ int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube
         return df_fail_oom(err);
     }
     e->s = s;
+    (void)pthread_mutex_init(&e->lock, NULL);
     if (df_kube_new(config, &e->kube, err) < 0 || name_candidate(e, err) < 0 ||
         find_address(e, err) < 0 || enter(e, kube, name_space, err) < 0) {
         df_election_free(e);
@@ -99,6 +126,15 @@ int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube
     }
     *ret = e;
     return 0;
+}
+
+void df_election_close(struct df_election *e)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    e->closed = true;
+    (void)pthread_mutex_unlock(&e->lock);
+    if (e->has_start)
+        (void)pthread_join(e->start, NULL);
 }
 
 void df_election_stop(struct df_election *e)
@@ -112,6 +148,7 @@ void df_election_free(struct df_election *e)
         return;
     df_lease_free(e->lease);
     df_kube_free(e->kube);
+    (void)pthread_mutex_destroy(&e->lock);
     free(e->identity);
     free(e->address);
     free(e);

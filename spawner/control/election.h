@@ -21,6 +21,9 @@ struct df_election; /* opaque */
 int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube_config *config,
                       const char *name_space, struct df_election **ret,
                       struct df_err *err) DF_MUST_CHECK;
+/* From here on the control loop is not started any more, and has been started if it ever was: it
+ * can be stopped. */
+void df_election_close(struct df_election *e);
 /* Gives the Lease back. The control loop must have been stopped. */
 void df_election_stop(struct df_election *e);
 void df_election_free(struct df_election *e); /* when nobody looks at s->lease; NULL is fine */
