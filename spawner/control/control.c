@@ -55,7 +55,7 @@ static void on_change(void *arg, const struct df_store_event *event)
         df_changes_add(&c->changes, event);
     if (is_own(event))
         passing.wrote = true;
-    else if (atomic_load(&c->working))
+    else if (atomic_load(&c->working) && !event->is_idle)
         df_control_wake(c, event->kind, event->name);
     df_followers_wake_all(&c->followers);
 }

@@ -164,7 +164,7 @@ static struct df_document *new_document(const struct df_document_item *i)
     struct df_document *doc = malloc(sizeof(*doc) + n);
     if (!doc)
         return NULL;
-    *doc = (struct df_document){.order = i->order};
+    *doc = (struct df_document){.order = i->order, .sense = i->sense};
     char *at = doc->bytes;
     doc->name = pack(&at, i->name);
     doc->uid = pack(&at, i->uid);

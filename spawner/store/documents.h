@@ -15,9 +15,10 @@ struct df_document {
     struct df_document *next_uid; /* in its bucket of uids */
     struct df_document_link *links;
     size_t link_count;
-    int64_t order; /* of creation */
-    unsigned mark; /* of the list that told of it last */
-    bool gone;     /* removed by us; stands here until the watch has seen it, too */
+    int64_t order;  /* of creation */
+    uint64_t sense; /* of the item */
+    unsigned mark;  /* of the list that told of it last */
+    bool gone;      /* removed by us; stands here until the watch has seen it, too */
     const char *name, *uid, *version;
     struct df_packed text;
     char bytes[]; /* all of these */
@@ -50,6 +51,7 @@ struct df_document_item {
     const struct df_packed *text;
     int64_t order;
     const struct df_strs *labels; /* "key=value" */
+    uint64_t sense;               /* a digest of what matters; the caller's to make and compare */
 };
 
 /* Puts or replaces. LIMIT beyond DF_LIMIT_KUBE_OBJECTS. */

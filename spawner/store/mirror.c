@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/crypto/crypto.h"
 #include "common/kube/watch.h"
 #include "spawner/store/documents.h"
 #include "spawner/store/homes.h"
@@ -64,28 +65,70 @@ static bool is_news(struct face *f, const char *name, const char *uid, const cha
     return !doc->gone || strcmp(doc->uid, uid) != 0;
 }
 
-static int pack_wire(const cJSON *wire, struct df_packed *ret, struct df_err *err)
+/* A digest of what the control loop goes by. Others may annotate a document as often as they like.
+ */
+static int make_sense(cJSON *copy, uint64_t *ret, struct df_err *err)
+{
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
+    unsigned char digest[DF_SHA256_LEN];
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "resourceVersion");
+    DF_FREE char *text = df_json_print(copy);
+    if (!text)
+        return df_fail_oom(err);
+    if (df_sha256(text, strlen(text), digest, err) < 0)
+        return -1;
+    memcpy(ret, digest, sizeof(*ret));
+    return 0;
+}
+
+static int pack_wire(const cJSON *wire, struct df_packed *ret, uint64_t *ret_sense,
+                     struct df_err *err)
 {
     DF_JSON cJSON *copy = cJSON_Duplicate(wire, true);
     cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(copy, "metadata"),
                                             "managedFields");
     DF_FREE char *text = copy ? df_json_print(copy) : NULL;
-    return text ? df_pack(text, ret, err) : df_fail_oom(err);
+    if (!text)
+        return df_fail_oom(err);
+    return make_sense(copy, ret_sense, err) < 0 ? -1 : df_pack(text, ret, err);
 }
 
+/* What putting a document came to. */
+struct news {
+    bool changed;
+    bool is_idle;
+    enum df_change change;
+    uint64_t ticket;
+};
+
 /* Puts it if it is news, and says what that means to watchers. */
-static int put(struct face *f, const struct df_document_item *item, bool *ret_changed,
-               enum df_change *ret_change, uint64_t *ret_ticket, struct df_err *err)
+static int put(struct face *f, const struct df_document_item *item, struct news *ret,
+               struct df_err *err)
 {
     lock(f->mirror);
     const struct df_document *old = df_documents_find(&f->documents, item->name);
-    *ret_change = old && !old->gone ? DF_CHANGE_MODIFIED : DF_CHANGE_ADDED;
-    *ret_changed = is_news(f, item->name, item->uid, item->version);
-    int result = *ret_changed ? df_documents_put(&f->documents, item, err) : 0;
-    if (result == 0 && *ret_changed)
-        *ret_ticket = df_watchers_ticket(f->mirror->watchers);
+    bool was_there = old && !old->gone;
+    *ret = (struct news){.changed = is_news(f, item->name, item->uid, item->version),
+                         .is_idle = was_there && old->sense == item->sense,
+                         .change = was_there ? DF_CHANGE_MODIFIED : DF_CHANGE_ADDED};
+    int result = ret->changed ? df_documents_put(&f->documents, item, err) : 0;
+    if (result == 0 && ret->changed)
+        ret->ticket = df_watchers_ticket(f->mirror->watchers);
     unlock(f->mirror);
     return result;
+}
+
+static void tell(struct face *f, const struct news *n, const struct df_document_item *item,
+                 bool own)
+{
+    df_watchers_tell(f->mirror->watchers, n->ticket,
+                     &(struct df_store_event){.change = n->change,
+                                              .kind = f->kind,
+                                              .name = item->name,
+                                              .resource_version = item->version,
+                                              .is_foreign = !own,
+                                              .is_idle = n->is_idle});
 }
 
 static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
@@ -95,23 +138,21 @@ static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
                                     .version = text_of(df_kube_version(wire))};
     DF_STRS struct df_strs labels = {0};
     DF_PACKED struct df_packed text = {0};
-    enum df_change change = DF_CHANGE_ADDED;
-    uint64_t ticket = 0;
+    struct news news;
     lock(f->mirror);
-    bool news = is_news(f, item.name, item.uid, item.version);
+    bool is_new = is_news(f, item.name, item.uid, item.version);
     unlock(f->mirror);
-    if (!news)
+    if (!is_new)
         return 0;
-    if (pack_wire(wire, &text, err) < 0 || df_wire_labels(wire, &labels, err) < 0)
+    if (pack_wire(wire, &text, &item.sense, err) < 0 || df_wire_labels(wire, &labels, err) < 0)
         return -1;
     item.text = &text;
     item.labels = &labels;
     item.order = df_wire_order(wire);
-    if (put(f, &item, &news, &change, &ticket, err) < 0)
+    if (put(f, &item, &news, err) < 0)
         return -1;
-    if (news)
-        df_watchers_tell(f->mirror->watchers, ticket,
-                         &(struct df_store_event){change, f->kind, item.name, item.version, !own});
+    if (news.changed)
+        tell(f, &news, &item, own);
     return 0;
 }
 
@@ -137,7 +178,11 @@ static void let_go(struct face *f, const char *name, const char *uid, const char
     unlock(f->mirror);
     if (found && !told)
         df_watchers_tell(f->mirror->watchers, ticket,
-                         &(struct df_store_event){DF_CHANGE_DELETED, f->kind, name, version, !own});
+                         &(struct df_store_event){.change = DF_CHANGE_DELETED,
+                                                  .kind = f->kind,
+                                                  .name = name,
+                                                  .resource_version = version,
+                                                  .is_foreign = !own});
 }
 
 void df_mirror_note_gone(struct df_mirror *m, enum df_kind kind, const cJSON *wire, bool own)

@@ -22,6 +22,7 @@ struct df_store_event {
     const char *name; /* borrowed during the call */
     const char *resource_version;
     bool is_foreign; /* not written through this store: by kubectl, by another replica */
+    bool is_idle;    /* it says what it said before, but for annotations and who wrote it */
 };
 
 /* Called after the commit, for each document in the order of its commits, outside of the store's

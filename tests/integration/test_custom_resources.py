@@ -299,3 +299,21 @@ def test_a_spawner_killed_at_any_request_loses_and_doubles_nothing(world):
     assert len(set(numbers)) == len(numbers)
     steps = world.namespace.get("taskactions")
     assert len(steps) <= 2 * len(runs) and all(conditions(t)["Succeeded"][0] == "True" for t in steps)
+
+
+def test_an_annotation_of_somebody_else_is_seen_but_moves_nothing(world):
+    world.provision()
+
+    def passes():
+        text = world.server.request("GET", "/metrics")[2].decode()
+        return [line for line in text.splitlines() if line.startswith("dayfly_control_passes_total")]
+
+    def settled():
+        return not world.server.get("/v1/taskactions?label=dayfly.dev%2Funfinished%3Dtrue")["items"]
+    wait_for("everything to be tidied up", settled)
+    before = passes()
+    world.namespace.kubectl("annotate", "run", "first", "team=net")
+    wait_for("the annotation", lambda: "team" in json.dumps(world.server.get("/v1/runs/first")))
+    assert passes() == before
+    world.patch("executor", "net", {"description": "mine"})
+    wait_for("the edit", lambda: passes() != before)
