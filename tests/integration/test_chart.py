@@ -219,7 +219,8 @@ def test_the_api_server_takes_every_object(namespace, args):
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": docs})
     taken = namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", input=text)
     assert len(taken.stdout.splitlines()) == len(docs)
-    assert "Warning" not in taken.stderr
+    # The definitions may be there already, applied by the server's own means.
+    assert not [line for line in taken.stderr.splitlines() if "Warning" in line and "last-applied-configuration" not in line]
 
 
 def test_the_patch_for_terrakubes_api_fits_its_deployment(namespace):

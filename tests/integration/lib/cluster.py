@@ -182,7 +182,7 @@ def kubeconfig_of(namespace, account, path):
 
 def compact(namespace):
     """Forgets the past, as etcd does every five minutes for the API server."""
-    namespace.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "newest"}})
+    namespace.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "newest"}, "data": {"at": uuid.uuid4().hex}})
     newest = namespace.get("configmap", "newest")["metadata"]["resourceVersion"]
     body = json.dumps({"revision": newest, "physical": True})
     subprocess.run(["curl", "-sf", "-d", body, "http://127.0.0.1:23790/v3/kv/compaction"], check=True, capture_output=True)
