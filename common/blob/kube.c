@@ -297,40 +297,48 @@ static int extend(struct df_blob *b, const char *key, struct df_blob_head *h, co
     return add_content(b, h, df_buf_str(&content), content.len, err);
 }
 
-/* One try; *ret_size is the size that was found. *ret_lost: another writer was faster. */
-static int try_append(struct df_blob *b, const char *key, int64_t offset, const void *bytes,
-                      size_t n, int64_t *ret_size, bool *ret_lost, struct df_err *err)
+/* What is to be appended where, and what a try found. */
+struct addition {
+    const char *key;
+    int64_t offset;
+    const void *bytes;
+    size_t n;
+    int64_t size; /* of the blob, as found or made */
+    bool lost;    /* another writer was faster */
+};
+
+static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
 {
     DF_BLOB_HEAD h = {0};
     struct df_err why = {0};
-    if (df_blob_kube_head(b, key, false, &h, err) < 0)
+    a->lost = false;
+    if (df_blob_kube_head(b, a->key, false, &h, err) < 0)
         return -1;
-    *ret_size = h.size;
-    if (h.size != offset)
-        return df_blob_fail_gap(key, h.size, offset, err);
+    a->size = h.size;
+    if (h.size != a->offset)
+        return df_blob_fail_gap(a->key, h.size, a->offset, err);
     size_t had = h.chunks.len;
-    if (extend(b, key, &h, bytes, n, &why) == 0 && swap_head(b, &h, key, &why) == 0) {
-        *ret_size = h.size;
+    if (extend(b, a->key, &h, a->bytes, a->n, &why) == 0 && swap_head(b, &h, a->key, &why) == 0) {
+        a->size = h.size;
         return 0;
     }
-    *ret_lost = why.cls == DF_ERR_CONFLICT;
-    return give_up(b, &h, had, key, &why, err);
+    a->lost = why.cls == DF_ERR_CONFLICT;
+    return give_up(b, &h, had, a->key, &why, err);
 }
 
 static int append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
                   int64_t *ret_size, struct df_err *err)
 {
     for (int i = 1;; i++) {
-        bool lost = false;
-        int64_t size = 0;
-        int result = try_append(b, key, offset, bytes, n, &size, &lost, err);
+        struct addition a = {.key = key, .offset = offset, .bytes = bytes, .n = n};
+        int result = try_append(b, &a, err);
         /* Who lost finds another size, or the same one when the other only touched the head. */
-        if (lost && i < TRIES)
+        if (a.lost && i < TRIES)
             continue;
-        if (lost && err)
+        if (a.lost && err)
             err->cls = DF_ERR_RETRY;
-        if (result == 0 || size != offset)
-            *ret_size = size;
+        if (result == 0 || a.size != offset)
+            *ret_size = a.size;
         return result;
     }
 }
