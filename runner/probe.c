@@ -11,12 +11,11 @@
 #include "common/http/http.h"
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
+#include "runner/step.h"
 #include "runner/tofu/toolchain.h"
 
-#define HANDOFF_MAX (64 * DF_KIB)
-#define POD_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
-#define ANSWER_MS 15000                            /* a spawner that takes longer is none */
-#define ADDRESSES_MAX 4                            /* shown */
+#define ANSWER_MS 15000 /* a spawner that takes longer is none */
+#define ADDRESSES_MAX 4 /* shown */
 
 /* ---- what is looked at; each puts what it found into part ---- */
 
@@ -210,7 +209,7 @@ static int tell(const struct probe *p, const cJSON *report, struct df_err *err)
         return df_fail_oom(err);
     if (puts(text) < 0 || fflush(stdout) != 0)
         return df_fail_errno(err, errno, "standard output");
-    return df_termination_write(log ? log : POD_TERMINATION_LOG, report, err);
+    return df_termination_write(log ? log : DF_TERMINATION_LOG, report, err);
 }
 
 static int probe(const struct df_probe_options *o, struct df_err *err)
@@ -220,7 +219,7 @@ static int probe(const struct df_probe_options *o, struct df_err *err)
     if (!report)
         return df_fail_oom(err);
     if (df_http_global_init(err) < 0 ||
-        df_json_load(o->handoff_file, HANDOFF_MAX, &handoff, err) < 0)
+        df_json_load(o->handoff_file, DF_HANDOFF_MAX, &handoff, err) < 0)
         return -1;
     p.handoff = handoff;
     return fill(&p, report, err) < 0 ? -1 : tell(&p, report, err);

@@ -14,8 +14,6 @@
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
 
-#define HANDOFF_MAX (64 * DF_KIB)
-#define POD_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
 /* The result is offered for so long; then result.json must do. */
 #define GIVE_UP_MS (DF_TIMEOUT_RESULT_SECONDS * 1000)
 
@@ -167,8 +165,8 @@ static int use_handoff(struct run *r, const cJSON *doc, bool in_pod, struct df_e
                               .token_file = df_json_str(doc, "tokenFile"),
                               .document_file = df_json_str(doc, "documentFile")};
     const char *termination_log = df_json_str(doc, "terminationLog");
-    if (!termination_log && in_pod && df_fs_exists(POD_TERMINATION_LOG))
-        termination_log = POD_TERMINATION_LOG;
+    if (!termination_log && in_pod && df_fs_exists(DF_TERMINATION_LOG))
+        termination_log = DF_TERMINATION_LOG;
     r->termination_log = termination_log ? strdup(termination_log) : NULL;
     if (termination_log && !r->termination_log)
         return df_fail_oom(err);
@@ -186,7 +184,7 @@ static int read_handoff(const struct df_step_options *o, struct df_buf *text, st
 
 static int take_handoff(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
-    struct df_buf text = DF_BUF_INIT(HANDOFF_MAX);
+    struct df_buf text = DF_BUF_INIT(DF_HANDOFF_MAX);
     cJSON *handoff = NULL;
     int failed = read_handoff(o, &text, err) < 0 ||
                  df_json_parse(df_buf_str(&text), text.len, &handoff, err) < 0;

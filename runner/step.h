@@ -15,6 +15,7 @@
 #include "common/base/err.h"
 
 #define DF_STEP_POD_DIR "/work"
+#define DF_HANDOFF_MAX ((size_t)65536) /* bytes of a hand-over */
 
 struct df_step_options {
     int handoff_fd;           /* the hand-over is read from it; or -1 */

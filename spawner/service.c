@@ -29,7 +29,6 @@
 
 struct df_service {
     struct df_spawner spawner;
-    struct df_kube *kube; /* NULL: nothing is given to a cluster */
     int lock_fd;
     struct df_api *api;
     struct df_election *election; /* NULL: alone */
@@ -99,10 +98,7 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
         return 0;
     if (load_cluster(c, &config, err) < 0)
         return -1;
-    if (df_kube_new(&config, &s->kube, err) < 0)
-        return df_err_wrap(err, "kubernetes");
-    s->spawner.kube = s->kube;
-    return 0;
+    return df_kube_new(&config, &s->spawner.kube, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
 }
 
 /* Where Jobs and custom resources are; NULL: there is no cluster, and nobody said. */
@@ -111,7 +107,7 @@ static const char *cluster_namespace(const struct df_service *s)
     const struct df_config *c = s->spawner.config;
     if (c->kube_namespace)
         return c->kube_namespace;
-    return s->kube ? df_kube_namespace(s->kube) : NULL;
+    return s->spawner.kube ? df_kube_namespace(s->spawner.kube) : NULL;
 }
 
 /* Everything in the cluster: what is kept here is on its way only. */
@@ -120,9 +116,9 @@ static int open_in_cluster(struct df_service *s, const char *directory, struct d
     struct df_spawner *p = &s->spawner;
     const char *name_space = cluster_namespace(s);
     const struct df_blob_kube_options blobs = {
-        .kube = s->kube, .name_space = name_space, .directory = directory};
-    if (df_store_kube_open(s->kube, DF_API_GROUP, name_space, &p->store, err) < 0 ||
-        df_vault_kube_open(s->kube, name_space, &p->vault, err) < 0)
+        .kube = s->spawner.kube, .name_space = name_space, .directory = directory};
+    if (df_store_kube_open(s->spawner.kube, DF_API_GROUP, name_space, &p->store, err) < 0 ||
+        df_vault_kube_open(s->spawner.kube, name_space, &p->vault, err) < 0)
         return -1;
     return df_blob_kube_open(&blobs, &p->blobs, err);
 }
@@ -209,7 +205,7 @@ static int open_job(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     struct df_engine *job = NULL;
-    const struct df_job_options o = {.kube = s->kube,
+    const struct df_job_options o = {.kube = s->spawner.kube,
                                      .name_space = cluster_namespace(s),
                                      .image = c->kube_image,
                                      .placement = c->kube_placement,
@@ -220,7 +216,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .notify_arg = &s->spawner};
     if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
         return -1;
-    const struct df_events_options events = {.kube = s->kube, .on_tasks = is_in_cluster(c)};
+    const struct df_events_options events = {.kube = s->spawner.kube, .on_tasks = is_in_cluster(c)};
     return df_events_start(&events, &s->spawner.events, err);
 }
 
@@ -245,13 +241,13 @@ static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df
 static int open_claims(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
-    const struct df_claims_options o = {.fetch = s->kube ? fetch_keys : NULL,
-                                        .arg = s->kube,
+    const struct df_claims_options o = {.fetch = s->spawner.kube ? fetch_keys : NULL,
+                                        .arg = s->spawner.kube,
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,
                                         .namespace = cluster_namespace(s)};
-    return c->claim_jwks_url || s->kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
+    return c->claim_jwks_url || s->spawner.kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
 static int start_api(struct df_service *s, struct df_err *err)
@@ -273,8 +269,7 @@ static int start_work(struct df_service *s, struct df_err *err)
         return df_control_start(s->spawner.control, err);
     if (load_cluster(s->spawner.config, &config, err) < 0)
         return -1;
-    return df_election_start(&s->spawner, s->kube, &config, cluster_namespace(s), &s->election,
-                             err);
+    return df_election_start(&s->spawner, &config, cluster_namespace(s), &s->election, err);
 }
 
 /* In this order each part finds those that it uses: the control loop's memory is there before the
@@ -310,7 +305,7 @@ static void close_all(struct df_service *s)
     if (p->vault)
         df_vault_close(p->vault);
     df_store_close(p->store);
-    df_kube_free(s->kube);
+    df_kube_free(s->spawner.kube);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
     free(p->server_url);

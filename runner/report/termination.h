@@ -11,6 +11,7 @@
 
 #include "common/json/json.h"
 
+#define DF_TERMINATION_LOG "/dev/termination-log" /* unless the pod says otherwise */
 #define DF_TERMINATION_MAX ((size_t)4096)
 
 /* The caller frees *ret, which is at most DF_TERMINATION_MAX bytes long. */

@@ -33,22 +33,46 @@ static bool client_is_gone(const struct df_follower *f)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
-enum df_news df_follower_wait(struct df_follower *f, uint64_t mark)
+enum news {
+    NEWS,
+    NO_NEWS, /* for so long that the client must hear that we live */
+    GONE,    /* the client */
+    STOPPING /* the server */
+};
+
+static enum news wait_for_news(struct df_follower *f, uint64_t mark)
 {
     for (;;) {
         if (df_follower_mark(f) != mark)
-            return DF_NEWS;
+            return NEWS;
         if (df_api_is_stopping(f->api))
-            return DF_STOPPING;
+            return STOPPING;
         if (client_is_gone(f))
-            return DF_GONE;
+            return GONE;
         int64_t left = f->spoke_ms + HEARTBEAT_MS - df_mono_ms();
         if (left <= 0) {
             f->spoke_ms = df_mono_ms();
-            return DF_NO_NEWS;
+            return NO_NEWS;
         }
         df_step_wait_since(f->s, f->step_uid, mark, left < GLANCE_MS ? left : GLANCE_MS);
     }
+}
+
+int df_follower_rest(struct df_follower *f, uint64_t mark, struct df_buf *out)
+{
+    switch (wait_for_news(f, mark)) {
+    case NEWS:
+        return 1;
+    case NO_NEWS:
+        (void)df_buf_adds(out, ": still here\n\n");
+        return 1;
+    case STOPPING:
+        df_sse_event(out, NULL, "stopping", "{}");
+        return 0;
+    case GONE:
+        return -1;
+    }
+    return -1;
 }
 
 void df_sse_event(struct df_buf *out, const char *id, const char *name, const char *data)
@@ -58,16 +82,6 @@ void df_sse_event(struct df_buf *out, const char *id, const char *name, const ch
     if (name)
         (void)df_buf_addf(out, "event: %s\n", name);
     (void)df_buf_addf(out, "data: %s\n\n", data);
-}
-
-void df_sse_heartbeat(struct df_buf *out)
-{
-    (void)df_buf_adds(out, ": still here\n\n");
-}
-
-void df_sse_stopping(struct df_buf *out)
-{
-    df_sse_event(out, NULL, "stopping", "{}");
 }
 
 int df_sse_end(struct df_buf *out, const cJSON *run)

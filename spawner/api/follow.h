@@ -22,26 +22,20 @@ struct df_follower {
 
 void df_follower_init(struct df_follower *f, const struct df_request *req, const char *run);
 
-enum df_news {
-    DF_NEWS,     /* look again */
-    DF_NO_NEWS,  /* nothing for 15 seconds: say that we live */
-    DF_GONE,     /* the client went away */
-    DF_STOPPING, /* the server stops */
-};
-enum df_news df_follower_wait(struct df_follower *f, uint64_t mark);
+/* Waits for news, with nothing to tell. What it returns is what the stream's next() is to return: 1
+ * for news, or after 15 seconds with a comment that keeps proxies from closing a silent connection;
+ * 0 when the server stops, which is said (the client may come back with Last-Event-ID); -1 when the
+ * client went away. */
+int df_follower_rest(struct df_follower *f, uint64_t mark, struct df_buf *out);
 
 /* The mark to take before looking. */
 uint64_t df_follower_mark(const struct df_follower *f);
 
 /* One event: id and name may be NULL; data must have no line break. */
 void df_sse_event(struct df_buf *out, const char *id, const char *name, const char *data);
-/* A comment that keeps proxies from closing a silent connection. */
-void df_sse_heartbeat(struct df_buf *out);
 /* The last event of a follower of a run: `end` with {"phase", "reason", "message"}. run NULL: it
  * was deleted. */
 int df_sse_end(struct df_buf *out, const cJSON *run);
-/* The server stops: the client may come back with Last-Event-ID. */
-void df_sse_stopping(struct df_buf *out);
 
 /* Appends n bytes as the inside of a JSON string; bytes that are no UTF-8 become U+FFFD. */
 void df_sse_escape(struct df_buf *out, const char *bytes, size_t n);

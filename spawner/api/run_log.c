@@ -144,23 +144,6 @@ static int add_piece(struct log_source *l, struct df_buf *out)
 
 /* ---- the source ---- */
 
-static int wait_for_more(struct log_source *l, struct df_buf *out, uint64_t mark)
-{
-    switch (df_follower_wait(&l->follower, mark)) {
-    case DF_NEWS:
-        return 1;
-    case DF_NO_NEWS:
-        df_sse_heartbeat(out);
-        return 1;
-    case DF_STOPPING:
-        df_sse_stopping(out);
-        return 0;
-    case DF_GONE:
-        return -1;
-    }
-    return -1;
-}
-
 static int say_end(const struct log_source *l, struct df_buf *out, const cJSON *run)
 {
     return l->follow && df_sse_end(out, run) < 0 ? -1 : 0;
@@ -228,7 +211,7 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
             return seen == LOOK_PIECE;
         if (seen == LOOK_AGAIN)
             continue;
-        int more = wait_for_more(l, out, mark);
+        int more = df_follower_rest(&l->follower, mark, out);
         if (more <= 0 || out->len)
             return more;
     }

@@ -65,28 +65,14 @@ static int look(struct watch_source *w, struct df_buf *out, bool *ret_over)
 static int next_piece(struct df_stream_source *source, struct df_buf *out)
 {
     struct watch_source *w = (struct watch_source *)source;
-    for (;;) {
-        bool over = false;
-        uint64_t mark = df_follower_mark(&w->follower);
-        if (look(w, out, &over) < 0 || out->failed)
-            return -1;
-        if (out->len || over) {
-            w->follower.spoke_ms = df_mono_ms();
-            return !over;
-        }
-        switch (df_follower_wait(&w->follower, mark)) {
-        case DF_NEWS:
-            continue;
-        case DF_NO_NEWS:
-            df_sse_heartbeat(out);
-            return 1;
-        case DF_STOPPING:
-            df_sse_stopping(out);
-            return 0;
-        case DF_GONE:
-            return -1;
-        }
-    }
+    bool over = false;
+    uint64_t mark = df_follower_mark(&w->follower);
+    if (look(w, out, &over) < 0 || out->failed)
+        return -1;
+    if (!out->len && !over)
+        return df_follower_rest(&w->follower, mark, out);
+    w->follower.spoke_ms = df_mono_ms();
+    return !over;
 }
 
 int df_watch_run(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -259,31 +259,17 @@ static int look(struct transitions *t, struct df_buf *out, struct df_err *err)
 static int next_piece(struct df_stream_source *source, struct df_buf *out)
 {
     struct transitions *t = (struct transitions *)source;
-    for (;;) {
-        struct df_err err = {0};
-        uint64_t news = df_follower_mark(&t->follower);
-        int more = 1;
-        while (more > 0 && !out->len)
-            more = look(t, out, &err);
-        if (more < 0 || out->failed)
-            return -1;
-        if (out->len) {
-            t->follower.spoke_ms = df_mono_ms();
-            return 1;
-        }
-        switch (df_follower_wait(&t->follower, news)) {
-        case DF_NEWS:
-            continue;
-        case DF_NO_NEWS:
-            df_sse_heartbeat(out);
-            return 1;
-        case DF_STOPPING:
-            df_sse_stopping(out);
-            return 0;
-        case DF_GONE:
-            return -1;
-        }
-    }
+    struct df_err err = {0};
+    uint64_t mark = df_follower_mark(&t->follower);
+    int more = 1;
+    while (more > 0 && !out->len)
+        more = look(t, out, &err);
+    if (more < 0 || out->failed)
+        return -1;
+    if (!out->len)
+        return df_follower_rest(&t->follower, mark, out);
+    t->follower.spoke_ms = df_mono_ms();
+    return 1;
 }
 
 int df_watch_transitions(struct df_request *req, struct df_response *res, struct df_err *err)

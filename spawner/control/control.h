@@ -27,7 +27,7 @@ struct df_spawner {
     struct df_states *states;
     struct df_engine_registry engines;
     struct df_control *control;
-    struct df_kube *kube;     /* NULL: no cluster. Borrowed */
+    struct df_kube *kube;     /* NULL: no cluster */
     struct df_claims *claims; /* NULL: no step runs in a pod */
     struct df_events *events; /* NULL: no step runs in a cluster */
     struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */

@@ -90,8 +90,7 @@ static int find_address(struct df_election *e, struct df_err *err)
     return e->address ? 0 : df_fail_oom(err);
 }
 
-static int enter(struct df_election *e, struct df_kube *kube, const char *name_space,
-                 struct df_err *err)
+static int enter(struct df_election *e, const char *name_space, struct df_err *err)
 {
     const struct df_config *c = e->s->config;
     const struct df_lease_options o = {.name_space = name_space,
@@ -104,13 +103,13 @@ static int enter(struct df_election *e, struct df_kube *kube, const char *name_s
                                        .arg = e};
     if (df_lease_new(e->kube, &o, &e->lease, err) < 0)
         return -1;
-    df_kube_fence(kube, may_write, e);
+    df_kube_fence(e->s->kube, may_write, e);
     __atomic_store_n(&e->s->lease, e->lease, __ATOMIC_RELEASE);
     return df_lease_start(e->lease, err);
 }
 
-int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube_config *config,
-                      const char *name_space, struct df_election **ret, struct df_err *err)
+int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,
+                      struct df_election **ret, struct df_err *err)
 {
     struct df_election *e = calloc(1, sizeof(*e));
     if (!e) {
@@ -120,7 +119,7 @@ int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube
     e->s = s;
     (void)pthread_mutex_init(&e->lock, NULL);
     if (df_kube_new(config, &e->kube, err) < 0 || name_candidate(e, err) < 0 ||
-        find_address(e, err) < 0 || enter(e, kube, name_space, err) < 0) {
+        find_address(e, err) < 0 || enter(e, name_space, err) < 0) {
         df_election_free(e);
         return -1;
     }

@@ -15,12 +15,11 @@
 
 struct df_election; /* opaque */
 
-/* Begins to try for the Lease in that namespace; the control loop is started when it is won. kube:
- * what the service writes with, which is fenced from now on; config: for a client of the election's
- * own, taken over. Sets s->lease. */
-int df_election_start(struct df_spawner *s, struct df_kube *kube, struct df_kube_config *config,
-                      const char *name_space, struct df_election **ret,
-                      struct df_err *err) DF_MUST_CHECK;
+/* Begins to try for the Lease in that namespace; the control loop is started when it is won.
+ * s->kube, which the service writes with, is fenced from now on; config: for a client of the
+ * election's own, taken over. Sets s->lease. */
+int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,
+                      struct df_election **ret, struct df_err *err) DF_MUST_CHECK;
 /* From here on the control loop is not started any more, and has been started if it ever was: it
  * can be stopped. */
 void df_election_close(struct df_election *e);
