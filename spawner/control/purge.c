@@ -7,6 +7,7 @@
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/plans.h"
+#include "spawner/control/reporter.h"
 #include "spawner/control/streams.h"
 
 static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
@@ -58,7 +59,8 @@ int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
     if (df_label_has(task, DF_LABEL_LIVE))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
                               df_json_str(task, "metadata.name"));
-    if (df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0)
+    if (df_reporter_let_go(s->config, task, err) < 0 || df_stream_delete(s, uid, err) < 0 ||
+        df_plan_delete(s, uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), uid,
                            err);

@@ -140,6 +140,9 @@ const char *df_task_reason(const cJSON *task);
 /* Message of that condition, or NULL. */
 const char *df_task_message(const cJSON *task);
 
+/* When it got its final condition, or fallback. */
+int64_t df_task_ended_at(const cJSON *task, int64_t fallback);
+
 /* Sets the conditions Progressing, Succeeded and Failed of a run or step together, each True or
  * False, with observedGeneration, and lastTransitionTime where a status changes. message may be
  * NULL. */

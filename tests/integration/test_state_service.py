@@ -26,7 +26,7 @@ def serve(home, service, protocol="events", **more):
     return Server(home, config=json.dumps({"stateService": keys}))
 
 
-def provision(home, name):
+def provision(home, name, action="provision"):
     """A run of an executor of its own."""
     module = home.module(name, MODULE)
     home.dayfly("create", "-f", "-", input=f"""
@@ -35,7 +35,7 @@ kind: Executor
 metadata: {{name: {name}}}
 spec: {{source: {{url: 'file://{module}', kind: directory}}}}
 """)
-    home.dayfly("run", name, "--auto-approve")
+    home.dayfly("run", name, "--action", action, "--auto-approve")
 
 
 def steps(server):
@@ -121,6 +121,20 @@ def test_what_was_not_told_before_the_spawner_was_killed_is_told_by_the_next(hom
             provision(home, "third")
             service.start()
             await_all_told(server, service, count=6)
+
+
+def test_a_step_that_is_deleted_is_told_of_first(home, service):
+    """A9: made and deleted while the service was away, it is told of all the same."""
+    with serve(home, service) as server:
+        service.stop()
+        provision(home, "net", action="dry-run")
+        phases = expected(steps(server)[0], "events")
+        home.dayfly("delete", "net")
+        assert server.get("/v1/executors/net")["status"]["deleting"]
+        service.start()
+        wait_for("the executor to go", lambda: server.request("GET", "/v1/executors/net")[0] == 404)
+        assert service.of("net-1", "plan") == phases and phases[-1] == "SUCCEEDED"
+        assert steps(server) == []
 
 
 def test_a_service_that_never_answers_delays_no_step(home, service):

@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include "common/base/limits.h"
 #include "common/metrics/metrics.h"
+#include "spawner/control/loop.h"
+#include "spawner/control/reporter.h"
 #include "tests/unit/control_loop.h"
 
 #define STEP "net-1-plan"
@@ -254,6 +257,39 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_gone(w, STEP);
 }
 
+/* A9: what is gone can be told of no more; but a service that is away does not keep it for ever. */
+static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *what, *url;
+        bool is_told;
+        int end_s; /* seconds ago */
+        enum df_err_class cls;
+    } rows[] = {
+        {"it is yet to be told", "http://s", false, 1, DF_ERR_RETRY},
+        {"it was told", "http://s", true, 1, DF_ERR_NONE},
+        {"it was away for too long", "http://s", false, DF_TIMEOUT_REPORT_DELETED_SECONDS,
+         DF_ERR_NONE},
+        {"nobody is told any more", NULL, false, 1, DF_ERR_NONE},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *task = json("{'metadata':{'name':'net-1-plan'}}");
+        struct df_err err = {0};
+        struct df_config config = w->config;
+        DF_FREE char *url = rows[i].url ? strdup(rows[i].url) : NULL;
+        config.state_service_url = url;
+        int64_t end_us = df_real_us() - rows[i].end_s * INT64_C(1000000);
+        assert_int_equal(
+            df_task_set_conditions(task, DF_OUTCOME_SUCCEEDED, "Planned", NULL, end_us, NULL), 0);
+        if (!rows[i].is_told)
+            assert_int_equal(df_label_set(task, DF_LABEL_UNREPORTED, "true", NULL), 0);
+        int result = df_reporter_let_go(&config, task, &err);
+        if (result != (rows[i].cls ? -1 : 0) || err.cls != rows[i].cls)
+            fail_msg("%s: %s", rows[i].what, err.message);
+    }
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -267,6 +303,7 @@ int main(void)
         TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),
         TEST(an_ended_step_that_is_deleted_keeps_its_end),
         TEST(a_deleted_plan_stays_until_its_run_is_over),
+        TEST(a_deleted_step_waits_a_while_for_the_state_service),
     };
     return cmocka_run_group_tests_name("transitions", tests, NULL, NULL);
 }
