@@ -70,11 +70,12 @@ def metric(server, result):
 
 @pytest.mark.parametrize("protocol", ["events", "put"])
 def test_every_transition_of_every_step_arrives_in_order(home, service, protocol):
+    """A1, A10: each once, as long as nothing fails."""
     with serve(home, service, protocol) as server:
         provision(home, "net")
         await_all_told(server, service, protocol, count=2)
         assert service.of("net-1", "plan")[-1] in ("SUCCEEDED", "Completed")
-        assert metric(server, "taken") == len(service.taken)
+        assert metric(server, "taken") == len(service.taken) == len(set(service.taken))
     names = {message["actionId"]["run"]["project"] if protocol == "put" else message["events"][0]["id"]["run"]["project"]
              for _, message in service.requests}
     assert names == {"default"}
@@ -175,6 +176,7 @@ def test_what_is_refused_for_good_is_dropped_and_said_once(home, service):
 
 
 def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(home, service):
+    """A2: what was not taken is told again."""
     answers = [{"status": {"code": 14, "message": "later"}}, {"status": {"code": 3, "message": "never"}}]
     service.answer = lambda message: (200, {}, {"actionId": message["actionId"], **answers.pop(0)}) if answers else None
     with serve(home, service, "put") as server:
@@ -182,6 +184,19 @@ def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(hom
         wait_for("everything to be told", lambda: all(map(is_told, steps(server))))
         assert metric(server, "refused") == 1 and metric(server, "later") >= 1
         assert service.of("net-1", "plan")[0] != "Queued"  # dropped by code 3, at its second try
+
+
+def test_an_end_that_was_refused_in_the_answer_does_not_count_as_told(home, service):
+    """A4: the call succeeds, and says in its answer that the write failed."""
+    service.answer = lambda message: (200, {}, {"status": {"code": 13, "message": "db write failed"}}) \
+        if json.loads(message["state"])["phase"] == "Completed" else None
+    with serve(home, service, "put") as server:
+        provision(home, "net", action="dry-run")
+        wait_for("the end to be told twice", lambda: metric(server, "later") >= 2)
+        step = steps(server)[0]
+        assert not is_told(step) and "reported" not in step["status"]
+        service.answer = None
+        await_all_told(server, service, "put", count=1)
 
 
 def test_one_step_that_is_never_taken_keeps_no_other_from_being_told(home, service):

@@ -88,6 +88,19 @@ static void a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own(v
     assert_true(metric(ERRORS) == errors + 1);
 }
 
+/* A6: the run is on its way with its first step. */
+static void a_step_takes_its_run_and_its_executor_along(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    run(w, "net", AUTO);
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Pending");
+    start(w);
+    (void)await_start(w, STEP);
+    await_phase(w, "net-1", "Running");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
+}
+
 /* ---- tries ---- */
 
 /* The engine says that the runner it started is gone, some time ago. */
@@ -120,6 +133,26 @@ static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth
                    "Queued Initializing RetryableFailure Initializing RetryableFailure "
                    "Initializing RetryableFailure Initializing RetryableFailure PermanentFailure");
     assert_int_equal(fake_find(&w->engine, STEP)->creates, 4);
+}
+
+/* C10: the engine is asked for a new runner, and nothing of the lost one counts any more. */
+static void another_try_keeps_nothing_of_the_one_before(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    const struct fake_step lost = *await_start(w, STEP);
+    lose_try(w, 1);
+    struct runner r = claim(w, STEP);
+    assert_int_equal(fake_find(&w->engine, STEP)->creates, 2);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", "");
+    DF_JSON cJSON *document = NULL;
+    struct df_err err = {0};
+    assert_int_equal(try_claim(w, &lost, CLAIM_B, &document, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    report(&r, NOTHING_TO_DO);
+    await_phase(w, "net-1", "Succeeded");
 }
 
 static void a_claim_sets_the_count_of_lost_tries_back(void **state)
@@ -191,7 +224,7 @@ static void await_gone(struct world *w, const char *name)
     }
 }
 
-/* C15: aborted first, then gone; and not before nothing of it is left. */
+/* C15, A12: aborted first, then gone; and not before nothing of it is left. */
 static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(void **state)
 {
     struct world *w = *state;
@@ -217,7 +250,7 @@ static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(
     await_gone(w, STEP);
 }
 
-/* A deletion behind the end does not change the end. */
+/* A11: a deletion behind the end does not change the end. */
 static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
 {
     struct world *w = *state;
@@ -297,7 +330,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_phase_is_counted_with_its_cause),
         TEST(a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own),
+        TEST(a_step_takes_its_run_and_its_executor_along),
         TEST(a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth),
+        TEST(another_try_keeps_nothing_of_the_one_before),
         TEST(a_claim_sets_the_count_of_lost_tries_back),
         TEST(a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more),
         TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),

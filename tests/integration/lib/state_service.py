@@ -22,7 +22,8 @@ ACTION_EVENT = {
     "phase": lambda v: v.removeprefix("ACTION_PHASE_") in PHASES and v.startswith("ACTION_PHASE_"),
     "updatedTime": TIME.fullmatch, "reportedTime": TIME.fullmatch,
     "errorInfo": {"message": str, "kind": lambda v: v in ("KIND_UNSPECIFIED", "KIND_USER", "KIND_SYSTEM")},
-    "logInfo": list, "logContext": dict, "cluster": str, "outputs": dict, "cacheStatus": str, "clusterEvents": list}
+    "logInfo": list, "logContext": dict, "cluster": str, "outputs": dict, "cacheStatus": str,
+    "clusterEvents": lambda v: all(TIME.fullmatch(e["occurredAt"]) and e["message"] for e in v)}
 PUT_REQUEST = {"actionId": ACTION_ID, "parentActionName": str, "state": str}
 STATE = {"phase": str, "actionId": str, "timestamp": TIME.fullmatch}
 REQUIRED = {id(ACTION_ID): {"run", "name"}, id(RUN_ID): {"project", "domain", "name"},
