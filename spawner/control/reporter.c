@@ -44,7 +44,7 @@ int df_reporter_expect(const struct df_config *config, cJSON *task, struct df_er
 int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
-    int64_t end_us = df_task_ended_at(task, 0) + DF_TIMEOUT_REPORT_DELETED_SECONDS * 1000000LL;
+    int64_t end_us = df_task_ended_at(task, 0) + DF_TIMEOUT_FORGET_SECONDS * 1000000LL;
     if (!config->state_service_url || !df_label_has(task, DF_LABEL_UNREPORTED))
         return 0;
     if (df_real_us() < end_us)

@@ -20,7 +20,7 @@ int df_reporter_expect(const struct df_config *config, cJSON *task,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* A step that is over is to be removed. RETRY while the State Service is yet to be told of it:
- * until DF_TIMEOUT_REPORT_DELETED_SECONDS after its end; what it was not told by then is lost,
+ * until DF_TIMEOUT_FORGET_SECONDS after its end; what it was not told by then is lost,
  * which the log says. */
 int df_reporter_let_go(const struct df_config *config, const cJSON *task,
                        struct df_err *err) DF_MUST_CHECK;

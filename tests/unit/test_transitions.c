@@ -302,8 +302,7 @@ static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
     } rows[] = {
         {"it is yet to be told", "http://s", false, 1, DF_ERR_RETRY},
         {"it was told", "http://s", true, 1, DF_ERR_NONE},
-        {"it was away for too long", "http://s", false, DF_TIMEOUT_REPORT_DELETED_SECONDS,
-         DF_ERR_NONE},
+        {"it was away for too long", "http://s", false, DF_TIMEOUT_FORGET_SECONDS, DF_ERR_NONE},
         {"nobody is told any more", NULL, false, 1, DF_ERR_NONE},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
