@@ -7,11 +7,9 @@ import socket
 import pytest
 
 from lib.dayfly import Server, wait_for
-from lib.state_service import StateService
+from lib.state_service import StateService, expected, is_told
 
 MODULE = 'resource "terraform_data" "a" {}\n'
-OURS = {"Queued": "QUEUED", "Initializing": "INITIALIZING", "Executing": "RUNNING", "Completed": "SUCCEEDED",
-        "PermanentFailure": "FAILED", "Aborted": "ABORTED"}
 
 
 @pytest.fixture
@@ -40,15 +38,6 @@ spec: {{source: {{url: 'file://{module}', kind: directory}}}}
 
 def steps(server):
     return server.get("/v1/taskactions?limit=1000")["items"]
-
-
-def expected(step, protocol):
-    phases = [entry["phase"] for entry in step["status"]["phaseHistory"]]
-    return phases if protocol == "put" else [OURS[phase] for phase in phases]
-
-
-def is_told(step):
-    return "dayfly.dev/unreported" not in step["metadata"]["labels"]
 
 
 def await_all_told(server, service, protocol="events", count=None):

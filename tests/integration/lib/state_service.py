@@ -44,6 +44,20 @@ def fault(value, message, path=""):
     return next(filter(None, (fault(value[key], message[key], f"{path}.{key}") for key in value)), None)
 
 
+OURS = {"Queued": "QUEUED", "Initializing": "INITIALIZING", "Executing": "RUNNING", "Completed": "SUCCEEDED",
+        "PermanentFailure": "FAILED", "Aborted": "ABORTED"}
+
+
+def expected(step, protocol="events"):
+    """What a State Service is told of this TaskAction."""
+    phases = [entry["phase"] for entry in step["status"]["phaseHistory"]]
+    return phases if protocol == "put" else [OURS[phase] for phase in phases]
+
+
+def is_told(step):
+    return "dayfly.dev/unreported" not in step["metadata"]["labels"]
+
+
 class StateService:
     """`start()` and `stop()` as often as a test wants, always on the same port."""
 
