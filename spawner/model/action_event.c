@@ -96,12 +96,8 @@ static int add_cluster_event(cJSON *event, const cJSON *entry, struct df_err *er
     const char *message = df_json_str(entry, "message");
     if (!message)
         return 0;
-    cJSON *list = df_json_array_at(event, "clusterEvents"), *told = cJSON_CreateObject();
-    if (!list) {
-        cJSON_Delete(told);
-        return df_fail_oom(err);
-    }
-    if (df_json_append(list, told, err) < 0 ||
+    cJSON *told = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(event, "clusterEvents"), told, err) < 0 ||
         df_json_add_str(told, "occurredAt", df_json_str(entry, "occurredAt"), err) < 0)
         return -1;
     return df_json_add_str(told, "message", message, err);
