@@ -7,7 +7,6 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/engine/job_view.h"
 #include "spawner/model/model.h"
 
 #define PAUSE_MIN_MS 500

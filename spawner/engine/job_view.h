@@ -10,9 +10,6 @@
 
 struct df_job_watch; /* opaque: the three watches */
 
-/* Who reports the Events that this service writes itself: they are no news to it. */
-#define DF_EVENTS_REPORTER "dayfly.dev/spawner"
-
 struct df_job_watch_options {
     struct df_kube *kube;
     const char *name_space; /* both borrowed, and outlive the watch */

@@ -156,6 +156,9 @@ int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *rea
 
 /* ---- what a step tells the world ---- */
 
+/* Who reports the Events that this service writes itself: they are no news to it. */
+#define DF_EVENTS_REPORTER "dayfly.dev/spawner"
+
 /* status.phaseHistory[] {phase, occurredAt, message}: the phases Queued, Initializing, Executing,
  * RetryableFailure (a try was lost, and there will be another), Completed, PermanentFailure,
  * Aborted, TimedOut, in the order in which this service saw them. It only grows, never by the phase

@@ -8,18 +8,7 @@
 #include <cmocka.h>
 
 #include "spawner/model/model.h"
-
-/* JSON with ' for ". */
-static cJSON *json(const char *text)
-{
-    char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    cJSON *j = cJSON_Parse(quoted);
-    free(quoted);
-    assert_non_null(j);
-    return j;
-}
+#include "tests/unit/kube_words.h"
 
 /* Whole documents. */
 #define EXECUTOR "{'metadata':{'name':'net'},'spec':{'source':{'url':'file:///src'}}}"
