@@ -204,6 +204,28 @@ static void retries_are_counted_from_the_watch_for_this_job_alone(void **state)
     close_world(&w);
 }
 
+static void a_workflow_whose_pods_end_one_after_the_other_is_given_up(void **state)
+{
+    (void)state;
+    static const struct {
+        struct objects objects;
+        bool gives_up;
+    } rows[] = {
+        {{JOB("test-wfe", "u1", "{'active':1}"), POD, CREATION("a", "j2", "3")}, false},
+        {{JOB("test-wfe", "u1", "{'active':1}"), POD, CREATION("a", "j2", "4")}, true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct world w;
+        struct df_engine_observation seen;
+        open_world(&w, &rows[i].objects);
+        struct df_engine_step step = step_of(&w, "test-wfe", true);
+        assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+        assert_true(seen.gives_up == rows[i].gives_up);
+        assert_true(df_streq(seen.reason, "PodsExhausted") == rows[i].gives_up);
+        close_world(&w);
+    }
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -212,6 +234,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_absent),
         cmocka_unit_test(a_cleanup_removes_its_own_job_and_no_other),
         cmocka_unit_test(retries_are_counted_from_the_watch_for_this_job_alone),
+        cmocka_unit_test(a_workflow_whose_pods_end_one_after_the_other_is_given_up),
     };
     return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
 }
