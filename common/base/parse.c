@@ -82,10 +82,22 @@ static size_t utf8_length(unsigned char c, unsigned char *low, unsigned char *hi
     return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
 }
 
+/* How many bytes of ASCII stand here, in whole words: most text is nothing else. */
+static size_t ascii_length(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t word; n - i >= sizeof(word); i += sizeof(word)) {
+        memcpy(&word, p + i, sizeof(word));
+        if (word & 0x8080808080808080)
+            break;
+    }
+    return i;
+}
+
 bool df_is_utf8(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s;
-    for (size_t i = 0; i < n;) {
+    for (size_t i = ascii_length(p, n); i < n;) {
         unsigned char low, high;
         size_t len = utf8_length(p[i], &low, &high);
         if (!len || len > n - i)
@@ -97,6 +109,7 @@ bool df_is_utf8(const char *s, size_t n)
             high = 0xbf;
         }
         i += len;
+        i += ascii_length(p + i, n - i);
     }
     return true;
 }

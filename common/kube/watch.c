@@ -76,7 +76,7 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
 
 static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
-    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w};
+    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w, .is_lean = true};
     if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, err) < 0)
         return -1;
     free(w->seen);
@@ -109,7 +109,7 @@ static int take_line(struct df_kube_watch *w, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
     const char *plural = w->o.resource->plural;
-    if (df_json_parse(df_buf_str(&w->line), w->line.len, &event, err) < 0)
+    if (df_json_parse_without(df_buf_str(&w->line), w->line.len, DF_KUBE_MANAGED, &event, err) < 0)
         return df_err_wrap(err, "watch %s: an event", plural);
     const char *type = df_json_str(event, "type");
     const cJSON *object = df_json_at(event, "object");

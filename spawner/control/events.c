@@ -1,6 +1,5 @@
 #include "spawner/control/events.h"
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "common/base/clock.h"
@@ -12,6 +11,9 @@
 #define REPORTER "dayfly.dev/spawner"
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
+/* Events give way to what they tell of: so many at once, and then one each gap. */
+#define BURST 100
+#define GAP_MS 20
 /* How long a spawner that stops waits for the API server to take the last ones. */
 #define STOP_MS 2000
 /* What the API takes in a note. */
@@ -19,17 +21,26 @@
 
 static const struct df_kube_resource resource = {"events.k8s.io", "v1", "events"};
 
+struct waiting {
+    struct waiting *next;
+    size_t len;
+    char text[]; /* of the Event: a tree would be five times as large */
+};
+
 struct df_events {
     struct df_events_options o;
     char instance[128];
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t news;
-    cJSON *waiting; /* in order */
+    struct waiting *first, **end; /* in order */
+    size_t count;
     bool stopping, ended;
-    bool drops;        /* the last one found no place */
+    bool drops;        /* some found no place, and most places are still taken */
     volatile bool cut; /* a call under way is to end; as df_kube_at.stop */
-    bool refused;      /* the thread's own: the last one was refused, which is said once */
+    /* The thread's own. */
+    bool refused;    /* the last one was, which is said once */
+    int64_t turn_ms; /* when the last one had its turn; monotonic */
 };
 
 /* ---- the object ---- */
@@ -122,15 +133,27 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
 
 /* ---- the thread ---- */
 
+/* Under the lock. NULL: none waits. */
+static struct waiting *take_first(struct df_events *e)
+{
+    struct waiting *w = e->first;
+    if (!w)
+        return NULL;
+    e->first = w->next;
+    e->end = e->first ? e->end : &e->first;
+    e->count--;
+    return w;
+}
+
 /* NULL when it is to end. */
-static cJSON *wait_for_one(struct df_events *e)
+static struct waiting *wait_for_one(struct df_events *e)
 {
     (void)pthread_mutex_lock(&e->lock);
-    while (!e->stopping && !e->waiting->child)
+    while (!e->stopping && !e->first)
         (void)pthread_cond_wait(&e->news, &e->lock);
-    cJSON *event = cJSON_DetachItemFromArray(e->waiting, 0);
+    struct waiting *w = take_first(e);
     (void)pthread_mutex_unlock(&e->lock);
-    return event;
+    return w;
 }
 
 static void count_dropped(void)
@@ -181,6 +204,15 @@ static void raise_flag(struct df_events *e, bool *flag)
     (void)pthread_mutex_unlock(&e->lock);
 }
 
+/* Whoever stops does not wait any more. */
+static void wait_for_turn(struct df_events *e)
+{
+    int64_t now_ms = df_mono_ms(), earliest_ms = now_ms - (int64_t)BURST * GAP_MS;
+    e->turn_ms = (e->turn_ms > earliest_ms ? e->turn_ms : earliest_ms) + GAP_MS;
+    if (e->turn_ms > now_ms)
+        (void)wait_for(e, &e->stopping, e->turn_ms - now_ms);
+}
+
 /* False when it was stopped over it. */
 static bool post_until_taken(struct df_events *e, const cJSON *event)
 {
@@ -198,8 +230,17 @@ static void *post_all(void *arg)
     struct df_events *e = arg;
     bool goes_on = true;
     while (goes_on) {
-        DF_JSON cJSON *event = wait_for_one(e);
-        goes_on = event && post_until_taken(e, event);
+        DF_FREE struct waiting *w = wait_for_one(e);
+        DF_JSON cJSON *event = NULL;
+        struct df_err err = {0};
+        if (w && df_json_parse(w->text, w->len, &event, &err) < 0) {
+            df_warn("an Event about a step is dropped: %s", err.message);
+            count_dropped();
+            continue;
+        }
+        if (w)
+            wait_for_turn(e);
+        goes_on = w && post_until_taken(e, event);
     }
     raise_flag(e, &e->ended);
     return NULL;
@@ -214,42 +255,68 @@ bool df_events_may_tell(const struct df_events *e, const cJSON *task)
     return e->o.on_tasks || df_json_str(task, "status.engineRef.namespace");
 }
 
-static bool add(struct df_events *e, cJSON *event)
+static struct waiting *pack(const cJSON *event)
+{
+    DF_FREE char *text = df_json_print(event);
+    size_t n = text ? strlen(text) : 0;
+    struct waiting *w = text ? malloc(sizeof(*w) + n + 1) : NULL;
+    if (!w)
+        return NULL;
+    *w = (struct waiting){.len = n};
+    memcpy(w->text, text, n + 1);
+    return w;
+}
+
+/* Takes it over. */
+static void add(struct df_events *e, struct waiting *w)
 {
     (void)pthread_mutex_lock(&e->lock);
-    bool fits = cJSON_GetArraySize(e->waiting) < DF_LIMIT_EVENTS_WAITING;
+    bool fits = e->count < DF_LIMIT_EVENTS_WAITING;
     bool is_first = !fits && !e->drops;
-    e->drops = !fits;
-    if (fits)
-        (void)cJSON_AddItemToArray(e->waiting, event);
+    e->drops = !fits || (e->drops && e->count > DF_LIMIT_EVENTS_WAITING / 2);
+    if (fits) {
+        *e->end = w;
+        e->end = &w->next;
+        e->count++;
+    }
     (void)pthread_cond_broadcast(&e->news);
     (void)pthread_mutex_unlock(&e->lock);
-    if (!fits)
-        count_dropped();
+    if (fits)
+        return;
+    free(w);
+    count_dropped();
     if (is_first)
         df_warn("Events about steps are dropped: %d wait for the API server already",
                 DF_LIMIT_EVENTS_WAITING);
-    return fits;
+}
+
+static int queue(struct df_events *e, const cJSON *event, struct df_err *err)
+{
+    struct waiting *w = pack(event);
+    if (!w)
+        return df_fail_oom(err);
+    add(e, w);
+    return 0;
 }
 
 void df_events_tell(struct df_events *e, const cJSON *task, int entry)
 {
-    cJSON *event = NULL;
+    DF_JSON cJSON *event = NULL;
     struct df_err err = {0};
     if (!df_events_may_tell(e, task))
         return;
-    if (df_event_build(task, entry, e->o.on_tasks, e->instance, &event, &err) < 0)
+    if (df_event_build(task, entry, e->o.on_tasks, e->instance, &event, &err) < 0 ||
+        queue(e, event, &err) < 0)
         df_warn("an Event about step %s is dropped: %s", df_json_str(task, "metadata.name"),
                 err.message);
-    else if (!add(e, event))
-        cJSON_Delete(event);
 }
 
 static void free_events(struct df_events *e)
 {
     (void)pthread_mutex_destroy(&e->lock);
     (void)pthread_cond_destroy(&e->news);
-    cJSON_Delete(e->waiting);
+    for (struct waiting *w; (w = take_first(e));)
+        free(w);
     free(e);
 }
 
@@ -268,12 +335,12 @@ int df_events_start(const struct df_events_options *o, struct df_events **ret, s
     if (!e)
         return df_fail_oom(err);
     e->o = *o;
-    e->waiting = cJSON_CreateArray();
+    e->end = &e->first;
     (void)pthread_mutex_init(&e->lock, NULL);
     init_news(e);
     if (gethostname(e->instance, sizeof(e->instance) - 1) < 0 || !e->instance[0])
         (void)snprintf(e->instance, sizeof(e->instance), "spawner");
-    int failed = e->waiting ? pthread_create(&e->thread, NULL, post_all, e) : ENOMEM;
+    int failed = pthread_create(&e->thread, NULL, post_all, e);
     if (failed) {
         free_events(e);
         return df_fail_errno(err, failed, "start the thread of Events");
