@@ -1,6 +1,7 @@
 #include "spawner/control/loop.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -124,6 +125,9 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
     return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
 }
 
+/* What many passes parsed and freed is given back, or the memory of a burst would stay with us. */
+#define PASSES_PER_TRIM 1000
+
 static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
     struct df_err err = {0};
@@ -150,6 +154,8 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result < 0);
     df_log_context(NULL, NULL);
+    if (atomic_fetch_add(&c->passes_done, 1) % PASSES_PER_TRIM == PASSES_PER_TRIM - 1)
+        (void)malloc_trim(0);
 }
 
 static void *worker_thread(void *arg)

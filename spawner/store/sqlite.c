@@ -1,11 +1,11 @@
 /*
- * The SQLite home of the documents: one writing connection under a mutex, a few reading ones.
+ * The SQLite home of the documents: one writing connection, a few reading ones.
  */
 #include <pthread.h>
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "spawner/store/database.h"
+#include "spawner/store/commits.h"
 #include "spawner/store/homes.h"
 #include "spawner/store/watch.h"
 
@@ -14,8 +14,8 @@
 struct sqlite_store {
     struct df_store base;
     struct df_watchers watchers;
-    pthread_mutex_t writing;
-    struct df_db *writer; /* guarded by writing */
+    struct df_db *writer;
+    struct df_commits commits; /* through writer */
     char *path;
 
     pthread_mutex_t pool;
@@ -262,10 +262,8 @@ static void cleanup_change(struct change *c)
 /* Runs body in a transaction and tells the watchers. 1 from body: nothing changed, nobody told. */
 static int commit(struct sqlite_store *s, df_db_body body, struct change *c, struct df_err *err)
 {
-    (void)pthread_mutex_lock(&s->writing);
-    int result = df_db_transaction(s->writer, body, c, err);
-    uint64_t ticket = result == 0 ? df_watchers_ticket(&s->watchers) : 0;
-    (void)pthread_mutex_unlock(&s->writing);
+    uint64_t ticket = 0;
+    int result = df_commits_run(&s->commits, body, c, &ticket, err);
     if (result != 0)
         return result < 0 ? -1 : 0;
     char version[24];
@@ -482,10 +480,7 @@ static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
     if (strlen(text) > DF_LIMIT_DOCUMENT)
         return df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
                        DF_LIMIT_DOCUMENT);
-    (void)pthread_mutex_lock(&s->writing);
-    int result = df_db_transaction(s->writer, audit_body, text, err);
-    (void)pthread_mutex_unlock(&s->writing);
-    return result;
+    return df_commits_run(&s->commits, audit_body, text, NULL, err);
 }
 
 /* ---- open and close ------------------------------------------------------------------------- */
@@ -507,7 +502,7 @@ static void close_store(struct df_store *store)
         df_db_close(s->idle[i]);
     df_db_close(s->writer);
     df_watchers_free(&s->watchers);
-    (void)pthread_mutex_destroy(&s->writing);
+    df_commits_free(&s->commits);
     (void)pthread_mutex_destroy(&s->pool);
     (void)pthread_cond_destroy(&s->returned);
     free(s->path);
@@ -536,11 +531,11 @@ int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err 
         return df_fail_oom(err);
     s->base.ops = &sqlite_ops;
     df_watchers_init(&s->watchers);
-    (void)pthread_mutex_init(&s->writing, NULL);
     (void)pthread_mutex_init(&s->pool, NULL);
     (void)pthread_cond_init(&s->returned, NULL);
     s->path = strdup(path);
     int result = s->path ? df_db_open(path, DF_DB_CHECK_ALL, &s->writer, err) : df_fail_oom(err);
+    df_commits_init(&s->commits, s->writer, &s->watchers);
     if (result < 0)
         close_store(&s->base);
     else
