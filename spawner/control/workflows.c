@@ -100,7 +100,8 @@ static int set_news(cJSON *task, void *arg, struct df_err *err)
  * write less is for each of them a third of what they cost. */
 #define SUMMARY_LATE_US INT64_C(3000000)
 
-/* When news of which only the summary is new is to be told; 0: it is more, or there was no phase. */
+/* When news of which only the summary is new is to be told; 0: it is more, or there was no phase.
+ */
 static int64_t summary_due_us(const struct pass *p, const cJSON *result)
 {
     const cJSON *history = df_json_at(p->task, "status.phaseHistory");
@@ -108,10 +109,10 @@ static int64_t summary_due_us(const struct pass *p, const cJSON *result)
     const char *at = df_json_str(last, "occurredAt"), *message = df_task_message(p->task);
     const char *phase = p->seen.phase == DF_ENGINE_RUNNING ? "Executing" : "Initializing";
     int64_t at_us = 0;
-    bool is_same = df_streq(df_task_reason(p->task), phase) &&
-                   df_streq(message ? message : "", p->seen.cause) &&
-                   df_json_equal(df_json_at(p->task, "status.engineRef"),
-                                 df_json_at(result, "engineRef"));
+    bool is_same =
+        df_streq(df_task_reason(p->task), phase) &&
+        df_streq(message ? message : "", p->seen.cause) &&
+        df_json_equal(df_json_at(p->task, "status.engineRef"), df_json_at(result, "engineRef"));
     return is_same && at && df_time_parse(at, &at_us, NULL) == 0 ? at_us + SUMMARY_LATE_US : 0;
 }
 
@@ -159,16 +160,14 @@ static void wake_queue(struct df_control *c, const char *lock)
 {
     char label[128];
     (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", lock);
-    const struct df_store_list_options o = {.label = label};
-    DF_JSON cJSON *list = NULL;
+    DF_STRS struct df_strs names = {0};
     struct df_err err = {0};
-    const cJSON *task;
-    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &list, NULL, &err) < 0) {
+    if (df_store_names(c->s->store, DF_KIND_TASK_ACTION, label, &names, &err) < 0) {
         df_warn("who waits for %s is not woken now: %s", lock, err.message);
         return;
     }
-    cJSON_ArrayForEach (task, list)
-        df_control_wake(c, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"));
+    for (size_t i = 0; i < names.len; i++)
+        df_control_wake(c, DF_KIND_TASK_ACTION, names.items[i]);
 }
 
 static void give_way(struct pass *p)

@@ -93,6 +93,12 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
     return 0;
 }
 
+static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
+                 struct df_err *err)
+{
+    return df_mirror_names(self(store)->mirror, kind, label, to, err);
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 /* One write, from begin to end. */
@@ -400,6 +406,7 @@ static const struct df_store_ops kube_ops = {
     .get_by_uid = get_by_uid,
     .list = list,
     .count = count,
+    .names = names,
     .update = update,
     .remove = remove_document,
     .watch = watch,

@@ -478,6 +478,15 @@ int64_t df_mirror_count(struct df_mirror *m, enum df_kind kind, const char *labe
     return (int64_t)n;
 }
 
+int df_mirror_names(struct df_mirror *m, enum df_kind kind, const char *label, struct df_strs *to,
+                    struct df_err *err)
+{
+    lock(m);
+    df_documents_names(&m->faces[kind].documents, label, to);
+    unlock(m);
+    return df_strs_check(to, err);
+}
+
 struct page {
     struct df_packed *texts;
     size_t count;

@@ -227,6 +227,38 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
     return result;
 }
 
+static int read_names(struct df_db *db, enum df_kind kind, const char *label, struct df_strs *to,
+                      struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    if (df_db_query(db,
+                    "SELECT d.name FROM labels l CROSS JOIN documents d ON d.created = l.created"
+                    " WHERE l.kind = ?1 AND l.label = ?2",
+                    DF_DB_ARGS(DF_DB_I(kind), DF_DB_T(label)), &q, err) < 0)
+        return -1;
+    for (bool row = true;;) {
+        if (df_db_step(db, q, &row, err) < 0)
+            return -1;
+        if (!row)
+            return df_strs_check(to, err);
+        const char *name = (const char *)sqlite3_column_text(q, 0);
+        if (!name)
+            return df_fail_oom(err);
+        (void)df_strs_add(to, name);
+    }
+}
+
+static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
+                 struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow(self(store), &db, err) < 0)
+        return -1;
+    int result = read_names(db, kind, label, to, err);
+    give_back(self(store), db);
+    return result;
+}
+
 static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
                       char **ret_cursor, struct df_err *err)
 {
@@ -516,6 +548,7 @@ static const struct df_store_ops sqlite_ops = {
     .get_by_uid = get_by_uid,
     .list = list,
     .count = count,
+    .names = names,
     .update = update,
     .remove = remove_document,
     .watch = watch,

@@ -659,6 +659,13 @@ static int mortal_count(struct df_store *s, enum df_kind kind, const char *label
     return is_dead(m) ? dead(err) : df_store_count(m->real, kind, label, ret, err);
 }
 
+static int mortal_names(struct df_store *s, enum df_kind kind, const char *label,
+                        struct df_strs *to, struct df_err *err)
+{
+    struct mortal *m = mortal_of(s);
+    return is_dead(m) ? dead(err) : df_store_names(m->real, kind, label, to, err);
+}
+
 static int mortal_watch(struct df_store *s, df_store_watcher fn, void *arg, struct df_err *err)
 {
     return df_store_watch(mortal_of(s)->real, fn, arg, err);
@@ -675,6 +682,7 @@ static const struct df_store_ops mortal_ops = {.create = mortal_create,
                                                .get_by_uid = mortal_get_by_uid,
                                                .list = mortal_list,
                                                .count = mortal_count,
+                                               .names = mortal_names,
                                                .watch = mortal_watch,
                                                .unwatch = mortal_unwatch};
 
