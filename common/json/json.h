@@ -83,8 +83,8 @@ int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *
 /* Equal as JSON values: order of members does not matter, order of items does. */
 bool df_json_equal(const cJSON *a, const cJSON *b);
 
-/* A number that two trees with the same members in the same order share, and others hardly ever: not
- * for what somebody may want to forge. Continues from seed. */
+/* A number that two trees with the same members in the same order share, and others hardly ever:
+ * not for what somebody may want to forge. Continues from seed. */
 uint64_t df_json_hash(const cJSON *j, uint64_t seed);
 
 /* Overwrites every string value with zeros, then deletes. For trees with secrets. NULL is fine. */

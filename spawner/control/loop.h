@@ -37,7 +37,7 @@ struct df_control {
     atomic_bool working;    /* the loop was started: before, nothing is put into the queue */
     atomic_bool draining;   /* no new step is started */
     atomic_uint passes_done;
-    atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
+    atomic_bool missed; /* a wake was lost for want of memory: look at everything */
 
     struct df_changes changes;
     struct df_places places;
