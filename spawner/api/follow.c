@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/api/server.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/steps.h"
 
 #define HEARTBEAT_MS 15000
 #define GLANCE_MS 1000 /* how often a waiting follower looks after its client */

@@ -12,8 +12,9 @@
 #include "common/base/clock.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/control/control.h"
 #include "spawner/control/new_docs.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/steps.h"
 #include "tests/unit/scratch.h"
 
 /* ---- the engine ---- */

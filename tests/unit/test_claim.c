@@ -12,7 +12,7 @@
 #include "common/http/http.h"
 #include "spawner/api/auth.h"
 #include "spawner/api/problem.h"
-#include "spawner/control/claim.h"
+#include "spawner/steps/claim.h"
 #include "tests/unit/control_world.h"
 
 #define ISSUER "https://cluster.example"

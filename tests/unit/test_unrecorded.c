@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
-#include "spawner/control/creations.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/unrecorded.h"
+#include "spawner/steps/creations.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/unrecorded.h"
 #include "tests/unit/control_world.h"
 
 /* ---- events and states, written shortly ---- */
