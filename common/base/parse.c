@@ -100,3 +100,11 @@ bool df_is_utf8(const char *s, size_t n)
     }
     return true;
 }
+
+bool df_has_control(const char *s)
+{
+    for (; s && *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return true;
+    return false;
+}

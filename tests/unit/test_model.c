@@ -570,6 +570,7 @@ static void sources_that_are_accepted_tell_their_kind(void **state)
         {"{'url':'file:///repo.git','tag':'v1'}", "git"},
         {"{'url':'file:///repo.git/','tag':'v1'}", "git"},
         {"{'url':'file:///x.tar.gz'}", "archive"},
+        {"{'url':'file:///x.tar'}", "archive"},
         {"{'url':'file:///x.ZIP','sha256':'" SHA256 "'}", "archive"},
         {"{'url':'https://h/x.tgz','sha256':'" SHA256 "'}", "archive"},
         {"{'url':'https://h/x.tar.zst?ref=1','sha256':'" SHA256 "'}", "archive"},
@@ -686,6 +687,7 @@ static void hostile_and_ambiguous_sources_are_refused(void **state)
         {"{'url':'https://h/r','branch':'m','folder':'-a'}", "must be a relative path"},
         /* kinds */
         {"{'url':'https://h/x.zip'}", "needs sha256"},
+        {"{'url':'https://h/x.tar'}", "needs sha256"},
         {"{'url':'http://localhost/x.zip'}", "needs sha256"},
         {"{'url':'file:///x.zip','sha256':'0'}", "must be 64 lower-case hex digits"},
         {"{'url':'https://h/r','branch':'m','sha256':'" SHA256 "'}", "of kind git has no sha256"},
