@@ -15,6 +15,7 @@
 #include "spawner/control/control.h"
 #include "spawner/control/new_docs.h"
 #include "spawner/steps/steps.h"
+#include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
 
 /* ---- the engine ---- */
@@ -221,19 +222,6 @@ static void world_close(struct world *w)
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
     free(w->dir);
-}
-
-/* JSON with ' for ", which reads better inside of C. */
-static cJSON *json(const char *text)
-{
-    cJSON *j = NULL;
-    struct df_err err = {0};
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", err.message, text);
-    return j;
 }
 
 /* An Executor as the API would store it. spec: JSON members besides the source, or "". */

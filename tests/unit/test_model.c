@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,24 +10,12 @@
 #include "common/base/parse.h"
 #include "spawner/model/integration.h"
 #include "spawner/model/tables.h"
-
-/* JSON with ' for " reads better inside of C. */
-static cJSON *doc(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
+#include "tests/unit/json_words.h"
 
 static cJSON *executor_of(const char *spec)
 {
-    cJSON *j = doc("{'metadata':{'name':'net'}}");
-    assert_int_equal(df_json_add(j, "spec", doc(spec), NULL), 0);
+    cJSON *j = json("{'metadata':{'name':'net'}}");
+    assert_int_equal(df_json_add(j, "spec", json(spec), NULL), 0);
     return j;
 }
 
@@ -128,10 +115,10 @@ static void a_small_executor_gets_its_defaults(void **state)
     (void)state;
     DF_JSON cJSON *j = executor_with("");
     assert_admitted(DF_KIND_EXECUTOR, j, "small");
-    DF_JSON cJSON *expected = doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
-                                  "'metadata':{'name':'net','namespace':'default'},'spec':{"
-                                  "'source':{'url':'file:///src'},'runtime':{'name':'opentofu'},"
-                                  "'storage':{'type':'managed'},'approval':'required'}}");
+    DF_JSON cJSON *expected = json("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
+                                   "'metadata':{'name':'net','namespace':'default'},'spec':{"
+                                   "'source':{'url':'file:///src'},'runtime':{'name':'opentofu'},"
+                                   "'storage':{'type':'managed'},'approval':'required'}}");
     assert_true(df_json_equal(j, expected));
 }
 
@@ -139,22 +126,22 @@ static void an_executor_may_say_everything(void **state)
 {
     (void)state;
     DF_JSON cJSON *j =
-        doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor','metadata':{'name':'net-prod',"
-            "'namespace':'default','labels':{'team':'net','example.com/tier':'one'},"
-            "'annotations':{'note':'two\\nlines'},'resourceVersion':'12'},'spec':{"
-            "'description':'The\\nnetwork.','runtime':{'name':'terraform','version':'~> 1.9, != "
-            "1.9.3'},'source':{'url':'https://git.example/net.git','branch':'main',"
-            "'folder':'envs/prod','submodules':true,'secretRef':{'name':'git'}},"
-            "'variables':{'region':'eu','zones':['a','b'],'size':{'n':3,'big':9007199254740993},"
-            "'none':null,'my-var':true},'arguments':['-parallelism=5','-target','module.a',"
-            "'-replace=aws_instance.x[0]','-refresh=false'],'environment':[{'name':'AWS_REGION',"
-            "'value':'eu-west-1'},{'name':'TF_LOG','value':''}],'secrets':[{'name':'db',"
-            "'keys':['password']},{'name':'all'}],'integrations':[{'provider':'aws',"
-            "'secretRef':{'name':'aws-prod'}},{'provider':'github','secretRef':{'name':'gh'}}],"
-            "'storage':{'type':'s3','path':'net/prod.tfstate','config':{'bucket':'b',"
-            "'region':'eu-west-1','use_lockfile':true,'max_retries':5}},'approval':'automatic',"
-            "'timeouts':{'plan':'30m','apply':'2h','grace':'15m','pending':'90s'},"
-            "'placement':{'nodeSelector':{'disk':'ssd'}}}}");
+        json("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor','metadata':{'name':'net-prod',"
+             "'namespace':'default','labels':{'team':'net','example.com/tier':'one'},"
+             "'annotations':{'note':'two\\nlines'},'resourceVersion':'12'},'spec':{"
+             "'description':'The\\nnetwork.','runtime':{'name':'terraform','version':'~> 1.9, != "
+             "1.9.3'},'source':{'url':'https://git.example/net.git','branch':'main',"
+             "'folder':'envs/prod','submodules':true,'secretRef':{'name':'git'}},"
+             "'variables':{'region':'eu','zones':['a','b'],'size':{'n':3,'big':9007199254740993},"
+             "'none':null,'my-var':true},'arguments':['-parallelism=5','-target','module.a',"
+             "'-replace=aws_instance.x[0]','-refresh=false'],'environment':[{'name':'AWS_REGION',"
+             "'value':'eu-west-1'},{'name':'TF_LOG','value':''}],'secrets':[{'name':'db',"
+             "'keys':['password']},{'name':'all'}],'integrations':[{'provider':'aws',"
+             "'secretRef':{'name':'aws-prod'}},{'provider':'github','secretRef':{'name':'gh'}}],"
+             "'storage':{'type':'s3','path':'net/prod.tfstate','config':{'bucket':'b',"
+             "'region':'eu-west-1','use_lockfile':true,'max_retries':5}},'approval':'automatic',"
+             "'timeouts':{'plan':'30m','apply':'2h','grace':'15m','pending':'90s'},"
+             "'placement':{'nodeSelector':{'disk':'ssd'}}}}");
     assert_admitted(DF_KIND_EXECUTOR, j, "all");
 }
 
@@ -162,9 +149,9 @@ static void every_fault_is_found_with_its_path(void **state)
 {
     (void)state;
     DF_JSON cJSON *j =
-        doc("{'kind':'Run','metadata':{'name':'Net','uid':'x','labels':{'a':1}},'status':{},"
-            "'spec':{'sourc':{},'runtime':{'version':1.9},'approval':'never',"
-            "'environment':[{'name':'A'}],'timeouts':{'plan':'soon'},'variables':[]}}");
+        json("{'kind':'Run','metadata':{'name':'Net','uid':'x','labels':{'a':1}},'status':{},"
+             "'spec':{'sourc':{},'runtime':{'version':1.9},'approval':'never',"
+             "'environment':[{'name':'A'}],'timeouts':{'plan':'soon'},'variables':[]}}");
     struct df_err err = {0};
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
     static const char *const faults[] = {
@@ -217,13 +204,13 @@ static void what_is_no_object_is_refused(void **state)
     (void)state;
     static const char *const texts[] = {"[]", "null", "1", "'x'"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
-        DF_JSON cJSON *j = doc(texts[i]);
+        DF_JSON cJSON *j = json(texts[i]);
         assert_refused(DF_KIND_EXECUTOR, j, texts[i], "must be an object");
     }
     static const char *const parts[] = {"{'spec':[]}", "{'metadata':null,'spec':{}}",
                                         "{'spec':{'source':[]}}", "{'spec':{'source':{'url':1}}}"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {
-        DF_JSON cJSON *j = doc(parts[i]);
+        DF_JSON cJSON *j = json(parts[i]);
         assert_refused(DF_KIND_EXECUTOR, j, parts[i], "must be");
     }
 }
@@ -425,7 +412,8 @@ static void labels_and_annotations_are_as_kubernetes_has_them(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
         DF_JSON cJSON *j = executor_with("");
         assert_int_equal(
-            df_json_add(df_json_object_at(j, "metadata"), "labels", doc(texts[i].labels), NULL), 0);
+            df_json_add(df_json_object_at(j, "metadata"), "labels", json(texts[i].labels), NULL),
+            0);
         if (texts[i].good)
             assert_admitted(DF_KIND_EXECUTOR, j, texts[i].labels);
         else
@@ -743,7 +731,7 @@ static void frozen_fields_stay_as_they_were(void **state)
                           hole + 2);
         DF_FREE char *text = df_strf("{'metadata':%s,'spec':{'source':%s,'storage':%s}}",
                                      cases[i].metadata, cases[i].source, cases[i].storage);
-        DF_JSON cJSON *old = doc(df_buf_str(&b)), *j = doc(text);
+        DF_JSON cJSON *old = json(df_buf_str(&b)), *j = json(text);
         cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(old, "status");
         assert_admitted(DF_KIND_EXECUTOR, old, "old");
         assert_int_equal(df_json_add(old, "status", status, NULL), 0);

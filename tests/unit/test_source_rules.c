@@ -142,7 +142,7 @@ static void a_folder_stays_inside(void **state)
             fail_msg("%s is taken", bad[i]);
 }
 
-/* Those that archive.h unpacks, each of which test_archive.c does. */
+/* Those that archive.h unpacks. */
 static void an_archive_is_known_by_the_end_of_its_name(void **state)
 {
     (void)state;
