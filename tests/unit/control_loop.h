@@ -7,28 +7,6 @@
 
 #include "tests/unit/control_world.h"
 
-static int setup(void **state)
-{
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
-        return -1;
-    world_open(w, dir);
-    free(dir);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
-}
-
 static void start(struct world *w)
 {
     struct df_err err = {0};
@@ -61,6 +39,6 @@ static inline void await_settled(struct world *w)
 
 #define AUTO "{'action':'provision','autoApprove':true}"
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
 
 #endif

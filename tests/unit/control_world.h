@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/control/new_docs.h"
+#include "spawner/steps/claim.h"
 #include "spawner/steps/steps.h"
 #include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
@@ -221,7 +222,31 @@ static void world_close(struct world *w)
     df_blob_close(w->s.blobs);
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
+    df_claims_free(w->s.claims);
     free(w->dir);
+}
+
+/* A world for one test, in a scratch directory of its own; its loop is not started. */
+static inline int world_setup(void **state)
+{
+    void *dir = NULL;
+    struct world *w = malloc(sizeof(*w));
+    if (!w || enter_scratch(&dir) < 0)
+        return -1;
+    world_open(w, dir);
+    free(dir);
+    *state = w;
+    return 0;
+}
+
+static inline int world_teardown(void **state)
+{
+    struct world *w = *state;
+    void *dir = strdup(w->dir);
+    df_control_stop(w->s.control, false);
+    world_close(w);
+    free(w);
+    return leave_scratch(&dir);
 }
 
 /* An Executor as the API would store it. spec: JSON members besides the source, or "". */

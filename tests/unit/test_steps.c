@@ -13,31 +13,17 @@
 /* A world with an executor whose first run's plan step is started and not claimed yet. */
 static int setup_with(void **state, const char *spec)
 {
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
+    if (world_setup(state) < 0)
         return -1;
-    world_open(w, dir);
-    free(dir);
+    struct world *w = *state;
     make_executor(w, "net", spec);
     cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
-    *state = w;
     return df_control_start(w->s.control, NULL);
 }
 
 static int setup(void **state)
 {
     return setup_with(state, "'variables':{'region':'eu'}");
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
 }
 
 #define assert_fails(call, err, class_, reason_)                                                   \
@@ -243,12 +229,9 @@ static void a_missing_key_ends_the_step_and_is_named(void **state)
 
 static int setup_source(void **state)
 {
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
+    if (world_setup(state) < 0)
         return -1;
-    world_open(w, dir);
-    free(dir);
+    struct world *w = *state;
     DF_JSON cJSON *doc =
         json("{'metadata':{'name':'net'},'spec':{'source':{'url':'https://x/y.git',"
              "'kind':'git','branch':'main','secretRef':{'name':'forge'}},"
@@ -256,7 +239,6 @@ static int setup_source(void **state)
     assert_int_equal(df_new_executor_status(doc, "tester", NULL), 0);
     assert_int_equal(df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, NULL), 0);
     cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
-    *state = w;
     return df_control_start(w->s.control, NULL);
 }
 
@@ -710,8 +692,8 @@ static void a_plan_may_read_the_state_and_an_apply_may_write_it(void **state)
                  "");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-#define TEST_RICH(fn) cmocka_unit_test_setup_teardown(fn, setup_rich, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, world_teardown)
+#define TEST_RICH(fn) cmocka_unit_test_setup_teardown(fn, setup_rich, world_teardown)
 
 int main(void)
 {
@@ -727,7 +709,8 @@ int main(void)
         TEST_RICH(a_missing_secret_ends_the_step_and_is_named),
         TEST_RICH(a_missing_key_ends_the_step_and_is_named),
         cmocka_unit_test_setup_teardown(
-            a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source, teardown),
+            a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source,
+            world_teardown),
         TEST(frames_join_whatever_is_repeated_and_nothing_is_doubled),
         TEST(a_stream_is_read_in_pieces_and_not_beyond_its_end),
         TEST(a_follower_misses_nothing_and_sees_nothing_twice),
