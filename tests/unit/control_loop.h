@@ -37,6 +37,18 @@ static inline void await_settled(struct world *w)
     }
 }
 
+static inline void play_apply(struct world *w, const char *step)
+{
+    struct runner r = claim(w, step);
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    struct df_err err = {0};
+    if (df_step_get_plan(&w->s, r.uid, r.step_token, &fd, &size, &err) < 0)
+        fail_msg("get plan: %s", err.message);
+    report(&r, APPLIED);
+}
+
+#define ASKING "{'action':'provision'}"
 #define AUTO "{'action':'provision','autoApprove':true}"
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)

@@ -301,8 +301,8 @@ static char *value_of(struct world *w, enum df_kind kind, const char *name, cons
     } while (0)
 
 /* Waits until a document says so; the alarm of main() ends what never comes. */
-static void await_value(struct world *w, enum df_kind kind, const char *name, const char *path,
-                        const char *expected)
+static inline void await_value(struct world *w, enum df_kind kind, const char *name,
+                               const char *path, const char *expected)
 {
     for (;;) {
         uint64_t mark = df_step_mark(&w->s, "");
