@@ -194,11 +194,7 @@ static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *wh
 
 static void rest(struct df_kube_watch *w, int64_t ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = df_mono_after_us(ms * 1000);
     (void)pthread_mutex_lock(&w->lock);
     int rc = 0;
     while (!df_stopped(&w->stop) && rc == 0)

@@ -168,13 +168,8 @@ int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_
 
 static void sleep_until(struct df_queue *q, int64_t due_us)
 {
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    int64_t wait_us = due_us - df_mono_us();
-    int64_t ns = ts.tv_nsec + (wait_us > 0 ? wait_us % 1000000 : 0) * 1000;
-    ts.tv_sec += (time_t)(wait_us > 0 ? wait_us / 1000000 : 0) + ns / 1000000000;
-    ts.tv_nsec = (long)(ns % 1000000000);
-    (void)pthread_cond_timedwait(&q->changed, &q->lock, &ts);
+    const struct timespec until = df_mono_after_us(due_us - df_mono_us());
+    (void)pthread_cond_timedwait(&q->changed, &q->lock, &until);
 }
 
 bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)

@@ -1,7 +1,8 @@
 #include "spawner/news/followers.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "common/base/clock.h"
 
 void df_followers_init(struct df_followers *f)
 {
@@ -45,11 +46,7 @@ uint64_t df_followers_mark(struct df_follower_place *p)
 
 void df_followers_wait(struct df_follower_place *p, uint64_t mark, int64_t timeout_ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + timeout_ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(timeout_ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = df_mono_after_us(timeout_ms * 1000);
     (void)pthread_mutex_lock(&p->lock);
     int result = 0;
     while (p->mark == mark && result != ETIMEDOUT)

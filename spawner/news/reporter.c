@@ -252,11 +252,7 @@ static bool pause_after(struct df_reporter *r, const struct df_err *why, bool fo
     int64_t asked_us = (int64_t)why->retry_after_s * 1000000;
     int64_t us = df_backoff_pause(PAUSE_MIN_US, PAUSE_MAX_US, ++r->failures);
     us = us > asked_us ? us : asked_us;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
-    until.tv_sec += (time_t)(us / 1000000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = df_mono_after_us(us);
     (void)pthread_mutex_lock(&r->lock);
     r->has_news = false;
     while (!r->closing && !(for_news && r->has_news) &&

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "common/base/clock.h"
+#include "common/base/fs.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
 #include "spawner/steps/step_auth.h"
@@ -170,20 +171,6 @@ static int corrupt(struct df_err *err)
                           "the stored plan is not the one that was approved; start a new run");
 }
 
-/* An unnamed file: nothing of the opened plan is left behind, whatever happens. */
-static int unnamed_file(struct df_spawner *s, int *ret_fd, struct df_err *err)
-{
-    DF_FREE char *path = df_strf("%s/open-XXXXXX", df_blob_tmp_dir(s->blobs));
-    if (!path)
-        return df_fail_oom(err);
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    (void)unlink(path);
-    *ret_fd = fd;
-    return 0;
-}
-
 static int open_sealed(struct df_spawner *s, const cJSON *plan, int out, int64_t *ret_size,
                        struct df_err *err)
 {
@@ -229,7 +216,8 @@ int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, i
         return plan_missing("this step is no apply", err);
     if (df_store_get(s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return df_err_reason(err, "PlanMissing");
-    if (check_plan(apply, plan, err) < 0 || unnamed_file(s, &fd, err) < 0 ||
+    if (check_plan(apply, plan, err) < 0 ||
+        df_fs_unnamed(df_blob_tmp_dir(s->blobs), &fd, err) < 0 ||
         open_sealed(s, plan, fd, &size, err) < 0 ||
         df_store_modify(s->store, DF_KIND_TASK_ACTION, from, set_used, apply, NULL, err) < 0)
         return -1;

@@ -7,6 +7,9 @@
 
 #include "tests/unit/control_world.h"
 
+#define ASKING "{'action':'provision'}"
+#define AUTO "{'action':'provision','autoApprove':true}"
+
 static void start(struct world *w)
 {
     struct df_err err = {0};
@@ -37,6 +40,22 @@ static inline void await_settled(struct world *w)
     }
 }
 
+/* The first run of an executor, "net-1". */
+static inline void begin(struct world *w, const char *request)
+{
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", request);
+}
+
+/* The same, until its plan waits for approval. */
+static inline void begin_planned(struct world *w)
+{
+    begin(w, ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+}
+
 static inline void play_apply(struct world *w, const char *step)
 {
     struct runner r = claim(w, step);
@@ -47,9 +66,6 @@ static inline void play_apply(struct world *w, const char *step)
         fail_msg("get plan: %s", err.message);
     report(&r, APPLIED);
 }
-
-#define ASKING "{'action':'provision'}"
-#define AUTO "{'action':'provision','autoApprove':true}"
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
 

@@ -13,9 +13,7 @@
 static void an_approved_run_is_planned_and_applied_in_two_steps(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     play_plan(w, "net-1", "net-1-plan");
     play_apply(w, "net-1-apply");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
@@ -32,11 +30,7 @@ static void an_approved_run_is_planned_and_applied_in_two_steps(void **state)
 static void a_run_that_needs_approval_waits_for_it(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", ASKING);
-    play_plan(w, "net-1", "net-1-plan");
-    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    begin_planned(w);
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "pending");
     DF_JSON cJSON *doc = NULL;
     assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", &doc, NULL), 0);
@@ -49,11 +43,7 @@ static void a_run_that_needs_approval_waits_for_it(void **state)
 static void a_discarded_run_is_not_applied_and_its_plan_is_gone(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", ASKING);
-    play_plan(w, "net-1", "net-1-plan");
-    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    begin_planned(w);
     DF_FREE char *uid = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
     DF_FREE char *key = df_strf("plans/%s", uid);
     int64_t size = 0;
@@ -70,9 +60,7 @@ static void a_discarded_run_is_not_applied_and_its_plan_is_gone(void **state)
 static void a_plan_without_changes_ends_the_run(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     report(&r, NOTHING_TO_DO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
@@ -83,9 +71,7 @@ static void a_plan_without_changes_ends_the_run(void **state)
 static void a_dry_run_plans_alone_and_a_destroy_plans_the_destruction(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", "{'action':'dry-run'}");
+    begin(w, "{'action':'dry-run'}");
     play_plan(w, "net-1", "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "Planned");
@@ -100,9 +86,7 @@ static void a_dry_run_plans_alone_and_a_destroy_plans_the_destruction(void **sta
 static void a_failed_plan_fails_the_run_with_its_reason(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     report(&r, "{'exitCode':1,'reason':'PlanFailed','message':'no such thing'}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");

@@ -13,9 +13,7 @@
 static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     assert_int_equal(
         df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
@@ -35,9 +33,7 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
 static void a_queued_run_is_canceled_without_a_step(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
     assert_int_equal(df_control_cancel(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
@@ -67,9 +63,7 @@ static bool is_locked(struct world *w, const char *executor)
 static void a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     take_lock(w, &r);
     end_processes(w, "net-1-plan", -1, "killed by signal 9, SIGKILL");
@@ -95,9 +89,7 @@ static char *write_leftover(struct world *w, const char *name, const char *text)
 static void what_a_dead_runner_did_not_hand_over_is_salvaged(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     play_plan(w, "net-1", "net-1-plan");
     struct runner r = claim(w, "net-1-apply");
     int64_t end;
@@ -125,9 +117,7 @@ static void a_state_may_be_written_as_long_as_a_process_of_the_step_lives(void *
 {
     struct world *w = *state;
     struct df_step_state_access a;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     play_plan(w, "net-1", "net-1-plan");
     struct runner r = claim(w, "net-1-apply");
     take_lock(w, &r);
@@ -145,9 +135,7 @@ static void a_state_may_be_written_as_long_as_a_process_of_the_step_lives(void *
 static void a_result_that_only_the_engine_has_is_collected(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     (void)r;
     (void)pthread_mutex_lock(&w->engine.lock);
@@ -161,9 +149,7 @@ static void a_result_that_only_the_engine_has_is_collected(void **state)
 static void a_result_that_makes_no_sense_is_a_failure_of_the_runner(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     (void)r;
     (void)pthread_mutex_lock(&w->engine.lock);
@@ -178,9 +164,7 @@ static void an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words
 {
     struct world *w = *state;
     (void)df_fail(&w->engine.create_error, DF_ERR_NOT_FOUND, "no such program");
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "EngineFailed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "no such program");
@@ -191,9 +175,7 @@ static void an_engine_that_is_short_of_something_is_asked_again_after_a_pause(vo
     struct world *w = *state;
     int64_t begin_ms = df_mono_ms();
     (void)df_fail(&w->engine.create_error, DF_ERR_LIMIT, "no space left");
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     await_creates(w, "net-1-plan", 3);
     assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* though each try is written */
     (void)pthread_mutex_lock(&w->engine.lock);
@@ -211,9 +193,7 @@ static void an_unknown_engine_fails_the_step_and_names_the_known_ones(void **sta
     struct world *w = *state;
     static char other[] = "tekton";
     w->config.engine = other;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message",
                  "unsupported execution engine: \"tekton\" (registered: [local])");

@@ -124,7 +124,7 @@ static void a_step_that_is_over_is_told_so_by_flag_and_descriptor(void **state)
     say(f, "hello?\n");
     assert_int_equal(poll(&over, 1, LONG_MS), 1);
     assert_true(df_report_is_over(f->report));
-    assert_true(*df_report_over(f->report));
+    assert_true(df_stopped(df_report_over(f->report)));
     struct df_err err = {0};
     assert_int_equal(finish(f, &err), -1);
     assert_string_equal(err.reason, "StepOver");
