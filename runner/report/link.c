@@ -49,7 +49,6 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     DF_LINK struct df_link *l = calloc(1, sizeof *l);
     if (!l)
         return df_fail_oom(err);
-    l->failures = 0;
     l->server = copy_url(o->server, strlen(o->server));
     if (!l->server || copy_text(o->uid, &l->uid) < 0 ||
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
