@@ -120,9 +120,11 @@ static void a_commit_is_all_of_its_digits(void **state)
 {
     (void)state;
 #define C40 "0123456789abcdef0123456789abcdef01234567"
+#define C41 C40 "0"
+#define NO_DIGIT "-" C40
     assert_null(df_source_commit_fault(C40));
     assert_null(df_source_commit_fault(C40 "0123456789abcdef01234567"));
-    static const char *const bad[] = {"", "0123", C40 "0", "-" C40,
+    static const char *const bad[] = {"", "0123", C41, NO_DIGIT,
                                       "0123456789ABCDEF0123456789abcdef01234567"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(bad); i++)
         assert_non_null(df_source_commit_fault(bad[i]));
