@@ -12,7 +12,7 @@
 
 static void assert_part(const char *url, const char *part, size_t n, const char *expected)
 {
-    if (strlen(expected) != n || memcmp(part, expected, n) != 0)
+    if (strlen(expected) != n || (n && memcmp(part, expected, n) != 0))
         fail_msg("%s: \"%.*s\", not \"%s\"", url, (int)n, part, expected);
 }
 
