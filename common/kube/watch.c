@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/kube/client.h"
 
@@ -188,25 +189,14 @@ static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct d
 
 static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *why)
 {
-    int64_t ms = w->o.backoff_min_ms;
-    for (int i = 1; i < w->failures && ms < w->o.backoff_max_ms; i++)
-        ms *= 2;
-    ms = ms < w->o.backoff_max_ms ? ms : w->o.backoff_max_ms;
-    uint32_t dice = 0;
-    if (df_random(&dice, sizeof(dice), NULL) < 0)
-        dice = UINT32_MAX;
-    ms = ms / 2 + ms * (dice % 1024) / 2048; /* half of it is chance */
+    int64_t ms = df_backoff_pause(w->o.backoff_min_ms, w->o.backoff_max_ms, w->failures);
     int64_t asked_ms = (int64_t)why->retry_after_s * 1000;
     return ms > asked_ms ? ms : asked_ms;
 }
 
 static void rest(struct df_kube_watch *w, int64_t ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = df_mono_after_us(ms * 1000);
     (void)pthread_mutex_lock(&w->lock);
     int rc = 0;
     while (!df_stopped(&w->stop) && rc == 0)

@@ -7,26 +7,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/control/reporter.h"
-
-/* ---- labels ---- */
-
-int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err)
-{
-    cJSON *metadata = df_json_object_at(doc, "metadata");
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
-    if (!labels)
-        return df_fail_oom(err);
-    if (value)
-        return df_json_set_str(labels, label, value, err);
-    cJSON_DeleteItemFromObjectCaseSensitive(labels, label);
-    return 0;
-}
-
-bool df_label_has(const cJSON *doc, const char *label)
-{
-    return cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "metadata.labels"), label) != NULL;
-}
+#include "spawner/news/reporter.h"
 
 /* ---- waking ---- */
 
@@ -93,11 +74,6 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
         } while (cursor);
     }
     return 0;
-}
-
-struct df_changes *df_control_changes(struct df_control *c)
-{
-    return &c->changes;
 }
 
 /* ---- the workers ---- */
@@ -190,6 +166,8 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     df_followers_init(&c->followers);
     (void)pthread_mutex_init(&c->taking, NULL);
     df_changes_init(&c->changes);
+    s->followers = &c->followers;
+    s->changes = &c->changes;
     if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);

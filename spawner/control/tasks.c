@@ -6,8 +6,8 @@
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
+#include "spawner/news/transitions.h"
 
 static void free_pass(struct df_task_pass *p)
 {

@@ -10,9 +10,9 @@
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/outcome.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
 #define CLEAN_AGAIN_US 1000000

@@ -415,9 +415,7 @@ static const struct face *lagging(const struct df_mirror *m)
 
 int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
+    const struct timespec until = df_mono_after_us(timeout_ms * 1000);
     int rc = 0;
     lock(m);
     while (lagging(m) && rc == 0)
