@@ -3,8 +3,8 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/reporter.h"
 #include "spawner/engine/placement.h"
+#include "spawner/news/reporter.h"
 
 /* Copies the named members that are there. */
 static int copy_members(cJSON *to, const cJSON *from, const char *const *names, struct df_err *err)
