@@ -10,7 +10,7 @@
 #include "common/base/limits.h"
 #include "common/metrics/metrics.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/reporter.h"
+#include "spawner/news/reporter.h"
 #include "tests/unit/control_loop.h"
 
 #define STEP "net-1-plan"
