@@ -9,8 +9,6 @@
 
 #include "tests/unit/control_loop.h"
 
-#define ASKING "{'action':'provision'}"
-
 static void await_phase(struct world *w, const char *phase)
 {
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", phase);
