@@ -3,8 +3,8 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/control/claim.h"
+#include "spawner/control/new_docs.h"
 #include "spawner/engine/job_object.h"
-#include "spawner/engine/placement.h"
 #include "spawner/model/integration.h"
 
 /* What a runner downloads lives as long as its pod. */
@@ -158,10 +158,7 @@ static int add_tools(struct making *m, struct df_err *err)
 static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
-    const struct df_placement_levels levels = {.defaults = c->kube_placement,
-                                               .environment =
-                                                   df_json_at(m->task, "spec.environment"),
-                                               .executor = df_json_at(m->task, "spec.placement")};
+    const struct df_placement_levels levels = df_task_placement(c, m->task);
     DF_JSON cJSON *placement = NULL;
     if (!df_claim_is_of_pod(m->task))
         return df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err);

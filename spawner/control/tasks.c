@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
+#include "spawner/control/new_docs.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
@@ -74,8 +75,7 @@ static void describe(struct df_task_pass *p)
                                       .timeout_seconds = seconds(p, "spec.timeoutSeconds"),
                                       .grace_seconds = seconds(p, "spec.graceSeconds"),
                                       .pending_seconds = seconds(p, "spec.pendingSeconds"),
-                                      .environment = df_json_at(p->task, "spec.environment"),
-                                      .placement = df_json_at(p->task, "spec.placement"),
+                                      .placement = df_task_placement(s->config, p->task),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
                                       .is_deleted = df_task_is_deleted(p->task),
                                       .was_claimed = df_task_has_runner(p->task),

@@ -10,7 +10,6 @@ struct df_job_options df_job_options_of(const struct df_patient *p)
     return (struct df_job_options){.kube = p->kube,
                                    .name_space = p->name_space,
                                    .image = c->kube_image,
-                                   .placement = c->kube_placement,
                                    .by_secret = df_streq(c->kube_claim, "secret"),
                                    .reachable = true,
                                    .ttl_seconds = c->kube_ttl_s};
@@ -29,7 +28,8 @@ int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const
                                         .action = "plan",
                                         .timeout_seconds = c->timeout_plan_s,
                                         .grace_seconds = c->timeout_grace_s,
-                                        .pending_seconds = c->timeout_pending_s};
+                                        .pending_seconds = c->timeout_pending_s,
+                                        .placement = {.defaults = c->kube_placement}};
     return df_job_render(o, &step, ret, err);
 }
 
