@@ -45,6 +45,6 @@
 
 /* What decides about the order in which steps start (admission.h). */
 #define DF_ROW_CLASS NAME("class")
-#define DF_ROW_PRIORITY WHOLE("priority", -1000, 1000)
+#define DF_ROW_PRIORITY WHOLE("priority", -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY)
 
 #endif
