@@ -10,7 +10,8 @@ import yaml
 
 from lib import crds
 from lib.dayfly import ROOT, wait_for
-from lib.pods import claim_on, reach
+from lib.ledger import MODULE, Ledger
+from lib.pods import claim_on, reach, runner_image
 from lib.release import CHART, Release, helm
 
 VERSION = (ROOT / "VERSION").read_text().strip()
@@ -401,6 +402,11 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         namespace.cluster.kubectl("delete", "pv", *volumes, "--wait=false")
 
 
+def run_of(executor, name, action="dry-run", **spec):
+    return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Run", "metadata": {"name": name},
+            "spec": {"executorRef": {"name": executor}, "action": action, **spec}}
+
+
 def kept(namespace):
     """What lies in the cluster for the operator's documents, and is not the release's: docs/operator.md takes it away."""
     page = (ROOT / "docs/operator.md").read_text()
@@ -432,3 +438,45 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
     namespace.kubectl("delete", "configmap", "module-net")
     kept(namespace)
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
+
+
+def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, namespace, tofu, tmp_path):
+    """Both replicas are replaced twice while tofu is in the middle of an apply: it was started once, and all it made is in the state."""
+    reach(tmp_path)
+    crds.install(namespace.cluster)
+    ledger = Ledger(tmp_path / "ledger")
+    release = Release(home, namespace, tofu, crds={"install": False}).install()
+    release.executor("net", MODULE, ledger.placement(runner_image(namespace.cluster, tofu)))
+    ledger.hold("second", "net-1-apply")
+    process, run = release.begin("net")
+    ledger.wait_held("second", f"{run}-apply")
+    before = release.spawners()
+    try:
+        release.upgrade("--set", "limits.steps=3,runner.classes.small.limit=1,workspaces.net.class=small")
+        upgraded = release.spawners()
+        assert len(upgraded) == 2 and not set(upgraded) & set(before)
+        assert namespace.get("run", run)["status"]["phase"] == "Running"
+        # The new values count for what begins now: they know of no such class.
+        namespace.apply(run_of("net", "other", **{"class": "large"}))
+        refused = namespace.wait("run", "other", lambda r: r.get("status", {}).get("phase") == "Failed")
+        assert "is not among the classes of this service: small" in refused["status"]["message"]
+
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert not set(release.spawners()) & {*before, *upgraded}
+        namespace.apply(run_of("net", "after", **{"class": "large"}))
+        namespace.wait("run", "after", lambda r: r.get("status", {}).get("phase") == "Pending")
+        assert namespace.get("run", run)["status"]["phase"] == "Running"
+        ledger.let_go("second", f"{run}-apply")
+        for name in (run, "after"):
+            namespace.wait("run", name, lambda r: r["status"]["phase"] in ("Succeeded", "Failed", "Canceled"), seconds=120)
+            assert namespace.get("run", name)["status"]["phase"] == "Succeeded"
+        process.communicate()
+        steps = [("plan", f"{run}-plan"), ("apply", f"{run}-apply"), ("plan", "after-plan")]
+        assert dict(ledger.starts()) == {step: 1 for step in steps}
+        assert ledger.made(run) == ["first", "second"]
+        state = json.loads(release.home.dayfly("state", "show", "net").stdout)
+        assert sorted(r["name"] for r in state["resources"]) == ["first", "second"]
+        assert [t["metadata"]["labels"]["dayfly.dev/run"] for t in namespace.get("taskactions")].count(run) == 2
+    finally:
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        crds.let_go(namespace)
