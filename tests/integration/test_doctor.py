@@ -378,6 +378,18 @@ def keys_of_the_issuer_unreachable(world):
 # image
 
 
+@fault("placement", "classes.greedy: placement.resources.requests.memory")
+def a_class_that_asks_for_more_than_the_instance_lets_it_have(world):
+    return {"kubernetes": {"placement": {"resources": {"limits": {"memory": "256Mi"}}}},
+            "classes": {"greedy": {"placement": {"resources": {"requests": {"memory": "1Gi"}}}}}}
+
+
+@fault("placement", "workspaces.net: placement.resources.requests.cpu")
+def a_workspace_that_asks_for_more_than_its_class_lets_it_have(world):
+    return {"classes": {"small": {"placement": {"resources": {"limits": {"cpu": "1"}}}}},
+            "workspaces": {"net": {"class": "small", "environment": [{"name": "EPHEMERAL_CPU_REQUEST", "value": "2"}]}}}
+
+
 @fault("placement", "kubernetes.image")
 def image_not_named(world):
     return {"kubernetes": {"image": None}}
