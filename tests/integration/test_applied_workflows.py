@@ -14,8 +14,8 @@ FOREVER = "trap 'exit 1' TERM; while :; do sleep 0.1; done"
 class Applied(Workflows):
     """A spawner whose documents are custom resources."""
 
-    def __init__(self, home, namespace, tofu):
-        super().__init__(home, namespace, tofu, config={"store": "kubernetes"})
+    def __init__(self, home, namespace, tofu, **config):
+        super().__init__(home, namespace, tofu, config={"store": "kubernetes", **config})
 
     def __exit__(self, *args):
         try:
@@ -172,6 +172,25 @@ def test_what_only_the_spawner_can_refuse_is_told_in_the_conditions(world):
     assert 'unsupported execution engine: "awx" (registered: [job])' in message
     assert world.namespace.get("jobs") == []
     world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=60s")
+
+
+def test_a_class_gives_it_nodes_and_a_limit_but_not_what_it_says_itself(home, namespace, tofu, definitions):
+    quick = {"limit": 1, "placement": {"nodeSelector": {"kubernetes.io/os": "linux"}, "serviceAccountName": "default",
+                                       "image": "nobody-made-it", "resources": {"requests": {"cpu": "900"}}}}
+    with Applied(home, namespace, tofu, classes={"quick": quick}) as world:
+        world.apply("first", FOREVER, spec={"class": "quick"})
+        world.await_reason("first", "Executing")
+        pod = namespace.get("job", JOB)["spec"]["template"]["spec"]
+        assert (pod["nodeSelector"], pod["serviceAccountName"]) == ({"kubernetes.io/os": "linux"}, ACCOUNT)
+        assert pod["containers"][0]["image"] == world.image and not pod["containers"][0]["resources"]
+        world.apply("other", target="default/deployment/other", spec={"class": "quick"})
+        said = namespace.wait("taskaction", "other", lambda t: "of the class quick runs" in json.dumps(t.get("status", {})))
+        assert conditions(said)["Progressing"] == ("True", "Queued")
+        world.apply("unknown", target="default/deployment/third", spec={"class": "quikc"})
+        refused = world.await_condition("unknown", "Failed")
+        assert 'class: "quikc" is not among the classes of this service: quick' in json.dumps(refused["status"]["conditions"]).replace("\\", "")
+        namespace.kubectl("delete", "taskaction", "first", "unknown", "--timeout=60s")
+        world.await_condition("other", "Succeeded")
 
 
 def test_what_was_taken_in_counts_and_not_what_is_edited_afterwards(world):

@@ -16,18 +16,6 @@ from lib.release import CHART, Release, helm
 
 VERSION = (ROOT / "VERSION").read_text().strip()
 EXAMPLES = sorted(p.name for p in (CHART / "examples").glob("*.yaml") if not p.name.endswith("-patch.yaml"))
-CLASSES = """
-runner:
-  classes:
-    large:
-      limit: 2
-      placement: {nodeSelector: {pool: large}, resources: {requests: {cpu: "2", memory: 4Gi}}, podTemplate: {spec: {hostNetwork: true}}}
-workspaces:
-  net:
-    class: large
-    environment: [{name: EPHEMERAL_CONFIG_SERVICE_ACCOUNT, value: tofu}]
-    placement: {annotations: {team: a}}
-"""
 EVERYTHING = ["--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true"]
 FOREIGN = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}  # their definitions are not on the cluster
 GATED = """
@@ -174,12 +162,12 @@ def test_config_wins_over_the_values_and_is_merged():
 
 def test_classes_and_workspaces_are_those_of_the_configuration(tmp_path):
     assert not {"classes", "workspaces"} & set(configuration(render()))
-    values = tmp_path / "values.yaml"
-    values.write_text(CLASSES)
-    said, config = yaml.safe_load(CLASSES), configuration(render("--values", values))
+    values = CHART / "examples/classes.yaml"
+    said, config = yaml.safe_load(values.read_text()), configuration(render("--values", values))
     assert config["classes"] == said["runner"]["classes"] and config["workspaces"] == said["workspaces"]
     same = tmp_path / "config.yaml"
-    same.write_text(yaml.safe_dump({"config": {"classes": config["classes"], "workspaces": config["workspaces"]}}))
+    same.write_text(yaml.safe_dump({"config": {"classes": config["classes"], "workspaces": config["workspaces"],
+                                               "kubernetes": {"placement": said["runner"]["placement"]}}}))
     assert configuration(render("--values", same)) == config
 
 
@@ -304,6 +292,19 @@ def test_every_alert_has_its_lines_in_the_runbook():
 
 
 # ---- on the cluster ----
+
+
+@pytest.mark.parametrize("values, said, not_said", [
+    ("shape=operator", ["rollout status deployment/df-dayfly", "create token df-dayfly-admin", "leaves the custom resource"], "persistentvolume"),
+    ("shape=sidecar", ["rollout status deployment/df-dayfly", "persistentvolumeclaim/df-dayfly-data"], "custom resource"),
+    ("shape=sidecar,workload.enabled=false", ["kubernetes.io/service-name=df-dayfly"], "deployment/"),
+    ("auth.adminAccount.create=false", ["auth.serviceAccounts"], "df-dayfly-admin"),
+    ("keepData=false", ["helm -n infra test df"], "leaves"),
+])
+def test_the_notes_name_what_is_there(cluster, values, said, not_said):
+    shown = helm("--kubeconfig", cluster.kubeconfig, "-n", "infra", "install", "df", CHART, "--dry-run=client", "--set",
+                 f"crds.install=false,{values}").stdout.partition("NOTES:")[2]
+    assert all(words in shown for words in said) and not_said not in shown, shown
 
 
 def test_the_examples_that_the_package_index_shows_are_taken(namespace):

@@ -141,6 +141,10 @@ def test_class_and_priority_are_those_of_the_run(home, server):
     assert (run["spec"]["class"], run["spec"]["priority"]) == ("large", -5)
     step = home.json("get", "taskaction", "hello-1-plan")
     assert (step["spec"]["class"], step["spec"]["priority"]) == ("large", -5)
+    for action in ("provision", "destroy"):
+        home.dayfly("run", "hello", "--action", action, "--auto-approve")
+    again = home.json("recreate", "hello", "--class", "small", "--priority", "7", "--auto-approve")["run"]
+    assert (again["spec"]["class"], again["spec"]["priority"], again["status"]["phase"]) == ("small", 7, "Succeeded")
 
 
 def test_a_detached_run_is_named_and_left(home, server):
