@@ -481,3 +481,31 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
     finally:
         release.helm("uninstall", "df", "--wait", "--timeout", "2m")
         crds.let_go(namespace)
+
+
+def test_an_upgrade_to_a_configuration_that_makes_no_sense_leaves_a_replica_that_serves(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}).install()
+    release.executor("net", 'resource "terraform_data" "a" {}\n')
+    try:
+        values = ["--set", "config.control.maxSystemFailures=-1"]
+        release.helm("upgrade", "df", CHART, "--values", release.values, *values)
+
+        def refusal():
+            """What a new pod says that does not come up."""
+            for pod in release.spawners():
+                said = namespace.kubectl("logs", pod, "--tail=5", check=False).stdout
+                if "control.maxSystemFailures" in said:
+                    return said
+            return None
+        assert "from 0 to 100" in wait_for("a new replica to refuse its configuration", refusal)
+        namespace.apply(run_of("net", "meanwhile"))
+        namespace.wait("run", "meanwhile", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
+
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert len(release.spawners()) == 2
+        namespace.apply(run_of("net", "afterwards"))
+        namespace.wait("run", "afterwards", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
+    finally:
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        crds.let_go(namespace)
