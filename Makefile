@@ -109,7 +109,7 @@ $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/l
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
 
 # Tests of the model that write down what they show it.
-RECORD_BIN := $(addprefix $(B)/record/,model model_workflow placement)
+RECORD_BIN := $(addprefix $(B)/record/,model model_arguments model_source model_workflow placement)
 $(B)/record/%: $(B)/obj/tests/unit/test_%.o $(B)/obj/tests/unit/record_admit.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(SAY) LD $@

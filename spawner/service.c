@@ -22,10 +22,10 @@
 #include "common/base/limits.h"
 #include "common/process/process.h"
 #include "spawner/api/api.h"
-#include "spawner/control/claim.h"
 #include "spawner/control/election.h"
-#include "spawner/control/events.h"
 #include "spawner/engine/job.h"
+#include "spawner/news/events.h"
+#include "spawner/steps/claim.h"
 
 struct df_service {
     struct df_spawner spawner;

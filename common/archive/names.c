@@ -104,20 +104,12 @@ static void printable(const char *raw, char to[128])
     to[n] = '\0';
 }
 
-static bool has_control(const char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
-}
-
 static int check_text(const char *raw, const char *shown, struct df_err *err)
 {
     if (strlen(raw) > DF_LIMIT_ARCHIVE_PATH)
         return df_archive_too_much(err, "the name \"%s...\" is longer than %d bytes", shown,
                                    DF_LIMIT_ARCHIVE_PATH);
-    if (has_control(raw))
+    if (df_has_control(raw))
         return df_archive_refuse(err, "the name \"%s\" holds a control character", shown);
     if (!df_is_utf8(raw, strlen(raw)))
         return df_archive_refuse(err, "the name \"%s\" is not UTF-8", shown);

@@ -60,6 +60,17 @@ int64_t df_real_us(void)
     return the_clock->real_us();
 }
 
+struct timespec df_mono_after_us(int64_t us)
+{
+    struct timespec t;
+    us = us > 0 ? us : 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t ns = t.tv_nsec + us % 1000000 * 1000;
+    t.tv_sec += (time_t)(us / 1000000 + ns / 1000000000);
+    t.tv_nsec = (long)(ns % 1000000000);
+    return t;
+}
+
 int df_random(void *bytes, size_t n, struct df_err *err)
 {
     return the_clock->fill_random(bytes, n) < 0 ? df_fail_errno(err, errno, "read random bytes")

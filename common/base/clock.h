@@ -8,6 +8,8 @@
 #ifndef DF_BASE_CLOCK_H
 #define DF_BASE_CLOCK_H
 
+#include <time.h>
+
 #include "common/base/err.h"
 
 struct df_clock {
@@ -22,6 +24,10 @@ void df_clock_install(const struct df_clock *clock);
 int64_t df_mono_us(void);
 int64_t df_mono_ms(void);
 int64_t df_real_us(void);
+
+/* When the system's monotonic clock will be that much further: for a pthread_cond_timedwait() on a
+ * condition that goes by it. What is past already (< 0) is now. */
+struct timespec df_mono_after_us(int64_t us);
 
 /* Fills bytes from the kernel's generator. */
 int df_random(void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;

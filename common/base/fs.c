@@ -107,6 +107,18 @@ static int write_temporary(char *tmp, const void *bytes, size_t n, mode_t mode, 
     return 0;
 }
 
+int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(directory, ".unnamed-XXXXXX");
+    if (!path)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0 || unlink(path) < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
 enum placing { PLACE_REPLACE, PLACE_CREATE, PLACE_NOT_DURABLE };
 
 static int place(const char *tmp, const char *path, enum placing how, struct df_err *err)

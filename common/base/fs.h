@@ -34,6 +34,10 @@ int df_fs_create(const char *path, const void *bytes, size_t n, mode_t mode,
 int df_fs_write(const char *path, const void *bytes, size_t n, mode_t mode,
                 struct df_err *err) DF_MUST_CHECK;
 
+/* A new file in the directory that has no name any more: what a killed process leaves is nothing.
+ * The caller closes. */
+int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
+
 /* fsync of a directory, so that names made or removed in it are durable. */
 int df_fs_sync_dir(const char *path, struct df_err *err) DF_MUST_CHECK;
 

@@ -67,12 +67,8 @@ void df_hex(const void *bytes, size_t n, char *out)
     out[2 * n] = '\0';
 }
 
-/* The length of the sequence that starts with c and the bounds of its second byte (RFC 3629 table).
- */
-static size_t utf8_length(unsigned char c, unsigned char *low, unsigned char *high)
+size_t df_utf8_length(unsigned char c)
 {
-    *low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-    *high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
     if (c < 0x80)
         return 1;
     if (c >= 0xc2 && c <= 0xdf)
@@ -82,12 +78,26 @@ static size_t utf8_length(unsigned char c, unsigned char *low, unsigned char *hi
     return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
 }
 
+/* How many bytes of ASCII stand here, in whole words: most text is nothing else. */
+static size_t ascii_length(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t word; n - i >= sizeof(word); i += sizeof(word)) {
+        memcpy(&word, p + i, sizeof(word));
+        if (word & 0x8080808080808080)
+            break;
+    }
+    return i;
+}
+
 bool df_is_utf8(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s;
-    for (size_t i = 0; i < n;) {
-        unsigned char low, high;
-        size_t len = utf8_length(p[i], &low, &high);
+    for (size_t i = ascii_length(p, n); i < n;) {
+        /* The bounds of the second byte (table of RFC 3629). */
+        unsigned char low = p[i] == 0xe0 ? 0xa0 : p[i] == 0xf0 ? 0x90 : 0x80;
+        unsigned char high = p[i] == 0xed ? 0x9f : p[i] == 0xf4 ? 0x8f : 0xbf;
+        size_t len = df_utf8_length(p[i]);
         if (!len || len > n - i)
             return false;
         for (size_t k = 1; k < len; k++) {
@@ -97,6 +107,15 @@ bool df_is_utf8(const char *s, size_t n)
             high = 0xbf;
         }
         i += len;
+        i += ascii_length(p + i, n - i);
     }
     return true;
+}
+
+bool df_has_control(const char *s)
+{
+    for (; s && *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return true;
+    return false;
 }

@@ -23,6 +23,12 @@ bool df_is_env_name(const char *s);
 /* 2 * n lower-case hex digits of bytes into out (2 * n + 1 bytes). */
 void df_hex(const void *bytes, size_t n, char *out);
 
+/* Holds it a byte below 0x20, or 0x7f? NULL holds none. */
+bool df_has_control(const char *s);
+
+/* How long the character that begins with this byte is; 0 for a byte that begins none. */
+size_t df_utf8_length(unsigned char c);
+
 /* Are the n bytes well-formed UTF-8 (RFC 3629, no surrogates, no overlong forms)? */
 bool df_is_utf8(const char *s, size_t n);
 

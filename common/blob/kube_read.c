@@ -75,13 +75,9 @@ static int take_to_file(struct df_blob *b, const struct df_blob_head *h, void *a
 int df_blob_kube_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
                            struct df_err *err)
 {
-    DF_FREE char *path = df_fs_join(b->tmp, "read-XXXXXX");
-    if (!path)
-        return df_fail_oom(err);
-    DF_CLOSE int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0 || unlink(path) < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    if (read_whole(b, key, take_to_file, &fd, ret_size, err) < 0)
+    DF_CLOSE int fd = -1;
+    if (df_fs_unnamed(b->tmp, &fd, err) < 0 ||
+        read_whole(b, key, take_to_file, &fd, ret_size, err) < 0)
         return -1;
     *ret_fd = DF_TAKE_FD(fd);
     return 0;

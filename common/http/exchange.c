@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 
 enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 1000 };
 
@@ -240,7 +241,7 @@ static CURLcode set_callbacks(CURL *easy, struct exchange *x)
 
 static int add_header(struct curl_slist **list, const char *line, struct df_err *err)
 {
-    if (df_http_has_control(line))
+    if (df_has_control(line))
         return df_fail(err, DF_ERR_USER, "a request header holds a control character");
     struct curl_slist *longer = curl_slist_append(*list, line);
     if (!longer)

@@ -23,7 +23,4 @@ int df_http_exchange(struct df_http *h, const struct df_http_request *req,
                      const struct df_http_target *to, int64_t timeout_ms,
                      struct df_http_response *res, struct df_err *err) DF_MUST_CHECK;
 
-/* NULL holds none. */
-bool df_http_has_control(const char *s);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/http/exchange.h"
 
 enum { MAX_REDIRECTS = 5 };
@@ -18,14 +19,6 @@ static void wipe(char **s)
         explicit_bzero(*s, strlen(*s));
     free(*s);
     *s = NULL;
-}
-
-bool df_http_has_control(const char *s)
-{
-    for (; s && *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
 }
 
 void df_http_free(struct df_http *h)
@@ -49,8 +42,7 @@ void df_http_free(struct df_http *h)
 
 int df_http_new(const struct df_http_options *o, struct df_http **ret, struct df_err *err)
 {
-    if (df_http_has_control(o->user) || df_http_has_control(o->password) ||
-        df_http_has_control(o->user_agent))
+    if (df_has_control(o->user) || df_has_control(o->password) || df_has_control(o->user_agent))
         return df_fail(err, DF_ERR_USER, "user name or password holds a control character");
     DF_HTTP struct df_http *h = calloc(1, sizeof(*h));
     if (!h)
@@ -74,7 +66,7 @@ int df_http_new(const struct df_http_options *o, struct df_http **ret, struct df
 
 int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err)
 {
-    if (df_http_has_control(token))
+    if (df_has_control(token))
         return df_fail(err, DF_ERR_USER, "the bearer token holds a control character");
     char *fresh = strdup(token);
     if (!fresh)

@@ -143,12 +143,26 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Up to so many members each is compared with each: quicker than to sort them. */
+#define FEW 12
+
+static const char *duplicate_of_few(const cJSON *object)
+{
+    for (const cJSON *a = object->child; a; a = a->next)
+        for (const cJSON *b = a->next; b; b = b->next)
+            if (strcmp(a->string, b->string) == 0)
+                return b->string;
+    return NULL;
+}
+
 int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *err)
 {
     size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
     *ret = NULL;
-    if (n < 2)
+    if (n <= FEW) {
+        *ret = duplicate_of_few(object);
         return 0;
+    }
     /* Sorted, so that an object of a million keys costs no quadratic search. */
     DF_FREE const char **keys = reallocarray(NULL, n, sizeof(*keys));
     if (!keys)
@@ -205,6 +219,30 @@ bool df_json_equal(const cJSON *a, const cJSON *b)
     default:
         return true;
     }
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
+{
+    for (const unsigned char *p = bytes, *end = p + n; p < end; p++)
+        h = (h ^ *p) * 1099511628211U; /* FNV-1a */
+    return h;
+}
+
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+    return s ? hash_bytes(h, s, strlen(s) + 1) : h;
+}
+
+uint64_t df_json_hash(const cJSON *j, uint64_t seed)
+{
+    const unsigned char type = (unsigned char)j->type, end = 0xff;
+    uint64_t h = hash_text(hash_bytes(seed, &type, 1), j->string);
+    h = hash_text(h, j->valuestring);
+    if (cJSON_IsNumber(j))
+        h = hash_bytes(h, &j->valuedouble, sizeof(j->valuedouble));
+    for (const cJSON *item = j->child; item; item = item->next)
+        h = df_json_hash(item, h);
+    return hash_bytes(h, &end, 1); /* what is inside is not what comes behind */
 }
 
 static void wipe_strings(cJSON *j)

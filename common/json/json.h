@@ -32,6 +32,12 @@ int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err) D
 /* A whole number from its digits (no leading zeros or plus). NULL on no memory. */
 cJSON *df_json_whole(const char *digits);
 
+/* The same, but members of this name, wherever they stand, are passed over: nothing is made of
+ * them, and of their text only the ends of strings and brackets are looked at. For what costs much
+ * and is wanted by nobody. */
+int df_json_parse_without(const char *text, size_t n, const char *skipped, cJSON **ret,
+                          struct df_err *err) DF_MUST_CHECK;
+
 /* Reads a file of at most max bytes and parses it. */
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
@@ -76,6 +82,10 @@ int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *
 
 /* Equal as JSON values: order of members does not matter, order of items does. */
 bool df_json_equal(const cJSON *a, const cJSON *b);
+
+/* A number that two trees with the same members in the same order share, and others hardly ever:
+ * not for what somebody may want to forge. Continues from seed. */
+uint64_t df_json_hash(const cJSON *j, uint64_t seed);
 
 /* Overwrites every string value with zeros, then deletes. For trees with secrets. NULL is fine. */
 void df_json_wipe(cJSON *j);

@@ -14,6 +14,7 @@ struct reader {
     size_t n;
     size_t at;
     int depth;
+    const char *skipped; /* members of this name are passed over; or NULL */
     struct df_err *err;
 };
 
@@ -30,9 +31,14 @@ static int refuse(const struct reader *r, const char *what)
     return df_fail(r->err, DF_ERR_USER, "bad JSON at byte %zu: %s", r->at, what);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void skip_space(struct reader *r)
 {
-    while (r->at < r->n && strchr(" \t\r\n", r->text[r->at]))
+    while (r->at < r->n && is_space(r->text[r->at]))
         r->at++;
 }
 
@@ -153,11 +159,35 @@ static int fill_string(struct reader *r, size_t end, char *to)
     return 0;
 }
 
+/* Most strings have nothing to be told apart from their text: their length, or 0. */
+static size_t plain_length(const struct reader *r)
+{
+    size_t i = r->at;
+    while (i < r->n && (unsigned char)r->text[i] >= 0x20 && r->text[i] != '"' && r->text[i] != '\\')
+        i++;
+    return i < r->n && r->text[i] == '"' ? i - r->at : 0;
+}
+
+static int read_plain_string(struct reader *r, size_t n, char **ret)
+{
+    char *s = malloc(n + 1);
+    if (!s)
+        return df_fail_oom(r->err);
+    memcpy(s, r->text + r->at, n);
+    s[n] = '\0';
+    r->at += n + 1;
+    *ret = s;
+    return 0;
+}
+
 static int read_string(struct reader *r, char **ret)
 {
     if (peek(r) != '"')
         return refuse(r, "a string in double quotes is expected");
     r->at++;
+    size_t n = plain_length(r);
+    if (n)
+        return read_plain_string(r, n, ret);
     size_t end = find_quote(r);
     if (end == SIZE_MAX)
         return refuse(r, "the string does not end");
@@ -212,6 +242,22 @@ static int skip_number(struct reader *r, bool *whole)
     return 0;
 }
 
+/* Up to here there is no doubt about a number of digits. */
+#define SURE_DIGITS 15
+
+/* A whole number of a few digits; false: it is for others to look at. */
+static bool is_small(const char *digits, size_t n, double *ret)
+{
+    int64_t value = 0;
+    size_t i = digits[0] == '-';
+    if (n - i > SURE_DIGITS || (i && digits[i] == '0'))
+        return false;
+    for (; i < n; i++)
+        value = value * 10 + (digits[i] - '0');
+    *ret = (double)(digits[0] == '-' ? -value : value);
+    return true;
+}
+
 cJSON *df_json_whole(const char *digits)
 {
     char exact[32] = "";
@@ -225,12 +271,17 @@ static int read_number(struct reader *r, cJSON **ret)
 {
     size_t start = r->at;
     bool whole;
+    double value = 0;
     if (skip_number(r, &whole) < 0)
         return -1;
+    if (whole && is_small(r->text + start, r->at - start, &value)) {
+        *ret = cJSON_CreateNumber(value);
+        return *ret ? 0 : df_fail_oom(r->err);
+    }
     DF_FREE char *digits = strndup(r->text + start, r->at - start);
     if (!digits)
         return df_fail_oom(r->err);
-    double value = strtod(digits, NULL);
+    value = strtod(digits, NULL);
     if (!isfinite(value) && !whole)
         return refuse(r, "the number is too large");
     *ret = whole ? df_json_whole(digits) : cJSON_CreateNumber(value);
@@ -250,6 +301,33 @@ static int check_duplicates(const struct reader *r, const cJSON *object)
                           r->at, key);
 }
 
+/* Behind the string whose text starts at r->at. */
+static int skip_string(struct reader *r)
+{
+    size_t end = find_quote(r);
+    if (end == SIZE_MAX)
+        return refuse(r, "the string does not end");
+    r->at = end + 1;
+    return 0;
+}
+
+/* To the comma or bracket behind a value, whatever is in it. */
+static int skip_value(struct reader *r)
+{
+    size_t start = r->at;
+    for (int depth = 0; r->at < r->n;) {
+        char c = peek(r);
+        bool closes = c == '}' || c == ']';
+        if (depth == 0 && (closes || c == ','))
+            return r->at > start ? 0 : refuse(r, "not a value");
+        r->at++;
+        depth += (c == '{' || c == '[') - closes;
+        if (c == '"' && skip_string(r) < 0)
+            return -1;
+    }
+    return refuse(r, "the text ends too early");
+}
+
 static int read_member(struct reader *r, cJSON *object)
 {
     DF_FREE char *key = NULL;
@@ -261,9 +339,12 @@ static int read_member(struct reader *r, cJSON *object)
     if (peek(r) != ':')
         return refuse(r, "\":\" is expected behind a key");
     r->at++;
+    if (r->skipped && strcmp(key, r->skipped) == 0)
+        return skip_value(r);
     if (read_value(r, &value) < 0)
         return -1;
-    return df_json_add(object, key, value, r->err);
+    value->string = DF_TAKE(key); /* cJSON would copy it */
+    return df_json_append(object, value, r->err);
 }
 
 static int read_item(struct reader *r, cJSON *array)
@@ -359,7 +440,13 @@ static int read_value(struct reader *r, cJSON **ret)
 
 int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
 {
-    struct reader r = {.text = text, .n = n, .err = err};
+    return df_json_parse_without(text, n, NULL, ret, err);
+}
+
+int df_json_parse_without(const char *text, size_t n, const char *skipped, cJSON **ret,
+                          struct df_err *err)
+{
+    struct reader r = {.text = text, .n = n, .skipped = skipped, .err = err};
     DF_JSON cJSON *value = NULL;
     if (n && memchr(text, '\0', n))
         return df_fail(err, DF_ERR_USER, "bad JSON: it contains a NUL byte");

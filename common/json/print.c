@@ -1,6 +1,6 @@
 /*
- * Trees to text. Two passes of the same code, the first one only counting: the result is one
- * allocation of the right size, and no half-grown copy of a secret is left in freed memory.
+ * Trees to text. A text that grows out of its memory is wiped there: no half-grown copy of a secret
+ * is left behind.
  */
 #include <math.h>
 
@@ -8,15 +8,39 @@
 #include "common/json/json.h"
 
 struct writer {
-    char *out; /* NULL while counting */
-    size_t len;
+    char *out;
+    size_t len, room; /* a NUL fits behind len */
     bool pretty;
+    bool failed; /* no memory */
 };
+
+#define FIRST_ROOM 1024
+
+static bool grow(struct writer *w, size_t n)
+{
+    size_t room = w->room ? w->room * 2 : FIRST_ROOM;
+    while (room <= w->len + n)
+        room *= 2;
+    char *out = w->failed ? NULL : malloc(room);
+    if (!out) {
+        w->failed = true;
+        return false;
+    }
+    if (w->out) {
+        memcpy(out, w->out, w->len);
+        explicit_bzero(w->out, w->len);
+        free(w->out);
+    }
+    w->out = out;
+    w->room = room;
+    return true;
+}
 
 static void put(struct writer *w, const char *bytes, size_t n)
 {
-    if (w->out)
-        memcpy(w->out + w->len, bytes, n);
+    if (w->len + n >= w->room && !grow(w, n))
+        return;
+    memcpy(w->out + w->len, bytes, n);
     w->len += n;
 }
 
@@ -34,6 +58,14 @@ static void put_newline(struct writer *w, int depth)
         puts_to(w, "  ");
 }
 
+static void put_whole(struct writer *w, double d)
+{
+    char text[32];
+    int n = fabs(d) <= DF_JSON_MAX_WHOLE ? snprintf(text, sizeof(text), "%lld", (long long)d)
+                                         : snprintf(text, sizeof(text), "%.0f", d);
+    put(w, text, (size_t)n);
+}
+
 static void put_number(struct writer *w, double d)
 {
     char text[32];
@@ -42,8 +74,7 @@ static void put_number(struct writer *w, double d)
         return;
     }
     if (d == floor(d) && fabs(d) < DF_JSON_MAX_PLAIN) {
-        (void)snprintf(text, sizeof(text), "%.0f", d == 0 ? 0.0 : d);
-        puts_to(w, text);
+        put_whole(w, d);
         return;
     }
     /* The shortest form that reads back as the same number. */
@@ -90,20 +121,39 @@ static size_t decode(const char *s, unsigned *ret)
     return 0;
 }
 
+/* How many bytes of ASCII from here on stand for themselves: nearly all, and so they are copied as
+ * one. */
+static size_t plain_length(const char *s)
+{
+    size_t n = 0;
+    for (unsigned char c; (c = (unsigned char)s[n]) >= 0x20 && c < 0x7f && c != '"' && c != '\\';)
+        n++;
+    return n;
+}
+
 /* Strings of a tree need not come from a parser: bytes that are no UTF-8 become U+FFFD. */
+static size_t put_other(struct writer *w, const char *s)
+{
+    unsigned c = 0;
+    size_t n = decode(s, &c);
+    if (!n)
+        puts_to(w, "\xef\xbf\xbd");
+    else if (must_escape(c))
+        put_escaped(w, c);
+    else
+        put(w, s, n);
+    return n ? n : 1;
+}
+
 static void put_string(struct writer *w, const char *s)
 {
     puts_to(w, "\"");
     while (*s) {
-        unsigned c = 0;
-        size_t n = decode(s, &c);
-        if (!n)
-            puts_to(w, "\xef\xbf\xbd");
-        else if (must_escape(c))
-            put_escaped(w, c);
-        else
-            put(w, s, n);
-        s += n ? n : 1;
+        size_t n = plain_length(s);
+        put(w, s, n);
+        s += n;
+        if (*s)
+            s += put_other(w, s);
     }
     puts_to(w, "\"");
 }
@@ -160,13 +210,15 @@ static char *print(const cJSON *j, bool pretty)
 {
     struct writer w = {.pretty = pretty};
     put_value(&w, j, 0);
-    w.out = malloc(w.len + 1);
-    if (!w.out)
+    put(&w, "", 1);
+    if (w.failed) {
+        if (w.out)
+            explicit_bzero(w.out, w.len);
+        free(w.out);
         return NULL;
-    w.len = 0;
-    put_value(&w, j, 0);
-    w.out[w.len] = '\0';
-    return w.out;
+    }
+    char *fitting = realloc(w.out, w.len);
+    return fitting ? fitting : w.out;
 }
 
 char *df_json_print(const cJSON *j)

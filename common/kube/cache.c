@@ -224,11 +224,7 @@ void df_kube_cache_stop(struct df_kube_cache *c)
 /* Until STOP_POLL_MS from now, under the lock. */
 static void wait_a_little(struct df_kube_cache *c)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)STOP_POLL_MS * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = df_mono_after_us((int64_t)STOP_POLL_MS * 1000);
     (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
 }
 

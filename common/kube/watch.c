@@ -1,8 +1,10 @@
 #include "common/kube/watch.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/kube/client.h"
 
@@ -76,13 +78,14 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
 
 static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
-    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w};
+    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w, .is_lean = true};
     if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, err) < 0)
         return -1;
     free(w->seen);
     w->seen = DF_TAKE(w->listing);
     w->must_list = false;
     w->o.to.listed(w->o.to.arg);
+    (void)malloc_trim(0); /* the pages of a long list left much behind */
     return 0;
 }
 
@@ -109,7 +112,7 @@ static int take_line(struct df_kube_watch *w, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
     const char *plural = w->o.resource->plural;
-    if (df_json_parse(df_buf_str(&w->line), w->line.len, &event, err) < 0)
+    if (df_json_parse_without(df_buf_str(&w->line), w->line.len, DF_KUBE_MANAGED, &event, err) < 0)
         return df_err_wrap(err, "watch %s: an event", plural);
     const char *type = df_json_str(event, "type");
     const cJSON *object = df_json_at(event, "object");
@@ -186,25 +189,14 @@ static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct d
 
 static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *why)
 {
-    int64_t ms = w->o.backoff_min_ms;
-    for (int i = 1; i < w->failures && ms < w->o.backoff_max_ms; i++)
-        ms *= 2;
-    ms = ms < w->o.backoff_max_ms ? ms : w->o.backoff_max_ms;
-    uint32_t dice = 0;
-    if (df_random(&dice, sizeof(dice), NULL) < 0)
-        dice = UINT32_MAX;
-    ms = ms / 2 + ms * (dice % 1024) / 2048; /* half of it is chance */
+    int64_t ms = df_backoff_pause(w->o.backoff_min_ms, w->o.backoff_max_ms, w->failures);
     int64_t asked_ms = (int64_t)why->retry_after_s * 1000;
     return ms > asked_ms ? ms : asked_ms;
 }
 
 static void rest(struct df_kube_watch *w, int64_t ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = df_mono_after_us(ms * 1000);
     (void)pthread_mutex_lock(&w->lock);
     int rc = 0;
     while (!df_stopped(&w->stop) && rc == 0)

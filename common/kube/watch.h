@@ -22,8 +22,8 @@ struct df_kube_watcher {
      * follows through apply(), then comes listed(). What was applied since the last begin() of a
      * list that never got so far is not all there is. -1: as of apply(). */
     int (*begin)(void *arg, const char *version, struct df_err *err);
-    /* The object is there in this state (borrowed). -1: it could not be taken; the watch lists anew
-     * after a back-off. */
+    /* The object is there in this state (borrowed; without managedFields). -1: it could not be
+     * taken; the watch lists anew after a back-off. */
     int (*apply)(void *arg, const cJSON *object, struct df_err *err);
     /* The object was deleted; this was its last state. */
     void (*remove)(void *arg, const cJSON *object);

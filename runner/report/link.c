@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 
@@ -14,7 +15,7 @@ struct df_link {
     char *ca_file;
     char *token_file; /* NULL: the token stands */
     char *uid;
-    int64_t pause_ms;
+    int failures; /* in a row */
 };
 
 void df_link_free(struct df_link *l)
@@ -48,7 +49,6 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     DF_LINK struct df_link *l = calloc(1, sizeof *l);
     if (!l)
         return df_fail_oom(err);
-    l->pause_ms = PAUSE_FIRST_MS;
     l->server = copy_url(o->server, strlen(o->server));
     if (!l->server || copy_text(o->uid, &l->uid) < 0 ||
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
@@ -106,7 +106,7 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     int sent = df_http_send(l->http, req, ret, err);
     req->url = NULL;
     if (sent == 0 && ret->status < 500)
-        l->pause_ms = PAUSE_FIRST_MS;
+        l->failures = 0;
     return sent;
 }
 
@@ -135,12 +135,7 @@ static bool reread_endpoint(struct df_link *l)
 int64_t df_link_next_pause_ms(struct df_link *l)
 {
     (void)reread_endpoint(l);
-    int64_t pause = l->pause_ms;
-    l->pause_ms = pause * 2 < PAUSE_MAX_MS ? pause * 2 : PAUSE_MAX_MS;
-    uint16_t random = 0;
-    if (df_random(&random, sizeof random, NULL) < 0)
-        random = 0;
-    return pause - pause / 2 * random / UINT16_MAX;
+    return df_backoff_pause(PAUSE_FIRST_MS, PAUSE_MAX_MS, ++l->failures);
 }
 
 bool df_link_is_passing(int sent, const struct df_http_response *answer, const struct df_err *err)

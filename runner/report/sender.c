@@ -65,12 +65,8 @@ static int init_sync(struct df_sender *s)
 
 static void wait_ms(struct df_sender *s, pthread_cond_t *cond, int64_t ms)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t ns = t.tv_nsec + (ms % 1000) * 1000000;
-    t.tv_sec += ms / 1000 + ns / 1000000000;
-    t.tv_nsec = ns % 1000000000;
-    (void)pthread_cond_timedwait(cond, &s->lock, &t);
+    const struct timespec until = df_mono_after_us(ms * 1000);
+    (void)pthread_cond_timedwait(cond, &s->lock, &until);
 }
 
 int df_sender_new(const char *spool_dir, struct df_sender **ret, struct df_err *err)

@@ -58,18 +58,6 @@ static int download(const struct df_fetch *f, int fd, struct df_err *err)
     return r.status / 100 == 2 ? 0 : -1;
 }
 
-static int open_temporary(const char *directory, int *ret, struct df_err *err)
-{
-    DF_FREE char *path = df_fs_join(directory, "archive-XXXXXX");
-    if (!path)
-        return df_fail_oom(err);
-    *ret = mkostemp(path, O_CLOEXEC);
-    if (*ret < 0)
-        return df_fail_errno(err, errno, "create a file in %s", directory);
-    (void)unlink(path);
-    return 0;
-}
-
 /* The archive as an open file: the one on disk, or one brought from the server. */
 static int open_archive(const struct df_fetch *f, int *ret, struct df_err *err)
 {
@@ -80,7 +68,7 @@ static int open_archive(const struct df_fetch *f, int *ret, struct df_err *err)
     }
     df_fetch_note(f, "fetching %s", f->spec->url);
     DF_CLOSE int fd = -1;
-    if (open_temporary(f->private_dir, &fd, err) < 0 || download(f, fd, err) < 0)
+    if (df_fs_unnamed(f->private_dir, &fd, err) < 0 || download(f, fd, err) < 0)
         return -1;
     *ret = DF_TAKE_FD(fd);
     return 0;

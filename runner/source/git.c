@@ -79,7 +79,7 @@ static int resolve(const struct df_git *g, const struct df_git_place *p, const c
     char *line = out.data;
     if (line)
         line[strcspn(line, "\n")] = '\0';
-    if (!line || !df_is_commit(line))
+    if (!line || df_source_commit_fault(line))
         return df_fail(err, DF_ERR_SYSTEM, "git rev-parse %s gave no commit", name);
     (void)snprintf(ret, 65, "%s", line);
     return 0;

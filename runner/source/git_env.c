@@ -162,7 +162,6 @@ static int add_ssh_command(struct df_git *g, const char *key, const char *hosts,
 
 static int check_ssh(const struct df_source_spec *s, struct df_err *err)
 {
-    DF_FREE char *host = df_source_host(s->url);
     if (!s->ssh_key)
         return df_source_refuse(err,
                                 "source.url \"%s\" is ssh: put the private key as ssh-privatekey "
@@ -173,7 +172,7 @@ static int check_ssh(const struct df_source_spec *s, struct df_err *err)
                                 "the host key of %s is not pinned: put the lines of `ssh-keyscan` "
                                 "for it, after comparing them with what its operator publishes, "
                                 "as known_hosts into the secret of source.secretRef",
-                                host ? host : "the server");
+                                s->host);
     return 0;
 }
 

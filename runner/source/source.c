@@ -150,7 +150,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
                     struct df_err *err)
 {
     const char *commit = df_str_empty(q->expected_commit) ? NULL : q->expected_commit;
-    if (commit && !df_is_commit(commit))
+    if (commit && df_source_commit_fault(commit))
         return df_source_refuse(err, "the planned commit \"%s\" is no commit", commit);
     DF_SOURCE_SPEC struct df_source_spec spec = {0};
     if (df_source_spec_read(q->source, &spec, err) < 0)

@@ -1,13 +1,12 @@
 #include "runner/source/spec.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
+#include "common/base/parse.h"
 
 int df_source_refuse(struct df_err *err, const char *fmt, ...)
 {
@@ -22,106 +21,29 @@ int df_source_refuse(struct df_err *err, const char *fmt, ...)
 void df_source_spec_free(struct df_source_spec *s)
 {
     free(s->path);
+    free(s->host);
     free(s->origin);
     *s = (struct df_source_spec){0};
 }
 
 /* ---- URLs ---- */
 
-/* Where "[user@]host[:port]" begins and ends in a URL or in "[user@]host:path". */
-static const char *authority(const char *url, size_t *ret_len)
+static int refuse_member(const char *member, const char *fault, struct df_err *err)
 {
-    const char *scheme = strstr(url, "://");
-    const char *start = scheme ? scheme + 3 : url;
-    *ret_len = strcspn(start, scheme ? "/?#" : ":");
-    return start;
+    return fault ? df_source_refuse(err, "source.%s %s", member, fault) : 0;
 }
 
-char *df_source_host(const char *url)
+int df_source_url_check(const char *url, struct df_source_url *ret, struct df_err *err)
 {
-    size_t n = 0;
-    const char *start = authority(url, &n);
-    return strndup(start, n);
+    return refuse_member("url", df_source_url_fault(url, ret), err);
 }
 
-static bool is_loopback(const char *host, size_t n)
+static int read_host(struct df_source_spec *s, const struct df_source_url *u, struct df_err *err)
 {
-    char name[64];
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(n < 63 ? n : 63), host);
-    if (*name != '[')
-        name[strcspn(name, ":")] = '\0';
-    struct in_addr v4;
-    if (inet_pton(AF_INET, name, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    return strcasecmp(name, "localhost") == 0 || df_starts_with(name, "[::1]");
-}
-
-static int find_scheme(const char *url, enum df_source_scheme *ret, struct df_err *err)
-{
-    size_t n = 0;
-    const char *host = authority(url, &n);
-    if (df_starts_with(url, "file:///"))
-        *ret = DF_SCHEME_FILE;
-    else if (df_starts_with(url, "https://") ||
-             (df_starts_with(url, "http://") && is_loopback(host, n)))
-        *ret = DF_SCHEME_HTTPS;
-    else if (df_starts_with(url, "ssh://") ||
-             (!strstr(url, "://") && strchr(url, ':') && !memchr(host, '/', n)))
-        *ret = DF_SCHEME_SSH;
-    else
-        return df_source_refuse(err,
-                                "source.url \"%s\": only file:///path, https://, ssh:// and "
-                                "user@host:path are taken",
-                                url);
-    return 0;
-}
-
-static bool has_control(const char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
-}
-
-/* "ext::sh -c ...": git would run git-remote-ext. */
-static bool names_transport(const char *url)
-{
-    size_t n = strspn(url, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-");
-    return df_starts_with(url + n, "::");
-}
-
-int df_source_url_check(const char *url, enum df_source_scheme *ret, struct df_err *err)
-{
-    if (has_control(url))
-        return df_source_refuse(err, "source.url holds a control character");
-    if (*url == '-' || names_transport(url))
-        return df_source_refuse(
-            err, "source.url \"%s\": looks like an option or names a transport program", url);
-    if (find_scheme(url, ret, err) < 0)
-        return -1;
-    if (*ret == DF_SCHEME_FILE)
-        return 0;
-    size_t n = 0;
-    const char *host = authority(url, &n), *at = memrchr(host, '@', n);
-    /* The URL is not shown: it holds a password. */
-    if (at && memchr(host, ':', (size_t)(at - host)))
-        return df_source_refuse(
-            err, "source.url carries a password: put it into a secret, named by source.secretRef");
-    size_t user = at ? (size_t)(at - host) + 1 : 0;
-    if (n == user || *host == '-' || host[user] == '-')
-        return df_source_refuse(err, "source.url \"%s\": has no valid host or user", url);
-    return 0;
-}
-
-/* "https://host:port" without a user, in the letters in which git asks for a password. */
-static int read_origin(struct df_source_spec *s, struct df_err *err)
-{
-    size_t n = 0;
-    const char *host = authority(s->url, &n), *at = memrchr(host, '@', n);
-    size_t user = at ? (size_t)(at - host) + 1 : 0;
-    s->origin = df_strf("%.*s%.*s", (int)(host - s->url), s->url, (int)(n - user), host + user);
-    return s->origin ? 0 : df_fail_oom(err);
+    s->host = strndup(u->user, (size_t)(u->host - u->user) + u->host_len);
+    if (u->scheme == DF_SCHEME_HTTPS) /* as git asks for a password */
+        s->origin = df_strf("%.*s%.*s", (int)(u->user - s->url), s->url, (int)u->host_len, u->host);
+    return s->host && (s->origin || u->scheme != DF_SCHEME_HTTPS) ? 0 : df_fail_oom(err);
 }
 
 static void percent_decode(char *s)
@@ -169,24 +91,14 @@ static bool is_bare_repository(const char *path)
     return has_entry(path, "HEAD") && has_entry(path, "objects") && has_entry(path, "refs");
 }
 
-static bool is_archive_name(const char *url)
-{
-    static const char *const suffixes[] = {".tar.gz", ".tgz", ".tar.zst", ".tar", ".zip"};
-    size_t n = strcspn(url, "?#");
-    for (size_t i = 0; i < DF_ARRAY_SIZE(suffixes); i++) {
-        size_t m = strlen(suffixes[i]);
-        if (n > m && strncasecmp(url + n - m, suffixes[i], m) == 0)
-            return true;
-    }
-    return false;
-}
-
 static enum df_source_kind guess_kind(const struct df_source_spec *s)
 {
     struct stat st;
     if (s->scheme != DF_SCHEME_FILE)
-        return s->scheme == DF_SCHEME_HTTPS && is_archive_name(s->url) ? DF_SOURCE_ARCHIVE
-                                                                       : DF_SOURCE_GIT;
+        return s->scheme == DF_SCHEME_HTTPS &&
+                       df_source_archive_ending(s->url, df_source_url_name(s->url))
+                   ? DF_SOURCE_ARCHIVE
+                   : DF_SOURCE_GIT;
     if (stat(s->path, &st) == 0 && S_ISREG(st.st_mode))
         return DF_SOURCE_ARCHIVE;
     bool git = s->tag || s->branch || s->commit || is_bare_repository(s->path);
@@ -212,21 +124,6 @@ static int read_kind(const cJSON *source, struct df_source_spec *s, struct df_er
 
 /* ---- the other members ---- */
 
-bool df_is_commit(const char *s)
-{
-    size_t n = strlen(s);
-    return (n == 40 || n == 64) && !s[strspn(s, "0123456789abcdef")];
-}
-
-/* The rules of git check-ref-format, and nothing that looks like an option. */
-static bool is_ref_name(const char *s)
-{
-    return *s && *s != '-' && *s != '/' && *s != '.' && !has_control(s) &&
-           !s[strcspn(s, " ~^:?*[\\")] && !strstr(s, "..") && !strstr(s, "@{") &&
-           !strstr(s, "//") && !strstr(s, "/.") && !strstr(s, ".lock/") && !df_streq(s, "@") &&
-           !df_ends_with(s, "/") && !df_ends_with(s, ".") && !df_ends_with(s, ".lock");
-}
-
 static int check_refs(const struct df_source_spec *s, struct df_err *err)
 {
     int count = (s->tag != NULL) + (s->branch != NULL) + (s->commit != NULL);
@@ -234,28 +131,11 @@ static int check_refs(const struct df_source_spec *s, struct df_err *err)
         return df_source_refuse(err, "source needs exactly one of tag, branch and commit");
     if (s->kind != DF_SOURCE_GIT && count)
         return df_source_refuse(err, "source.tag, .branch and .commit are for git repositories");
-    if (s->tag && !is_ref_name(s->tag))
-        return df_source_refuse(err, "source.tag \"%s\": is no name that git allows", s->tag);
-    if (s->branch && !is_ref_name(s->branch))
-        return df_source_refuse(err, "source.branch \"%s\": is no name that git allows", s->branch);
-    if (s->commit && !df_is_commit(s->commit))
-        return df_source_refuse(err, "source.commit \"%s\": must be all 40 or 64 hex digits",
-                                s->commit);
+    if ((s->tag && refuse_member("tag", df_source_ref_fault(s->tag), err) < 0) ||
+        (s->branch && refuse_member("branch", df_source_ref_fault(s->branch), err) < 0) ||
+        (s->commit && refuse_member("commit", df_source_commit_fault(s->commit), err) < 0))
+        return -1;
     return 0;
-}
-
-bool df_is_inner_path(const char *s)
-{
-    if (*s == '/' || has_control(s))
-        return false;
-    for (;; s++) {
-        size_t n = strcspn(s, "/");
-        if ((n == 2 && strncmp(s, "..", 2) == 0) || (n == 4 && strncasecmp(s, ".git", 4) == 0))
-            return false;
-        s += n;
-        if (!*s)
-            return true;
-    }
 }
 
 static int check_rest(const struct df_source_spec *s, struct df_err *err)
@@ -269,12 +149,11 @@ static int check_rest(const struct df_source_spec *s, struct df_err *err)
     if (s->sha256 &&
         (strlen(s->sha256) != 64 || s->sha256[strspn(s->sha256, "0123456789abcdefABCDEF")]))
         return df_source_refuse(err, "source.sha256: must be 64 hex digits");
-    if (s->folder && !df_is_inner_path(s->folder))
-        return df_source_refuse(err, "source.folder \"%s\": must stay inside the source",
-                                s->folder);
-    if (s->username && (has_control(s->username) || strchr(s->username, ':')))
+    if (s->folder && refuse_member("folder", df_source_folder_fault(s->folder), err) < 0)
+        return -1;
+    if (s->username && (df_has_control(s->username) || strchr(s->username, ':')))
         return df_source_refuse(err, "the source's user name holds a colon or control character");
-    if (s->password && has_control(s->password))
+    if (s->password && df_has_control(s->password))
         return df_source_refuse(err, "the source's password holds a control character");
     return 0;
 }
@@ -305,14 +184,14 @@ static void read_members(const cJSON *source, struct df_source_spec *s)
 int df_source_spec_read(const cJSON *source, struct df_source_spec *ret, struct df_err *err)
 {
     DF_SOURCE_SPEC struct df_source_spec s = {0};
+    struct df_source_url u = {0};
     read_members(source, &s);
     if (!s.url)
         return df_source_refuse(err, "source.url is required");
-    if (df_source_url_check(s.url, &s.scheme, err) < 0)
+    if (df_source_url_check(s.url, &u, err) < 0)
         return -1;
-    if (s.scheme == DF_SCHEME_FILE && read_path(&s, err) < 0)
-        return -1;
-    if (s.scheme == DF_SCHEME_HTTPS && read_origin(&s, err) < 0)
+    s.scheme = u.scheme;
+    if ((s.scheme == DF_SCHEME_FILE ? read_path(&s, err) : read_host(&s, &u, err)) < 0)
         return -1;
     if (read_kind(source, &s, err) < 0 || check_refs(&s, err) < 0 || check_rest(&s, err) < 0)
         return -1;

@@ -6,16 +6,17 @@
 #define DF_SOURCE_SPEC_H
 
 #include "common/json/json.h"
+#include "common/source/rules.h"
 
 enum df_source_kind { DF_SOURCE_DIRECTORY, DF_SOURCE_GIT, DF_SOURCE_ARCHIVE };
-enum df_source_scheme { DF_SCHEME_FILE, DF_SCHEME_HTTPS, DF_SCHEME_SSH };
 
 /* Strings are borrowed from the document but for the owned ones. NULL: not given. */
 struct df_source_spec {
     enum df_source_kind kind;
-    enum df_source_scheme scheme; /* HTTPS stands for http to a loopback host, too */
+    enum df_source_scheme scheme;
     const char *url;
     char *path;   /* owned: of a file URL, as it is on disk; else NULL */
+    char *host;   /* owned: "[user@]host[:port]", for messages; NULL of a file URL */
     char *origin; /* owned: "https://host:port" of an https URL as git shows it; else NULL */
     const char *tag, *branch, *commit; /* git: exactly one */
     const char *folder;                /* relative, without ".."; NULL for the top */
@@ -32,20 +33,9 @@ void df_source_spec_free(struct df_source_spec *s);
 int df_source_spec_read(const cJSON *source, struct df_source_spec *ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* What of a URL is never taken, wherever it stands (a source's url, a submodule's): option-like
- * words, transport prefixes (ext::), control characters, passwords, schemes but file, https, ssh
- * and http to this machine. */
-int df_source_url_check(const char *url, enum df_source_scheme *ret,
+/* df_source_url_fault(), refused. */
+int df_source_url_check(const char *url, struct df_source_url *ret,
                         struct df_err *err) DF_MUST_CHECK;
-
-/* 40 or 64 lower-case hex digits. */
-bool df_is_commit(const char *s);
-
-/* Relative, without "..", ".git" and control characters? */
-bool df_is_inner_path(const char *s);
-
-/* "[user@]host[:port]" of a URL that was checked, for messages. The caller frees. */
-char *df_source_host(const char *url);
 
 /* A refusal: class USER, reason SourceRefused. */
 int df_source_refuse(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3);

@@ -104,10 +104,10 @@ int df_git_resolve_url(const char *parent, const char *url, char **ret, struct d
 static int check_url(const struct df_git *g, const char *path, const char *url, struct df_err *err)
 {
     bool local = g->fetch->spec->scheme == DF_SCHEME_FILE;
-    enum df_source_scheme scheme = DF_SCHEME_FILE;
-    if (!(local && *url == '/') && df_source_url_check(url, &scheme, err) < 0)
+    struct df_source_url u = {.scheme = DF_SCHEME_FILE};
+    if (!(local && *url == '/') && df_source_url_check(url, &u, err) < 0)
         return df_err_wrap(err, "submodule \"%s\"", path);
-    if (scheme == DF_SCHEME_FILE && !local)
+    if (u.scheme == DF_SCHEME_FILE && !local)
         return df_source_refuse(err,
                                 "submodule \"%s\": a source from a server must not have a "
                                 "submodule on this disk (%s)",

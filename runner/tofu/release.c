@@ -228,20 +228,6 @@ static int expected_sum(struct df_http *http, const struct release *r, const vol
 
 /* ---- into the cache ---- */
 
-/* A file without a name: what a killed writer leaves is nothing. */
-static int open_unnamed(const char *cache, int *ret, struct df_err *err)
-{
-    DF_FREE char *path = df_fs_join(cache, ".download-XXXXXX");
-    if (!path)
-        return df_fail_oom(err);
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    (void)unlink(path);
-    *ret = fd;
-    return 0;
-}
-
 static int download(struct df_http *http, const struct release *r, const char *expected, int fd,
                     const volatile bool *stop, struct df_err *err)
 {
@@ -296,7 +282,7 @@ static int fetch(struct df_http *http, const struct release *release,
         return df_fail_oom(err);
     DF_CLOSE int zip = -1;
     if (!df_fs_exists(path) &&
-        (df_fs_mkdirs(cache, 0755, err) < 0 || open_unnamed(cache, &zip, err) < 0 ||
+        (df_fs_mkdirs(cache, 0755, err) < 0 || df_fs_unnamed(cache, &zip, err) < 0 ||
          download(http, release, sum, zip, r->stop, err) < 0 ||
          install(zip, program, dir, err) < 0))
         return -1;

@@ -1,6 +1,6 @@
 /*
- * api.h - the HTTP server: a routes table over control/, thread per connection, plain blocking
- * handlers.
+ * api.h - the HTTP server: a routes table over control/ and steps/, thread per connection, plain
+ * blocking handlers.
  */
 #ifndef DF_API_H
 #define DF_API_H

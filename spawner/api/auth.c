@@ -5,7 +5,7 @@
 #include "common/base/buf.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/tokens.h"
-#include "spawner/control/claim.h"
+#include "spawner/steps/claim.h"
 
 static int unauthorized(struct df_err *err, const char *why)
 {

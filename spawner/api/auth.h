@@ -6,7 +6,7 @@
  * loopback only, and whoever can connect is the machine's user: admin. Then a browser is the
  * danger: a page may send requests to loopback, and DNS rebinding may make them same-origin. So the
  * Host header must name loopback, and an Origin header must be our own. Step tokens are not looked
- * at here: control/steps.h compares them with the step's own hashes.
+ * at here: steps/steps.h compares them with the step's own hashes.
  */
 #ifndef DF_API_AUTH_H
 #define DF_API_AUTH_H

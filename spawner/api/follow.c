@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/api/server.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/steps.h"
 
 #define HEARTBEAT_MS 15000
 #define GLANCE_MS 1000 /* how often a waiting follower looks after its client */
@@ -100,25 +100,13 @@ int df_sse_end(struct df_buf *out, const cJSON *run)
 
 /* ---- text ---- */
 
-/* How long the character that begins with this byte is; 0 for a byte that begins none. */
-static size_t char_length(unsigned char c)
-{
-    if (c < 0x80)
-        return 1;
-    if (c >= 0xc2 && c <= 0xdf)
-        return 2;
-    if (c >= 0xe0 && c <= 0xef)
-        return 3;
-    return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-}
-
 size_t df_utf8_tail(const char *bytes, size_t n)
 {
     for (size_t back = 1; back <= 3 && back <= n; back++) {
         unsigned char c = (unsigned char)bytes[n - back];
         if ((c & 0xc0) == 0x80)
             continue;
-        return char_length(c) > back ? back : 0;
+        return df_utf8_length(c) > back ? back : 0;
     }
     return 0;
 }
@@ -140,7 +128,7 @@ void df_sse_escape(struct df_buf *out, const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)bytes[i];
-        size_t len = char_length(c);
+        size_t len = df_utf8_length(c);
         if (len == 1) {
             escape_one(out, c);
             i++;

@@ -17,7 +17,7 @@ enum df_access {
     DF_ACCESS_READ,
     DF_ACCESS_WRITE,
     DF_ACCESS_ADMIN,
-    DF_ACCESS_STEP, /* the step's own token; checked by control/steps.h */
+    DF_ACCESS_STEP, /* the step's own token; checked by steps/steps.h */
 };
 
 enum df_body_kind {

@@ -8,7 +8,7 @@
 #include "common/base/parse.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/steps.h"
 
 #define LOG_PIECE (64 * DF_KIB)
 #define EVENTS_PIECE (DF_LIMIT_EVENT_LINE + 64 * DF_KIB) /* a whole line fits in */

@@ -2,6 +2,7 @@
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
 #include "spawner/api/server.h"
+#include "spawner/model/labels.h"
 
 int df_list_runs(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -14,7 +15,7 @@ int df_list_executor_runs(struct df_request *req, struct df_response *res, struc
     char label[128];
     if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
-    (void)snprintf(label, sizeof(label), "dayfly.dev/executor=%s", req->params[0]);
+    (void)snprintf(label, sizeof(label), DF_LABEL_EXECUTOR "=%s", req->params[0]);
     return df_respond_page(req, res, DF_KIND_RUN, label, true, err);
 }
 

@@ -5,7 +5,7 @@
 #include "spawner/api/state.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/handlers.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/steps.h"
 
 /* Whose state, and who asks. */
 struct access {

@@ -5,10 +5,10 @@
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/pages.h"
-#include "spawner/control/changes.h"
-#include "spawner/control/loop.h"
-#include "spawner/control/marks.h"
 #include "spawner/model/action_event.h"
+#include "spawner/model/labels.h"
+#include "spawner/news/changes.h"
+#include "spawner/news/marks.h"
 
 /* ---- one state ---- */
 
@@ -279,7 +279,7 @@ int df_watch_transitions(struct df_request *req, struct df_response *res, struct
     if (!t)
         return df_fail_oom(err);
     t->base = (struct df_stream_source){.next = next_piece, .free = free_source};
-    t->changes = df_control_changes(req->s->control);
+    t->changes = req->s->changes;
     t->is_behind = true;
     t->is_new = df_str_empty(id);
     (void)snprintf(t->version, sizeof(t->version), "%s", id ? id : "");

@@ -1,5 +1,5 @@
-/* The skin over control/steps.h: docs/step-protocol.md says what each of these means. */
-#include "spawner/control/steps.h"
+/* The skin over steps/steps.h: docs/step-protocol.md says what each of these means. */
+#include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
 
 static const char *uid(const struct df_request *req)

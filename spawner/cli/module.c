@@ -5,6 +5,7 @@
 
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
+#include "common/source/rules.h"
 #include "spawner/model/model.h"
 
 #define BASE_MAX 40 /* leaves room for "-<8 hex>" and for "-<run number>-apply" */
@@ -23,17 +24,12 @@ bool df_module_is_url(const char *word)
 /* The last part of a path or URL, without what only says how it is packed. */
 static void add_last_part(struct df_buf *out, const char *path)
 {
-    static const char *const endings[] = {".git", ".tar.gz", ".tgz", ".tar.zst", ".zip"};
-    size_t n = strlen(path);
+    static const char repository[] = ".git";
+    size_t n = strlen(path), m = strlen(repository);
     while (n && path[n - 1] == '/')
         n--;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(endings); i++) {
-        size_t m = strlen(endings[i]);
-        if (n > m && strncmp(path + n - m, endings[i], m) == 0) {
-            n -= m;
-            break;
-        }
-    }
+    bool says_git = n > m && strncmp(path + n - m, repository, m) == 0;
+    n -= says_git ? m : df_source_archive_ending(path, n);
     size_t start = n;
     while (start && path[start - 1] != '/' && path[start - 1] != ':')
         start--;

@@ -6,11 +6,12 @@
 #include "spawner/cli/outputs.h"
 #include "spawner/cli/reasons.h"
 #include "spawner/cli/text.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 
 int df_summary_tasks(struct df_cli *cli, const char *run, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *label = df_strf("dayfly.dev/run=%s", run);
+    DF_FREE char *label = df_strf(DF_LABEL_RUN "=%s", run);
     DF_FREE char *escaped = label ? df_url_escape(label) : NULL;
     DF_FREE char *path = escaped ? df_strf("/v1/taskactions?label=%s", escaped) : NULL;
     DF_JSON cJSON *newest_first = NULL;

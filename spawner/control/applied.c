@@ -3,9 +3,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/new_docs.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/outcome.h"
 
 #define REFUSED "InvalidDocument"
 #define ACCEPTED "Accepted"

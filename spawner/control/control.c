@@ -1,31 +1,13 @@
 #include "spawner/control/loop.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/control/reporter.h"
-
-/* ---- labels ---- */
-
-int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err)
-{
-    cJSON *metadata = df_json_object_at(doc, "metadata");
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
-    if (!labels)
-        return df_fail_oom(err);
-    if (value)
-        return df_json_set_str(labels, label, value, err);
-    cJSON_DeleteItemFromObjectCaseSensitive(labels, label);
-    return 0;
-}
-
-bool df_label_has(const cJSON *doc, const char *label)
-{
-    return cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "metadata.labels"), label) != NULL;
-}
+#include "spawner/news/reporter.h"
 
 /* ---- waking ---- */
 
@@ -94,11 +76,6 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
     return 0;
 }
 
-struct df_changes *df_control_changes(struct df_control *c)
-{
-    return &c->changes;
-}
-
 /* ---- the workers ---- */
 
 static int reconcile(struct df_control *c, const struct df_queue_key *key, int64_t *ret_wake_us,
@@ -123,6 +100,9 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
     int64_t delay_us = wake_us - df_real_us();
     return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
 }
+
+/* What many passes parsed and freed is given back, or the memory of a burst would stay with us. */
+#define PASSES_PER_TRIM 1000
 
 static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
@@ -150,6 +130,8 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result < 0);
     df_log_context(NULL, NULL);
+    if (atomic_fetch_add(&c->passes_done, 1) % PASSES_PER_TRIM == PASSES_PER_TRIM - 1)
+        (void)malloc_trim(0);
 }
 
 static void *worker_thread(void *arg)
@@ -184,6 +166,8 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     df_followers_init(&c->followers);
     (void)pthread_mutex_init(&c->taking, NULL);
     df_changes_init(&c->changes);
+    s->followers = &c->followers;
+    s->changes = &c->changes;
     if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);

@@ -6,40 +6,13 @@
 #ifndef DF_CONTROL_H
 #define DF_CONTROL_H
 
-#include "common/blob/blob.h"
-#include "spawner/config/config.h"
-#include "spawner/engine/engine.h"
-#include "spawner/store/state.h"
-#include "spawner/store/store.h"
-#include "spawner/store/vault.h"
-
-/* Everything the spawner is made of. Owned by whoever built it (service.c); borrowed by all others.
- */
-struct df_claims;
-struct df_events;
-struct df_lease;
-
-struct df_spawner {
-    const struct df_config *config;
-    struct df_store *store;
-    struct df_vault *vault;
-    struct df_blob *blobs;
-    struct df_states *states;
-    struct df_engine_registry engines;
-    struct df_control *control;
-    struct df_kube *kube;     /* NULL: no cluster */
-    struct df_claims *claims; /* NULL: no step runs in a pod */
-    struct df_events *events; /* NULL: no step runs in a cluster */
-    struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
-    char *server_url;         /* set once the API listens */
-    const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */
-    char *endpoint_file;      /* <data>/endpoint: the URL, for runners and clients */
-};
+#include "spawner/spawner.h"
 
 struct df_control; /* opaque */
 
-/* Makes the queue and watches the store; nothing is worked on yet. The caller sets s->control. It
- * comes before the API and is freed after it, because the API's threads use it. */
+/* Makes the queue and watches the store; nothing is worked on yet. The caller sets s->control;
+ * s->followers and s->changes are set here. It comes before the API and is freed after it, because
+ * the API's threads use it. */
 int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err *err) DF_MUST_CHECK;
 void df_control_free(struct df_control *c); /* stopped before; NULL is fine */
 

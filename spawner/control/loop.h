@@ -1,6 +1,5 @@
 /*
- * loop.h - what the files of control/ share: the loop itself, and the labels by which it finds what
- * is unfinished without reading what is not.
+ * loop.h - what the files of control/ share: the loop itself.
  *
  * A reconciler is one pass over one document: observe, ask the pure decision (model.h), act once,
  * write. It returns 0, with *ret_wake_us the real time at which it wants to look again (0: only on
@@ -13,16 +12,11 @@
 
 #include <stdatomic.h>
 
-#include "spawner/control/changes.h"
-#include "spawner/control/followers.h"
 #include "spawner/control/places.h"
 #include "spawner/control/queue.h"
-
-#define DF_LABEL_EXECUTOR "dayfly.dev/executor"
-#define DF_LABEL_RUN "dayfly.dev/run"
-#define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
-/* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
-#define DF_LABEL_QUEUE "dayfly.dev/queue"
+#include "spawner/model/labels.h"
+#include "spawner/news/changes.h"
+#include "spawner/news/followers.h"
 
 #define DF_PASS_PAUSE 1
 
@@ -36,7 +30,8 @@ struct df_control {
     int64_t hears_since_us; /* real time of the start: runners are heard from then on */
     atomic_bool working;    /* the loop was started: before, nothing is put into the queue */
     atomic_bool draining;   /* no new step is started */
-    atomic_bool missed;     /* a wake was lost for want of memory: look at everything */
+    atomic_uint passes_done;
+    atomic_bool missed; /* a wake was lost for want of memory: look at everything */
 
     struct df_changes changes;
     struct df_places places;
@@ -77,9 +72,5 @@ int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) D
 /* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL
  * on no memory. */
 cJSON *df_signed_note(const char *by, const char *key, const char *value);
-
-/* Labels of a document, changed in memory. value == NULL takes the label away. */
-int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
-bool df_label_has(const cJSON *doc, const char *label);
 
 #endif

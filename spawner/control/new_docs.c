@@ -3,8 +3,9 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/reporter.h"
+#include "spawner/engine/placement.h"
 #include "spawner/model/instance.h"
+#include "spawner/news/reporter.h"
 
 /* Copies the named members that are there. */
 static int copy_members(cJSON *to, const cJSON *from, const char *const *names, struct df_err *err)
@@ -222,19 +223,6 @@ int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *e
 }
 
 /* ---- steps ---- */
-
-struct df_placement_levels df_task_placement(const struct df_config *config, const cJSON *task)
-{
-    const char *class_name = df_json_str(task, "spec.class");
-    const cJSON *workspace = workspace_of(config, df_json_str(task, "spec.executorRef.name"));
-    return (struct df_placement_levels){
-        .defaults = config->kube_placement,
-        .class =
-            df_json_at(cJSON_GetObjectItemCaseSensitive(config->classes, class_name), "placement"),
-        .workspace = df_json_at(workspace, "placement"),
-        .environment = df_json_at(task, "spec.environment"),
-        .executor = df_json_at(task, "spec.placement")};
-}
 
 int df_new_task_name(const cJSON *run, const char *step, char ret[64], struct df_err *err)
 {

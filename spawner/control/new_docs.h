@@ -5,7 +5,6 @@
 #define DF_CONTROL_NEW_DOCS_H
 
 #include "spawner/config/config.h"
-#include "spawner/engine/placement.h"
 #include "spawner/model/model.h"
 
 /* A Run from a request's body (control.h), checked, but without its number yet. */
@@ -34,9 +33,6 @@ int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *e
 int df_new_task(const cJSON *run, const char *step, const char *action,
                 const struct df_config *config, int64_t now_us, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
-
-/* Who says what about the pod of a TaskAction. Borrowed from both. */
-struct df_placement_levels df_task_placement(const struct df_config *config, const cJSON *task);
 
 /* The name of that TaskAction. */
 int df_new_task_name(const cJSON *run, const char *step, char ret[64],

@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/transitions.h"
+#include "spawner/news/transitions.h"
 
 int df_places_init(struct df_places *p, struct df_err *err)
 {

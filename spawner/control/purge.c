@@ -6,8 +6,8 @@
 #include "common/base/clock.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/plans.h"
-#include "spawner/control/streams.h"
+#include "spawner/steps/plans.h"
+#include "spawner/steps/streams.h"
 
 static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
                    cJSON **ret, struct df_err *err)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 
 #define NEVER INT64_MAX
@@ -167,13 +168,8 @@ int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_
 
 static void sleep_until(struct df_queue *q, int64_t due_us)
 {
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    int64_t wait_us = due_us - df_mono_us();
-    int64_t ns = ts.tv_nsec + (wait_us > 0 ? wait_us % 1000000 : 0) * 1000;
-    ts.tv_sec += (time_t)(wait_us > 0 ? wait_us / 1000000 : 0) + ns / 1000000000;
-    ts.tv_nsec = (long)(ns % 1000000000);
-    (void)pthread_cond_timedwait(&q->changed, &q->lock, &ts);
+    const struct timespec until = df_mono_after_us(due_us - df_mono_us());
+    (void)pthread_cond_timedwait(&q->changed, &q->lock, &until);
 }
 
 bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
@@ -199,25 +195,6 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
     return got;
 }
 
-int64_t df_queue_backoff_us(int failures)
-{
-    int64_t us = DF_QUEUE_BACKOFF_MIN_US;
-    for (int i = 1; i < failures && us < DF_QUEUE_BACKOFF_MAX_US; i++)
-        us *= 2;
-    return us < DF_QUEUE_BACKOFF_MAX_US ? us : DF_QUEUE_BACKOFF_MAX_US;
-}
-
-/* Half of it for sure, the other half by chance, so that many failures do not come back as one. */
-int64_t df_queue_pause_us(int failures)
-{
-    int64_t us = df_queue_backoff_us(failures);
-    uint32_t chance = 0;
-    if (df_random(&chance, sizeof(chance), NULL) < 0)
-        return us;
-    int64_t half = us / 2;
-    return half + (int64_t)((double)half * chance / UINT32_MAX);
-}
-
 void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed)
 {
     (void)pthread_mutex_lock(&q->lock);
@@ -229,7 +206,8 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool fail
     e->failures = failed ? e->failures + 1 : 0;
     int64_t due_us = e->again_us;
     if (failed) {
-        int64_t later = df_mono_us() + df_queue_pause_us(e->failures);
+        int64_t later = df_mono_us() + df_backoff_pause(DF_QUEUE_BACKOFF_MIN_US,
+                                                        DF_QUEUE_BACKOFF_MAX_US, e->failures);
         due_us = later < due_us ? later : due_us;
     }
     if (due_us == NEVER) {

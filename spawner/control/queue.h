@@ -41,9 +41,4 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool fail
 /* Wakes every worker; nothing is handed out any more. */
 void df_queue_close(struct df_queue *q);
 
-/* The back-off after so many failures in a row (>= 1), without jitter. */
-int64_t df_queue_backoff_us(int failures);
-/* The same with jitter: a half to the whole of it. */
-int64_t df_queue_pause_us(int failures);
-
 #endif

@@ -10,8 +10,8 @@
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/control/new_docs.h"
-#include "spawner/control/plans.h"
-#include "spawner/control/transitions.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/plans.h"
 
 /* What a pass is about. The run is changed in memory and written once, at the end. */
 struct pass {

@@ -1,8 +1,8 @@
 #include "common/base/log.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/salvage.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/control/unrecorded.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/salvage.h"
+#include "spawner/steps/unrecorded.h"
 
 /* ---- ends ---- */
 

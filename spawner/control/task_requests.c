@@ -3,10 +3,10 @@
  */
 #include "common/base/clock.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/reporter.h"
-#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 #include "spawner/model/instance.h"
+#include "spawner/news/reporter.h"
+#include "spawner/news/transitions.h"
 
 static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
 {

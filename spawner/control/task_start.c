@@ -1,9 +1,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
-#include "spawner/control/steps.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/model/instance.h"
+#include "spawner/steps/steps.h"
 
 struct start {
     const struct df_task_pass *pass;

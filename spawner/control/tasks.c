@@ -5,10 +5,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
-#include "spawner/control/new_docs.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/control/transitions.h"
 #include "spawner/model/workflow.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/step_document.h"
 
 static void free_pass(struct df_task_pass *p)
 {
@@ -75,7 +75,7 @@ static void describe(struct df_task_pass *p)
                                       .timeout_seconds = seconds(p, "spec.timeoutSeconds"),
                                       .grace_seconds = seconds(p, "spec.graceSeconds"),
                                       .pending_seconds = seconds(p, "spec.pendingSeconds"),
-                                      .placement = df_task_placement(s->config, p->task),
+                                      .placement = df_step_placement(s->config, p->task),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
                                       .is_deleted = df_task_is_deleted(p->task),
                                       .was_claimed = df_task_has_runner(p->task),
@@ -157,7 +157,9 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
     bool is_due = v.next == DF_TASK_CREATE || v.next == DF_TASK_CANCEL || v.next == DF_TASK_FAIL;
     if (!df_task_is_final(p->task) && is_due)
         return act(p, &v, err);
-    bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US;
+    /* Nor before we had time to look around ourselves: a restart would write every document. */
+    bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US &&
+                   p->now_us - p->c->hears_since_us >= BLIND_IS_TOLD_AFTER_US;
     if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)
         return -1;
     *err = *why;

@@ -10,11 +10,11 @@
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
-#include "spawner/control/new_docs.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/transitions.h"
 #include "spawner/engine/workflow_job.h"
 #include "spawner/model/instance.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/step_document.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
 #define CLEAN_AGAIN_US 1000000
@@ -30,6 +30,11 @@ struct pass {
     struct df_engine_observation seen;
     int64_t now_us;
 };
+
+static bool is_alive(const struct pass *p)
+{
+    return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+}
 
 static int modify(struct pass *p, df_store_change change, void *arg, struct df_err *err)
 {
@@ -93,8 +98,34 @@ static int set_news(cJSON *task, void *arg, struct df_err *err)
                                   p->seen.cause, p->now_us, err);
 }
 
+/* A summary alone may be behind its phase by so much: most pods have come or gone by then, and a
+ * write less is for each of them a third of what they cost. */
+#define SUMMARY_LATE_US INT64_C(3000000)
+
+/* When news of which only the summary is new is to be told; 0: it is more, or there was no phase.
+ */
+static int64_t summary_due_us(const struct pass *p, const cJSON *result)
+{
+    const cJSON *history = df_json_at(p->task, "status.phaseHistory");
+    const cJSON *last = cJSON_GetArrayItem(history, cJSON_GetArraySize(history) - 1);
+    const char *at = df_json_str(last, "occurredAt"), *message = df_task_message(p->task);
+    const char *phase = p->seen.phase == DF_ENGINE_RUNNING ? "Executing" : "Initializing";
+    int64_t at_us = 0;
+    bool is_same =
+        df_streq(df_task_reason(p->task), phase) &&
+        df_streq(message ? message : "", p->seen.cause) &&
+        df_json_equal(df_json_at(p->task, "status.engineRef"), df_json_at(result, "engineRef"));
+    return is_same && at && df_time_parse(at, &at_us, NULL) == 0 ? at_us + SUMMARY_LATE_US : 0;
+}
+
+static bool is_told(const struct pass *p, const cJSON *result)
+{
+    return df_json_equal(df_json_at(p->task, "status.executionStatus"),
+                         df_json_at(result, "executionStatus"));
+}
+
 /* An update that changes nothing is none: see store.h. */
-static int tell(struct pass *p, struct df_err *err)
+static int tell(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
     if (df_task_is_final(p->task))
@@ -102,7 +133,49 @@ static int tell(struct pass *p, struct df_err *err)
     if (read_result(p, &result, err) < 0)
         return -1;
     struct news n = {p, result};
+    int64_t due_us = summary_due_us(p, result);
+    if (due_us > p->now_us && !is_told(p, result)) {
+        *ret_wake_us = *ret_wake_us && *ret_wake_us < due_us ? *ret_wake_us : due_us;
+        return 0;
+    }
     return result ? modify(p, set_news, &n, err) : 0;
+}
+
+/* ---- no more to do ---- */
+
+static const char *lock_of(const cJSON *task)
+{
+    const cJSON *labels = df_json_at(task, "metadata.labels");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
+}
+
+static int set_settled(cJSON *task, void *arg, struct df_err *err)
+{
+    (void)arg;
+    if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
+        df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
+        return -1;
+    return df_place_clear(task, err);
+}
+
+static void wake_queue(struct df_control *c, const char *lock)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", lock);
+    DF_STRS struct df_strs names = {0};
+    struct df_err err = {0};
+    if (df_store_names(c->s->store, DF_KIND_TASK_ACTION, label, &names, &err) < 0) {
+        df_warn("who waits for %s is not woken now: %s", lock, err.message);
+        return;
+    }
+    for (size_t i = 0; i < names.len; i++)
+        df_control_wake(c, DF_KIND_TASK_ACTION, names.items[i]);
+}
+
+static void give_way(struct pass *p)
+{
+    df_places_wake(p->c);
+    wake_queue(p->c, lock_of(p->task));
 }
 
 /* ---- ends ---- */
@@ -128,8 +201,10 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
                                          .fault = v->fault,
                                          .reason = v->reason,
                                          .message = v->message};
-    return v->next == DF_TASK_SUCCEED ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
-                                      : df_outcome_fail(task, &f, now_us, err);
+    int result = v->next == DF_TASK_SUCCEED
+                     ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
+                     : df_outcome_fail(task, &f, now_us, err);
+    return result < 0 || is_alive(e->pass) ? result : set_settled(task, NULL, err);
 }
 
 static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -138,7 +213,11 @@ static int finish(struct pass *p, const struct df_task_verdict *v, struct df_err
     if (read_result(p, &result, err) < 0)
         return -1;
     struct ending e = {p, v, result};
-    return modify(p, set_end, &e, err);
+    if (modify(p, set_end, &e, err) < 0)
+        return -1;
+    if (!is_alive(p))
+        give_way(p);
+    return 0;
 }
 
 static int fail(struct pass *p, const struct df_err *why, struct df_err *err)
@@ -150,12 +229,6 @@ static int fail(struct pass *p, const struct df_err *why, struct df_err *err)
 }
 
 /* ---- the queue of a target ---- */
-
-static const char *lock_of(const cJSON *task)
-{
-    const cJSON *labels = df_json_at(task, "metadata.labels");
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
-}
 
 /* The name of the first, "" when there is none. */
 static int first_in_queue(struct df_control *c, const char *lock, char ret[64], struct df_err *err)
@@ -285,31 +358,6 @@ static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 
 /* ---- after the end ---- */
 
-static int set_settled(cJSON *task, void *arg, struct df_err *err)
-{
-    (void)arg;
-    if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
-        df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
-        return -1;
-    return df_place_clear(task, err);
-}
-
-static void wake_queue(struct df_control *c, const char *lock)
-{
-    char label[128];
-    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", lock);
-    const struct df_store_list_options o = {.label = label};
-    DF_JSON cJSON *list = NULL;
-    struct df_err err = {0};
-    const cJSON *task;
-    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &list, NULL, &err) < 0) {
-        df_warn("who waits for %s is not woken now: %s", lock, err.message);
-        return;
-    }
-    cJSON_ArrayForEach (task, list)
-        df_control_wake(c, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"));
-}
-
 void df_control_engine_news(struct df_control *c, const char *name)
 {
     df_control_wake(c, DF_KIND_TASK_ACTION, name);
@@ -323,8 +371,7 @@ static int settle(struct pass *p, struct df_err *err)
 {
     if (modify(p, set_settled, NULL, err) < 0)
         return -1;
-    df_places_wake(p->c);
-    wake_queue(p->c, lock_of(p->task));
+    give_way(p);
     return 0;
 }
 
@@ -340,7 +387,7 @@ void df_workflow_engine_step(const struct df_config *config, const cJSON *task,
         .action = df_json_str(task, "spec.action"),
         .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
-        .placement = df_task_placement(config, task),
+        .placement = df_step_placement(config, task),
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         /* Also what may have been made, by a call that was not answered. */
         .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
@@ -356,7 +403,6 @@ void df_workflow_engine_step(const struct df_config *config, const cJSON *task,
 static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wake_us,
                struct df_err *err)
 {
-    bool is_alive = p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
     if (v->next != DF_TASK_CREATE)
         df_places_leave(p->c, p->step.name);
     switch (v->next) {
@@ -378,10 +424,10 @@ static int act(struct pass *p, const struct df_task_verdict *v, int64_t *ret_wak
     case DF_TASK_WAIT:
     default:
         if (df_task_is_final(p->task))
-            return is_alive ? 0 : settle(p, err);
+            return is_alive(p) ? 0 : settle(p, err);
         if (p->seen.phase == DF_ENGINE_ABSENT) /* who holds its target may have changed */
             return wait_for_target(p, p->seen.cause, err);
-        return tell(p, err);
+        return tell(p, ret_wake_us, err);
     }
 }
 

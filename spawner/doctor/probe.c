@@ -4,12 +4,12 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "spawner/control/step_document.h"
 #include "spawner/doctor/patient.h"
 #include "spawner/engine/job.h"
 #include "spawner/engine/job_object.h"
 #include "spawner/engine/job_view.h"
 #include "spawner/engine/placement.h"
+#include "spawner/steps/step_document.h"
 
 enum { POLL_MS = 250, LIFE_SECONDS = 60 };
 

@@ -2,6 +2,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/engine/placement.h"
+#include "spawner/model/labels.h"
 
 #define HANDOFF_ANNOTATION "dayfly.dev/handoff"
 #define CA_ANNOTATION "dayfly.dev/ca"

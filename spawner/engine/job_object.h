@@ -27,10 +27,9 @@
 #define DF_JOB_STEP_FILE "/run/dayfly/step/step.json"
 #define DF_JOB_WORK_DIR "/work"
 
-/* Labels of the Job and its pod; the uid is what ownership is checked by. */
+/* Labels of the Job and its pod, beside run and executor (labels.h); the uid is what ownership is
+ * checked by. */
 #define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
-#define DF_LABEL_RUN "dayfly.dev/run"
-#define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_ACTION "dayfly.dev/action"
 /* What a list or watch of ours selects. */
 #define DF_JOB_SELECTOR "app.kubernetes.io/managed-by=dayfly"

@@ -125,13 +125,6 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
 /* ---- TaskActions ------------------------------------------------------------------------------
  */
 
-#define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds something of it */
-/* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
-#define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"
-#define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
-/* "true" on a step of which the State Service was not told everything yet. */
-#define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
-
 bool df_task_is_final(const cJSON *task);
 bool df_task_succeeded(const cJSON *task);
 /* Reason of the Progressing condition ("Queued", "Initializing", "Executing", or the final one). */

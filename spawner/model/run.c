@@ -5,6 +5,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
@@ -105,11 +106,9 @@ static struct df_run_verdict after_failed_step(const struct df_run_view *v, cons
  * busy with what its runner has reported. A node that is lost never tells: then not for ever. */
 static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
 {
-    const cJSON *labels = df_json_at(step, "metadata.labels");
     const char *at = df_json_str(v->run, "spec.cancel.at");
     int64_t us = 0, grace = DF_TIMEOUT_MARGIN_SECONDS;
-    if (!cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_LIVE) || !at ||
-        df_time_parse(at, &us, NULL) < 0)
+    if (!df_label_has(step, DF_LABEL_LIVE) || !at || df_time_parse(at, &us, NULL) < 0)
         return 0;
     if (df_task_has_runner(step))
         grace += df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);

@@ -89,6 +89,13 @@ size_t df_documents_count(const struct df_documents *d, const char *label)
     return set ? set->count : 0;
 }
 
+void df_documents_names(const struct df_documents *d, const char *label, struct df_strs *to)
+{
+    const struct df_label_set *set = *label_place(d, label);
+    for (const struct df_document_link *l = set ? set->first : NULL; l; l = l->next)
+        (void)df_strs_add(to, l->document->name);
+}
+
 /* ---- labels --------------------------------------------------------------------------------- */
 
 static struct df_label_set *label_set(struct df_documents *d, const char *label)

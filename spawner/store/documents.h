@@ -69,6 +69,7 @@ struct df_document *df_documents_next_unmarked(const struct df_documents *d);
 
 /* How many have this label ("key=value"). */
 size_t df_documents_count(const struct df_documents *d, const char *label);
+void df_documents_names(const struct df_documents *d, const char *label, struct df_strs *to);
 
 struct df_documents_query {
     const char *label; /* or NULL */

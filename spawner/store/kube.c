@@ -93,6 +93,12 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
     return 0;
 }
 
+static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
+                 struct df_err *err)
+{
+    return df_mirror_names(self(store)->mirror, kind, label, to, err);
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 /* One write, from begin to end. */
@@ -115,17 +121,26 @@ static void end(struct write *w)
     cJSON_Delete(w->wire);
 }
 
+/* Half of an answer says who wrote which field. */
+static void drop_managed_fields(cJSON *wire)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(wire, "metadata"),
+                                            "managedFields");
+}
+
 /* Somebody was faster, and the watch did not tell yet: who reads again must find it. */
 static void catch_up(struct write *w)
 {
     const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
     DF_JSON cJSON *now = NULL, *known = NULL;
     struct df_err why = {0};
-    if (df_kube_get(w->s->kube, &where, &now, &why) == 0)
+    if (df_kube_get(w->s->kube, &where, &now, &why) == 0) {
+        drop_managed_fields(now);
         (void)df_mirror_note(w->s->mirror, w->kind, now, false, NULL);
-    else if (why.cls == DF_ERR_NOT_FOUND &&
-             df_mirror_get(w->s->mirror, w->kind, w->name, &known, NULL) == 0)
+    } else if (why.cls == DF_ERR_NOT_FOUND &&
+               df_mirror_get(w->s->mirror, w->kind, w->name, &known, NULL) == 0) {
         df_mirror_note_gone(w->s->mirror, w->kind, known, false);
+    }
 }
 
 /* Says in the words of store.h what the API server refused. */
@@ -148,6 +163,7 @@ static int explain(struct write *w, const struct df_err *why, struct df_err *err
 static void take_answer(struct write *w, cJSON *answer)
 {
     cJSON_Delete(w->wire);
+    drop_managed_fields(answer);
     w->wire = answer;
 }
 
@@ -390,6 +406,7 @@ static const struct df_store_ops kube_ops = {
     .get_by_uid = get_by_uid,
     .list = list,
     .count = count,
+    .names = names,
     .update = update,
     .remove = remove_document,
     .watch = watch,

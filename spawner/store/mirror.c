@@ -5,7 +5,6 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "common/crypto/crypto.h"
 #include "common/kube/watch.h"
 #include "spawner/store/documents.h"
 #include "spawner/store/homes.h"
@@ -25,6 +24,7 @@ struct face {
 
 struct df_mirror {
     struct df_watchers *watchers;
+    struct df_packer *packer;
     struct face faces[DF_KIND_COUNT];
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced, a write is over */
@@ -67,31 +67,27 @@ static bool is_news(struct face *f, const char *name, const char *uid, const cha
 
 /* A digest of what the control loop goes by. Others may annotate a document as often as they like.
  */
-static int make_sense(cJSON *copy, uint64_t *ret, struct df_err *err)
+static uint64_t sense_of(const cJSON *wire)
 {
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
-    unsigned char digest[DF_SHA256_LEN];
-    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
-    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "resourceVersion");
-    DF_FREE char *text = df_json_print(copy);
-    if (!text)
-        return df_fail_oom(err);
-    if (df_sha256(text, strlen(text), digest, err) < 0)
-        return -1;
-    memcpy(ret, digest, sizeof(*ret));
-    return 0;
+    const cJSON *part, *item;
+    uint64_t sense = 0;
+    cJSON_ArrayForEach (part, wire) {
+        if (strcmp(part->string, "metadata") != 0)
+            sense = df_json_hash(part, sense);
+    }
+    cJSON_ArrayForEach (item, df_json_at(wire, "metadata")) {
+        if (strcmp(item->string, "annotations") != 0 &&
+            strcmp(item->string, "resourceVersion") != 0)
+            sense = df_json_hash(item, sense);
+    }
+    return sense;
 }
 
-static int pack_wire(const cJSON *wire, struct df_packed *ret, uint64_t *ret_sense,
+static int pack_wire(struct df_packer *packer, const cJSON *wire, struct df_packed *ret,
                      struct df_err *err)
 {
-    DF_JSON cJSON *copy = cJSON_Duplicate(wire, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(copy, "metadata"),
-                                            "managedFields");
-    DF_FREE char *text = copy ? df_json_print(copy) : NULL;
-    if (!text)
-        return df_fail_oom(err);
-    return make_sense(copy, ret_sense, err) < 0 ? -1 : df_pack(text, ret, err);
+    DF_FREE char *text = df_json_print(wire);
+    return text ? df_pack(packer, text, ret, err) : df_fail_oom(err);
 }
 
 /* What putting a document came to. */
@@ -144,9 +140,11 @@ static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
     unlock(f->mirror);
     if (!is_new)
         return 0;
-    if (pack_wire(wire, &text, &item.sense, err) < 0 || df_wire_labels(wire, &labels, err) < 0)
+    if (pack_wire(f->mirror->packer, wire, &text, err) < 0 ||
+        df_wire_labels(wire, &labels, err) < 0)
         return -1;
     item.text = &text;
+    item.sense = sense_of(wire);
     item.labels = &labels;
     item.order = df_wire_order(wire);
     if (put(f, &item, &news, err) < 0)
@@ -370,6 +368,10 @@ int df_mirror_start(struct df_kube *k, const char *group, const char *name_space
         return df_fail_oom(err);
     m->watchers = watchers;
     init_lock(m);
+    if (df_packer_new(&m->packer, err) < 0) {
+        df_mirror_stop(m);
+        return -1;
+    }
     for (int i = 0; i < DF_KIND_COUNT; i++) {
         struct face *f = &m->faces[i];
         f->mirror = m;
@@ -398,6 +400,7 @@ void df_mirror_stop(struct df_mirror *m)
     }
     (void)pthread_cond_destroy(&m->changed);
     (void)pthread_mutex_destroy(&m->lock);
+    df_packer_free(m->packer);
     free(m);
 }
 
@@ -412,9 +415,7 @@ static const struct face *lagging(const struct df_mirror *m)
 
 int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
+    const struct timespec until = df_mono_after_us(timeout_ms * 1000);
     int rc = 0;
     lock(m);
     while (lagging(m) && rc == 0)
@@ -430,10 +431,13 @@ int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int parse_packed(const struct df_packed *packed, cJSON **ret, struct df_err *err)
+static int parse_packed(struct df_mirror *m, const struct df_packed *packed, cJSON **ret,
+                        struct df_err *err)
 {
     DF_FREE char *text = NULL;
-    return df_unpack(packed, &text, err) < 0 ? -1 : df_json_parse(text, packed->text_len, ret, err);
+    return df_unpack(m->packer, packed, &text, err) < 0
+               ? -1
+               : df_json_parse(text, packed->text_len, ret, err);
 }
 
 /* The document that find() finds by its key. */
@@ -449,7 +453,7 @@ static int get_by(struct df_mirror *m, enum df_kind kind, const char *key,
     unlock(m);
     if (!found)
         return df_home_fail_absent(kind, key, err);
-    return result < 0 ? -1 : parse_packed(&text, ret, err);
+    return result < 0 ? -1 : parse_packed(m, &text, ret, err);
 }
 
 int df_mirror_get(struct df_mirror *m, enum df_kind kind, const char *name, cJSON **ret,
@@ -470,6 +474,15 @@ int64_t df_mirror_count(struct df_mirror *m, enum df_kind kind, const char *labe
     size_t n = df_documents_count(&m->faces[kind].documents, label);
     unlock(m);
     return (int64_t)n;
+}
+
+int df_mirror_names(struct df_mirror *m, enum df_kind kind, const char *label, struct df_strs *to,
+                    struct df_err *err)
+{
+    lock(m);
+    df_documents_names(&m->faces[kind].documents, label, to);
+    unlock(m);
+    return df_strs_check(to, err);
 }
 
 struct page {
@@ -518,14 +531,16 @@ static int read_page(struct df_mirror *m, enum df_kind kind, const struct df_doc
     return result;
 }
 
-static int parse_page(const struct page *texts, cJSON **ret, struct df_err *err)
+static int parse_page(struct df_mirror *m, const struct page *texts, cJSON **ret,
+                      struct df_err *err)
 {
     DF_JSON cJSON *page = cJSON_CreateArray();
     if (!page)
         return df_fail_oom(err);
     for (size_t i = 0; i < texts->count; i++) {
         cJSON *wire = NULL;
-        if (parse_packed(&texts->texts[i], &wire, err) < 0 || df_json_append(page, wire, err) < 0)
+        if (parse_packed(m, &texts->texts[i], &wire, err) < 0 ||
+            df_json_append(page, wire, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(page);
@@ -543,7 +558,7 @@ int df_mirror_list(struct df_mirror *m, enum df_kind kind, const struct df_store
     int limit = 0;
     if (df_page_start(o->cursor, o->newest_first, &q.after, err) < 0 ||
         df_page_limit(o->limit, &limit, err) < 0 ||
-        read_page(m, kind, &q, limit, &texts, err) < 0 || parse_page(&texts, &page, err) < 0 ||
+        read_page(m, kind, &q, limit, &texts, err) < 0 || parse_page(m, &texts, &page, err) < 0 ||
         df_page_cursor(texts.last, ret_cursor, err) < 0)
         return -1;
     *ret = DF_TAKE(page);

@@ -40,6 +40,8 @@ int df_mirror_get_by_uid(struct df_mirror *m, enum df_kind kind, const char *uid
 int df_mirror_list(struct df_mirror *m, enum df_kind kind, const struct df_store_list_options *o,
                    cJSON **ret, char **ret_cursor, struct df_err *err) DF_MUST_CHECK;
 int64_t df_mirror_count(struct df_mirror *m, enum df_kind kind, const char *label);
+int df_mirror_names(struct df_mirror *m, enum df_kind kind, const char *label, struct df_strs *to,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* ---- writing ---- */
 

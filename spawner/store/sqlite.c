@@ -1,11 +1,11 @@
 /*
- * The SQLite home of the documents: one writing connection under a mutex, a few reading ones.
+ * The SQLite home of the documents: one writing connection, a few reading ones.
  */
 #include <pthread.h>
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "spawner/store/database.h"
+#include "spawner/store/commits.h"
 #include "spawner/store/homes.h"
 #include "spawner/store/watch.h"
 
@@ -14,8 +14,8 @@
 struct sqlite_store {
     struct df_store base;
     struct df_watchers watchers;
-    pthread_mutex_t writing;
-    struct df_db *writer; /* guarded by writing */
+    struct df_db *writer;
+    struct df_commits commits; /* through writer */
     char *path;
 
     pthread_mutex_t pool;
@@ -227,6 +227,38 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
     return result;
 }
 
+static int read_names(struct df_db *db, enum df_kind kind, const char *label, struct df_strs *to,
+                      struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    if (df_db_query(db,
+                    "SELECT d.name FROM labels l CROSS JOIN documents d ON d.created = l.created"
+                    " WHERE l.kind = ?1 AND l.label = ?2",
+                    DF_DB_ARGS(DF_DB_I(kind), DF_DB_T(label)), &q, err) < 0)
+        return -1;
+    for (bool row = true;;) {
+        if (df_db_step(db, q, &row, err) < 0)
+            return -1;
+        if (!row)
+            return df_strs_check(to, err);
+        const char *name = (const char *)sqlite3_column_text(q, 0);
+        if (!name)
+            return df_fail_oom(err);
+        (void)df_strs_add(to, name);
+    }
+}
+
+static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
+                 struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow(self(store), &db, err) < 0)
+        return -1;
+    int result = read_names(db, kind, label, to, err);
+    give_back(self(store), db);
+    return result;
+}
+
 static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
                       char **ret_cursor, struct df_err *err)
 {
@@ -262,10 +294,8 @@ static void cleanup_change(struct change *c)
 /* Runs body in a transaction and tells the watchers. 1 from body: nothing changed, nobody told. */
 static int commit(struct sqlite_store *s, df_db_body body, struct change *c, struct df_err *err)
 {
-    (void)pthread_mutex_lock(&s->writing);
-    int result = df_db_transaction(s->writer, body, c, err);
-    uint64_t ticket = result == 0 ? df_watchers_ticket(&s->watchers) : 0;
-    (void)pthread_mutex_unlock(&s->writing);
+    uint64_t ticket = 0;
+    int result = df_commits_run(&s->commits, body, c, &ticket, err);
     if (result != 0)
         return result < 0 ? -1 : 0;
     char version[24];
@@ -482,10 +512,7 @@ static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
     if (strlen(text) > DF_LIMIT_DOCUMENT)
         return df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
                        DF_LIMIT_DOCUMENT);
-    (void)pthread_mutex_lock(&s->writing);
-    int result = df_db_transaction(s->writer, audit_body, text, err);
-    (void)pthread_mutex_unlock(&s->writing);
-    return result;
+    return df_commits_run(&s->commits, audit_body, text, NULL, err);
 }
 
 /* ---- open and close ------------------------------------------------------------------------- */
@@ -507,7 +534,7 @@ static void close_store(struct df_store *store)
         df_db_close(s->idle[i]);
     df_db_close(s->writer);
     df_watchers_free(&s->watchers);
-    (void)pthread_mutex_destroy(&s->writing);
+    df_commits_free(&s->commits);
     (void)pthread_mutex_destroy(&s->pool);
     (void)pthread_cond_destroy(&s->returned);
     free(s->path);
@@ -521,6 +548,7 @@ static const struct df_store_ops sqlite_ops = {
     .get_by_uid = get_by_uid,
     .list = list,
     .count = count,
+    .names = names,
     .update = update,
     .remove = remove_document,
     .watch = watch,
@@ -536,11 +564,11 @@ int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err 
         return df_fail_oom(err);
     s->base.ops = &sqlite_ops;
     df_watchers_init(&s->watchers);
-    (void)pthread_mutex_init(&s->writing, NULL);
     (void)pthread_mutex_init(&s->pool, NULL);
     (void)pthread_cond_init(&s->returned, NULL);
     s->path = strdup(path);
     int result = s->path ? df_db_open(path, DF_DB_CHECK_ALL, &s->writer, err) : df_fail_oom(err);
+    df_commits_init(&s->commits, s->writer, &s->watchers);
     if (result < 0)
         close_store(&s->base);
     else

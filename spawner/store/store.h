@@ -10,6 +10,7 @@
 #ifndef DF_STORE_H
 #define DF_STORE_H
 
+#include "common/base/strs.h"
 #include "spawner/model/model.h"
 
 struct df_store; /* opaque */
@@ -50,6 +51,8 @@ struct df_store_ops {
     int (*list)(struct df_store *s, enum df_kind kind, const struct df_store_list_options *o,
                 cJSON **ret, char **ret_cursor, struct df_err *err);
     int (*count)(struct df_store *s, enum df_kind kind, const char *label, int64_t *ret,
+                 struct df_err *err);
+    int (*names)(struct df_store *s, enum df_kind kind, const char *label, struct df_strs *to,
                  struct df_err *err);
     int (*update)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
                   struct df_err *err);
@@ -121,6 +124,13 @@ static inline int df_store_count(struct df_store *s, enum df_kind kind, const ch
                                  int64_t *ret, struct df_err *err)
 {
     return s->ops->count(s, kind, label, ret, err);
+}
+
+/* Adds the name of each document that has this label, in no order, without reading it. */
+static inline int df_store_names(struct df_store *s, enum df_kind kind, const char *label,
+                                 struct df_strs *to, struct df_err *err)
+{
+    return s->ops->names(s, kind, label, to, err);
 }
 
 /* Replaces the document if its metadata.resourceVersion (required) and uid (if it has one) are

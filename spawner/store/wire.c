@@ -1,6 +1,7 @@
 #include "spawner/store/wire.h"
 
 #include "common/base/parse.h"
+#include "spawner/model/labels.h"
 
 #define SERVICE "service"
 
@@ -8,10 +9,10 @@
 
 /* Labels that the service finds its documents by. The first two never change: they are written into
  * metadata.labels, too, for those who look with kubectl. */
-static const char *const service_labels[] = {"dayfly.dev/executor",   "dayfly.dev/run",
-                                             "dayfly.dev/unfinished", "dayfly.dev/queue",
-                                             "dayfly.dev/live",       "dayfly.dev/live-namespace",
-                                             "dayfly.dev/live-class", "dayfly.dev/unreported"};
+static const char *const service_labels[] = {DF_LABEL_EXECUTOR,   DF_LABEL_RUN,
+                                             DF_LABEL_UNFINISHED, DF_LABEL_QUEUE,
+                                             DF_LABEL_LIVE,       DF_LABEL_LIVE_NAMESPACE,
+                                             DF_LABEL_LIVE_CLASS, DF_LABEL_UNREPORTED};
 #define SHOWN_LABELS 2
 
 static bool is_service_label(const char *key)
@@ -420,7 +421,7 @@ static bool needs_a_look(const cJSON *wire)
 
 int df_wire_labels(const cJSON *wire, struct df_strs *ret, struct df_err *err)
 {
-    static const char unfinished[] = "dayfly.dev/unfinished=true";
+    static const char unfinished[] = DF_LABEL_UNFINISHED "=true";
     if (add_labels(ret, df_json_at(wire, "metadata.labels"), false, err) < 0 ||
         add_labels(ret, df_json_at(wire, "status." SERVICE ".labels"), true, err) < 0)
         return -1;

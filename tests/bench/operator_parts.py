@@ -9,7 +9,7 @@ import pathlib
 import random
 import time
 
-from kubernetes import (NOWHERE, Bare, MadeJobs, Nobodys, World, bare_copy, clear, counted, jobs_path, passes, quiet,
+from kubernetes import (NOWHERE, MadeJobs, Nobodys, World, api_server, bare_copy, clear, counted, jobs_path, passes, quiet,
                         seconds_of, status_kib)
 from lib import dayfly as d
 from lib.pods import TAG
@@ -135,7 +135,7 @@ def crowd(row, quick, work):
     n = 500 if quick else 10000
     names = [f"restart-{i:05}" for i in range(n)]
     with World(work, Replicas, count=1, lease="60s", config=CONFIG) as w, Nobodys(w), w.pods:
-        api = Bare(w.cluster)
+        api = api_server(w.cluster)
         try:
             make_live(w, api, names)
             full = status_kib(w.pods.server.process.pid, "VmRSS")
@@ -187,7 +187,7 @@ def ends(row, quick, work):
     n = 10 if quick else 40
     nothing = {"podTemplate": {"spec": {"containers": [{"name": "workflow", "command": ["cat", "/proc/uptime"]}]}}}
     with World(work, Replicas, count=1, lease="60s", config=CONFIG) as w, w.pods:
-        api = Bare(w.cluster)
+        api = api_server(w.cluster)
         run_ours(w, api, "warm", n, nothing)
         jobs = list(api.list(jobs_path(w)))
         ours = run_ours(w, api, "one", n, nothing)
@@ -214,7 +214,7 @@ def fail_over(w, api, name):
 def failover(row, quick, work):
     rounds = 3 if quick else 20
     with World(work, Replicas, count=2, lease=f"{LEASE}s", config=CONFIG) as w, w.pods:
-        api = Bare(w.cluster)
+        api = api_server(w.cluster)
         took = []
         for i in range(rounds):
             time.sleep(random.uniform(0, LEASE))  # the Lease is renewed now and then: any moment may be the last

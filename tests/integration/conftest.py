@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from lib import cluster as kubernetes  # noqa: E402
 from lib import dayfly  # noqa: E402
+from lib.steps import Steps  # noqa: E402
 
 # A sanitizer's finding must fail the test that caused it, not scroll by.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99")
@@ -38,6 +39,12 @@ def home(tmp_path, tofu):
 def either_home(request, tmp_path):
     """The same test with the real OpenTofu and with the real Terraform."""
     return dayfly.Home(tmp_path / "home", request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def steps(home):
+    """Steps of a runner without a spawner."""
+    return Steps(home)
 
 
 @pytest.fixture

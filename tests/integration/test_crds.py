@@ -42,7 +42,7 @@ REFUSED_BY_THE_SERVER_ALONE = [
 def shown(tmp_path_factory):
     """All documents that the model's own tests show it, and what it said."""
     path = tmp_path_factory.mktemp("shown") / "documents"
-    for name in ("model", "model_workflow", "placement"):
+    for name in ("model", "model_arguments", "model_source", "model_workflow", "placement"):
         subprocess.run([str(BUILD / "record" / name)], check=True, capture_output=True, cwd=ROOT,
                        env={**os.environ, "DAYFLY_TEST_DOCUMENTS": str(path)})
     lines = [json.loads(line) for line in path.read_text().splitlines()]

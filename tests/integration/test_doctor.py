@@ -16,23 +16,10 @@ from lib import crds, dayfly
 from lib.dayfly import ROOT, wait_for
 from lib.kube_proxy import KubeProxy
 from lib.pods import NODE, TAG, VERSION, Pods, claim_on, image, reach
-from lib.release import Release
+from lib.release import Release, merged
 from test_job_rights import apply_set, kubeconfig_of
 
 OLD = "0.0.9" if len(VERSION) == 5 else "0" * len(VERSION)
-
-
-def merged(base, changes):
-    """A configuration with changes laid over it; None takes a key away."""
-    result = copy.deepcopy(base)
-    for key, value in changes.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict) and isinstance(result.get(key), dict):
-            result[key] = merged(result[key], value)
-        else:
-            result[key] = value
-    return result
 
 
 class World:

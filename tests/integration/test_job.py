@@ -1,6 +1,5 @@
 """One Kubernetes Job a step: plan and apply in pods of their own, on a real cluster."""
 
-import json
 
 import pytest
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import http.server
 import json
 import re
 import socket
@@ -16,6 +15,7 @@ import urllib.request
 import pytest
 import yaml
 
+from lib import web
 from lib.cluster import Namespace
 from lib.dayfly import wait_for
 from lib.kube_proxy import KubeProxy
@@ -219,9 +219,7 @@ def test_a_pod_has_no_rights_in_kubernetes(by_token):
 
 def certificate(directory, name):
     """A key and a certificate that vouches for itself, for the address where pods reach the spawner."""
-    key, cert = directory / f"{name}.key", directory / f"{name}.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
-                    "-addext", f"subjectAltName=IP:{NODE}", "-keyout", key, "-out", cert], check=True, capture_output=True)
+    cert, key = web.self_signed(directory, name, f"IP:{NODE}")
     return key, cert
 
 
@@ -348,30 +346,20 @@ class Issuer:
         return f"{text}.{self.base64(signed)}"
 
 
-class LateSource:
+class LateSource(web.Server):
     """A server of a module that does not answer before it is told to."""
 
     def __init__(self, archive, key, cert):
         self.may_answer = threading.Event()
         outer = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
+        class Handler(web.Handler):
             def do_GET(self):
                 outer.may_answer.wait(60)
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(archive)))
-                self.end_headers()
-                self.wfile.write(archive)
+                self.answer(200, archive)
 
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(cert, key)
-        self.http = http.server.ThreadingHTTPServer((NODE, 0), Handler)
-        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-        self.url = f"https://{NODE}:{self.http.server_port}/module.tar.gz"
+        super().__init__(Handler, (cert, key), host=NODE)
+        self.url += "/module.tar.gz"
 
 
 def test_a_token_that_expires_in_mid_run_does_no_harm(home, namespace, tofu, tmp_path):
@@ -398,4 +386,4 @@ def test_a_token_that_expires_in_mid_run_does_no_harm(home, namespace, tofu, tmp
         assert pods.ended(run)["reason"] == "Planned"
         assert "1 to add" in pods.home.dayfly("logs", run).stdout
         process.communicate()
-    source.http.shutdown()
+    source.stop()

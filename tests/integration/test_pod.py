@@ -1,17 +1,14 @@
 """dayfly-runner as it lives in a pod: hand-over and token in files, https to the spawner, PID 1, termination log."""
 
-import http.server
 import json
 import os
 import signal
-import ssl
 import subprocess
-import threading
 import urllib.parse
 
 import pytest
 
-from lib import dayfly
+from lib import dayfly, web
 from lib.dayfly import wait_for
 
 UID = "4b1d7a52-0000-4000-8000-000000000001"
@@ -26,76 +23,53 @@ resource "terraform_data" "slow" {
 """
 
 
-class Spawner:
+class Handler(web.Handler):
+    def tell(self, status, body=None):
+        self.answer(status, b"" if status == 204 else json.dumps(body or {}).encode(), Content_Type="application/json")
+
+    def do_POST(self):
+        path = urllib.parse.urlsplit(self.path).path.removeprefix(f"/v1/steps/{UID}")
+        self.server.owner.take(self, path, self.body(), self.headers["Authorization"].removeprefix("Bearer "))
+
+    do_PUT = do_POST
+
+
+class Spawner(web.Server):
     """Plays the spawner's side of docs/step-protocol.md over https for one step."""
 
     def __init__(self, directory):
-        self.ca = directory / "ca.pem"
-        key = directory / "spawner.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=spawner",
-                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.ca],
-                       check=True, capture_output=True)
         self.document = None
         self.good_token = "pod-token"
         self.claims, self.tokens, self.log, self.result = [], [], b"", None
         self.holder = None
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def answer(self, status, body=None):
-                data = json.dumps(body or {}).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", "0" if status == 204 else str(len(data)))
-                self.end_headers()
-                if status != 204:
-                    self.wfile.write(data)
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                url = urllib.parse.urlsplit(self.path)
-                outer.take(self, url.path.removeprefix(f"/v1/steps/{UID}"), body,
-                           self.headers["Authorization"].removeprefix("Bearer "))
-
-            do_PUT = do_POST
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.ca, key)
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
-        self.url = f"https://127.0.0.1:{self.http.server_port}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.ca, key = web.self_signed(directory, "spawner", "IP:127.0.0.1")
+        super().__init__(Handler, (self.ca, key))
 
     def claim(self, request, claim, token):
         self.claims.append(claim)
         self.tokens.append(token)
         if token != self.good_token:
-            return request.answer(503)
+            return request.tell(503)
         if self.holder and self.holder != claim["claimId"]:
-            return request.answer(409, {"type": "https://dayfly.dev/problems/AlreadyClaimed"})
+            return request.tell(409, {"type": "https://dayfly.dev/problems/AlreadyClaimed"})
         self.holder = claim["claimId"]
-        return request.answer(200, self.document)
+        return request.tell(200, self.document)
 
     def take(self, request, path, body, token):
         if path == "/claim":
             return self.claim(request, json.loads(body), token)
         if token != "step-token":
-            return request.answer(401)
+            return request.tell(401)
         if path == "/streams/log":
             self.log += body
-            return request.answer(200, {"offset": len(self.log)})
+            return request.tell(200, {"offset": len(self.log)})
         if path == "/streams/events":
             self.events = getattr(self, "events", 0) + len(body)
-            return request.answer(200, {"offset": self.events})
+            return request.tell(200, {"offset": self.events})
         if path == "/result":
             self.result = json.loads(body)
-            return request.answer(200)
-        return request.answer(204 if path == "/progress" else 201)
+            return request.tell(200)
+        return request.tell(204 if path == "/progress" else 201)
 
 
 class Pod:
@@ -149,7 +123,7 @@ def spawner(pod, tmp_path):
     playing = Spawner(tmp_path)
     playing.document = pod.document
     yield playing
-    playing.http.shutdown()
+    playing.stop()
 
 
 def by_token(pod, spawner, **more):

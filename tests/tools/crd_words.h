@@ -28,7 +28,8 @@ struct words {
 #define EXACTLY_ONE(names) "[" names "].filter(x, x).size() == 1"
 
 /* The kind of a source, as the model derives it. */
-#define ARCHIVE_NAME "self.url.matches('(?i)^[^?#]+[.](tar[.]gz|tgz|tar[.]zst|zip)/?([?#].*)?$')"
+#define ARCHIVE_NAME                                                                               \
+    "self.url.matches('(?i)^[^?#]+[.](tar[.]gz|tgz|tar[.]zst|tar|zip)/?([?#].*)?$')"
 #define GIT_NAME                                                                                   \
     "(!self.url.startsWith('file:') || self.url.matches('(?i)^[^?#]+[.]git/?([?#].*)?$'))"
 #define HAS_REF "(has(self.tag) || has(self.branch) || has(self.commit))"

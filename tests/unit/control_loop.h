@@ -7,27 +7,8 @@
 
 #include "tests/unit/control_world.h"
 
-static int setup(void **state)
-{
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
-        return -1;
-    world_open(w, dir);
-    free(dir);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
-}
+#define ASKING "{'action':'provision'}"
+#define AUTO "{'action':'provision','autoApprove':true}"
 
 static void start(struct world *w)
 {
@@ -59,8 +40,33 @@ static inline void await_settled(struct world *w)
     }
 }
 
-#define AUTO "{'action':'provision','autoApprove':true}"
+/* The first run of an executor, "net-1". */
+static inline void begin(struct world *w, const char *request)
+{
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", request);
+}
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+/* The same, until its plan waits for approval. */
+static inline void begin_planned(struct world *w)
+{
+    begin(w, ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+}
+
+static inline void play_apply(struct world *w, const char *step)
+{
+    struct runner r = claim(w, step);
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    struct df_err err = {0};
+    if (df_step_get_plan(&w->s, r.uid, r.step_token, &fd, &size, &err) < 0)
+        fail_msg("get plan: %s", err.message);
+    report(&r, APPLIED);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
 
 #endif

@@ -12,8 +12,11 @@
 #include "common/base/clock.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/control/control.h"
 #include "spawner/control/new_docs.h"
-#include "spawner/control/steps.h"
+#include "spawner/steps/claim.h"
+#include "spawner/steps/steps.h"
+#include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
 
 /* ---- the engine ---- */
@@ -219,20 +222,31 @@ static void world_close(struct world *w)
     df_blob_close(w->s.blobs);
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
+    df_claims_free(w->s.claims);
     free(w->dir);
 }
 
-/* JSON with ' for ", which reads better inside of C. */
-static cJSON *json(const char *text)
+/* A world for one test, in a scratch directory of its own; its loop is not started. */
+static inline int world_setup(void **state)
 {
-    cJSON *j = NULL;
-    struct df_err err = {0};
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", err.message, text);
-    return j;
+    void *dir = NULL;
+    struct world *w = malloc(sizeof(*w));
+    if (!w || enter_scratch(&dir) < 0)
+        return -1;
+    world_open(w, dir);
+    free(dir);
+    *state = w;
+    return 0;
+}
+
+static inline int world_teardown(void **state)
+{
+    struct world *w = *state;
+    void *dir = strdup(w->dir);
+    df_control_stop(w->s.control, false);
+    world_close(w);
+    free(w);
+    return leave_scratch(&dir);
 }
 
 /* An Executor as the API would store it. spec: JSON members besides the source, or "". */
@@ -287,8 +301,8 @@ static char *value_of(struct world *w, enum df_kind kind, const char *name, cons
     } while (0)
 
 /* Waits until a document says so; the alarm of main() ends what never comes. */
-static void await_value(struct world *w, enum df_kind kind, const char *name, const char *path,
-                        const char *expected)
+static inline void await_value(struct world *w, enum df_kind kind, const char *name,
+                               const char *path, const char *expected)
 {
     for (;;) {
         uint64_t mark = df_step_mark(&w->s, "");

@@ -279,7 +279,7 @@ static void lists_are_in_order_of_creation_and_can_be_narrowed(void **state)
     assert_int_equal(cJSON_GetArraySize(executors), 1);
 }
 
-static void documents_of_a_label_are_counted(void **state)
+static void documents_of_a_label_are_counted_and_named(void **state)
 {
     static const struct {
         const char *label;
@@ -291,6 +291,18 @@ static void documents_of_a_label_are_counted(void **state)
         int64_t n = -1;
         assert_int_equal(df_store_count(s, DF_KIND_RUN, cases[i].label, &n, NULL), 0);
         assert_int_equal(n, cases[i].want);
+        DF_STRS struct df_strs names = {0};
+        assert_int_equal(df_store_names(s, DF_KIND_RUN, cases[i].label, &names, NULL), 0);
+        assert_int_equal(names.len, cases[i].want);
+        for (size_t k = 0; k < names.len; k++) {
+            DF_JSON cJSON *run = NULL;
+            assert_int_equal(df_store_get(s, DF_KIND_RUN, names.items[k], &run, NULL), 0);
+            const char *equals = strchr(cases[i].label, '=');
+            DF_FREE char *key = strndup(cases[i].label, (size_t)(equals - cases[i].label));
+            const cJSON *labels = df_json_at(run, "metadata.labels");
+            assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, key)),
+                                equals + 1);
+        }
     }
 }
 
@@ -454,7 +466,7 @@ static void everything_is_there_after_reopening(void **state)
         scratch_test(a_removed_document_is_gone_from_everywhere),                                  \
         scratch_test(a_remove_with_another_uid_is_refused),                                        \
         scratch_test(lists_are_in_order_of_creation_and_can_be_narrowed),                          \
-        scratch_test(documents_of_a_label_are_counted),                                            \
+        scratch_test(documents_of_a_label_are_counted_and_named),                                  \
         scratch_test(pages_put_together_are_the_whole_list),                                       \
         scratch_test(a_page_goes_on_where_it_ended_although_documents_went),                       \
         scratch_test(a_foreign_cursor_or_limit_is_refused),                                        \

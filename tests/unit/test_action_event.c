@@ -7,20 +7,9 @@
 #include <cmocka.h>
 
 #include "spawner/model/action_event.h"
+#include "tests/unit/json_words.h"
 
 static const struct df_action_scope scope = {NULL, "live"};
-
-/* JSON with ' for ". */
-static cJSON *json(const char *text)
-{
-    char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    cJSON *j = cJSON_Parse(quoted);
-    free(quoted);
-    assert_non_null(j);
-    return j;
-}
 
 #define STEP                                                                                       \
     "'metadata':{'name':'net-1-plan','namespace':'shop'},"                                         \

@@ -23,7 +23,6 @@ static void apply_executor(struct world *w, const char *name)
     apply(w, DF_KIND_EXECUTOR, name, "{'source':{'url':'file:///nowhere','kind':'directory'}}");
 }
 
-#define ASKING "{'action':'provision'}"
 #define RUN_NET "{'executorRef':{'name':'net'},'action':'provision'}"
 
 /* Sets one member of the document, as a patch would. */
@@ -199,11 +198,7 @@ static void a_step_that_no_run_waits_for_is_refused(void **state)
 static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", ASKING);
-    play_plan(w, "net-1", "net-1-plan");
-    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    begin_planned(w);
     patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.by", "kubernetes");
@@ -218,9 +213,7 @@ static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
 static void a_deleted_run_is_cancelled_and_then_goes_with_its_steps(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", ASKING);
+    begin(w, ASKING);
     (void)await_start(w, "net-1-plan");
     delete (w, DF_KIND_RUN, "net-1");
     await_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "it was deleted");
@@ -246,11 +239,7 @@ static void what_nobody_took_in_goes_at_once(void **state)
 static void a_deleted_executor_says_what_it_waits_for(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", ASKING);
-    play_plan(w, "net-1", "net-1-plan");
-    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    begin_planned(w);
     delete (w, DF_KIND_EXECUTOR, "net");
     await_condition(w, DF_KIND_EXECUTOR, "net", "Progressing", "True", "Deleting");
     patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "spawner/control/changes.h"
-#include "spawner/control/marks.h"
+#include "spawner/news/changes.h"
+#include "spawner/news/marks.h"
 
 static struct df_changes changes;
 

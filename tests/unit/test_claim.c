@@ -12,7 +12,7 @@
 #include "common/http/http.h"
 #include "spawner/api/auth.h"
 #include "spawner/api/problem.h"
-#include "spawner/control/claim.h"
+#include "spawner/steps/claim.h"
 #include "tests/unit/control_world.h"
 
 #define ISSUER "https://cluster.example"
@@ -57,20 +57,16 @@ static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct d
 
 static int setup_with(void **state, const char *spec)
 {
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
     const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
-    if (!w || enter_scratch(&dir) < 0)
+    if (world_setup(state) < 0)
         return -1;
-    world_open(w, dir);
-    free(dir);
+    struct world *w = *state;
     job_ops = fake_ops;
     job_ops.name = w->config.engine = job_engine;
     w->engine.engine.ops = &job_ops;
     cluster_away = false;
     make_executor(w, "net", spec);
     cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
-    *state = w;
     return df_claims_new(&o, &w->s.claims, NULL) < 0 ? -1 : df_control_start(w->s.control, NULL);
 }
 
@@ -86,17 +82,6 @@ static int setup_large(void **state)
     value[DF_LIMIT_STEP_SECRET - 1] = '\0';
     DF_FREE char *spec = df_strf("'variables':{'large':'%s'}", value);
     return setup_with(state, spec);
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    df_claims_free(w->s.claims);
-    free(w);
-    return leave_scratch(&dir);
 }
 
 #define assert_fails(call, err, class_, reason_)                                                   \
@@ -484,7 +469,7 @@ static void a_document_that_no_secret_holds_ends_the_step(void **state)
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "InvalidStep");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
 
 /* ---- people and machines with an account of the cluster ---- */
 
@@ -563,7 +548,7 @@ int main(void)
         TEST(an_account_that_is_listed_has_its_role),
         TEST(any_other_account_or_audience_is_refused),
         cmocka_unit_test_setup_teardown(a_document_that_no_secret_holds_ends_the_step, setup_large,
-                                        teardown),
+                                        world_teardown),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);
 }

@@ -222,6 +222,25 @@ static void the_monotonic_clock_does_not_go_back(void **state)
     }
 }
 
+static void a_deadline_lies_that_far_ahead_and_never_behind(void **state)
+{
+    (void)state;
+    static const int64_t cases[] = {-5, 0, 1, 999999, 1000000, 3600999999};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct timespec before, until, after;
+        (void)clock_gettime(CLOCK_MONOTONIC, &before);
+        until = df_mono_after_us(cases[i]);
+        (void)clock_gettime(CLOCK_MONOTONIC, &after);
+        int64_t us = cases[i] > 0 ? cases[i] : 0;
+        int64_t from_before =
+            (int64_t)(until.tv_sec - before.tv_sec) * 1000000000 + (until.tv_nsec - before.tv_nsec);
+        int64_t from_after =
+            (int64_t)(until.tv_sec - after.tv_sec) * 1000000000 + (until.tv_nsec - after.tv_nsec);
+        assert_true(from_before >= us * 1000 && from_after <= us * 1000);
+        assert_in_range(until.tv_nsec, 0, 999999999);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +253,7 @@ int main(void)
         cmocka_unit_test(random_hex_is_as_long_as_asked),
         cmocka_unit_test(another_clock_can_be_installed),
         cmocka_unit_test(the_monotonic_clock_does_not_go_back),
+        cmocka_unit_test(a_deadline_lies_that_far_ahead_and_never_behind),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

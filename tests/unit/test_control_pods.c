@@ -36,9 +36,7 @@ static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(v
     struct world *w = *state;
     DF_JSON cJSON *result = json("{'exitCode':2,'reason':'Canceled','message':'interrupted'}");
     work_in_pods(w);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     engine_sees(w, "net-1-plan", "Evicted", "the pod was evicted");
     await_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.disruption.reason", "Evicted");
@@ -61,9 +59,7 @@ static void what_an_interrupted_runner_left_behind_is_explained_as_well(void **s
 {
     struct world *w = *state;
     work_in_pods(w);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     (void)claim(w, "net-1-plan");
     (void)pthread_mutex_lock(&w->engine.lock);
     struct fake_step *s = fake_find(&w->engine, "net-1-plan");
@@ -81,9 +77,7 @@ static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
 {
     struct world *w = *state;
     work_in_pods(w);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     (void)claim(w, "net-1-plan");
     df_control_stop(w->s.control, true);
     assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel", "");

@@ -63,6 +63,19 @@ static void files_of_every_size_around_a_block_are_read_whole(void **state)
     }
 }
 
+static void a_file_without_a_name_leaves_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(df_fs_mkdirs("quiet", 0700, NULL), 0);
+    DF_CLOSE int fd = -1;
+    assert_int_equal(df_fs_unnamed("quiet", &fd, NULL), 0);
+    assert_int_equal(df_fs_write_all(fd, "x", 1, NULL), 0);
+    assert_int_equal(rmdir("quiet"), 0); /* empty */
+    struct df_err err = {0};
+    assert_int_equal(df_fs_unnamed("quiet", &fd, &err), -1);
+    assert_non_null(strstr(err.message, "quiet/"));
+}
+
 static void what_cannot_be_read_is_named(void **state)
 {
     DF_FREE char *path = df_fs_join(*state, "absent");
@@ -336,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_file_is_read_up_to_the_cap_and_not_beyond),
         scratch_test(files_of_every_size_around_a_block_are_read_whole),
+        scratch_test(a_file_without_a_name_leaves_nothing),
         scratch_test(what_cannot_be_read_is_named),
         scratch_test(reading_survives_signals_and_short_reads),
         scratch_test(writing_survives_signals_and_short_writes),

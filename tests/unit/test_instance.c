@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
+#include "spawner/steps/step_document.h"
 #include "tests/unit/control_loop.h"
 
 #define DRY "{'action':'dry-run'}"
@@ -21,7 +22,7 @@ static int teardown_configured(void **state)
 {
     struct world *w = *state;
     cJSON *classes = w->config.classes, *workspaces = w->config.workspaces;
-    int result = teardown(state);
+    int result = world_teardown(state);
     cJSON_Delete(classes);
     cJSON_Delete(workspaces);
     return result;
@@ -89,11 +90,11 @@ static void who_says_what_about_the_pod_is_found_by_class_and_executor(void **st
     DF_JSON cJSON *both = json("{'spec':{'class':'gpu','executorRef':{'name':'net'},"
                                "'placement':{'image':'e'}}}");
     DF_JSON cJSON *none = json("{'spec':{'class':'bare','executorRef':{'name':'dns'}}}");
-    const struct df_placement_levels l = df_task_placement(&w->config, both);
+    const struct df_placement_levels l = df_step_placement(&w->config, both);
     assert_string_equal(df_json_str(l.class, "image"), "c");
     assert_string_equal(df_json_str(l.workspace, "image"), "w");
     assert_string_equal(df_json_str(l.executor, "image"), "e");
-    const struct df_placement_levels n = df_task_placement(&w->config, none);
+    const struct df_placement_levels n = df_step_placement(&w->config, none);
     assert_true(!n.defaults && !n.class && !n.workspace && !n.environment && !n.executor);
 }
 
@@ -162,7 +163,7 @@ static void a_step_whose_class_was_taken_away_fails_before_it_starts(void **stat
     assert_int_equal(fake_find(&w->engine, "net-1-plan")->creates, 0);
 }
 
-#define CONFIGURED(f) cmocka_unit_test_setup_teardown(f, setup, teardown_configured)
+#define CONFIGURED(f) cmocka_unit_test_setup_teardown(f, world_setup, teardown_configured)
 
 int main(void)
 {

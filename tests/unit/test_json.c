@@ -400,6 +400,87 @@ static void wiping_a_tree_overwrites_its_strings(void **state)
     assert_false(secret_seen);
 }
 
+static void members_that_nobody_wants_are_passed_over_wherever_they_stand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out; /* NULL: refused */
+    } cases[] = {
+        {"{\"x\":1,\"a\":2}", "{\"a\":2}"},
+        {"{\"a\":2,\"x\":[{\"}\":\"]\\\"\"}, 3 ] }", "{\"a\":2}"},
+        {"{\"x\":\"a, b\"}", "{}"},
+        {"[{\"x\": null , \"b\":{\"x\":{},\"c\":\"x\"}}]", "[{\"b\":{\"c\":\"x\"}}]"},
+        {"{\"xy\":{\"y\":0}}", "{\"xy\":{\"y\":0}}"},
+        {"{\"x\":", NULL},
+        {"{\"x\":}", NULL},
+        {"{\"x\":[1,2", NULL},
+        {"{\"x\":\"open", NULL},
+        {"{\"x\":1]", NULL},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = NULL;
+        int result = df_json_parse_without(cases[i].in, strlen(cases[i].in), "x", &j, NULL);
+        assert_int_equal(result, cases[i].out ? 0 : -1);
+        if (cases[i].out)
+            assert_prints(j, cases[i].out);
+    }
+}
+
+static void a_text_that_grows_in_steps_is_whole(void **state)
+{
+    (void)state;
+    for (size_t n = 1000; n < 1050; n++) {
+        char text[1100] = "\"";
+        memset(text + 1, 'x', n);
+        memcpy(text + 1 + n, "\"", 2);
+        DF_JSON cJSON *j = parsed(text);
+        assert_prints(j, text);
+    }
+}
+
+static void trees_that_differ_anywhere_have_other_hashes(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{}",
+                                        "[]",
+                                        "null",
+                                        "true",
+                                        "false",
+                                        "0",
+                                        "1",
+                                        "\"\"",
+                                        "\"1\"",
+                                        "[1]",
+                                        "[1,2]",
+                                        "[[1],2]",
+                                        "[[1,2]]",
+                                        "[\"ab\"]",
+                                        "[\"a\",\"b\"]",
+                                        "{\"a\":1}",
+                                        "{\"b\":1}",
+                                        "{\"a\":2}",
+                                        "{\"a\":\"1\"}",
+                                        "{\"a\":{}}",
+                                        "{\"a\":[]}",
+                                        "{\"a\":null}",
+                                        "[{},{}]",
+                                        "[{}]",
+                                        "[{\"a\":1}]",
+                                        "{\"a\":1,\"b\":1}",
+                                        "{\"a\":{\"b\":1}}",
+                                        "{\"a\":{},\"b\":1}"};
+    uint64_t hashes[DF_ARRAY_SIZE(texts)];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        DF_JSON cJSON *j = parsed(texts[i]), *again = parsed(texts[i]);
+        hashes[i] = df_json_hash(j, 7);
+        assert_true(hashes[i] == df_json_hash(again, 7));
+        assert_true(hashes[i] != df_json_hash(j, 8));
+        for (size_t k = 0; k < i; k++)
+            if (hashes[i] == hashes[k])
+                fail_msg("%s and %s", texts[i], texts[k]);
+    }
+}
+
 static void loading_a_file_names_it_in_every_failure(void **state)
 {
     (void)state;
@@ -442,6 +523,9 @@ int main(void)
         cmocka_unit_test(equality_ignores_the_order_of_members_but_not_of_items),
         cmocka_unit_test(merge_patch_follows_the_cases_of_rfc_7386),
         cmocka_unit_test(wiping_a_tree_overwrites_its_strings),
+        cmocka_unit_test(members_that_nobody_wants_are_passed_over_wherever_they_stand),
+        cmocka_unit_test(a_text_that_grows_in_steps_is_whole),
+        cmocka_unit_test(trees_that_differ_anywhere_have_other_hashes),
         cmocka_unit_test(loading_a_file_names_it_in_every_failure),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,58 +10,7 @@
 #include "common/base/parse.h"
 #include "spawner/model/integration.h"
 #include "spawner/model/tables.h"
-
-/* JSON with ' for " reads better inside of C. */
-static cJSON *doc(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
-
-static cJSON *executor_of(const char *spec)
-{
-    cJSON *j = doc("{'metadata':{'name':'net'}}");
-    assert_int_equal(df_json_add(j, "spec", doc(spec), NULL), 0);
-    return j;
-}
-
-/* A whole executor whose spec has one more member, given as "'name': value". */
-static cJSON *executor_with(const char *member)
-{
-    DF_FREE char *spec =
-        df_strf("{'source':{'url':'file:///src'}%s%s}", *member ? "," : "", member);
-    return executor_of(spec);
-}
-
-static cJSON *executor_from(const char *source)
-{
-    DF_FREE char *spec = df_strf("{'source':%s}", source);
-    return executor_of(spec);
-}
-
-static void assert_admitted(enum df_kind kind, cJSON *j, const char *what)
-{
-    struct df_err err = {0};
-    if (df_model_admit(kind, j, NULL, &err) < 0)
-        fail_msg("%s: %s", what, err.message);
-}
-
-static void assert_refused(enum df_kind kind, cJSON *j, const char *what, const char *message)
-{
-    struct df_err err = {0};
-    if (df_model_admit(kind, j, NULL, &err) == 0)
-        fail_msg("accepted: %s", what);
-    assert_int_equal(err.cls, DF_ERR_USER);
-    assert_string_equal(err.reason, "InvalidDocument");
-    if (!strstr(err.message, message))
-        fail_msg("%s: \"%s\" does not say \"%s\"", what, err.message, message);
-}
+#include "tests/unit/model_words.h"
 
 /* ---- names ---- */
 
@@ -128,10 +76,10 @@ static void a_small_executor_gets_its_defaults(void **state)
     (void)state;
     DF_JSON cJSON *j = executor_with("");
     assert_admitted(DF_KIND_EXECUTOR, j, "small");
-    DF_JSON cJSON *expected = doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
-                                  "'metadata':{'name':'net','namespace':'default'},'spec':{"
-                                  "'source':{'url':'file:///src'},'runtime':{'name':'opentofu'},"
-                                  "'storage':{'type':'managed'},'approval':'required'}}");
+    DF_JSON cJSON *expected = json("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
+                                   "'metadata':{'name':'net','namespace':'default'},'spec':{"
+                                   "'source':{'url':'file:///src'},'runtime':{'name':'opentofu'},"
+                                   "'storage':{'type':'managed'},'approval':'required'}}");
     assert_true(df_json_equal(j, expected));
 }
 
@@ -139,22 +87,22 @@ static void an_executor_may_say_everything(void **state)
 {
     (void)state;
     DF_JSON cJSON *j =
-        doc("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor','metadata':{'name':'net-prod',"
-            "'namespace':'default','labels':{'team':'net','example.com/tier':'one'},"
-            "'annotations':{'note':'two\\nlines'},'resourceVersion':'12'},'spec':{"
-            "'description':'The\\nnetwork.','runtime':{'name':'terraform','version':'~> 1.9, != "
-            "1.9.3'},'source':{'url':'https://git.example/net.git','branch':'main',"
-            "'folder':'envs/prod','submodules':true,'secretRef':{'name':'git'}},"
-            "'variables':{'region':'eu','zones':['a','b'],'size':{'n':3,'big':9007199254740993},"
-            "'none':null,'my-var':true},'arguments':['-parallelism=5','-target','module.a',"
-            "'-replace=aws_instance.x[0]','-refresh=false'],'environment':[{'name':'AWS_REGION',"
-            "'value':'eu-west-1'},{'name':'TF_LOG','value':''}],'secrets':[{'name':'db',"
-            "'keys':['password']},{'name':'all'}],'integrations':[{'provider':'aws',"
-            "'secretRef':{'name':'aws-prod'}},{'provider':'github','secretRef':{'name':'gh'}}],"
-            "'storage':{'type':'s3','path':'net/prod.tfstate','config':{'bucket':'b',"
-            "'region':'eu-west-1','use_lockfile':true,'max_retries':5}},'approval':'automatic',"
-            "'timeouts':{'plan':'30m','apply':'2h','grace':'15m','pending':'90s'},"
-            "'placement':{'nodeSelector':{'disk':'ssd'}}}}");
+        json("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor','metadata':{'name':'net-prod',"
+             "'namespace':'default','labels':{'team':'net','example.com/tier':'one'},"
+             "'annotations':{'note':'two\\nlines'},'resourceVersion':'12'},'spec':{"
+             "'description':'The\\nnetwork.','runtime':{'name':'terraform','version':'~> 1.9, != "
+             "1.9.3'},'source':{'url':'https://git.example/net.git','branch':'main',"
+             "'folder':'envs/prod','submodules':true,'secretRef':{'name':'git'}},"
+             "'variables':{'region':'eu','zones':['a','b'],'size':{'n':3,'big':9007199254740993},"
+             "'none':null,'my-var':true},'arguments':['-parallelism=5','-target','module.a',"
+             "'-replace=aws_instance.x[0]','-refresh=false'],'environment':[{'name':'AWS_REGION',"
+             "'value':'eu-west-1'},{'name':'TF_LOG','value':''}],'secrets':[{'name':'db',"
+             "'keys':['password']},{'name':'all'}],'integrations':[{'provider':'aws',"
+             "'secretRef':{'name':'aws-prod'}},{'provider':'github','secretRef':{'name':'gh'}}],"
+             "'storage':{'type':'s3','path':'net/prod.tfstate','config':{'bucket':'b',"
+             "'region':'eu-west-1','use_lockfile':true,'max_retries':5}},'approval':'automatic',"
+             "'timeouts':{'plan':'30m','apply':'2h','grace':'15m','pending':'90s'},"
+             "'placement':{'nodeSelector':{'disk':'ssd'}}}}");
     assert_admitted(DF_KIND_EXECUTOR, j, "all");
 }
 
@@ -162,9 +110,9 @@ static void every_fault_is_found_with_its_path(void **state)
 {
     (void)state;
     DF_JSON cJSON *j =
-        doc("{'kind':'Run','metadata':{'name':'Net','uid':'x','labels':{'a':1}},'status':{},"
-            "'spec':{'sourc':{},'runtime':{'version':1.9},'approval':'never',"
-            "'environment':[{'name':'A'}],'timeouts':{'plan':'soon'},'variables':[]}}");
+        json("{'kind':'Run','metadata':{'name':'Net','uid':'x','labels':{'a':1}},'status':{},"
+             "'spec':{'sourc':{},'runtime':{'version':1.9},'approval':'never',"
+             "'environment':[{'name':'A'}],'timeouts':{'plan':'soon'},'variables':[]}}");
     struct df_err err = {0};
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
     static const char *const faults[] = {
@@ -217,13 +165,13 @@ static void what_is_no_object_is_refused(void **state)
     (void)state;
     static const char *const texts[] = {"[]", "null", "1", "'x'"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
-        DF_JSON cJSON *j = doc(texts[i]);
+        DF_JSON cJSON *j = json(texts[i]);
         assert_refused(DF_KIND_EXECUTOR, j, texts[i], "must be an object");
     }
     static const char *const parts[] = {"{'spec':[]}", "{'metadata':null,'spec':{}}",
                                         "{'spec':{'source':[]}}", "{'spec':{'source':{'url':1}}}"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {
-        DF_JSON cJSON *j = doc(parts[i]);
+        DF_JSON cJSON *j = json(parts[i]);
         assert_refused(DF_KIND_EXECUTOR, j, parts[i], "must be");
     }
 }
@@ -425,284 +373,12 @@ static void labels_and_annotations_are_as_kubernetes_has_them(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
         DF_JSON cJSON *j = executor_with("");
         assert_int_equal(
-            df_json_add(df_json_object_at(j, "metadata"), "labels", doc(texts[i].labels), NULL), 0);
+            df_json_add(df_json_object_at(j, "metadata"), "labels", json(texts[i].labels), NULL),
+            0);
         if (texts[i].good)
             assert_admitted(DF_KIND_EXECUTOR, j, texts[i].labels);
         else
             assert_refused(DF_KIND_EXECUTOR, j, texts[i].labels, "metadata.labels");
-    }
-}
-
-/* ---- arguments ---- */
-
-static void arguments_of_dayfly_are_refused_in_every_spelling(void **state)
-{
-    (void)state;
-    static const char *const names[] = {
-        "chdir",
-        "state",
-        "state-out",
-        "backup",
-        "backend",
-        "backend-config",
-        "lock",
-        "lock-timeout",
-        "auto-approve",
-        "destroy",
-        "out",
-        "json",
-        "json-into",
-        "input",
-        "detailed-exitcode",
-        "var",
-        "var-file",
-        "show-sensitive",
-        "generate-config-out",
-        "help",
-        "h",
-        "version",
-    };
-    static const char *const forms[] = {"'-%s'",        "'--%s'",    "'-%s=x'",
-                                        "'--%s=false'", "'-%s','x'", "'--%s','x'"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(names) * DF_ARRAY_SIZE(forms); i++) {
-        const char *name = names[i / DF_ARRAY_SIZE(forms)];
-        DF_BUF struct df_buf b = DF_BUF_INIT(200);
-        const char *form = forms[i % DF_ARRAY_SIZE(forms)], *hole = strstr(form, "%s");
-        (void)df_buf_addf(&b, "'arguments':['-parallelism=2',%.*s%s%s]", (int)(hole - form), form,
-                          name, hole + 2);
-        DF_FREE char *fault = df_strf("spec.arguments[1]: -%s is refused: ", name);
-        DF_JSON cJSON *j = executor_with(df_buf_str(&b));
-        assert_refused(DF_KIND_EXECUTOR, j, df_buf_str(&b), fault);
-    }
-}
-
-static void other_arguments_are_the_users_business(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *member, *fault;
-    } cases[] = {
-        {"'arguments':[]", NULL},
-        {"'arguments':['-target=a','--target=b','-target','c','-replace','d']", NULL},
-        {"'arguments':['-exclude=a','-parallelism=1','-refresh-only','-compact-warnings']", NULL},
-        {"'arguments':['-target=out']", NULL},
-        {"'arguments':['-target','out']", NULL},
-        {"'arguments':['-target','-out=x']", "-out is refused"},
-        {"'arguments':['plan.bin']", "spec.arguments[0]: \"plan.bin\" does not begin with -"},
-        {"'arguments':['-target=a','b']", "spec.arguments[1]: \"b\" does not begin with -"},
-        {"'arguments':['-target','a','b']", "spec.arguments[2]: \"b\" does not begin with -"},
-        {"'arguments':['-']", "is no option"},
-        {"'arguments':['--']", "is no option"},
-        {"'arguments':['---out=x']", "is no option"},
-        {"'arguments':['-=x']", "is no option"},
-        {"'arguments':['']", "spec.arguments[0]: is empty"},
-        {"'arguments':['-target=a\\nb']", "has a control character"},
-        {"'arguments':'-target=a'", "spec.arguments: must be a list"},
-        {"'arguments':[5]", "spec.arguments[0]: must be a string"},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *j = executor_with(cases[i].member);
-        if (cases[i].fault)
-            assert_refused(DF_KIND_EXECUTOR, j, cases[i].member, cases[i].fault);
-        else
-            assert_admitted(DF_KIND_EXECUTOR, j, cases[i].member);
-    }
-}
-
-static void variables_of_dayfly_are_refused_in_the_environment(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *name;
-        bool refused;
-    } cases[] = {
-        {"TF_HTTP_ADDRESS", true},
-        {"TF_HTTP_", true},
-        {"TF_CLI_CONFIG_FILE", true},
-        {"TF_DATA_DIR", true},
-        {"TF_INPUT", true},
-        {"TF_IN_AUTOMATION", true},
-        {"TF_CLI_ARGS", true},
-        {"TF_CLI_ARGS_plan", true},
-        {"TF_WORKSPACE", true},
-        {"PATH", true},
-        {"HOME", true},
-        {"DAYFLY_TOKEN", true},
-        {"LD_PRELOAD", true},
-        {"TMPDIR", true},
-        {"TF_REATTACH_PROVIDERS", true},
-        {"TERRAFORM_CONFIG", true},
-        {"TF_LOG", false},
-        {"TF_VAR_x", false},
-        {"TF_ENCRYPTION", false},
-        {"AWS_REGION", false},
-        {"PATHS", false},
-        {"GOPATH", false},
-        {"path", false},
-        {"HTTPS_PROXY", false},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_FREE char *member = df_strf("'environment':[{'name':'%s','value':'x'}]", cases[i].name);
-        DF_JSON cJSON *j = executor_with(member);
-        if (cases[i].refused)
-            assert_refused(DF_KIND_EXECUTOR, j, member, "is refused: ");
-        else
-            assert_admitted(DF_KIND_EXECUTOR, j, member);
-    }
-}
-
-/* ---- sources ---- */
-
-#define SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define COMMIT "0123456789abcdef0123456789abcdef01234567"
-
-static void sources_that_are_accepted_tell_their_kind(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *source, *kind;
-    } cases[] = {
-        {"{'url':'file:///dir'}", NULL},
-        {"{'url':'file:///dir with blank/\xc3\xa9'}", NULL},
-        {"{'url':'file:///dir/'}", NULL},
-        {"{'url':'file:///dir','kind':'directory'}", "directory"},
-        {"{'url':'file:///repo','branch':'main'}", "git"},
-        {"{'url':'file:///repo.git','tag':'v1'}", "git"},
-        {"{'url':'file:///repo.git/','tag':'v1'}", "git"},
-        {"{'url':'file:///x.tar.gz'}", "archive"},
-        {"{'url':'file:///x.ZIP','sha256':'" SHA256 "'}", "archive"},
-        {"{'url':'https://h/x.tgz','sha256':'" SHA256 "'}", "archive"},
-        {"{'url':'https://h/x.tar.zst?ref=1','sha256':'" SHA256 "'}", "archive"},
-        {"{'url':'https://h/download','kind':'archive','sha256':'" SHA256 "'}", "archive"},
-        {"{'url':'https://git.example/a/b','branch':'main'}", "git"},
-        {"{'url':'https://git.example:8443/a/b.git','commit':'" COMMIT "'}", "git"},
-        {"{'url':'https://[::1]:8443/a','commit':'" SHA256 "'}", "git"},
-        {"{'url':'http://127.0.0.1:1234/a.git','branch':'main'}", "git"},
-        {"{'url':'http://localhost/a.git','branch':'main'}", "git"},
-        {"{'url':'ssh://git@h:2222/a.git','branch':'feature/x.y_z'}", "git"},
-        {"{'url':'ssh://h/a','branch':'main'}", "git"},
-        {"{'url':'git@github.com:a/b.git','tag':'v1.2.3'}", "git"},
-        {"{'url':'git@h:b','branch':'main','folder':'a/b/c','submodules':true,'secretRef':"
-         "{'name':'key'}}",
-         "git"},
-        {"{'url':'file:///r.git','branch':'main','folder':''}", "git"},
-        {"{'url':'file:///r.git','branch':'main','folder':'.'}", "git"},
-        {"{'url':'file:///r.git','branch':'main','folder':'..a/b..'}", "git"},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *j = executor_from(cases[i].source);
-        assert_admitted(DF_KIND_EXECUTOR, j, cases[i].source);
-        const char *kind = df_json_str(j, "spec.source.kind");
-        if (cases[i].kind ? !df_streq(kind, cases[i].kind) : kind != NULL)
-            fail_msg("%s: kind %s", cases[i].source, kind ? kind : "absent");
-    }
-}
-
-static void hostile_and_ambiguous_sources_are_refused(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *source, *fault;
-    } cases[] = {
-        {"{}", "spec.source.url: is required"},
-        {"{'url':''}", "spec.source.url: is empty"},
-        {"{'url':'/dir'}", "must be a file:///, https:// or ssh:// URL"},
-        {"{'url':'dir'}", "must be a file:///"},
-        {"{'url':'file://dir'}", "must name an absolute path"},
-        {"{'url':'file:/dir'}", "must be a file:///"},
-        {"{'url':'FILE:///dir'}", "must be a file:///"},
-        {"{'url':'ftp://h/x','branch':'m'}", "must be a file:///"},
-        {"{'url':'git://h/x','branch':'m'}", "must be a file:///"},
-        {"{'url':'ext::sh -c id','branch':'m'}", "must be a file:///"},
-        {"{'url':'ext::sh -c a@b:c','branch':'m'}", "spec.source.url: has"},
-        {"{'url':'--upload-pack=id','branch':'m'}", "must be a file:///"},
-        {"{'url':'-oProxyCommand=id@h:x','branch':'m'}", "has no valid user name"},
-        {"{'url':'git@-oProxyCommand=id:x','branch':'m'}", "has no valid host"},
-        {"{'url':'ssh://-oProxyCommand=id/x','branch':'m'}", "has no valid host"},
-        {"{'url':'ssh://-l@h/x','branch':'m'}", "has no valid user name"},
-        {"{'url':'git@h:-x','branch':'m'}", "has no valid path"},
-        {"{'url':'git@h:','branch':'m'}", "has no valid path"},
-        {"{'url':'git@h::x','branch':'m'}", "has no valid path"},
-        {"{'url':'@h:x','branch':'m'}", "must be a file:///"},
-        {"{'url':'https://','branch':'m'}", "has no valid host"},
-        {"{'url':'https://h','branch':'m'}", "has no path"},
-        {"{'url':'https://h/','branch':'m'}", "has no path"},
-        {"{'url':'https://h:0/x','branch':'m'}", "has no valid port"},
-        {"{'url':'https://h:99999/x','branch':'m'}", "has no valid port"},
-        {"{'url':'https://h:/x','branch':'m'}", "has no valid port"},
-        {"{'url':'https://h_h/x','branch':'m'}", "has no valid host"},
-        {"{'url':'https://h/a b','branch':'m'}", "percent-encode it"},
-        {"{'url':'https://h/a\\\\b','branch':'m'}", "percent-encode it"},
-        {"{'url':'https://h/\xc3\xa9','branch':'m'}", "percent-encode it"},
-        {"{'url':'https://h/a\\u0001','branch':'m'}", "has a control character"},
-        {"{'url':'https://h/a#frag','branch':'m'}", "may not have a fragment"},
-        {"{'url':'https://h/a?ref=v1','branch':'m'}", "may have no query"},
-        {"{'url':'http://h/a','branch':'m'}", "must be https"},
-        {"{'url':'http://127.0.0.1.evil/a','branch':'m'}", "must be https"},
-        {"{'url':'https://user:hunter2@h/a','branch':'m'}", "name it in secretRef"},
-        {"{'url':'https://hunter2@h/a','branch':'m'}", "name it in secretRef"},
-        {"{'url':'ssh://git:hunter2@h/a','branch':'m'}", "name it in secretRef"},
-        {"{'url':'https://h/x.zip?token=hunter2','sha256':'" SHA256 "'}", "name it in secretRef"},
-        {"{'url':'https://h/x.zip?X-Amz-Signature=hunter2','sha256':'" SHA256 "'}",
-         "name it in secretRef"},
-        /* refs */
-        {"{'url':'file:///r.git'}", "needs a tag, a branch or a commit"},
-        {"{'url':'https://h/r','tag':'a','branch':'b'}",
-         "takes only one of tag, branch and commit"},
-        {"{'url':'file:///r','tag':'a','commit':'" COMMIT "'}", "takes only one"},
-        {"{'url':'file:///x.zip','tag':'a'}", "of kind archive has neither tag"},
-        {"{'url':'file:///x','kind':'directory','tag':'a'}", "of kind directory has neither tag"},
-        {"{'url':'https://h/r','branch':'-b'}", "spec.source.branch: may not begin with -"},
-        {"{'url':'https://h/r','tag':'--upload-pack=id'}", "spec.source.tag: may not begin with -"},
-        {"{'url':'https://h/r','branch':'a..b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a~1'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a^'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a:b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a@{1}'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'@'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'.a'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a/.b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a//b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a/'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'/a'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a.lock'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a.lock/b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a*'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'a\\\\b'}", "is no name that git allows"},
-        {"{'url':'https://h/r','branch':'refs/heads/main'}", "is the short name"},
-        {"{'url':'https://h/r','branch':''}", "spec.source.branch: is empty"},
-        {"{'url':'https://h/r','commit':'0123'}", "must be 40 or 64 lower-case hex digits"},
-        {"{'url':'https://h/r','commit':'0123456789ABCDEF0123456789abcdef01234567'}", "must be 40"},
-        {"{'url':'https://h/r','commit':'g123456789abcdef0123456789abcdef01234567'}", "must be 40"},
-        /* folders */
-        {"{'url':'https://h/r','branch':'m','folder':'/a'}", "must be a relative path"},
-        {"{'url':'https://h/r','branch':'m','folder':'..'}", "may not lead through .."},
-        {"{'url':'https://h/r','branch':'m','folder':'a/../b'}", "may not lead through .."},
-        {"{'url':'https://h/r','branch':'m','folder':'a/.git/hooks'}", "may not lead through"},
-        {"{'url':'https://h/r','branch':'m','folder':'.GIT'}", "may not lead through"},
-        {"{'url':'https://h/r','branch':'m','folder':'a//b'}", "has an empty part"},
-        {"{'url':'https://h/r','branch':'m','folder':'a\\\\b'}", "must be a relative path"},
-        {"{'url':'https://h/r','branch':'m','folder':'-a'}", "must be a relative path"},
-        /* kinds */
-        {"{'url':'https://h/x.zip'}", "needs sha256"},
-        {"{'url':'http://localhost/x.zip'}", "needs sha256"},
-        {"{'url':'file:///x.zip','sha256':'0'}", "must be 64 lower-case hex digits"},
-        {"{'url':'https://h/r','branch':'m','sha256':'" SHA256 "'}", "of kind git has no sha256"},
-        {"{'url':'https://h/r','kind':'directory'}", "needs a file:/// URL"},
-        {"{'url':'git@h:r.zip','kind':'archive'}", "needs a file or https URL"},
-        {"{'url':'file:///r','kind':'svn'}", "is none of directory, git, archive"},
-        {"{'url':'file:///x.zip','submodules':true}", "has no submodules"},
-        {"{'url':'https://h/r','branch':'m','secretRef':'x'}", "secretRef: must be an object"},
-        {"{'url':'https://h/r','branch':'m','depth':1}", "spec.source.depth: is no field"},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *j = executor_from(cases[i].source);
-        assert_refused(DF_KIND_EXECUTOR, j, cases[i].source, cases[i].fault);
-        /* R4: a credential in a URL does not come back in the message. */
-        struct df_err err = {0};
-        assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
-        assert_null(strstr(err.message, "hunter2"));
     }
 }
 
@@ -741,7 +417,7 @@ static void frozen_fields_stay_as_they_were(void **state)
                           hole + 2);
         DF_FREE char *text = df_strf("{'metadata':%s,'spec':{'source':%s,'storage':%s}}",
                                      cases[i].metadata, cases[i].source, cases[i].storage);
-        DF_JSON cJSON *old = doc(df_buf_str(&b)), *j = doc(text);
+        DF_JSON cJSON *old = json(df_buf_str(&b)), *j = json(text);
         cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(old, "status");
         assert_admitted(DF_KIND_EXECUTOR, old, "old");
         assert_int_equal(df_json_add(old, "status", status, NULL), 0);
@@ -897,11 +573,6 @@ int main(void)
         cmocka_unit_test(fields_are_checked_one_by_one),
         cmocka_unit_test(lists_and_objects_end_at_their_limits),
         cmocka_unit_test(labels_and_annotations_are_as_kubernetes_has_them),
-        cmocka_unit_test(arguments_of_dayfly_are_refused_in_every_spelling),
-        cmocka_unit_test(other_arguments_are_the_users_business),
-        cmocka_unit_test(variables_of_dayfly_are_refused_in_the_environment),
-        cmocka_unit_test(sources_that_are_accepted_tell_their_kind),
-        cmocka_unit_test(hostile_and_ambiguous_sources_are_refused),
         cmocka_unit_test(frozen_fields_stay_as_they_were),
         cmocka_unit_test(runs_are_checked),
         cmocka_unit_test(steps_are_checked),

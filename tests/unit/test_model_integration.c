@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,18 +8,7 @@
 #include "common/base/parse.h"
 #include "spawner/model/integration.h"
 #include "spawner/model/model.h"
-
-static cJSON *doc(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
+#include "tests/unit/json_words.h"
 
 /* The contract's table of names: what each provider's secret becomes. */
 static const struct {
@@ -62,12 +50,13 @@ static void secrets_become_the_variables_of_the_contract(void **state)
 {
     (void)state;
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *secret = doc(cases[i].secret), *environment = cJSON_CreateObject();
+        DF_JSON cJSON *secret = json(cases[i].secret), *environment = cJSON_CreateObject();
         DF_JSON cJSON *files = cJSON_CreateObject();
         struct df_err err = {0};
         if (df_integration_apply(cases[i].provider, secret, environment, files, &err) < 0)
             fail_msg("%s: %s", cases[i].provider, err.message);
-        DF_JSON cJSON *expected = doc(cases[i].environment), *expected_files = doc(cases[i].files);
+        DF_JSON cJSON *expected = json(cases[i].environment),
+                      *expected_files = json(cases[i].files);
         if (!df_json_equal(environment, expected) || !df_json_equal(files, expected_files))
             fail_msg("%s: %s", cases[i].provider, df_json_print(environment));
     }
@@ -78,16 +67,16 @@ static void ssh_providers_check_the_host_key(void **state)
     (void)state;
     static const char *const providers[] = {"github_ssh", "bitbucket_ssh", "azure_devops_ssh"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(providers); i++) {
-        DF_JSON cJSON *secret = doc("{'ssh-privatekey':'K','known_hosts':'H\\n'}");
+        DF_JSON cJSON *secret = json("{'ssh-privatekey':'K','known_hosts':'H\\n'}");
         DF_JSON cJSON *environment = cJSON_CreateObject(), *files = cJSON_CreateObject();
         assert_int_equal(df_integration_apply(providers[i], secret, environment, files, NULL), 0);
         const char *command = df_json_str(environment, "GIT_SSH_COMMAND");
         assert_non_null(strstr(command, "StrictHostKeyChecking=yes"));
         assert_non_null(strstr(command, "-i '@files/ssh_key'"));
-        DF_JSON cJSON *expected = doc("{'ssh_key':'K\\n','known_hosts':'H\\n'}");
+        DF_JSON cJSON *expected = json("{'ssh_key':'K\\n','known_hosts':'H\\n'}");
         assert_true(df_json_equal(files, expected));
         struct df_err err = {0};
-        DF_JSON cJSON *bare = doc("{'ssh-privatekey':'K'}");
+        DF_JSON cJSON *bare = json("{'ssh-privatekey':'K'}");
         DF_JSON cJSON *fresh = cJSON_CreateObject();
         assert_int_equal(df_integration_apply(providers[i], bare, fresh, files, &err), -1);
         assert_non_null(strstr(err.message, "lacks the key known_hosts"));
@@ -109,7 +98,7 @@ static void a_secret_that_lacks_a_key_is_refused_by_name_and_without_a_value(voi
         assert_string_equal(err.reason, "InvalidStep");
         assert_non_null(strstr(err.message, "lacks the key"));
     }
-    DF_JSON cJSON *secret = doc("{'token':'hunter2','user':'hunter2'}");
+    DF_JSON cJSON *secret = json("{'token':'hunter2','user':'hunter2'}");
     DF_JSON cJSON *environment = cJSON_CreateObject(), *files = cJSON_CreateObject();
     struct df_err err = {0};
     assert_int_equal(df_integration_apply("github", secret, environment, files, &err), -1);
@@ -117,7 +106,7 @@ static void a_secret_that_lacks_a_key_is_refused_by_name_and_without_a_value(voi
                         "integration github does not know the key \"user\" of its secret");
     assert_null(environment->child);
     assert_int_equal(df_integration_apply("ibm", secret, environment, files, &err), -1);
-    DF_JSON cJSON *empty = doc("{'token':''}");
+    DF_JSON cJSON *empty = json("{'token':''}");
     assert_int_equal(df_integration_apply("github", empty, environment, files, &err), -1);
     assert_null(strstr(err.message, "hunter2"));
 }
@@ -125,7 +114,7 @@ static void a_secret_that_lacks_a_key_is_refused_by_name_and_without_a_value(voi
 static void two_that_set_the_same_variable_are_refused(void **state)
 {
     (void)state;
-    DF_JSON cJSON *secret = doc("{'token':'A'}"), *environment = doc("{'GITHUB_TOKEN':'old'}");
+    DF_JSON cJSON *secret = json("{'token':'A'}"), *environment = json("{'GITHUB_TOKEN':'old'}");
     DF_JSON cJSON *files = cJSON_CreateObject();
     struct df_err err = {0};
     assert_int_equal(df_integration_apply("github", secret, environment, files, &err), -1);
@@ -142,7 +131,7 @@ static void every_provider_of_the_list_is_admitted(void **state)
                                      "'file:///src'},'integrations':[{'provider':'%s',"
                                      "'secretRef':{'name':'s'}}]}}",
                                      df_integration_providers[i]);
-        DF_JSON cJSON *j = doc(text);
+        DF_JSON cJSON *j = json(text);
         assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, NULL), 0);
     }
 }

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,19 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
-
-/* JSON with ' for " reads better inside of C. */
-static cJSON *doc(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
+#include "tests/unit/json_words.h"
 
 #define NOON "2026-11-21T12:00:00.000000Z"
 static int64_t noon(void)
@@ -191,9 +178,9 @@ static void a_run_is_decided_as_the_table_says(void **state)
     (void)state;
     for (size_t i = 0; i < DF_ARRAY_SIZE(expectations); i++) {
         const struct expectation *e = &expectations[i];
-        DF_JSON cJSON *run = doc(e->run), *executor = e->executor ? doc(e->executor) : NULL;
-        DF_JSON cJSON *plan = e->plan ? doc(e->plan) : NULL;
-        DF_JSON cJSON *apply = e->apply ? doc(e->apply) : NULL;
+        DF_JSON cJSON *run = json(e->run), *executor = e->executor ? json(e->executor) : NULL;
+        DF_JSON cJSON *plan = e->plan ? json(e->plan) : NULL;
+        DF_JSON cJSON *apply = e->apply ? json(e->apply) : NULL;
         struct df_run_view view = {run, executor, plan, apply, !e->not_first};
         struct df_run_verdict v = df_run_next(&view, noon());
         if (v.next != e->next || (e->phase && !df_streq(v.phase, e->phase)) ||
@@ -208,8 +195,8 @@ static void waiting_for_an_approval_ends_with_the_plan(void **state)
 {
     (void)state;
     DF_JSON cJSON *run =
-        doc("{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}");
-    DF_JSON cJSON *executor = doc(executor_required), *plan = doc(plan_done);
+        json("{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}");
+    DF_JSON cJSON *executor = json(executor_required), *plan = json(plan_done);
     struct df_run_view view = {run, executor, plan, NULL, true};
     struct df_run_verdict v = df_run_next(&view, noon());
     assert_int_equal(v.next, DF_RUN_WAIT);
@@ -234,10 +221,10 @@ static void a_canceled_run_ends_when_nothing_of_its_step_is_left(void **state)
          3 * DF_TIMEOUT_MARGIN_SECONDS},
         {"{'metadata':{'labels':{}},'status':{" ENDED("Failed", "Canceled") "}}", 0},
     };
-    DF_JSON cJSON *run = doc("{'spec':{'action':'provision','cancel':{'at':'" NOON "'}}}");
-    DF_JSON cJSON *executor = doc(executor_required);
+    DF_JSON cJSON *run = json("{'spec':{'action':'provision','cancel':{'at':'" NOON "'}}}");
+    DF_JSON cJSON *executor = json(executor_required);
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        DF_JSON cJSON *plan = doc(rows[i].step);
+        DF_JSON cJSON *plan = json(rows[i].step);
         struct df_run_view view = {run, executor, plan, NULL, true};
         int64_t end = noon() + rows[i].seconds * 1000000;
         if (rows[i].seconds) {
@@ -305,7 +292,7 @@ static cJSON *combined_run(const struct combination *c)
         (void)df_json_set_str(df_json_object_at(spec, "decision"), "verdict",
                               decisions[c->decision], NULL);
     (void)df_json_add_str(status, "phase", phases[c->phase], NULL);
-    (void)df_json_add(status, "steps", doc(noted[c->steps]), NULL);
+    (void)df_json_add(status, "steps", json(noted[c->steps]), NULL);
     return run;
 }
 
@@ -367,12 +354,12 @@ static void every_combination_keeps_the_promises(void **state)
 {
     (void)state;
     size_t count = 0;
-    cJSON *executor_docs[] = {NULL, doc(executor_required), doc(executor_automatic)};
+    cJSON *executor_docs[] = {NULL, json(executor_required), json(executor_automatic)};
     cJSON *plan_docs[DF_ARRAY_SIZE(plans)] = {0}, *apply_docs[DF_ARRAY_SIZE(applies)] = {0};
     for (size_t i = 1; i < DF_ARRAY_SIZE(plans); i++)
-        plan_docs[i] = doc(plans[i]);
+        plan_docs[i] = json(plans[i]);
     for (size_t i = 1; i < DF_ARRAY_SIZE(applies); i++)
-        apply_docs[i] = doc(applies[i]);
+        apply_docs[i] = json(applies[i]);
     struct combination c = {0};
     do {
         DF_JSON cJSON *run = combined_run(&c);
@@ -407,7 +394,7 @@ static void the_plan_step_of_a_destroy_plans_the_destruction(void **state)
         {"destroy", "{}", "plan-destroy"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *executor = doc(cases[i].executor), *run = doc("{'spec':{}}");
+        DF_JSON cJSON *executor = json(cases[i].executor), *run = json("{'spec':{}}");
         assert_int_equal(
             df_json_set_str(df_json_object_at(run, "spec"), "action", cases[i].action, NULL), 0);
         assert_string_equal(df_run_plan_action(run, executor), cases[i].step);
@@ -417,7 +404,7 @@ static void the_plan_step_of_a_destroy_plans_the_destruction(void **state)
 static void a_run_is_pending_until_it_says_otherwise(void **state)
 {
     (void)state;
-    DF_JSON cJSON *run = doc("{}");
+    DF_JSON cJSON *run = json("{}");
     assert_string_equal(df_run_phase(run), "Pending");
     assert_false(df_run_is_final(run));
     for (size_t i = 1; i < DF_ARRAY_SIZE(phases); i++) {

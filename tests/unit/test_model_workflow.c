@@ -9,19 +9,7 @@
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
 #include "spawner/model/workflow.h"
-
-/* JSON with ' for " reads better inside of C. */
-static cJSON *doc(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
+#include "tests/unit/json_words.h"
 
 /* ---- what may be asked for ---- */
 
@@ -35,7 +23,7 @@ static cJSON *asking(const char *spec)
         df_strf("{'kind':'TaskAction','metadata':{'name':'restart'},'spec':{'action':'workflow',%s}"
                 "}",
                 spec);
-    return doc(text);
+    return json(text);
 }
 
 static void a_small_workflow_gets_its_defaults(void **state)

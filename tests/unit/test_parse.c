@@ -83,6 +83,17 @@ static void names_of_environment_variables_are_recognised(void **state)
         assert_false(df_is_env_name(bad[i]));
 }
 
+static void control_characters_are_found(void **state)
+{
+    (void)state;
+    static const char *const with[] = {"\n", "a\tb", "a\x1f", "\x7f"};
+    static const char *const without[] = {"", " ", "a~", "\xc3\xa9", NULL};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(with); i++)
+        assert_true(df_has_control(with[i]));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(without); i++)
+        assert_false(df_has_control(without[i]));
+}
+
 static void bytes_become_hex(void **state)
 {
     (void)state;
@@ -147,6 +158,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_read_to_the_letter),
         cmocka_unit_test(dns_labels_are_recognised),
         cmocka_unit_test(names_of_environment_variables_are_recognised),
+        cmocka_unit_test(control_characters_are_found),
         cmocka_unit_test(bytes_become_hex),
         cmocka_unit_test(utf8_is_told_from_what_is_none_for_every_two_and_many_longer_sequences),
     };

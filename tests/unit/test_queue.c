@@ -143,16 +143,6 @@ static void a_failure_comes_back_by_itself_and_success_forgets_it(void **state)
     df_queue_free(q);
 }
 
-static void the_back_off_doubles_up_to_its_cap(void **state)
-{
-    (void)state;
-    assert_int_equal(df_queue_backoff_us(1), DF_QUEUE_BACKOFF_MIN_US);
-    assert_int_equal(df_queue_backoff_us(2), 2 * DF_QUEUE_BACKOFF_MIN_US);
-    assert_int_equal(df_queue_backoff_us(5), 16 * DF_QUEUE_BACKOFF_MIN_US);
-    assert_int_equal(df_queue_backoff_us(50), DF_QUEUE_BACKOFF_MAX_US);
-    assert_int_equal(df_queue_backoff_us(INT32_MAX), DF_QUEUE_BACKOFF_MAX_US);
-}
-
 static void thousands_of_keys_come_out_by_their_due_times(void **state)
 {
     (void)state;
@@ -284,7 +274,6 @@ int main(void)
         cmocka_unit_test(a_delayed_key_waits_and_an_earlier_time_wins),
         cmocka_unit_test(a_delay_asked_for_while_working_counts_after_done),
         cmocka_unit_test(a_failure_comes_back_by_itself_and_success_forgets_it),
-        cmocka_unit_test(the_back_off_doubles_up_to_its_cap),
         cmocka_unit_test(thousands_of_keys_come_out_by_their_due_times),
         cmocka_unit_test(closing_sends_sleeping_workers_home),
         cmocka_unit_test(many_threads_lose_no_wake_and_never_share_a_key),

@@ -1,7 +1,7 @@
 /* The stream of all transitions, for clients that are too slow or come back. */
 #include "tests/unit/api_world.h"
 
-#include "spawner/control/changes.h"
+#include "spawner/news/changes.h"
 
 /* A step that is queued. */
 static void make_step(struct world *w, const char *name)
@@ -38,7 +38,7 @@ static void who_was_too_slow_is_shown_what_he_missed(void **state)
     /* More than are kept, which nobody is woken for. */
     const struct df_store_event event = {DF_CHANGE_MODIFIED, DF_KIND_TASK_ACTION, "nobody", "1"};
     for (int i = 0; i < 2 * DF_CHANGES; i++)
-        df_changes_add(df_control_changes(w->s.control), &event);
+        df_changes_add(w->s.changes, &event);
     make_step(w, "after");
     /* Shown among what is there, or told if he was shown that in the middle of the others. */
     assert_true(hear(fd, &heard, "\"taskAction\":\"after\""));
@@ -55,7 +55,7 @@ static void who_comes_back_is_told_only_of_what_was_written_since(void **state)
     DF_BUF struct df_buf heard = DF_BUF_INIT(DF_MIB);
     char version[64];
     make_step(w, "known");
-    (void)df_changes_last(df_control_changes(w->s.control), version);
+    (void)df_changes_last(w->s.changes, version);
     make_step(w, "missed");
     DF_FREE char *header = df_strf("Last-Event-ID: %s\r\n", version);
     DF_CLOSE int fd = listen_to(w, header);

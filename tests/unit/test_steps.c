@@ -1,53 +1,13 @@
-/* The spawner's side of the step protocol: tokens, the document, streams, plans, results. */
+/* The spawner's side of the step protocol: tokens, the document, reports. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
 
 #include "common/base/log.h"
-#include "tests/unit/control_world.h"
-
-/* A world with an executor whose first run's plan step is started and not claimed yet. */
-static int setup_with(void **state, const char *spec)
-{
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
-        return -1;
-    world_open(w, dir);
-    free(dir);
-    make_executor(w, "net", spec);
-    cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
-    *state = w;
-    return df_control_start(w->s.control, NULL);
-}
-
-static int setup(void **state)
-{
-    return setup_with(state, "'variables':{'region':'eu'}");
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
-}
-
-#define assert_fails(call, err, class_, reason_)                                                   \
-    do {                                                                                           \
-        (err) = (struct df_err){0};                                                                \
-        assert_int_equal(call, -1);                                                                \
-        if ((err).cls != (class_))                                                                 \
-            fail_msg("class %s: %s", df_err_class_name((err).cls), (err).message);                 \
-        assert_string_equal((err).reason, reason_);                                                \
-    } while (0)
+#include "tests/unit/step_world.h"
 
 /* ---- claim ---- */
 
@@ -243,12 +203,9 @@ static void a_missing_key_ends_the_step_and_is_named(void **state)
 
 static int setup_source(void **state)
 {
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
+    if (world_setup(state) < 0)
         return -1;
-    world_open(w, dir);
-    free(dir);
+    struct world *w = *state;
     DF_JSON cJSON *doc =
         json("{'metadata':{'name':'net'},'spec':{'source':{'url':'https://x/y.git',"
              "'kind':'git','branch':'main','secretRef':{'name':'forge'}},"
@@ -256,7 +213,6 @@ static int setup_source(void **state)
     assert_int_equal(df_new_executor_status(doc, "tester", NULL), 0);
     assert_int_equal(df_store_create(w->s.store, DF_KIND_EXECUTOR, doc, NULL, NULL), 0);
     cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
-    *state = w;
     return df_control_start(w->s.control, NULL);
 }
 
@@ -277,318 +233,6 @@ static void a_sources_secret_becomes_its_credentials_and_storage_a_backend(void 
     assert_string_equal(df_json_str(doc, "state.config.key"), "net/state");
     assert_string_equal(df_json_str(doc, "state.config.bucket"), "b");
     df_json_wipe(doc);
-}
-
-/* ---- streams ---- */
-
-static int append(const struct runner *r, int64_t offset, const char *text, int64_t *ret_end,
-                  struct df_err *err)
-{
-    const struct df_frame frame = {DF_STREAM_LOG, offset, text, strlen(text)};
-    return df_step_append(&r->w->s, r->uid, r->step_token, &frame, ret_end, err);
-}
-
-static void assert_log(const struct runner *r, const char *expected)
-{
-    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
-    int64_t end;
-    assert_int_equal(df_step_read(&r->w->s, r->uid, DF_STREAM_LOG, 0, &b, &end, NULL), 0);
-    assert_string_equal(df_buf_str(&b), expected);
-    assert_int_equal(end, strlen(expected));
-}
-
-static void frames_join_whatever_is_repeated_and_nothing_is_doubled(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    struct df_err err;
-    int64_t end = -1;
-    assert_log(&r, "");
-    assert_int_equal(append(&r, 0, "hello ", &end, NULL), 0);
-    assert_int_equal(end, 6);
-    assert_int_equal(append(&r, 0, "hello ", &end, NULL), 0); /* its answer was lost */
-    assert_int_equal(append(&r, 3, "lo world", &end, NULL), 0);
-    assert_int_equal(end, 11);
-    assert_int_equal(append(&r, 2, "llo", &end, NULL), 0);
-    assert_int_equal(end, 11);
-    assert_fails(append(&r, 12, "x", &end, &err), err, DF_ERR_CONFLICT, "Gap");
-    assert_int_equal(append(&r, 11, "", &end, NULL), 0);
-    assert_log(&r, "hello world");
-    assert_int_equal(df_step_stream_end(&w->s, r.uid, r.step_token, DF_STREAM_LOG, &end, NULL), 0);
-    assert_int_equal(end, 11);
-}
-
-static void a_stream_is_read_in_pieces_and_not_beyond_its_end(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    struct df_err err;
-    int64_t end;
-    assert_int_equal(append(&r, 0, "0123456789", &end, NULL), 0);
-    DF_BUF struct df_buf b = DF_BUF_INIT(4);
-    assert_int_equal(df_step_read(&w->s, r.uid, DF_STREAM_LOG, 3, &b, &end, NULL), 0);
-    assert_string_equal(df_buf_str(&b), "3456");
-    assert_int_equal(end, 10);
-    df_buf_clear(&b);
-    assert_int_equal(df_step_read(&w->s, r.uid, DF_STREAM_LOG, 10, &b, &end, NULL), 0);
-    assert_int_equal(b.len, 0);
-    assert_fails(df_step_read(&w->s, r.uid, DF_STREAM_LOG, 11, &b, &end, &err), err, DF_ERR_USER,
-                 "");
-    assert_fails(df_step_read(&w->s, r.uid, DF_STREAM_LOG, -1, &b, &end, &err), err, DF_ERR_USER,
-                 "");
-}
-
-struct writer {
-    const struct runner *r;
-    atomic_bool done;
-};
-
-enum { PIECES = 200 };
-
-static void *write_pieces(void *arg)
-{
-    struct writer *wr = arg;
-    int64_t end = 0;
-    for (int i = 0; i < PIECES; i++) {
-        char line[32];
-        (void)snprintf(line, sizeof(line), "line %d\n", i);
-        int64_t at = end;
-        assert_int_equal(append(wr->r, at, line, &end, NULL), 0);
-        if (i % 5 == 0) /* and once more */
-            assert_int_equal(append(wr->r, at, line, &end, NULL), 0);
-    }
-    atomic_store(&wr->done, true);
-    return NULL;
-}
-
-static void a_follower_misses_nothing_and_sees_nothing_twice(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    struct writer wr = {&r, false};
-    pthread_t thread;
-    DF_BUF struct df_buf seen = DF_BUF_INIT(DF_MIB), all = DF_BUF_INIT(DF_MIB);
-    for (int i = 0; i < PIECES; i++)
-        (void)df_buf_addf(&all, "line %d\n", i);
-    assert_int_equal(pthread_create(&thread, NULL, write_pieces, &wr), 0);
-    while (seen.len < all.len) {
-        int64_t end;
-        uint64_t mark = df_step_mark(&w->s, r.uid);
-        size_t before = seen.len;
-        assert_int_equal(
-            df_step_read(&w->s, r.uid, DF_STREAM_LOG, (int64_t)before, &seen, &end, NULL), 0);
-        if (seen.len == before)
-            df_step_wait_since(&w->s, r.uid, mark, 3600000);
-    }
-    (void)pthread_join(thread, NULL);
-    assert_string_equal(df_buf_str(&seen), df_buf_str(&all));
-}
-
-static void streams_are_for_the_steps_own_runner_until_its_end(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan"), stranger = r;
-    struct df_err err;
-    int64_t end;
-    stranger.step_token[0] ^= 1;
-    assert_fails(append(&stranger, 0, "x", &end, &err), err, DF_ERR_DENIED, "");
-    const struct df_frame small = {DF_STREAM_LOG, 0, "x", 1};
-    assert_fails(df_step_append(&w->s, r.uid, NULL, &small, &end, &err), err, DF_ERR_DENIED, "");
-    DF_FREE char *bytes = calloc(1, DF_LIMIT_STREAM_FRAME + 1);
-    const struct df_frame big = {DF_STREAM_LOG, 0, bytes, DF_LIMIT_STREAM_FRAME + 1};
-    assert_fails(df_step_append(&w->s, r.uid, r.step_token, &big, &end, &err), err, DF_ERR_LIMIT,
-                 "");
-    report(&r, NOTHING_TO_DO);
-    assert_fails(append(&r, 0, "x", &end, &err), err, DF_ERR_CONFLICT, "StepOver");
-}
-
-/* ---- plans ---- */
-
-static void a_plan_is_sealed_and_comes_back_as_it_was(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    DF_FREE char *path = make_bundle(&r, "net-1", "secret plan text");
-    DF_BUF struct df_buf sent = DF_BUF_INIT(DF_MIB), sealed = DF_BUF_INIT(DF_MIB),
-                         back = DF_BUF_INIT(DF_MIB);
-    assert_int_equal(df_fs_read(path, &sent, NULL), 0);
-    assert_int_equal(df_step_put_plan(&w->s, r.uid, r.step_token, path, NULL), 0);
-    assert_false(df_fs_exists(path));
-    DF_FREE char *key = df_strf("plans/%s", r.uid);
-    assert_int_equal(df_blob_get(w->s.blobs, key, &sealed, NULL), 0);
-    assert_null(memmem(sealed.data, sealed.len, "secret plan", 11));
-    report(&r, PLANNED);
-    struct runner a = claim(w, "net-1-apply");
-    for (int i = 0; i < 2; i++) { /* the first answer was lost */
-        DF_CLOSE int fd = -1;
-        int64_t size;
-        assert_int_equal(df_step_get_plan(&w->s, a.uid, a.step_token, &fd, &size, NULL), 0);
-        df_buf_clear(&back);
-        assert_int_equal(df_fs_read_fd(fd, &back, NULL), 0);
-        assert_int_equal(size, sent.len);
-        assert_int_equal(back.len, sent.len);
-        assert_memory_equal(back.data, sent.data, sent.len);
-    }
-    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.plan.usedBy", a.uid);
-}
-
-static void an_apply_is_told_what_was_planned_with_what(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    put_plan(&r, "net-1");
-    report(&r, "{'exitCode':0,'reason':'Planned','hasChanges':true,'lockFileSha256':'ab',"
-               "'source':{'commit':'c0ffee','treeDigest':'d1'},"
-               "'tool':{'name':'opentofu','version':'1.12.6'}}");
-    struct fake_step *s = await_start(w, "net-1-apply");
-    cJSON *doc = NULL;
-    assert_int_equal(try_claim(w, s, CLAIM_A, &doc, NULL), 0);
-    assert_string_equal(df_json_str(doc, "expected.commit"), "c0ffee");
-    assert_string_equal(df_json_str(doc, "expected.treeDigest"), "d1");
-    assert_string_equal(df_json_str(doc, "expected.toolName"), "opentofu");
-    assert_string_equal(df_json_str(doc, "expected.toolVersion"), "1.12.6");
-    assert_string_equal(df_json_str(doc, "expected.lockFileSha256"), "ab");
-    df_json_wipe(doc);
-}
-
-static void a_bundle_of_another_step_or_a_broken_one_is_not_taken(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    struct df_err err;
-    DF_FREE char *other_run = make_bundle(&r, "net-2", "p");
-    assert_fails(df_step_put_plan(&w->s, r.uid, r.step_token, other_run, &err), err, DF_ERR_USER,
-                 "PlanCorrupt");
-    DF_FREE char *path = make_bundle(&r, "net-1", "the plan");
-    DF_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
-    off_t size = lseek(fd, 0, SEEK_END);
-    assert_int_equal(pwrite(fd, "X", 1, size - 1), 1);
-    struct df_err broken = {0};
-    assert_int_equal(df_step_put_plan(&w->s, r.uid, r.step_token, path, &broken), -1);
-    assert_string_equal(broken.reason, "PlanCorrupt");
-    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.plan", "");
-}
-
-/* Brings the run to its apply, whose token comes back. */
-static struct runner reach_apply(struct world *w)
-{
-    play_plan(w, "net-1", "net-1-plan");
-    return claim(w, "net-1-apply");
-}
-
-struct plan_change {
-    const char *key;
-    const cJSON *value;
-};
-
-static int set_in_plan(cJSON *task, void *arg, struct df_err *err)
-{
-    const struct plan_change *c = arg;
-    cJSON *plan = df_json_object_at(df_json_object_at(task, "status"), "plan");
-    return df_json_set(plan, c->key, cJSON_Duplicate(c->value, true), err);
-}
-
-/* The control loop may be writing the same document just now. */
-static void change_plan_status(struct world *w, const char *task, const char *key, cJSON *value)
-{
-    DF_JSON cJSON *owned = value;
-    struct plan_change c = {key, value};
-    struct df_err err = {0};
-    if (df_store_modify(w->s.store, DF_KIND_TASK_ACTION, task, set_in_plan, &c, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static int get_plan(const struct runner *a, struct df_err *err)
-{
-    DF_CLOSE int fd = -1;
-    int64_t size;
-    return df_step_get_plan(&a->w->s, a->uid, a->step_token, &fd, &size, err);
-}
-
-static void a_used_an_expired_and_a_missing_plan_are_refused_each_with_its_reason(void **state)
-{
-    struct world *w = *state;
-    struct runner a = reach_apply(w);
-    struct df_err err;
-    change_plan_status(w, "net-1-plan", "usedBy", cJSON_CreateString("somebody else"));
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanUsed");
-    change_plan_status(w, "net-1-plan", "usedBy", cJSON_CreateString(a.uid));
-    change_plan_status(w, "net-1-plan", "expiresAt", cJSON_CreateString("2001-01-01T00:00:00Z"));
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanExpired");
-    change_plan_status(w, "net-1-plan", "expiresAt", cJSON_CreateString("2999-01-01T00:00:00Z"));
-    DF_FREE char *plan_uid = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
-    DF_FREE char *key = df_strf("plans/%s", plan_uid);
-    assert_int_equal(df_blob_delete(w->s.blobs, key, NULL), 0);
-    assert_fails(get_plan(&a, &err), err, DF_ERR_NOT_FOUND, "PlanMissing");
-}
-
-static void any_flipped_bit_of_a_stored_plan_is_found(void **state)
-{
-    struct world *w = *state;
-    struct runner a = reach_apply(w);
-    DF_FREE char *plan_uid = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
-    DF_FREE char *key = df_strf("plans/%s", plan_uid);
-    DF_BUF struct df_buf good = DF_BUF_INIT(DF_MIB);
-    struct df_err err;
-    assert_int_equal(df_blob_get(w->s.blobs, key, &good, NULL), 0);
-    for (size_t i = 0; i < good.len; i += 1 + good.len / 97) {
-        good.data[i] ^= (char)(1 << i % 8);
-        assert_int_equal(df_blob_put(w->s.blobs, key, good.data, good.len, NULL), 0);
-        assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
-        good.data[i] ^= (char)(1 << i % 8);
-    }
-    assert_int_equal(df_blob_put(w->s.blobs, key, good.data, good.len - 1, NULL), 0);
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
-    assert_int_equal(df_blob_put(w->s.blobs, key, good.data, good.len, NULL), 0);
-    change_plan_status(w, "net-1-plan", "sha256", cJSON_CreateString("00"));
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
-}
-
-static int set_plan_from(cJSON *task, void *arg, struct df_err *err)
-{
-    return df_json_set_str(df_json_object_at(task, "spec"), "planFrom", arg, err);
-}
-
-static void plan_from(struct world *w, const char *apply, char *plan)
-{
-    assert_int_equal(
-        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, apply, set_plan_from, plan, NULL, NULL),
-        0);
-}
-
-static void the_plan_of_another_run_is_refused(void **state)
-{
-    struct world *w = *state;
-    make_executor(w, "dns", "");
-    cJSON_Delete(make_run(w, "dns", "{'action':'provision'}"));
-    play_plan(w, "dns-1", "dns-1-plan");
-    await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "WaitingApproval");
-    struct runner a = reach_apply(w);
-    struct df_err err;
-    plan_from(w, "net-1-apply", (char[]){"dns-1-plan"});
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanOfOtherRun");
-    /* Nor does the sealed blob of one do under the name of the other. */
-    DF_FREE char *mine = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
-    DF_FREE char *theirs = value_of(w, DF_KIND_TASK_ACTION, "dns-1-plan", "metadata.uid");
-    DF_FREE char *my_key = df_strf("plans/%s", mine), *their_key = df_strf("plans/%s", theirs);
-    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
-    assert_int_equal(df_blob_get(w->s.blobs, their_key, &b, NULL), 0);
-    assert_int_equal(df_blob_put(w->s.blobs, my_key, b.data, b.len, NULL), 0);
-    plan_from(w, "net-1-apply", (char[]){"net-1-plan"});
-    assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
-}
-
-static void a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store(void **state)
-{
-    struct world *w = *state;
-    struct runner r = claim(w, "net-1-plan");
-    struct df_err err;
-    assert_fails(get_plan(&r, &err), err, DF_ERR_NOT_FOUND, "PlanMissing");
-    put_plan(&r, "net-1");
-    report(&r, PLANNED);
-    struct runner a = claim(w, "net-1-apply");
-    DF_FREE char *path = make_bundle(&a, "net-1", "p");
-    assert_fails(df_step_put_plan(&w->s, a.uid, a.step_token, path, &err), err, DF_ERR_USER, "");
 }
 
 /* ---- reports ---- */
@@ -710,8 +354,7 @@ static void a_plan_may_read_the_state_and_an_apply_may_write_it(void **state)
                  "");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-#define TEST_RICH(fn) cmocka_unit_test_setup_teardown(fn, setup_rich, teardown)
+#define TEST_RICH(fn) cmocka_unit_test_setup_teardown(fn, setup_rich, world_teardown)
 
 int main(void)
 {
@@ -727,18 +370,8 @@ int main(void)
         TEST_RICH(a_missing_secret_ends_the_step_and_is_named),
         TEST_RICH(a_missing_key_ends_the_step_and_is_named),
         cmocka_unit_test_setup_teardown(
-            a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source, teardown),
-        TEST(frames_join_whatever_is_repeated_and_nothing_is_doubled),
-        TEST(a_stream_is_read_in_pieces_and_not_beyond_its_end),
-        TEST(a_follower_misses_nothing_and_sees_nothing_twice),
-        TEST(streams_are_for_the_steps_own_runner_until_its_end),
-        TEST(a_plan_is_sealed_and_comes_back_as_it_was),
-        TEST(an_apply_is_told_what_was_planned_with_what),
-        TEST(a_bundle_of_another_step_or_a_broken_one_is_not_taken),
-        TEST(a_used_an_expired_and_a_missing_plan_are_refused_each_with_its_reason),
-        TEST(any_flipped_bit_of_a_stored_plan_is_found),
-        TEST(the_plan_of_another_run_is_refused),
-        TEST(a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store),
+            a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source,
+            world_teardown),
         TEST(progress_is_merged_into_the_status),
         TEST(the_reason_of_progress_follows_the_timeline),
         TEST(malformed_reports_change_nothing),

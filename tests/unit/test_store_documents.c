@@ -158,16 +158,19 @@ static void a_packed_text_is_unpacked_as_it_was(void **state)
     DF_FREE char *large = malloc(DF_LIMIT_DOCUMENT + 1);
     memset(large, 'x', DF_LIMIT_DOCUMENT);
     large[DF_LIMIT_DOCUMENT] = '\0';
+    struct df_packer *packer = NULL;
+    assert_int_equal(df_packer_new(&packer, NULL), 0);
     const char *const texts[] = {"", "{}", "{\"a\":\"\u00e9\"}", large};
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
         DF_PACKED struct df_packed packed = {0}, copy = {0};
         DF_FREE char *text = NULL;
-        assert_int_equal(df_pack(texts[i], &packed, NULL), 0);
+        assert_int_equal(df_pack(packer, texts[i], &packed, NULL), 0);
         assert_int_equal(packed.text_len, strlen(texts[i]));
         assert_int_equal(df_packed_copy(&packed, &copy, NULL), 0);
-        assert_int_equal(df_unpack(&copy, &text, NULL), 0);
+        assert_int_equal(df_unpack(packer, &copy, &text, NULL), 0);
         assert_string_equal(text, texts[i]);
     }
+    df_packer_free(packer);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -6,29 +6,9 @@
 #include <cmocka.h>
 
 #include "spawner/store/wire.h"
+#include "tests/unit/json_words.h"
 
 #define API "dayfly.dev/v1alpha1"
-
-/* JSON with ' for ". */
-static cJSON *json(const char *text)
-{
-    struct df_err err = {0};
-    cJSON *j = NULL;
-    DF_FREE char *quoted = strdup(text);
-    for (char *p = quoted; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    if (df_json_parse(quoted, strlen(quoted), &j, &err) < 0)
-        fail_msg("%s: %s", text, err.message);
-    return j;
-}
-
-static void assert_at(const cJSON *j, const char *path, const char *want)
-{
-    DF_JSON cJSON *wanted = json(want);
-    DF_FREE char *text = df_json_print(df_json_at(j, path));
-    if (!df_json_equal(df_json_at(j, path), wanted))
-        fail_msg("%s is %s instead of %s", path, text, want);
-}
 
 static cJSON *document_of(enum df_kind kind, const char *wire)
 {

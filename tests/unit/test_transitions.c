@@ -54,9 +54,7 @@ static void each_phase_is_counted_with_its_cause(void **state)
 #define QUEUED "dayfly_step_transitions_total{phase=\"Queued\",reason=\"Queued\"}"
 #define TOOK "executor_action_duration_seconds_count{action=\"plan\",result=\"success\"}"
     double completed = metric(COMPLETED), queued = metric(QUEUED), took = metric(TOOK);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, STEP);
     assert_true(metric("executor_action_status{action=\"plan\"}") < 1);
     report(&r, NOTHING_TO_DO);
@@ -74,9 +72,7 @@ static void a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own(v
 #define FAILED "dayfly_step_transitions_total{phase=\"PermanentFailure\",reason=\"other\"}"
 #define ERRORS "executor_errors_total{type=\"other\"}"
     double failed = metric(FAILED), errors = metric(ERRORS);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, STEP);
     report(&r, "{'exitCode':1,'reason':'MadeUpByAModule','message':'m'}");
     await_phase(w, "net-1", "Failed");
@@ -103,9 +99,7 @@ static void lose_try(struct world *w, int nth)
 static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     for (int i = 1; i <= 4; i++)
         lose_try(w, i);
     await_phase(w, "net-1", "Failed");
@@ -122,9 +116,7 @@ static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth
 static void a_claim_sets_the_count_of_lost_tries_back(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     lose_try(w, 1);
     await_creates(w, STEP, 2);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "1");
@@ -138,9 +130,7 @@ static void a_claim_sets_the_count_of_lost_tries_back(void **state)
 static void a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     (void)await_start(w, STEP);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
     assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL),
@@ -194,9 +184,7 @@ static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(
     struct world *w = *state;
 #define ABORTED "dayfly_step_transitions_total{phase=\"Aborted\",reason=\"Aborted\"}"
     double aborted = metric(ABORTED);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, STEP);
     delete_document(w, STEP);
     (void)pthread_mutex_lock(&w->engine.lock);
@@ -219,9 +207,7 @@ static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
 {
     struct world *w = *state;
     double aborted = metric(ABORTED);
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", AUTO);
+    begin(w, AUTO);
     struct runner r = claim(w, STEP);
     report(&r, NOTHING_TO_DO);
     await_phase(w, "net-1", "Succeeded");
@@ -236,9 +222,7 @@ static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
 static void a_deleted_plan_stays_until_its_run_is_over(void **state)
 {
     struct world *w = *state;
-    make_executor(w, "net", "");
-    start(w);
-    run(w, "net", "{'action':'provision'}");
+    begin(w, "{'action':'provision'}");
     play_plan(w, "net-1", STEP);
     await_phase(w, "net-1", "WaitingApproval");
     fake_find(&w->engine, STEP)->seen.is_gone = true;

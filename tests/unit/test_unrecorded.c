@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
-#include "spawner/control/creations.h"
-#include "spawner/control/outcome.h"
-#include "spawner/control/unrecorded.h"
+#include "spawner/steps/creations.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/unrecorded.h"
 #include "tests/unit/control_world.h"
 
 /* ---- events and states, written shortly ---- */
@@ -534,32 +534,8 @@ static void a_message_that_is_too_long_makes_room_for_the_clause(void **state)
         df_ends_with(message, "x; 3 objects may exist that no state records: dayfly why net-1"));
 }
 
-/* ---- */
-
-static int open_world(void **state)
-{
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
-        return -1;
-    world_open(w, dir);
-    free(dir);
-    *state = w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
-}
-
 #define TEST(name) cmocka_unit_test(name)
-#define WORLD(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define WORLD(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {

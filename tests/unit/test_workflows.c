@@ -10,25 +10,12 @@
 
 static int setup(void **state)
 {
-    void *dir = NULL;
-    struct world *w = malloc(sizeof(*w));
-    if (!w || enter_scratch(&dir) < 0)
+    struct world *w;
+    if (world_setup(state) < 0)
         return -1;
-    world_open(w, dir);
-    free(dir);
+    w = *state;
     w->engine.engine.takes_workflows = true;
-    *state = w;
     return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    void *dir = strdup(w->dir);
-    df_control_stop(w->s.control, false);
-    world_close(w);
-    free(w);
-    return leave_scratch(&dir);
 }
 
 static void start(struct world *w)
@@ -292,24 +279,21 @@ static void news_of_a_lock_wake_all_who_use_it(void **state)
     await_value(w, DF_KIND_TASK_ACTION, "restart", "status.reason", "WorkflowFailed");
 }
 
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, world_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_workflow_runs_without_run_and_runner, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_target_has_one_workflow_at_a_time_in_their_order, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(who_waits_for_a_target_holds_no_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_refusal_that_may_pass_is_told_and_tried_again, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_refusal_for_good_is_the_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_engine_that_runs_no_workflows_is_refused_at_once, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(a_step_of_a_run_is_not_cancelled_or_deleted_alone, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(nobody_claims_a_workflow, setup, teardown),
-        cmocka_unit_test_setup_teardown(news_of_a_lock_wake_all_who_use_it, setup, teardown),
+        TEST(a_workflow_runs_without_run_and_runner),
+        TEST(one_target_has_one_workflow_at_a_time_in_their_order),
+        TEST(who_waits_for_a_target_holds_no_place),
+        TEST(a_refusal_that_may_pass_is_told_and_tried_again),
+        TEST(a_refusal_for_good_is_the_end),
+        TEST(an_engine_that_runs_no_workflows_is_refused_at_once),
+        TEST(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps),
+        TEST(a_step_of_a_run_is_not_cancelled_or_deleted_alone),
+        TEST(nobody_claims_a_workflow),
+        TEST(news_of_a_lock_wake_all_who_use_it),
     };
     (void)alarm(120);
     return cmocka_run_group_tests_name("workflows", tests, NULL, NULL);

@@ -1,17 +1,15 @@
 """Real git repositories behind real servers: Debian's sshd, and `git http-backend` behind TLS."""
 
 import base64
-import http.server
 import os
 import pathlib
 import shutil
 import socket
-import ssl
 import subprocess
 import tempfile
 import threading
 
-from . import dayfly
+from . import dayfly, web
 
 GIT_ENV = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -96,24 +94,11 @@ class Authority:
         return cert, key
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        pass
-
-    def answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
+class Handler(web.Handler):
     def handle_request(self):
-        site = self.server.site
+        site = self.server.owner
         site.requests.append((self.command, self.path, dict(self.headers)))
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.body()
         if site.password is not None:
             expected = base64.b64encode(f"{site.user}:{site.password}".encode()).decode()
             if self.headers.get("Authorization") != f"Basic {expected}":
@@ -142,29 +127,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = handle_request
 
 
-class HttpsServer:
+class HttpsServer(web.Server):
     """Serves the repositories below root, and pages: {path: function(handler)}."""
 
     def __init__(self, root, authority=None, user="git", password=None, old=False):
         self.root, self.user, self.password, self.old = pathlib.Path(root), user, password, old
         self.pages, self.requests = {}, []
-        self.httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.httpd.daemon_threads = True
-        self.httpd.site = self
-        scheme = "http"
-        if authority:
-            cert, key = authority.certificate()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(cert, key)
-            # Handshakes in the connection's own thread: one that stalls must not stop the others.
-            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True, do_handshake_on_connect=False)
-            scheme = "https"
-        self.url = f"{scheme}://127.0.0.1:{self.httpd.server_address[1]}"
-        threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-    def stop(self):
-        self.httpd.shutdown()
-        self.httpd.server_close()
+        super().__init__(Handler, authority.certificate() if authority else None)
 
 
 class Proxy:

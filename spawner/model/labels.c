@@ -1,0 +1,18 @@
+#include "spawner/model/labels.h"
+
+int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(doc, "metadata");
+    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
+    if (!labels)
+        return df_fail_oom(err);
+    if (value)
+        return df_json_set_str(labels, label, value, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(labels, label);
+    return 0;
+}
+
+bool df_label_has(const cJSON *doc, const char *label)
+{
+    return cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "metadata.labels"), label) != NULL;
+}

@@ -1,0 +1,26 @@
+/*
+ * labels.h - the labels by which the service finds and counts its documents without reading the
+ * others. Changes documents in memory only. Thread rule: pure functions.
+ */
+#ifndef DF_MODEL_LABELS_H
+#define DF_MODEL_LABELS_H
+
+#include "common/json/json.h"
+
+#define DF_LABEL_EXECUTOR "dayfly.dev/executor"
+#define DF_LABEL_RUN "dayfly.dev/run"
+#define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
+/* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
+#define DF_LABEL_QUEUE "dayfly.dev/queue"
+#define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds something of it */
+/* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
+#define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"
+#define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
+/* "true" on a step of which the State Service was not told everything yet. */
+#define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
+
+/* value == NULL takes the label away. */
+int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
+bool df_label_has(const cJSON *doc, const char *label);
+
+#endif

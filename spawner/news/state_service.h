@@ -1,0 +1,34 @@
+/*
+ * state_service.h - one call to the State Service that stateService.* names: StateService.Put or
+ * EventsProxyService.Record of flyteidl2.workflow, by the Connect protocol with JSON.
+ * Thread rule: one thread.
+ */
+#ifndef DF_NEWS_STATE_SERVICE_H
+#define DF_NEWS_STATE_SERVICE_H
+
+#include "spawner/config/config.h"
+#include "spawner/model/action_event.h"
+
+struct df_state_service; /* opaque */
+
+/* config is borrowed and must live on. */
+int df_state_service_new(const struct df_config *config, struct df_state_service **ret,
+                         struct df_err *err) DF_MUST_CHECK;
+void df_state_service_free(struct df_state_service *s); /* NULL is fine */
+
+/* How many transitions of one step go into a call. */
+int df_state_service_most(const struct df_state_service *s);
+
+enum df_state_answer {
+    DF_STATE_TAKEN,
+    /* Not now: *err tells why, and err->retry_after_s when not before. Class SYSTEM: of these
+     * transitions, while others may well be taken. */
+    DF_STATE_LATER,
+    DF_STATE_REFUSED /* it will never be taken */
+};
+
+/* Tells n transitions from index on. */
+enum df_state_answer df_state_service_tell(struct df_state_service *s, const cJSON *task, int index,
+                                           int n, struct df_err *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * spawner.h - everything the spawner is made of. Owned by whoever built it (service.c); borrowed by
+ * all others.
+ */
+#ifndef DF_SPAWNER_H
+#define DF_SPAWNER_H
+
+#include "common/blob/blob.h"
+#include "spawner/config/config.h"
+#include "spawner/engine/engine.h"
+#include "spawner/store/state.h"
+#include "spawner/store/store.h"
+#include "spawner/store/vault.h"
+
+struct df_spawner {
+    const struct df_config *config;
+    struct df_store *store;
+    struct df_vault *vault;
+    struct df_blob *blobs;
+    struct df_states *states;
+    struct df_engine_registry engines;
+    struct df_control *control;
+    struct df_followers *followers; /* both the control loop's, which lives longer than the API */
+    struct df_changes *changes;
+    struct df_kube *kube;     /* NULL: no cluster */
+    struct df_claims *claims; /* NULL: no step runs in a pod */
+    struct df_events *events; /* NULL: no step runs in a cluster */
+    struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
+    char *server_url;         /* set once the API listens */
+    const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */
+    char *endpoint_file;      /* <data>/endpoint: the URL, for runners and clients */
+};
+
+#endif

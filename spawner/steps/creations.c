@@ -1,0 +1,363 @@
+/*
+ * creations.c - a table of the addresses that an apply touched, keyed by the parts of the address.
+ *
+ * When is an object missing? While the tool runs it holds its state in memory and stores it at its
+ * end, and now and then before. So if it came to its own end, what its providers returned is in the
+ * state that it stored or left as errored.tfstate: also the half-made object of a creation that
+ * failed, and one that is not there was never made. If it did not, or if a state lacks something
+ * that was completed (then the state was lost, whatever the tool said), nothing but the state
+ * itself is believed: all that was begun, failed or not, and is not in it may exist.
+ */
+#include "spawner/steps/creations.h"
+
+#include <search.h>
+
+#include "common/base/limits.h"
+
+struct object {
+    struct object *next;
+    char *key; /* module, type, name and index: what it is looked up by */
+    char *address;
+    char *id, *id_key;         /* of the new object; NULL: not known */
+    char *old_id, *old_id_key; /* of the one that this step destroyed there; NULL: not known */
+    bool created;              /* a creation was begun */
+    bool finished;
+    bool recorded;
+};
+
+struct df_creations {
+    struct object *first, **end; /* in the order of their events */
+    size_t count;
+    void *by_key;       /* tsearch(3) over the same objects */
+    int64_t beyond;     /* creations for which there was no place */
+    bool tool_ended;    /* known from elsewhere */
+    bool tool_said_end; /* the last that the events say is an end */
+    const char *incomparable;
+};
+
+struct df_creations *df_creations_new(void)
+{
+    struct df_creations *c = calloc(1, sizeof(*c));
+    if (c)
+        c->end = &c->first;
+    return c;
+}
+
+static void free_object(struct object *o)
+{
+    if (!o)
+        return;
+    free(o->key);
+    free(o->address);
+    free(o->id);
+    free(o->id_key);
+    free(o->old_id);
+    free(o->old_id_key);
+    free(o);
+}
+
+static void free_nothing(void *node)
+{
+    (void)node;
+}
+
+void df_creations_free(struct df_creations *c)
+{
+    if (!c)
+        return;
+    tdestroy(c->by_key, free_nothing);
+    for (struct object *o = c->first, *next; o; o = next) {
+        next = o->next;
+        free_object(o);
+    }
+    free(c);
+}
+
+/* ---- the table ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const struct object *)a)->key, ((const struct object *)b)->key);
+}
+
+static struct object *find(const struct df_creations *c, char *key)
+{
+    const struct object probe = {.key = key};
+    struct object *const *node = tfind(&probe, &c->by_key, by_key);
+    return node ? *node : NULL;
+}
+
+/* Takes the key over. */
+static struct object *add(struct df_creations *c, char *key, const char *address,
+                          struct df_err *err)
+{
+    struct object *o = calloc(1, sizeof(*o));
+    if (o) {
+        o->key = key;
+        o->address = strdup(address);
+    } else {
+        free(key);
+    }
+    if (!o || !o->address || !tsearch(o, &c->by_key, by_key)) {
+        free_object(o);
+        (void)df_fail_oom(err);
+        return NULL;
+    }
+    *c->end = o;
+    c->end = &o->next;
+    c->count++;
+    return o;
+}
+
+/* The key of an object; index: number, string, null or NULL. NULL on no memory. The separator is
+ * nothing that a name can hold, but for the index, which stands last. */
+static char *key_of(const char *module, const char *type, const char *name, const cJSON *index)
+{
+    DF_FREE char *text =
+        index && !cJSON_IsNull(index) ? df_json_print(index) : strdup(""); /* 1 is not "1" */
+    return text ? df_strf("%s\n%s\n%s\n%s", module ? module : "", type, name, text) : NULL;
+}
+
+/* ---- events ---- */
+
+static int keep(char **to, const char *value, struct df_err *err)
+{
+    char *copy = value ? strdup(value) : NULL;
+    if (value && !copy)
+        return df_fail_oom(err);
+    free(*to);
+    *to = copy;
+    return 0;
+}
+
+/* A secret that was masked in an id leaves nothing to compare with. */
+static bool is_whole(const char *id)
+{
+    return !df_str_empty(id) && !strstr(id, "***");
+}
+
+static int note_creation(struct object *o, const char *type, const cJSON *hook, struct df_err *err)
+{
+    const char *id = df_json_str(hook, "id_value"), *id_key = df_json_str(hook, "id_key");
+    o->created = true;
+    if (!df_streq(type, "apply_complete"))
+        return 0;
+    o->finished = true;
+    if (!id_key || !is_whole(id))
+        return 0;
+    return keep(&o->id, id, err) < 0 || keep(&o->id_key, id_key, err) < 0 ? -1 : 0;
+}
+
+/* What is destroyed to be replaced: a state that still has it is older than its successor. */
+static int note_destruction(struct object *o, const char *type, const cJSON *hook,
+                            struct df_err *err)
+{
+    const char *id = df_json_str(hook, "id_value"), *id_key = df_json_str(hook, "id_key");
+    if (!df_streq(type, "apply_start") || !id_key || !is_whole(id))
+        return 0;
+    return keep(&o->old_id, id, err) < 0 || keep(&o->old_id_key, id_key, err) < 0 ? -1 : 0;
+}
+
+static int note_hook(struct df_creations *c, const char *type, const cJSON *hook,
+                     struct df_err *err)
+{
+    const cJSON *r = df_json_at(hook, "resource");
+    const char *kind = df_json_str(r, "resource_type"), *name = df_json_str(r, "resource_name");
+    const char *address = df_json_str(r, "addr"), *action = df_json_str(hook, "action");
+    bool creates = df_streq(action, "create");
+    if (!address || !kind || !name || (!creates && !df_streq(action, "delete")))
+        return 0;
+    char *key = key_of(df_json_str(r, "module"), kind, name, df_json_at(r, "resource_key"));
+    if (!key)
+        return df_fail_oom(err);
+    struct object *o = find(c, key);
+    if (!o && c->count == DF_LIMIT_TOUCHED_OBJECTS) {
+        free(key);
+        c->beyond += creates && df_streq(type, "apply_start");
+        return 0;
+    }
+    if (o)
+        free(key);
+    else
+        o = add(c, key, address, err);
+    if (!o)
+        return -1;
+    return creates ? note_creation(o, type, hook, err) : note_destruction(o, type, hook, err);
+}
+
+static bool has(const char *line, size_t n, const char *word)
+{
+    return memmem(line, n, word, strlen(word)) != NULL;
+}
+
+/* Most lines are progress and output of provisioners: they are not parsed. A quote inside a string
+ * is escaped, so these words stand in no text. */
+static bool matters(const char *line, size_t n)
+{
+    return has(line, n, "\"apply_") || has(line, n, "\"diagnostic\"") ||
+           has(line, n, "\"change_summary\"");
+}
+
+int df_creations_event(struct df_creations *c, const char *line, size_t n, struct df_err *err)
+{
+    DF_JSON cJSON *event = NULL;
+    struct df_err why = {0};
+    if (!matters(line, n))
+        return 0;
+    if (df_json_parse(line, n, &event, &why) < 0) {
+        if (why.cls == DF_ERR_USER)
+            return 0;
+        if (err)
+            *err = why;
+        return -1;
+    }
+    const char *type = df_json_str(event, "type");
+    if (!type)
+        return 0;
+    if (df_starts_with(type, "apply_")) {
+        c->tool_said_end = false;
+        return note_hook(c, type, df_json_at(event, "hook"), err);
+    }
+    /* Both are told when the state is stored: what happened to it is among the diagnostics. */
+    if (df_streq(type, "diagnostic") || df_streq(type, "change_summary"))
+        c->tool_said_end = true;
+    return 0;
+}
+
+void df_creations_tool_ended(struct df_creations *c)
+{
+    c->tool_ended = true;
+}
+
+/* ---- states ---- */
+
+static bool is_missing(const struct object *o)
+{
+    return o->created && !o->recorded;
+}
+
+bool df_creations_any(const struct df_creations *c)
+{
+    for (const struct object *o = c->first; o; o = o->next)
+        if (is_missing(o))
+            return true;
+    return c->beyond > 0;
+}
+
+/* Is this the object that was created, and not the one that stood there before? */
+static bool is_new(const struct object *o, const cJSON *instance)
+{
+    const cJSON *attributes = df_json_at(instance, "attributes");
+    const char *id = o->id ? df_json_str(attributes, o->id_key) : NULL;
+    if (id)
+        return strcmp(id, o->id) == 0;
+    id = o->old_id ? df_json_str(attributes, o->old_id_key) : NULL;
+    if (id)
+        return strcmp(id, o->old_id) != 0;
+    /* A successor that is made first: until it is finished nothing tells the two apart. */
+    return o->finished || !df_json_bool(instance, "create_before_destroy", false);
+}
+
+static int compare_instance(struct df_creations *c, const cJSON *resource, const cJSON *instance,
+                            struct df_err *err)
+{
+    /* Deposed: the former object, which waits for its destruction. */
+    if (!cJSON_IsObject(instance) || df_json_str(instance, "deposed"))
+        return 0;
+    const char *type = df_json_str(resource, "type"), *name = df_json_str(resource, "name");
+    if (!type || !name)
+        return 0;
+    DF_FREE char *key =
+        key_of(df_json_str(resource, "module"), type, name, df_json_at(instance, "index_key"));
+    if (!key)
+        return df_fail_oom(err);
+    struct object *o = find(c, key);
+    if (o && is_new(o, instance))
+        o->recorded = true;
+    return 0;
+}
+
+int df_creations_compare(struct df_creations *c, const cJSON *state, struct df_err *err)
+{
+    const cJSON *resource, *instance;
+    cJSON_ArrayForEach (resource, df_json_at(state, "resources")) {
+        if (!df_streq(df_json_str(resource, "mode"), "managed"))
+            continue;
+        cJSON_ArrayForEach (instance, df_json_at(resource, "instances")) {
+            if (compare_instance(c, resource, instance, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+void df_creations_incomparable(struct df_creations *c, const char *why)
+{
+    c->incomparable = why;
+}
+
+/* ---- the rest ---- */
+
+/* The head of this file says why. */
+static bool all_is_well(const struct df_creations *c)
+{
+    if (!c->tool_ended && !c->tool_said_end)
+        return false;
+    for (const struct object *o = c->incomparable ? NULL : c->first; o; o = o->next)
+        if (is_missing(o) && o->finished)
+            return false;
+    return true;
+}
+
+static int add_item(cJSON *items, const struct object *o, struct df_err *err)
+{
+    cJSON *item = cJSON_CreateObject();
+    if (df_json_append(items, item, err) < 0 ||
+        df_json_add_str(item, "address", o->address, err) < 0 ||
+        df_json_add_bool(item, "finished", o->finished, err) < 0 ||
+        df_json_add_str(item, "id", o->id, err) < 0)
+        return -1;
+    return df_json_add_str(item, "idKey", o->id_key, err);
+}
+
+static size_t bytes_of(const struct object *o)
+{
+    return strlen(o->address) + (o->id ? strlen(o->id) + strlen(o->id_key) : 0);
+}
+
+static int add_items(const struct df_creations *c, cJSON *to, struct df_err *err)
+{
+    cJSON *items = df_json_array_at(to, "items");
+    size_t listed = 0, bytes = 0;
+    int64_t more = c->beyond;
+    if (!items)
+        return df_fail_oom(err);
+    for (const struct object *o = c->first; o; o = o->next) {
+        if (!is_missing(o))
+            continue;
+        if (listed == DF_LIMIT_UNRECORDED || bytes + bytes_of(o) > DF_LIMIT_UNRECORDED_BYTES) {
+            more++;
+            continue;
+        }
+        if (add_item(items, o, err) < 0)
+            return -1;
+        listed++;
+        bytes += bytes_of(o);
+    }
+    return more ? df_json_add_num(to, "more", (double)more, err) : 0;
+}
+
+int df_creations_missing(const struct df_creations *c, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *found = NULL;
+    if (df_creations_any(c) && !all_is_well(c)) {
+        found = cJSON_CreateObject();
+        if (!found)
+            return df_fail_oom(err);
+        if (add_items(c, found, err) < 0 ||
+            df_json_add_str(found, "note", c->incomparable, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(found);
+    return 0;
+}

@@ -1,0 +1,42 @@
+#include "spawner/steps/step_auth.h"
+
+#include "common/base/clock.h"
+#include "common/crypto/crypto.h"
+
+int df_step_check_token(const cJSON *task, const char *which, const char *token, struct df_err *err)
+{
+    char hash[DF_SHA256_HEX], path[32];
+    (void)snprintf(path, sizeof(path), "status.auth.%s", which);
+    const char *known = df_json_str(task, path);
+    if (df_sha256_hex(token ? token : "", token ? strlen(token) : 0, hash, err) < 0)
+        return -1;
+    if (!known || !token || !df_secret_equal(known, hash))
+        return df_fail(err, DF_ERR_DENIED, "this is not the %s token of step %s", which,
+                       df_json_str(task, "metadata.name"));
+    return 0;
+}
+
+int df_step_fail_over(struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "the step is over");
+}
+
+int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
+                 struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+        df_step_check_token(task, "step", token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    *ret = DF_TAKE(task);
+    return 0;
+}
+
+int df_step_new_token(char ret_token[65], char ret_hash[65], struct df_err *err)
+{
+    if (df_random_hex(ret_token, 32, err) < 0)
+        return -1;
+    return df_sha256_hex(ret_token, strlen(ret_token), ret_hash, err);
+}

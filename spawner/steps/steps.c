@@ -1,0 +1,395 @@
+/*
+ * steps.c - a step's claim, its reports and its result. Streams and plans have files of their own.
+ */
+#include "spawner/steps/steps.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/parse.h"
+#include "common/crypto/jwt.h"
+#include "spawner/model/workflow.h"
+#include "spawner/news/transitions.h"
+#include "spawner/steps/claim.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/step_auth.h"
+#include "spawner/steps/step_document.h"
+#include "spawner/steps/unrecorded.h"
+
+/* Reads the task once for its name and hands the change to the store. */
+static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
+                  cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+        return -1;
+    return df_task_modify(s, df_json_str(task, "metadata.name"), change, arg, ret, err);
+}
+
+/* ---- claim ---- */
+
+struct claim {
+    const char *token;
+    const struct df_claim_pod *pod; /* proven by the token; NULL: it is a claim token */
+    struct df_step_tokens tokens;
+    char step_hash[65];
+    char state_hash[65];
+    const cJSON *body;
+    int64_t now_us;
+};
+
+static bool is_claim_id(const char *s)
+{
+    return s && strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32;
+}
+
+/* The pod as the cluster vouches for it, not as the runner says. */
+static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err *err)
+{
+    if (df_json_set_str(claimed, "podUid", pod->uid, err) < 0 ||
+        df_json_set_str(claimed, "podName", pod->name, err) < 0)
+        return -1;
+    return pod->node[0] ? df_json_set_str(claimed, "node", pod->node, err) : 0;
+}
+
+static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err)
+{
+    static const char *const members[] = {"claimId", "host", "pid", "pidStart", "version"};
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *claimed = status ? df_json_object_at(status, "claimedBy") : NULL;
+    if (!claimed)
+        return df_fail_oom(err);
+    if (c->pod && set_pod(claimed, c->pod, err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(c->body, members[i]);
+        bool text = cJSON_IsString(item) && strlen(item->valuestring) <= 256;
+        if ((text || cJSON_IsNumber(item)) &&
+            df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
+            return -1;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(claimed,
+                                            "at"); /* of the hand-over: time runs from now */
+    if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
+        df_task_forgive_failures(task, err) < 0)
+        return -1;
+    return df_task_add_time(task, "claimed", c->now_us, err);
+}
+
+/* The same runner in the same pod: its first answer was lost. */
+static bool is_holder(const cJSON *task, const struct claim *c)
+{
+    const cJSON *by = df_json_at(task, "status.claimedBy");
+    return df_streq(df_json_str(by, "claimId"), df_json_str(c->body, "claimId")) &&
+           (!c->pod || df_streq(df_json_str(by, "podUid"), c->pod->uid));
+}
+
+/* This opens once: for one claimId, which may ask again when an answer was lost. */
+static int set_claim(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct claim *c = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    bool holder = df_json_at(task, "status.claimedBy") != NULL;
+    if (!auth)
+        return df_fail_oom(err);
+    if (!c->pod && df_step_check_token(task, "claim", c->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    if (holder && !is_holder(task, c))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
+                              "the step was claimed by another runner");
+    if (!holder && df_task_is_canceled(task))
+        return df_step_fail_over(err);
+    if (!holder && set_claimed_by(task, c, err) < 0)
+        return -1;
+    if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
+        return -1;
+    return df_json_set_str(auth, "state", c->state_hash, err);
+}
+
+static int set_failed(cJSON *task, void *arg, struct df_err *err)
+{
+    return df_task_is_final(task) ? 1 : df_outcome_fail(task, arg, df_real_us(), err);
+}
+
+/* A step that asks for what is not there ends here: its runner is told that it is over. */
+static int refuse_step(struct df_spawner *s, const char *uid, const struct df_err *why,
+                       struct df_err *err)
+{
+    struct df_outcome_failure f = {.exit_code = 3, .reason = why->reason, .message = why->message};
+    if (modify(s, uid, set_failed, &f, NULL, err) < 0)
+        return -1;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
+}
+
+static int hand_out(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    if (modify(s, uid, set_claim, c, &task, err) < 0)
+        return -1;
+    if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_USER)
+        return refuse_step(s, uid, &why, err);
+    *err = why;
+    return -1;
+}
+
+static int new_tokens(struct claim *c, struct df_err *err)
+{
+    if (df_step_new_token(c->tokens.step, c->step_hash, err) < 0)
+        return -1;
+    return df_step_new_token(c->tokens.state, c->state_hash, err);
+}
+
+static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                 struct df_err *err)
+{
+    c->tokens.claim = c->token;
+    int result = new_tokens(c, err) < 0 ? -1 : hand_out(s, uid, c, ret, err);
+    explicit_bzero(&c->tokens, sizeof(c->tokens));
+    return result;
+}
+
+/* ---- a document that lies in a Secret ---- */
+
+/* The pod has its document; what it asks is whether it is the only one. */
+static int set_greeting(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct claim *c = arg;
+    if (df_step_check_token(task, "step", c->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    if (df_json_at(task, "status.claimedBy.claimId"))
+        return is_holder(task, c) ? 1
+                                  : df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
+                                                   "the step was claimed by another runner");
+    if (df_task_is_canceled(task))
+        return df_step_fail_over(err);
+    return set_claimed_by(task, c, err);
+}
+
+static int greet(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                 struct df_err *err)
+{
+    DF_JSON cJSON *answer = cJSON_CreateObject();
+    if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
+        return df_fail_oom(err);
+    if (modify(s, uid, set_greeting, c, NULL, err) < 0)
+        return -1;
+    *ret = DF_TAKE(answer);
+    return 0;
+}
+
+static int set_handed_tokens(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct claim *c = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    if (!auth)
+        return df_fail_oom(err);
+    if (df_task_is_final(task) || df_task_is_canceled(task))
+        return df_step_fail_over(err);
+    if (df_json_at(status, "claimedBy"))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
+                              "the step's document was handed over before");
+    if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
+        return -1;
+    return df_json_set_str(auth, "state", c->state_hash, err);
+}
+
+static int check_fits(const cJSON *doc, struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(doc);
+    size_t n = text ? strlen(text) : 0;
+    if (!text)
+        return df_fail_oom(err);
+    explicit_bzero(text, n);
+    if (n <= DF_LIMIT_STEP_SECRET)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "the step's document has %zu bytes, and a Secret holds %zu: give it "
+                          "fewer or smaller variables and secrets, or let pods claim their steps",
+                          n, DF_LIMIT_STEP_SECRET);
+}
+
+static int write_document(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    cJSON *doc = NULL;
+    if (modify(s, uid, set_handed_tokens, c, &task, err) < 0)
+        return -1;
+    if (df_step_document(s, task, &c->tokens, &doc, &why) == 0 && check_fits(doc, &why) == 0) {
+        *ret = doc;
+        return 0;
+    }
+    df_json_wipe(doc);
+    if (why.cls == DF_ERR_USER)
+        return refuse_step(s, uid, &why, err);
+    *err = why;
+    return -1;
+}
+
+int df_step_hand_over(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
+{
+    struct claim c = {.now_us = df_real_us()};
+    int result = new_tokens(&c, err) < 0 ? -1 : write_document(s, uid, &c, ret, err);
+    explicit_bzero(&c.tokens, sizeof(c.tokens));
+    return result;
+}
+
+static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
+{
+    const int64_t *now_us = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (df_json_bool(task, "status.claimedBy.handedOver", false))
+        return 1;
+    if (df_task_is_final(task) || df_task_is_canceled(task))
+        return df_step_fail_over(err);
+    cJSON *claimed = df_json_object_at(status, "claimedBy");
+    if (!claimed)
+        return df_fail_oom(err);
+    if (df_json_set(claimed, "handedOver", cJSON_CreateTrue(), err) < 0)
+        return -1;
+    return df_json_add_time(claimed, "at", *now_us, err);
+}
+
+int df_step_mark_handed_over(struct df_spawner *s, const char *uid, struct df_err *err)
+{
+    int64_t now_us = df_real_us();
+    return modify(s, uid, set_handed_over, &now_us, NULL, err);
+}
+
+/* ---- which of the three it is ---- */
+
+static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,
+                        struct df_err *err)
+{
+    struct df_claim_pod pod;
+    const char *uid = df_json_str(task, "metadata.uid");
+    if (!s->claims)
+        return df_fail(err, DF_ERR_DENIED, "this spawner takes no tokens of pods");
+    if (df_claim_check(s->claims, task, c->token, &pod, err) < 0)
+        return -1;
+    c->pod = &pod;
+    return claim(s, uid, c, ret, err);
+}
+
+int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                  cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct claim c = {.token = token, .body = body, .now_us = df_real_us()};
+    if (!is_claim_id(df_json_str(body, "claimId")))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "claimId: must be 32 lower-case hex digits");
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+        return -1;
+    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
+        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
+                       df_json_str(task, "metadata.name"));
+    if (df_json_bool(task, "status.claimedBy.handedOver", false))
+        return greet(s, uid, &c, ret, err);
+    if (token && df_claim_is_of_pod(task) && df_jwt_is(token))
+        return claim_in_pod(s, task, &c, ret, err);
+    return claim(s, uid, &c, ret, err);
+}
+
+/* ---- progress, result ---- */
+
+struct report {
+    const char *token;
+    const cJSON *body;
+    const cJSON *unrecorded; /* result: what may exist besides; or NULL */
+};
+
+static int set_progress(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct report *r = arg;
+    if (df_step_check_token(task, "step", r->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return df_step_fail_over(err);
+    return df_outcome_merge(task, r->body, df_real_us(), err);
+}
+
+int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                     struct df_err *err)
+{
+    struct report r = {.token = token, .body = body};
+    return modify(s, uid, set_progress, &r, NULL, err);
+}
+
+/* The answer to the first may have been lost: the same again is success. */
+static int repeat_result(const cJSON *task, const cJSON *body, struct df_err *err)
+{
+    bool same = df_json_int(task, "status.exitCode", -1) == df_json_int(body, "exitCode", -2) &&
+                df_streq(df_json_str(task, "status.reason"), df_json_str(body, "reason"));
+    return same ? 1 : df_step_fail_over(err);
+}
+
+static int set_result(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct report *r = arg;
+    if (df_step_check_token(task, "step", r->token, err) < 0)
+        return -1;
+    if (df_task_is_final(task))
+        return repeat_result(task, r->body, err);
+    if (df_task_was_interrupted(task, r->body))
+        return df_outcome_interrupted(task, r->body, df_real_us(), err);
+    if (df_outcome_unrecorded(task, r->unrecorded, err) < 0)
+        return -1;
+    return df_outcome_result(task, r->body, df_real_us(), err);
+}
+
+int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
+                   struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL, *unrecorded = NULL;
+    struct report r = {.token = token, .body = body};
+    if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0)
+        unrecorded = df_unrecorded_find(s, task); /* the runner has waited for its tofu's death */
+    r.unrecorded = unrecorded;
+    if (modify(s, uid, set_result, &r, NULL, err) < 0)
+        return -1;
+    if (unrecorded)
+        df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
+    return 0;
+}
+
+/* ---- the state of a step ---- */
+
+int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
+                         struct df_step_state_access *ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_step_state_access a = {0};
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+        df_step_check_token(task, "state", password, err) < 0)
+        return -1;
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    const char *run = df_json_str(task, "spec.runRef.name");
+    (void)snprintf(a.executor_uid, sizeof(a.executor_uid), "%s", executor ? executor : "");
+    (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
+    a.may_write = df_streq(df_json_str(task, "spec.action"), "apply");
+    *ret = a;
+    return 0;
+}
+
+int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
+                              const char *path, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_step_open(s, uid, token, &task, err) < 0)
+        return -1;
+    return df_state_keep_errored(s->states, df_json_str(task, "spec.executorRef.uid"), uid, path,
+                                 err);
+}

@@ -1,0 +1,170 @@
+/*
+ * streams.c - the log and the events of steps: append-only blobs, and those who follow them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "spawner/news/followers.h"
+#include "spawner/steps/step_auth.h"
+#include "spawner/steps/steps.h"
+#include "spawner/steps/streams.h"
+
+static void stream_key(const char *uid, enum df_stream stream, char ret[96])
+{
+    (void)snprintf(ret, 96, "logs/%s.%s", uid, stream == DF_STREAM_LOG ? "log" : "events");
+}
+
+static struct df_follower_place *place_of(struct df_spawner *s, const char *uid)
+{
+    return df_followers_place(s->followers, uid);
+}
+
+/* ---- writing ---- */
+
+/* Cuts off what is stored already: a frame is repeated when its answer was lost. */
+static void cut_overlap(struct df_frame *f, int64_t end)
+{
+    int64_t known = end - f->offset;
+    size_t skip = known < (int64_t)f->n ? (size_t)known : f->n;
+    f->bytes += skip;
+    f->n -= skip;
+    f->offset = end;
+}
+
+/* Most frames fit: where the stream ends is asked only when it does not end where they begin. */
+static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
+                         struct df_err *err)
+{
+    for (;;) {
+        int64_t end = f.offset;
+        struct df_err why = {0};
+        if (f.offset + (int64_t)f.n > (int64_t)DF_LIMIT_STREAM)
+            return df_fail(err, DF_ERR_LIMIT, "the stream is longer than %zu bytes",
+                           DF_LIMIT_STREAM);
+        int result = f.n ? df_blob_append(s->blobs, key, f.offset, f.bytes, f.n, &end, &why)
+                         : df_blob_size(s->blobs, key, &end, &why);
+        if (result < 0 && why.cls != DF_ERR_CONFLICT) {
+            *err = why;
+            return -1;
+        }
+        if (f.offset > end)
+            return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
+                                  "the stream ends at %lld, the frame begins at %lld",
+                                  (long long)end, (long long)f.offset);
+        if (result == 0) {
+            *ret_end = end;
+            return 0;
+        }
+        cut_overlap(&f, end);
+    }
+}
+
+static int append(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
+                  struct df_err *err)
+{
+    char key[96];
+    stream_key(uid, f.stream, key);
+    struct df_follower_place *place = place_of(s, uid);
+    (void)pthread_mutex_lock(&place->appending);
+    int result = append_locked(s, key, f, ret_end, err);
+    (void)pthread_mutex_unlock(&place->appending);
+    if (result == 0)
+        df_followers_wake(place);
+    return result;
+}
+
+int df_step_append(struct df_spawner *s, const char *uid, const char *token,
+                   const struct df_frame *frame, int64_t *ret_end, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (frame->n > DF_LIMIT_STREAM_FRAME || frame->offset < 0)
+        return df_fail(err, DF_ERR_LIMIT, "a frame has at most %zu bytes", DF_LIMIT_STREAM_FRAME);
+    if (df_step_open(s, uid, token, &task, err) < 0)
+        return -1;
+    return append(s, uid, *frame, ret_end, err);
+}
+
+int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
+                       enum df_stream stream, int64_t *ret_end, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    char key[96];
+    if (df_step_open(s, uid, token, &task, err) < 0)
+        return -1;
+    stream_key(uid, stream, key);
+    return df_blob_size(s->blobs, key, ret_end, err);
+}
+
+/* ---- reading ---- */
+
+int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
+                 struct df_buf *b, int64_t *ret_end, struct df_err *err)
+{
+    char key[96];
+    int64_t end = 0;
+    struct df_err why = {0};
+    stream_key(uid, stream, key);
+    if (offset >= 0 && df_blob_read_at(s->blobs, key, offset, b, &end, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    if (offset < 0 || offset > end)
+        return df_fail(err, DF_ERR_USER, "offset %lld: the stream has %lld bytes",
+                       (long long)offset, (long long)end);
+    *ret_end = end;
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+uint64_t df_step_mark(struct df_spawner *s, const char *uid)
+{
+    return df_followers_mark(place_of(s, uid));
+}
+
+void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, int64_t timeout_ms)
+{
+    df_followers_wait(place_of(s, uid), mark, timeout_ms);
+}
+
+/* ---- for the control loop ---- */
+
+int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_stream stream,
+                       const char *path, struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+    int64_t end = 0;
+    char key[96];
+    stream_key(task_uid, stream, key);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (df_blob_size(s->blobs, key, &end, err) < 0)
+        return -1;
+    while (end < st.st_size) {
+        DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
+        if (df_fs_read_at(fd, end, st.st_size, &piece, err) < 0 ||
+            append(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len}, &end,
+                   err) < 0)
+            return -1;
+        if (!piece.len)
+            return 0; /* it was cut while we read */
+    }
+    return 0;
+}
+
+int df_stream_delete(struct df_spawner *s, const char *task_uid, struct df_err *err)
+{
+    static const enum df_stream both[] = {DF_STREAM_LOG, DF_STREAM_EVENTS};
+    char key[96];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(both); i++) {
+        stream_key(task_uid, both[i], key);
+        if (df_blob_delete(s->blobs, key, err) < 0)
+            return -1;
+    }
+    return 0;
+}

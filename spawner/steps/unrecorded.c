@@ -1,0 +1,170 @@
+#include "spawner/steps/unrecorded.h"
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "spawner/steps/creations.h"
+#include "spawner/steps/steps.h"
+
+static const char foreign_storage[] =
+    "the state is not kept by dayfly: it was not compared with what was begun";
+static const char too_large[] = "the state is too large to be compared with what was begun";
+static const char unreadable[] = "the state could not be compared with what was begun";
+
+static bool is_managed(const cJSON *task)
+{
+    const char *type = df_json_str(task, "spec.storage.type");
+    return !type || df_streq(type, "managed");
+}
+
+/* ---- events ---- */
+
+/* The whole lines at the front of b. Returns how many bytes they are, or -1. */
+static int64_t take_lines(struct df_creations *c, const struct df_buf *b, struct df_err *err)
+{
+    const char *from = df_buf_str(b), *end = from + b->len, *eol;
+    for (const char *line = from;; line = eol + 1) {
+        eol = memchr(line, '\n', (size_t)(end - line));
+        if (!eol)
+            return line - from;
+        if (df_creations_event(c, line, (size_t)(eol - line), err) < 0)
+            return -1;
+    }
+}
+
+/* A line that is longer than an event may be is handed over in pieces, and none of them is one. */
+static int read_events(struct df_spawner *s, const char *uid, struct df_creations *c,
+                       struct df_err *err)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_LIMIT_EVENT_LINE);
+    int64_t offset = 0, end = 0;
+    do {
+        size_t before = b.len;
+        if (df_step_read(s, uid, DF_STREAM_EVENTS, offset, &b, &end, err) < 0)
+            return -1;
+        offset += (int64_t)(b.len - before);
+        bool ends = b.len == before || offset >= end;
+        int64_t lines = take_lines(c, &b, err);
+        if (lines < 0)
+            return -1;
+        if (ends)
+            return df_creations_event(c, df_buf_str(&b) + lines, b.len - (size_t)lines, err);
+        df_buf_consume(&b, lines ? (size_t)lines : b.len == b.max ? b.len : 0);
+    } while (true);
+}
+
+/* ---- states ---- */
+
+/* States hold secrets. */
+static void cleanup_secret_buf(struct df_buf *b)
+{
+    df_buf_wipe(b);
+}
+
+static int compare_file(struct df_creations *c, int fd, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_secret_buf) struct df_buf text = DF_BUF_INIT(DF_LIMIT_STATE_COMPARED);
+    DF_SECRET_JSON cJSON *state = NULL;
+    if (df_fs_read_fd(fd, &text, err) < 0 ||
+        df_json_parse(df_buf_str(&text), text.len, &state, err) < 0)
+        return -1;
+    if (!cJSON_IsArray(df_json_at(state, "resources")))
+        return df_fail(err, DF_ERR_USER, "the state is encrypted, or none");
+    return df_creations_compare(c, state, err);
+}
+
+static void compare(struct df_creations *c, int fd, int64_t size, const char *step)
+{
+    struct df_err err = {0};
+    if (size > (int64_t)DF_LIMIT_STATE_COMPARED) {
+        df_creations_incomparable(c, too_large);
+    } else if (size > 0 && compare_file(c, fd, &err) < 0) {
+        df_warn("what step %s created cannot be compared with its state: %s", step, err.message);
+        df_creations_incomparable(c, unreadable);
+    }
+}
+
+/* A state that this step did not write knows nothing that it made; what stands in it at an address
+ * that is to be replaced is the former object. */
+static bool is_from_step(struct df_spawner *s, const char *executor, const char *uid)
+{
+    DF_JSON cJSON *versions = NULL;
+    if (df_state_versions(s->states, executor, &versions, NULL) < 0 || !versions->child)
+        return true; /* then the state itself has to say */
+    return df_streq(df_json_str(versions->child, "step"), uid);
+}
+
+static void compare_states(struct df_spawner *s, const cJSON *task, struct df_creations *c)
+{
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    const char *uid = df_json_str(task, "metadata.uid"), *name = df_json_str(task, "metadata.name");
+    DF_CLOSE int current = -1, errored = -1;
+    int64_t size = 0;
+    struct df_err err = {0};
+    if (df_state_open_errored(s->states, executor, uid, &errored, &size, NULL) == 0)
+        compare(c, errored, size, name);
+    if (!df_creations_any(c) || !is_from_step(s, executor, uid))
+        return;
+    if (df_state_open(s->states, executor, 0, &current, &size, &err) == 0) {
+        compare(c, current, size, name);
+    } else if (err.cls != DF_ERR_NOT_FOUND) {
+        df_warn("what step %s created cannot be compared with its state: %s", name, err.message);
+        df_creations_incomparable(c, unreadable);
+    }
+}
+
+/* The tool locks before it begins, and lets go when its state is stored, or left as a file. */
+static bool holds_lock(struct df_spawner *s, const char *executor, const char *uid)
+{
+    DF_JSON cJSON *info = NULL;
+    char holder[64] = "";
+    return df_state_lock_info(s->states, executor, &info, NULL) < 0 ||
+           (info && df_json_str(info, "ID") &&
+            (df_state_lock_step(s->states, executor, df_json_str(info, "ID"), holder, NULL) < 0 ||
+             df_streq(holder, uid)));
+}
+
+/* ---- both ---- */
+
+static int look(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
+{
+    DF_CREATIONS struct df_creations *c = df_creations_new();
+    const char *uid = df_json_str(task, "metadata.uid");
+    if (!c)
+        return df_fail_oom(err);
+    if (read_events(s, uid, c, err) < 0)
+        return -1;
+    if (!df_creations_any(c))
+        return 0;
+    if (!is_managed(task)) {
+        df_creations_incomparable(c, foreign_storage);
+    } else {
+        compare_states(s, task, c);
+        if (!holds_lock(s, df_json_str(task, "spec.executorRef.uid"), uid))
+            df_creations_tool_ended(c);
+    }
+    return df_creations_missing(c, ret, err);
+}
+
+cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task)
+{
+    cJSON *found = NULL;
+    struct df_err err = {0};
+    if (!df_streq(df_json_str(task, "spec.action"), "apply"))
+        return NULL;
+    if (look(s, task, &found, &err) < 0)
+        df_warn("what step %s may have created is not known: %s",
+                df_json_str(task, "metadata.name"), err.message);
+    return found;
+}
+
+int64_t df_unrecorded_count(const cJSON *unrecorded)
+{
+    return cJSON_GetArraySize(df_json_at(unrecorded, "items")) + df_json_int(unrecorded, "more", 0);
+}
+
+void df_unrecorded_warn(const char *step, const cJSON *unrecorded)
+{
+    df_warn("step %s: %lld objects may exist that no state records", step,
+            (long long)df_unrecorded_count(unrecorded));
+}

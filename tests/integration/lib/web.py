@@ -1,0 +1,69 @@
+"""HTTP servers of the tests' own."""
+
+import http.server
+import ssl
+import subprocess
+import threading
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def body(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        whole = b""
+        while size := int(self.rfile.readline(), 16):
+            whole += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return whole
+
+
+class Server:
+    """Answers with a Handler on a free port, over TLS with (certificate, key); handlers find it as self.server.owner."""
+
+    def __init__(self, handler, pair=None, host="127.0.0.1"):
+        self.httpd = http.server.ThreadingHTTPServer((host, 0), handler)
+        self.httpd.daemon_threads = True
+        self.httpd.owner = self
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*pair)
+            # Handshakes in the connection's own thread: one that stalls must not stop the others.
+            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True, do_handshake_on_connect=False)
+        self.address = f"{host}:{self.httpd.server_port}"
+        self.url = f"{'https' if pair else 'http'}://{self.address}"
+        threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def stop(self):
+        self.httpd.shutdown()
+        self.httpd.server_close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def self_signed(directory, name="localhost", alternatives="DNS:localhost,IP:127.0.0.1"):
+    """(certificate, key) that nobody but itself vouches for."""
+    certificate, key = directory / f"{name}.pem", directory / f"{name}.key"
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                           f"/CN={name}", "-addext", f"subjectAltName={alternatives}", "-keyout", str(key), "-out",
+                           str(certificate)], capture_output=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return certificate, key

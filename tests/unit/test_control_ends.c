@@ -1,0 +1,321 @@
+/* The control loop: what is cancelled, dies, is stopped or deleted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_loop.h"
+
+/* ---- cancel and death ---- */
+
+static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    assert_int_equal(
+        df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
+    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "bob", NULL, NULL, NULL), 0);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (!fake_find(&w->engine, "net-1-plan")->cancels)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message", "canceled by ann: wrong branch");
+    await_settled(w);
+    struct df_err err = {0};
+    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "t", NULL, NULL, &err), 0);
+}
+
+static void a_queued_run_is_canceled_without_a_step(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    assert_int_equal(df_control_cancel(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Canceled");
+    assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "done");
+}
+
+static void take_lock(struct world *w, const struct runner *r)
+{
+    DF_JSON cJSON *info = json("{'ID':'11111111-2222-3333-4444-555555555555','Who':'t'}");
+    struct df_step_state_access a;
+    assert_int_equal(df_step_state_access(&w->s, r->uid, r->state_password, &a, NULL), 0);
+    assert_int_equal(df_state_lock(w->s.states, a.executor_uid, info, r->uid, NULL, NULL), 0);
+}
+
+static bool is_locked(struct world *w, const char *executor)
+{
+    DF_FREE char *uid = value_of(w, DF_KIND_EXECUTOR, executor, "metadata.uid");
+    DF_JSON cJSON *info = NULL;
+    assert_int_equal(df_state_lock_info(w->s.states, uid, &info, NULL), 0);
+    return info != NULL;
+}
+
+static void a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    take_lock(w, &r);
+    end_processes(w, "net-1-plan", -1, "killed by signal 9, SIGKILL");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_false(is_locked(w, "net"));
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "RunnerLost");
+    DF_FREE char *message = value_of(w, DF_KIND_RUN, "net-1", "status.message");
+    assert_non_null(strstr(message, "killed by signal 9, SIGKILL"));
+    await_settled(w);
+    struct df_step_state_access a;
+    struct df_err err = {0};
+    assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+}
+
+static char *write_leftover(struct world *w, const char *name, const char *text)
+{
+    char *path = df_fs_join(w->dir, name);
+    assert_int_equal(df_fs_replace(path, text, strlen(text), 0600, NULL), 0);
+    return path;
+}
+
+static void what_a_dead_runner_did_not_hand_over_is_salvaged(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    play_plan(w, "net-1", "net-1-plan");
+    struct runner r = claim(w, "net-1-apply");
+    int64_t end;
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
+                                    &(struct df_frame){DF_STREAM_LOG, 0, "said, ", 6}, &end, NULL),
+                     0);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, "net-1-apply");
+    s->log = write_leftover(w, "spool", "said, and not heard");
+    s->state = write_leftover(w, "errored", "{\"version\":4,\"serial\":7}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "net-1-apply", -1, "killed by signal 9, SIGKILL");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    DF_BUF struct df_buf log = DF_BUF_INIT(DF_MIB);
+    assert_int_equal(df_step_read(&w->s, r.uid, DF_STREAM_LOG, 0, &log, &end, NULL), 0);
+    assert_string_equal(df_buf_str(&log), "said, and not heard");
+    await_settled(w);
+    DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
+    DF_JSON cJSON *errored = NULL;
+    assert_int_equal(df_state_errored(w->s.states, executor, &errored, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(errored), 1);
+}
+
+static void a_state_may_be_written_as_long_as_a_process_of_the_step_lives(void **state)
+{
+    struct world *w = *state;
+    struct df_step_state_access a;
+    begin(w, AUTO);
+    play_plan(w, "net-1", "net-1-plan");
+    struct runner r = claim(w, "net-1-apply");
+    take_lock(w, &r);
+    assert_int_equal(try_result(&r, APPLIED, NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    assert_true(is_locked(w, "net"));
+    assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, NULL), 0);
+    assert_true(a.may_write);
+    end_processes(w, "net-1-apply", 0, "exited with code 0");
+    await_settled(w);
+    assert_false(is_locked(w, "net"));
+    assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, NULL), -1);
+}
+
+static void a_result_that_only_the_engine_has_is_collected(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    (void)r;
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "net-1-plan")->result =
+        strdup("{\"exitCode\":0,\"reason\":\"NoChanges\",\"hasChanges\":false}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "net-1-plan", 0, "exited with code 0");
+    await_value(w, DF_KIND_RUN, "net-1", "status.reason", "NoChanges");
+}
+
+static void a_result_that_makes_no_sense_is_a_failure_of_the_runner(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    (void)r;
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "net-1-plan")->result = strdup("{\"exitCode\":\"fine\"}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "net-1-plan", 0, "exited with code 0");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "RunnerFailed");
+}
+
+static void an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words(void **state)
+{
+    struct world *w = *state;
+    (void)df_fail(&w->engine.create_error, DF_ERR_NOT_FOUND, "no such program");
+    begin(w, AUTO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "EngineFailed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message", "no such program");
+}
+
+static void an_engine_that_is_short_of_something_is_asked_again_after_a_pause(void **state)
+{
+    struct world *w = *state;
+    int64_t begin_ms = df_mono_ms();
+    (void)df_fail(&w->engine.create_error, DF_ERR_LIMIT, "no space left");
+    begin(w, AUTO);
+    await_creates(w, "net-1-plan", 3);
+    assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* though each try is written */
+    (void)pthread_mutex_lock(&w->engine.lock);
+    w->engine.create_error = (struct df_err){0};
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    DF_JSON cJSON *waiting = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    assert_string_equal(df_task_message(waiting), "no space left");
+    struct runner r = claim(w, "net-1-plan");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+}
+
+static void an_unknown_engine_fails_the_step_and_names_the_known_ones(void **state)
+{
+    struct world *w = *state;
+    static char other[] = "tekton";
+    w->config.engine = other;
+    begin(w, AUTO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "unsupported execution engine: \"tekton\" (registered: [local])");
+    await_settled(w);
+}
+
+/* ---- stop ---- */
+
+static void *stop_cancelling(void *arg)
+{
+    struct world *w = arg;
+    df_control_stop(w->s.control, true);
+    return w;
+}
+
+static void stopping_with_cancel_ends_what_runs_and_starts_nothing(void **state)
+{
+    struct world *w = *state;
+    pthread_t stopper;
+    make_executor(w, "net", "");
+    make_executor(w, "dns", "");
+    w->config.limit_steps = 1;
+    start(w);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    run(w, "dns", AUTO);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_cancelling, w), 0);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (!fake_find(&w->engine, "net-1-plan")->cancels)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    report(&r, "{'exitCode':1,'reason':'Canceled'}");
+    (void)pthread_join(stopper, NULL);
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "the spawner was stopped");
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+}
+
+/* ---- deletion ---- */
+
+static size_t count(struct world *w, enum df_kind kind)
+{
+    DF_JSON cJSON *list = NULL;
+    assert_int_equal(df_store_list(w->s.store, kind, NULL, &list, NULL, NULL), 0);
+    return (size_t)cJSON_GetArraySize(list);
+}
+
+static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    make_executor(w, "net", "");
+    make_executor(w, "dns", "");
+    start(w);
+    run(w, "net", "{'action':'dry-run'}");
+    run(w, "dns", "{'action':'dry-run'}");
+    struct runner r = claim(w, "net-1-plan"), other = claim(w, "dns-1-plan");
+    int64_t end;
+    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
+                                    &(struct df_frame){DF_STREAM_LOG, 0, "hello", 5}, &end, NULL),
+                     0);
+    assert_int_equal(df_control_delete_executor(&w->s, "net", DF_ROLE_ADMIN, "t", &err), -1);
+    assert_string_equal(err.reason, "WrongState");
+    report(&r, NOTHING_TO_DO);
+    report(&other, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_settled(w);
+    DF_STRS struct df_strs blobs = {0};
+    assert_int_equal(df_blob_list(w->s.blobs, "", &blobs, NULL), 0);
+    assert_int_equal(blobs.len, 1);
+    assert_int_equal(df_control_delete_executor(&w->s, "net", DF_ROLE_ADMIN, "t", NULL), 0);
+    assert_null(get(w, DF_KIND_EXECUTOR, "net"));
+    assert_int_equal(count(w, DF_KIND_RUN), 1);
+    assert_int_equal(count(w, DF_KIND_TASK_ACTION), 1);
+    df_strs_free(&blobs);
+    assert_int_equal(df_blob_list(w->s.blobs, "", &blobs, NULL), 0);
+    assert_int_equal(blobs.len, 0);
+    /* The name is free, and its numbers begin anew. */
+    make_executor(w, "net", "");
+    run(w, "net", "{'action':'dry-run'}");
+    (void)await_start(w, "net-1-plan");
+}
+
+static void a_deletion_that_was_cut_off_is_finished_after_a_restart(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net");
+    assert_int_equal(df_json_set(executor, "status", json("{'deleting':{'by':'t'}}"), NULL), 0);
+    cJSON *metadata = df_json_object_at(executor, "metadata");
+    assert_int_equal(
+        df_json_set(metadata, "labels", json("{'dayfly.dev/unfinished':'true'}"), NULL), 0);
+    assert_int_equal(df_store_update(w->s.store, DF_KIND_EXECUTOR, executor, NULL, NULL), 0);
+    DF_JSON cJSON *body = json(ASKING), *made = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_ADMIN, "t", &made, &err),
+                     -1);
+    assert_string_equal(err.reason, "WrongState");
+    start(w);
+    for (cJSON *left; (left = get(w, DF_KIND_EXECUTOR, "net"));) {
+        cJSON_Delete(left);
+        (void)usleep(1000);
+    }
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST(a_cancel_reaches_the_engine_and_the_run_ends_canceled),
+        TEST(a_queued_run_is_canceled_without_a_step),
+        TEST(a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released),
+        TEST(what_a_dead_runner_did_not_hand_over_is_salvaged),
+        TEST(a_state_may_be_written_as_long_as_a_process_of_the_step_lives),
+        TEST(a_result_that_only_the_engine_has_is_collected),
+        TEST(a_result_that_makes_no_sense_is_a_failure_of_the_runner),
+        TEST(an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words),
+        TEST(an_engine_that_is_short_of_something_is_asked_again_after_a_pause),
+        TEST(an_unknown_engine_fails_the_step_and_names_the_known_ones),
+        TEST(stopping_with_cancel_ends_what_runs_and_starts_nothing),
+        TEST(deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched),
+        TEST(a_deletion_that_was_cut_off_is_finished_after_a_restart),
+    };
+    return cmocka_run_group_tests_name("control_ends", tests, NULL, NULL);
+}

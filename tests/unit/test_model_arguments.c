@@ -1,0 +1,135 @@
+/* What people may hand to the tool, and what of it is the service's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/model_words.h"
+
+static void arguments_of_dayfly_are_refused_in_every_spelling(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "chdir",
+        "state",
+        "state-out",
+        "backup",
+        "backend",
+        "backend-config",
+        "lock",
+        "lock-timeout",
+        "auto-approve",
+        "destroy",
+        "out",
+        "json",
+        "json-into",
+        "input",
+        "detailed-exitcode",
+        "var",
+        "var-file",
+        "show-sensitive",
+        "generate-config-out",
+        "help",
+        "h",
+        "version",
+    };
+    static const char *const forms[] = {"'-%s'",        "'--%s'",    "'-%s=x'",
+                                        "'--%s=false'", "'-%s','x'", "'--%s','x'"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names) * DF_ARRAY_SIZE(forms); i++) {
+        const char *name = names[i / DF_ARRAY_SIZE(forms)];
+        DF_BUF struct df_buf b = DF_BUF_INIT(200);
+        const char *form = forms[i % DF_ARRAY_SIZE(forms)], *hole = strstr(form, "%s");
+        (void)df_buf_addf(&b, "'arguments':['-parallelism=2',%.*s%s%s]", (int)(hole - form), form,
+                          name, hole + 2);
+        DF_FREE char *fault = df_strf("spec.arguments[1]: -%s is refused: ", name);
+        DF_JSON cJSON *j = executor_with(df_buf_str(&b));
+        assert_refused(DF_KIND_EXECUTOR, j, df_buf_str(&b), fault);
+    }
+}
+
+static void other_arguments_are_the_users_business(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member, *fault;
+    } cases[] = {
+        {"'arguments':[]", NULL},
+        {"'arguments':['-target=a','--target=b','-target','c','-replace','d']", NULL},
+        {"'arguments':['-exclude=a','-parallelism=1','-refresh-only','-compact-warnings']", NULL},
+        {"'arguments':['-target=out']", NULL},
+        {"'arguments':['-target','out']", NULL},
+        {"'arguments':['-target','-out=x']", "-out is refused"},
+        {"'arguments':['plan.bin']", "spec.arguments[0]: \"plan.bin\" does not begin with -"},
+        {"'arguments':['-target=a','b']", "spec.arguments[1]: \"b\" does not begin with -"},
+        {"'arguments':['-target','a','b']", "spec.arguments[2]: \"b\" does not begin with -"},
+        {"'arguments':['-']", "is no option"},
+        {"'arguments':['--']", "is no option"},
+        {"'arguments':['---out=x']", "is no option"},
+        {"'arguments':['-=x']", "is no option"},
+        {"'arguments':['']", "spec.arguments[0]: is empty"},
+        {"'arguments':['-target=a\\nb']", "has a control character"},
+        {"'arguments':'-target=a'", "spec.arguments: must be a list"},
+        {"'arguments':[5]", "spec.arguments[0]: must be a string"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_with(cases[i].member);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_EXECUTOR, j, cases[i].member, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, cases[i].member);
+    }
+}
+
+static void variables_of_dayfly_are_refused_in_the_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool refused;
+    } cases[] = {
+        {"TF_HTTP_ADDRESS", true},
+        {"TF_HTTP_", true},
+        {"TF_CLI_CONFIG_FILE", true},
+        {"TF_DATA_DIR", true},
+        {"TF_INPUT", true},
+        {"TF_IN_AUTOMATION", true},
+        {"TF_CLI_ARGS", true},
+        {"TF_CLI_ARGS_plan", true},
+        {"TF_WORKSPACE", true},
+        {"PATH", true},
+        {"HOME", true},
+        {"DAYFLY_TOKEN", true},
+        {"LD_PRELOAD", true},
+        {"TMPDIR", true},
+        {"TF_REATTACH_PROVIDERS", true},
+        {"TERRAFORM_CONFIG", true},
+        {"TF_LOG", false},
+        {"TF_VAR_x", false},
+        {"TF_ENCRYPTION", false},
+        {"AWS_REGION", false},
+        {"PATHS", false},
+        {"GOPATH", false},
+        {"path", false},
+        {"HTTPS_PROXY", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *member = df_strf("'environment':[{'name':'%s','value':'x'}]", cases[i].name);
+        DF_JSON cJSON *j = executor_with(member);
+        if (cases[i].refused)
+            assert_refused(DF_KIND_EXECUTOR, j, member, "is refused: ");
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, member);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_of_dayfly_are_refused_in_every_spelling),
+        cmocka_unit_test(other_arguments_are_the_users_business),
+        cmocka_unit_test(variables_of_dayfly_are_refused_in_the_environment),
+    };
+    return cmocka_run_group_tests_name("model_arguments", tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* Where a module may come from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/model_words.h"
+
+#define SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+
+static void sources_that_are_accepted_tell_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *kind;
+    } cases[] = {
+        {"{'url':'file:///dir'}", NULL},
+        {"{'url':'file:///dir with blank/\xc3\xa9'}", NULL},
+        {"{'url':'file:///dir/'}", NULL},
+        {"{'url':'file:///dir','kind':'directory'}", "directory"},
+        {"{'url':'file:///repo','branch':'main'}", "git"},
+        {"{'url':'file:///repo.git','tag':'v1'}", "git"},
+        {"{'url':'file:///repo.git/','tag':'v1'}", "git"},
+        {"{'url':'file:///x.tar.gz'}", "archive"},
+        {"{'url':'file:///x.tar'}", "archive"},
+        {"{'url':'file:///x.ZIP','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/x.tgz','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/x.tar.zst?ref=1','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://h/download','kind':'archive','sha256':'" SHA256 "'}", "archive"},
+        {"{'url':'https://git.example/a/b','branch':'main'}", "git"},
+        {"{'url':'https://git.example:8443/a/b.git','commit':'" COMMIT "'}", "git"},
+        {"{'url':'https://[::1]:8443/a','commit':'" SHA256 "'}", "git"},
+        {"{'url':'http://127.0.0.1:1234/a.git','branch':'main'}", "git"},
+        {"{'url':'http://localhost/a.git','branch':'main'}", "git"},
+        {"{'url':'ssh://git@h:2222/a.git','branch':'feature/x.y_z'}", "git"},
+        {"{'url':'ssh://h/a','branch':'main'}", "git"},
+        {"{'url':'git@github.com:a/b.git','tag':'v1.2.3'}", "git"},
+        {"{'url':'git@h:b','branch':'main','folder':'a/b/c','submodules':true,'secretRef':"
+         "{'name':'key'}}",
+         "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':''}", "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':'.'}", "git"},
+        {"{'url':'file:///r.git','branch':'main','folder':'..a/b..'}", "git"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_from(cases[i].source);
+        assert_admitted(DF_KIND_EXECUTOR, j, cases[i].source);
+        const char *kind = df_json_str(j, "spec.source.kind");
+        if (cases[i].kind ? !df_streq(kind, cases[i].kind) : kind != NULL)
+            fail_msg("%s: kind %s", cases[i].source, kind ? kind : "absent");
+    }
+}
+
+static void hostile_and_ambiguous_sources_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *fault;
+    } cases[] = {
+        {"{}", "spec.source.url: is required"},
+        {"{'url':''}", "spec.source.url: is empty"},
+        {"{'url':'/dir'}", "must be a file:///, https:// or ssh:// URL"},
+        {"{'url':'dir'}", "must be a file:///"},
+        {"{'url':'file://dir'}", "must name an absolute path"},
+        {"{'url':'file:/dir'}", "must be a file:///"},
+        {"{'url':'FILE:///dir'}", "must be a file:///"},
+        {"{'url':'ftp://h/x','branch':'m'}", "must be a file:///"},
+        {"{'url':'git://h/x','branch':'m'}", "must be a file:///"},
+        {"{'url':'ext::sh -c id','branch':'m'}", "must be a file:///"},
+        {"{'url':'ext::sh -c a@b:c','branch':'m'}", "spec.source.url: has"},
+        {"{'url':'--upload-pack=id','branch':'m'}", "must be a file:///"},
+        {"{'url':'-oProxyCommand=id@h:x','branch':'m'}", "has no valid user name"},
+        {"{'url':'git@-oProxyCommand=id:x','branch':'m'}", "has no valid host"},
+        {"{'url':'ssh://-oProxyCommand=id/x','branch':'m'}", "has no valid host"},
+        {"{'url':'ssh://-l@h/x','branch':'m'}", "has no valid user name"},
+        {"{'url':'git@h:-x','branch':'m'}", "has no valid path"},
+        {"{'url':'git@h:','branch':'m'}", "has no valid path"},
+        {"{'url':'git@h::x','branch':'m'}", "has no valid path"},
+        {"{'url':'@h:x','branch':'m'}", "must be a file:///"},
+        {"{'url':'https://','branch':'m'}", "has no valid host"},
+        {"{'url':'https://h','branch':'m'}", "has no path"},
+        {"{'url':'https://h/','branch':'m'}", "has no path"},
+        {"{'url':'https://h:0/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h:99999/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h:/x','branch':'m'}", "has no valid port"},
+        {"{'url':'https://h_h/x','branch':'m'}", "has no valid host"},
+        {"{'url':'https://h/a b','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/a\\\\b','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/\xc3\xa9','branch':'m'}", "percent-encode it"},
+        {"{'url':'https://h/a\\u0001','branch':'m'}", "has a control character"},
+        {"{'url':'https://h/a#frag','branch':'m'}", "may not have a fragment"},
+        {"{'url':'https://h/a?ref=v1','branch':'m'}", "may have no query"},
+        {"{'url':'http://h/a','branch':'m'}", "must be https"},
+        {"{'url':'http://127.0.0.1.evil/a','branch':'m'}", "must be https"},
+        {"{'url':'https://user:hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'https://hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'ssh://git:hunter2@h/a','branch':'m'}", "name it in secretRef"},
+        {"{'url':'https://h/x.zip?token=hunter2','sha256':'" SHA256 "'}", "name it in secretRef"},
+        {"{'url':'https://h/x.zip?X-Amz-Signature=hunter2','sha256':'" SHA256 "'}",
+         "name it in secretRef"},
+        /* refs */
+        {"{'url':'file:///r.git'}", "needs a tag, a branch or a commit"},
+        {"{'url':'https://h/r','tag':'a','branch':'b'}",
+         "takes only one of tag, branch and commit"},
+        {"{'url':'file:///r','tag':'a','commit':'" COMMIT "'}", "takes only one"},
+        {"{'url':'file:///x.zip','tag':'a'}", "of kind archive has neither tag"},
+        {"{'url':'file:///x','kind':'directory','tag':'a'}", "of kind directory has neither tag"},
+        {"{'url':'https://h/r','branch':'-b'}", "spec.source.branch: may not begin with -"},
+        {"{'url':'https://h/r','tag':'--upload-pack=id'}", "spec.source.tag: may not begin with -"},
+        {"{'url':'https://h/r','branch':'a..b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a~1'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a^'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a:b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a@{1}'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'@'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'.a'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a/.b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a//b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a/'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'/a'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a.lock'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a.lock/b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a*'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'a\\\\b'}", "is no name that git allows"},
+        {"{'url':'https://h/r','branch':'refs/heads/main'}", "is the short name"},
+        {"{'url':'https://h/r','branch':''}", "spec.source.branch: is empty"},
+        {"{'url':'https://h/r','commit':'0123'}", "must be 40 or 64 lower-case hex digits"},
+        {"{'url':'https://h/r','commit':'0123456789ABCDEF0123456789abcdef01234567'}", "must be 40"},
+        {"{'url':'https://h/r','commit':'g123456789abcdef0123456789abcdef01234567'}", "must be 40"},
+        /* folders */
+        {"{'url':'https://h/r','branch':'m','folder':'/a'}", "must be a relative path"},
+        {"{'url':'https://h/r','branch':'m','folder':'..'}", "may not lead through .."},
+        {"{'url':'https://h/r','branch':'m','folder':'a/../b'}", "may not lead through .."},
+        {"{'url':'https://h/r','branch':'m','folder':'a/.git/hooks'}", "may not lead through"},
+        {"{'url':'https://h/r','branch':'m','folder':'.GIT'}", "may not lead through"},
+        {"{'url':'https://h/r','branch':'m','folder':'a//b'}", "has an empty part"},
+        {"{'url':'https://h/r','branch':'m','folder':'a\\\\b'}", "must be a relative path"},
+        {"{'url':'https://h/r','branch':'m','folder':'-a'}", "must be a relative path"},
+        /* kinds */
+        {"{'url':'https://h/x.zip'}", "needs sha256"},
+        {"{'url':'https://h/x.tar'}", "needs sha256"},
+        {"{'url':'http://localhost/x.zip'}", "needs sha256"},
+        {"{'url':'file:///x.zip','sha256':'0'}", "must be 64 lower-case hex digits"},
+        {"{'url':'https://h/r','branch':'m','sha256':'" SHA256 "'}", "of kind git has no sha256"},
+        {"{'url':'https://h/r','kind':'directory'}", "needs a file:/// URL"},
+        {"{'url':'git@h:r.zip','kind':'archive'}", "needs a file or https URL"},
+        {"{'url':'file:///r','kind':'svn'}", "is none of directory, git, archive"},
+        {"{'url':'file:///x.zip','submodules':true}", "has no submodules"},
+        {"{'url':'https://h/r','branch':'m','secretRef':'x'}", "secretRef: must be an object"},
+        {"{'url':'https://h/r','branch':'m','depth':1}", "spec.source.depth: is no field"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = executor_from(cases[i].source);
+        assert_refused(DF_KIND_EXECUTOR, j, cases[i].source, cases[i].fault);
+        /* R4: a credential in a URL does not come back in the message. */
+        struct df_err err = {0};
+        assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
+        assert_null(strstr(err.message, "hunter2"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sources_that_are_accepted_tell_their_kind),
+        cmocka_unit_test(hostile_and_ambiguous_sources_are_refused),
+    };
+    return cmocka_run_group_tests_name("model_source", tests, NULL, NULL);
+}
