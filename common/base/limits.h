@@ -116,6 +116,7 @@
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
 #define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* what is left for it when the spawner stops */
+#define DF_TIMEOUT_FORGET_SECONDS 60      /* a deleted step waits so long, from its end on */
 #define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
 #define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
 #define DF_TIMEOUT_RESULT_SECONDS 900     /* a runner offers its result to a spawner that is away */

@@ -123,11 +123,6 @@ static int take(struct df_kube_cache *c, const cJSON *object, bool noted, struct
     return 0;
 }
 
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
-{
-    return raise_newest(arg, df_kube_version(object), err) < 0 ? -1 : take(arg, object, false, err);
-}
-
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, struct df_err *err)
 {
     return take(c, object, true, err);
@@ -144,6 +139,17 @@ static void on_remove(void *arg, const cJSON *object)
     (void)pthread_mutex_unlock(&c->lock);
     if (removed && c->o.changed)
         c->o.changed(c->o.arg, ns, name);
+}
+
+static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+{
+    struct df_kube_cache *c = arg;
+    if (raise_newest(c, df_kube_version(object), err) < 0)
+        return -1;
+    if (!c->o.wants || c->o.wants(c->o.arg, object))
+        return take(c, object, false, err);
+    on_remove(c, object);
+    return 0;
 }
 
 static void on_listed(void *arg)

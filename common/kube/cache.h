@@ -19,6 +19,9 @@ struct df_kube_cache_options {
     /* A new tree with what must be kept of the object (borrowed); NULL is out of memory. Without
      * it: all but metadata.managedFields. */
     cJSON *(*keep)(void *arg, const cJSON *object);
+    /* Is the object one to keep at all, where no selector can say so? One that is not counts as not
+     * there. Or NULL: all are. */
+    bool (*wants)(void *arg, const cJSON *object);
     /* A word under which each() finds the object, as the name of the Job a pod belongs to. Borrowed
      * from the object; NULL: none. Or NULL. */
     const char *(*index)(void *arg, const cJSON *object);

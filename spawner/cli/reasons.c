@@ -87,8 +87,6 @@ const struct df_reason df_reasons[] = {
      "one."},
     {"DiskFull", "A disk was full. What was acknowledged before is stored.",
      "Free space in the data directory and the work directory, then run again."},
-    {"SpawnerStopped", "The service was stopped while the step ran; tofu was asked to end.",
-     "What tofu had finished is in the state. Run again when the service is up."},
     {"ExecutorGone", "The executor was deleted before the run had ended.",
      "Create the executor again and run it; a dry-run shows what it would find."},
     {"InternalError", "Something failed that should not.",

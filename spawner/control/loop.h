@@ -66,7 +66,7 @@ int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor,
  * being cleaned up. */
 int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
 /* Removes an ended step that its engine holds nothing of, with its log and plan. RETRY while it
- * does. */
+ * does, and as df_reporter_let_go(). */
 int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* A note that somebody asked for something: {by, at} and one member more (value may be NULL). NULL

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
+#include "spawner/news/reporter.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/streams.h"
 
@@ -58,7 +59,8 @@ int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
     if (df_label_has(task, DF_LABEL_LIVE))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
                               df_json_str(task, "metadata.name"));
-    if (df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0)
+    if (df_reporter_let_go(s->config, task, err) < 0 || df_stream_delete(s, uid, err) < 0 ||
+        df_plan_delete(s, uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), uid,
                            err);

@@ -114,6 +114,7 @@ int df_control_delete_task(struct df_spawner *s, const char *name, struct df_err
         return wrong_state(task, "it has not ended: cancel it first", err);
     df_workflow_engine_step(s->config, task, &step);
     if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &engine, err) < 0 ||
+        df_reporter_let_go(s->config, task, err) < 0 ||
         engine->ops->cleanup(engine, &step, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, name, step.uid, err);

@@ -2,10 +2,10 @@
  * job.h - the engine that gives a step a Kubernetes Job.
  *
  * The Job has the step's name, so that a repeated create is the same create, and the step's uid as
- * a label, by which ownership is checked. One watch each for Jobs, pods and Events (warnings alone)
- * of the namespace tells what becomes of them; single objects are read only where a watch that lags
- * behind would make "it is not there" a wrong answer. An ended Job stays until its TTL, so that
- * people can look at it.
+ * a label, by which ownership is checked. One watch each for Jobs, pods and Events (warnings, and
+ * pods made for workflows) of the namespace tells what becomes of them; single objects are read
+ * only where a watch that lags behind would make "it is not there" a wrong answer. An ended Job
+ * stays until its TTL, so that people can look at it.
  *
  * It takes the action `workflow`, too, behind the same operations: engines are chosen by
  * spec.engine, and "job" is what the contract calls the engine of both. The two share the watches,

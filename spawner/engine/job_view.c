@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "spawner/engine/job_object.h"
+#include "spawner/engine/workflow_job.h"
 
 #define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
 
@@ -83,9 +84,27 @@ static cJSON *keep_pod(void *arg, const cJSON *object)
     return NULL;
 }
 
+/* "Or" is no word of selectors: this leaves out what every healthy pod brings, wants_event() the
+ * rest. */
+#define EVENT_SELECTOR                                                                             \
+    "reason!=Scheduled,reason!=Pulling,reason!=Pulled,reason!=Created,reason!=Started,"            \
+    "reason!=Killing,reason!=Completed,reportingComponent!=" DF_EVENTS_REPORTER
+
+/* What went wrong; and that a pod of a workflow was made, which is made again without a word in the
+ * Job's status. Of other Jobs there would be thousands. */
+static bool wants_event(void *arg, const cJSON *event)
+{
+    const char *about = df_json_str(event, "involvedObject.name");
+    (void)arg;
+    return df_streq(df_json_str(event, "type"), "Warning") ||
+           (df_streq(df_json_str(event, "reason"), "SuccessfulCreate") && about &&
+            df_starts_with(about, DF_WORKFLOW_PREFIX));
+}
+
 static cJSON *keep_event(void *arg, const cJSON *object)
 {
-    static const char *const members[] = {"reason", "message", "lastTimestamp", "eventTime", NULL};
+    static const char *const members[] = {"reason",        "message",   "count",
+                                          "lastTimestamp", "eventTime", NULL};
     static const char *const of_object[] = {"kind", "name", "uid", NULL};
     (void)arg;
     cJSON *kept = cJSON_CreateObject();
@@ -179,7 +198,8 @@ static int start(struct df_job_watch *w, struct df_err *err)
     pods.keep = keep_pod;
     pods.changed = on_pod;
     events.resource = &df_kube_events;
-    events.select = (struct df_kube_select){.fields = "type=Warning"};
+    events.select = (struct df_kube_select){.fields = EVENT_SELECTOR};
+    events.wants = wants_event;
     events.keep = keep_event;
     events.index = index_of_event;
     events.changed = on_event;
@@ -315,9 +335,14 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
     return result;
 }
 
+/* What went wrong under a name is told whichever Job had it; pods are counted of this Job alone. */
 static int add_event(void *arg, const cJSON *event, struct df_err *err)
 {
-    return df_json_append(arg, cJSON_Duplicate(event, true), err);
+    const struct df_job_view *v = arg;
+    bool is_creation = df_streq(df_json_str(event, "reason"), "SuccessfulCreate");
+    if (is_creation && !df_streq(df_json_str(event, "involvedObject.uid"), df_kube_uid(v->job)))
+        return 0;
+    return df_json_append(v->events, cJSON_Duplicate(event, true), err);
 }
 
 static int find_events(struct df_job_watch *w, const struct df_engine_step *step,
@@ -326,10 +351,10 @@ static int find_events(struct df_job_watch *w, const struct df_engine_step *step
     v->events = cJSON_CreateArray();
     if (!v->events)
         return df_fail_oom(err);
-    if (df_kube_cache_each(w->events, step->name, add_event, v->events, err) < 0)
+    if (df_kube_cache_each(w->events, step->name, add_event, v, err) < 0)
         return -1;
     const char *pod = v->pod ? df_kube_name(v->pod) : NULL;
-    return pod ? df_kube_cache_each(w->events, pod, add_event, v->events, err) : 0;
+    return pod ? df_kube_cache_each(w->events, pod, add_event, v, err) : 0;
 }
 
 struct pod_events {
@@ -368,8 +393,10 @@ int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struc
 {
     DF_JOB_VIEW struct df_job_view v = {0};
     if (df_kube_cache_wait(w->jobs, 0, NULL, err) < 0 ||
-        df_kube_cache_wait(w->pods, 0, NULL, err) < 0 || find_job(w, step, &v, err) < 0 ||
-        find_pod(w, step, &v, err) < 0 || find_events(w, step, &v, err) < 0)
+        df_kube_cache_wait(w->pods, 0, NULL, err) < 0 ||
+        (step->workflow && df_kube_cache_wait(w->events, 0, NULL, err) < 0) ||
+        find_job(w, step, &v, err) < 0 || find_pod(w, step, &v, err) < 0 ||
+        find_events(w, step, &v, err) < 0)
         return -1;
     *ret = v;
     v = (struct df_job_view){0};

@@ -25,7 +25,7 @@ void df_job_watch_stop(struct df_job_watch *w); /* NULL is fine */
 struct df_job_view {
     cJSON *job;    /* NULL: there is none, or one of another step */
     cJSON *pod;    /* the newest of the step; NULL */
-    cJSON *events; /* a list */
+    cJSON *events; /* a list: warnings, and of a workflow's Job the pods that it made */
     bool is_other; /* the name is held by a Job of another step */
 };
 void df_job_view_free(struct df_job_view *v);

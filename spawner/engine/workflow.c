@@ -144,35 +144,6 @@ int df_workflow_meet(const struct df_workflow_place *p, const struct df_engine_s
 
 /* ---- what is there ---- */
 
-static int add_event(void *arg, const cJSON *event, struct df_err *err)
-{
-    return df_json_append(arg, cJSON_Duplicate(event, true), err);
-}
-
-/* Whether pods were made again is told by Events that no watch of ours asks for: they are looked
- * for when the pod came later than a first one does. */
-static bool may_be_another_pod(const struct df_job_view *v)
-{
-    const char *job = df_json_str(v->job, "metadata.creationTimestamp");
-    const char *pod = df_json_str(v->pod, "metadata.creationTimestamp");
-    int64_t job_us = 0, pod_us = 0;
-    return job && pod && df_time_parse(job, &job_us, NULL) == 0 &&
-           df_time_parse(pod, &pod_us, NULL) == 0 && pod_us >= job_us + 2000000;
-}
-
-static int add_creations(const struct df_workflow_place *p, struct df_job_view *v,
-                         struct df_err *err)
-{
-    DF_FREE char *fields =
-        df_strf("involvedObject.uid=%s,reason=SuccessfulCreate", df_kube_uid(v->job));
-    if (!fields)
-        return df_fail_oom(err);
-    const struct df_kube_at at = {.resource = &df_kube_events, .name_space = p->name_space};
-    const struct df_kube_select select = {.fields = fields};
-    const struct df_kube_sink sink = {.item = add_event, .arg = v->events};
-    return df_kube_list(p->kube, &at, &select, 0, &sink, err);
-}
-
 /* A pod that takes the place of one that ran may wait as long as the Job may live. */
 static struct df_pod_verdict judge(const struct df_engine_step *step, const struct df_job_view *v,
                                    int64_t since_us)
@@ -208,8 +179,8 @@ static void observe_alive(struct df_engine_observation *seen, const struct df_wo
         say(seen, v->reason, v->message);
 }
 
-/* The reason of a failed Job says how the Job ended; why is in its pod's end, or in the Event that
- * the status tells instead of the condition's message. */
+/* The reason of a failed Job says how the Job ended; why is in its pod's end, or, when that never
+ * ran, in the Event that the status tells instead of the condition's message. */
 static void observe_failed(struct df_engine_observation *seen, const struct df_workflow_status *s,
                            const struct df_pod_verdict *v, const cJSON *pod)
 {
@@ -219,14 +190,15 @@ static void observe_failed(struct df_engine_observation *seen, const struct df_w
     const char *fallback = by_deadline                        ? "DeadlineExceeded"
                            : df_streq(v->reason, "OOMKilled") ? "OOMKilled"
                                                               : "WorkflowFailed";
+    bool did_run = v->exit_code > 0;
     char text[900];
-    seen->exit_code = v->exit_code > 0 ? v->exit_code : -1;
-    if (seen->exit_code > 0)
-        (void)snprintf(text, sizeof(text), "exit code %d%s%.300s (%s: %.400s)", seen->exit_code,
-                       words ? ": " : "", words ? words : "", s->reason, s->message);
+    seen->exit_code = did_run ? v->exit_code : -1;
+    if (did_run)
+        (void)snprintf(text, sizeof(text), "exit code %d%s%.700s (%s)", seen->exit_code,
+                       words ? ": " : "", words ? words : "", s->reason);
     else
         (void)snprintf(text, sizeof(text), "%s: %.800s", s->reason, s->message);
-    say(seen, df_pod_cause(s->message, fallback), text);
+    say(seen, did_run ? fallback : df_pod_cause(s->message, fallback), text);
 }
 
 static void observe(const struct df_engine_step *step, const struct df_job_view *view,
@@ -256,9 +228,7 @@ static int look(const struct df_workflow_place *p, const struct df_engine_step *
 {
     if (df_job_look(p->watch, step, view, err) < 0)
         return -1;
-    if (view->job && !view->pod && df_job_add_pod_events(p->watch, view, err) < 0)
-        return -1;
-    return may_be_another_pod(view) ? add_creations(p, view, err) : 0;
+    return view->job && !view->pod ? df_job_add_pod_events(p->watch, view, err) : 0;
 }
 
 /* A target that was held is looked at before it is asked for again. Whose Job that is may be nobody

@@ -90,6 +90,19 @@ static int add_error(cJSON *event, const cJSON *task, const cJSON *entry, struct
     return df_json_add_str(info, "kind", kind_of(task, entry), err);
 }
 
+/* What the phase's message said, at its time. */
+static int add_cluster_event(cJSON *event, const cJSON *entry, struct df_err *err)
+{
+    const char *message = df_json_str(entry, "message");
+    if (!message)
+        return 0;
+    cJSON *told = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(event, "clusterEvents"), told, err) < 0 ||
+        df_json_add_str(told, "occurredAt", df_json_str(entry, "occurredAt"), err) < 0)
+        return -1;
+    return df_json_add_str(told, "message", message, err);
+}
+
 int df_action_event(const cJSON *task, int index, const struct df_action_scope *scope, cJSON **ret,
                     struct df_err *err)
 {
@@ -105,6 +118,7 @@ int df_action_event(const cJSON *task, int index, const struct df_action_scope *
         df_json_add_num(event, "version", index, err) < 0 ||
         df_json_add_str(event, "updatedTime", at, err) < 0 ||
         df_json_add_str(event, "reportedTime", at, err) < 0 ||
+        add_cluster_event(event, entry, err) < 0 ||
         (phase->is_failure && add_error(event, task, entry, err) < 0))
         return -1;
     *ret = DF_TAKE(event);

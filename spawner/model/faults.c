@@ -49,7 +49,6 @@ static const struct {
     {"InvalidStep", USER},
     {"InvalidDocument", USER},
     {"DiskFull", SYSTEM},
-    {"SpawnerStopped", SYSTEM},
     {"ExecutorGone", USER},
     {"InternalError", SYSTEM},
     {"Unschedulable", SYSTEM},

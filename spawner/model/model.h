@@ -133,6 +133,9 @@ const char *df_task_reason(const cJSON *task);
 /* Message of that condition, or NULL. */
 const char *df_task_message(const cJSON *task);
 
+/* When it got its final condition, or fallback. */
+int64_t df_task_ended_at(const cJSON *task, int64_t fallback);
+
 /* Sets the conditions Progressing, Succeeded and Failed of a run or step together, each True or
  * False, with observedGeneration, and lastTransitionTime where a status changes. message may be
  * NULL. */
@@ -145,6 +148,9 @@ int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *rea
                            const char *message, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- what a step tells the world ---- */
+
+/* Who reports the Events that this service writes itself: they are no news to it. */
+#define DF_EVENTS_REPORTER "dayfly.dev/spawner"
 
 /* status.phaseHistory[] {phase, occurredAt, message}: the phases Queued, Initializing, Executing,
  * RetryableFailure (a try was lost, and there will be another), Completed, PermanentFailure,

@@ -11,8 +11,6 @@
 int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback);
 /* The same of this entry of the task's timeline. */
 int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback);
-/* When it got its final condition, or fallback. */
-int64_t df_task_ended_at(const cJSON *task, int64_t fallback);
 
 /* Since when it is to end (df_task_is_canceled()), or fallback. */
 int64_t df_task_canceled_at(const cJSON *task, int64_t fallback);

@@ -8,7 +8,6 @@
 #include "common/metrics/metrics.h"
 #include "spawner/model/model.h"
 
-#define REPORTER "dayfly.dev/spawner"
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
 /* Events give way to what they tell of: so many at once, and then one each gap. */
@@ -123,7 +122,7 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
         df_json_add_str(event, "type", is_bad(phase) ? "Warning" : "Normal", err) < 0 ||
         df_json_add_str(event, "reason", reason_of(task, phase), err) < 0 ||
         df_json_add_str(event, "action", action ? action : "step", err) < 0 ||
-        df_json_add_str(event, "reportingController", REPORTER, err) < 0 ||
+        df_json_add_str(event, "reportingController", DF_EVENTS_REPORTER, err) < 0 ||
         df_json_add_str(event, "reportingInstance", reporter, err) < 0 ||
         add_note(event, message ? message : phase, err) < 0)
         return -1;

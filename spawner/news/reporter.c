@@ -45,6 +45,20 @@ int df_reporter_expect(const struct df_config *config, cJSON *task, struct df_er
     return config->state_service_url ? df_label_set(task, DF_LABEL_UNREPORTED, "true", err) : 0;
 }
 
+int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct df_err *err)
+{
+    const char *name = df_json_str(task, "metadata.name");
+    int64_t end_us = df_task_ended_at(task, 0) + DF_TIMEOUT_FORGET_SECONDS * 1000000LL;
+    if (!config->state_service_url || !df_label_has(task, DF_LABEL_UNREPORTED))
+        return 0;
+    if (df_real_us() < end_us)
+        return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
+                              "the State Service is yet to be told of step %s: try again soon",
+                              name);
+    df_warn("step %s is removed, of which the State Service was not told everything", name);
+    return 0;
+}
+
 /* ---- who has news ---- */
 
 static void add_locked(struct df_reporter *r, const char *name)

@@ -19,6 +19,12 @@ struct df_reporter; /* opaque */
 int df_reporter_expect(const struct df_config *config, cJSON *task,
                        struct df_err *err) DF_MUST_CHECK;
 
+/* A step that is over is to be removed. RETRY while the State Service is yet to be told of it:
+ * until DF_TIMEOUT_FORGET_SECONDS after its end; what it was not told by then is lost,
+ * which the log says. */
+int df_reporter_let_go(const struct df_config *config, const cJSON *task,
+                       struct df_err *err) DF_MUST_CHECK;
+
 /* *ret NULL when nobody is to be told. */
 int df_reporter_start(struct df_spawner *s, struct df_reporter **ret,
                       struct df_err *err) DF_MUST_CHECK;

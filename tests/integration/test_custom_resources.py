@@ -121,6 +121,24 @@ def test_an_applied_run_is_planned_approved_and_applied(world):
     assert {("kubernetes", "create", "net"), ("kubernetes", "approve", "first")} <= trail
 
 
+def test_what_is_taken_in_is_held_and_what_is_over_has_no_marks_left(world):
+    """C1; C2 in our words: the labels that the service finds unfinished documents by are gone with the end."""
+    world.namespace.apply(world.executor(), world.run("first"))
+    asking = world.phase("first", "WaitingApproval")
+    plan = world.namespace.get("taskaction", "first-plan")
+    for document in (asking, plan, world.namespace.get("executor", "net")):
+        assert document["metadata"]["finalizers"] == ["dayfly.dev/cleanup"]
+        assert [c["type"] for c in document["status"]["conditions"]] == ["Progressing", "Succeeded", "Failed"]
+    assert asking["status"]["service"]["labels"]["dayfly.dev/unfinished"] == "true"
+    world.patch("run", "first", {"decision": {"verdict": "discarded"}})
+    world.phase("first", "Discarded")
+
+    def marks(kind, name):
+        return set(world.namespace.get(kind, name)["status"]["service"]["labels"])
+    wait_for("the marks to go", lambda: marks("run", "first") == {"dayfly.dev/executor"} and
+             marks("taskaction", "first-plan") == {"dayfly.dev/executor", "dayfly.dev/run"})
+
+
 def test_the_same_documents_are_in_the_rest_api(world):
     world.provision()
     run = world.server.get("/v1/runs/first")

@@ -324,12 +324,16 @@ class Issuer:
     name = "https://issuer.example"
 
     def __init__(self, directory):
-        self.key = directory / "issuer.key"
+        self.keys = directory / "jwks.json"
+        self.rotate("k")
+
+    def rotate(self, kid):
+        """From now on there is this key alone."""
+        self.kid, self.key = kid, self.keys.with_name(f"{kid}.key")
         subprocess.run(["openssl", "genrsa", "-out", self.key, "2048"], check=True, capture_output=True)
         modulus = subprocess.run(["openssl", "rsa", "-in", self.key, "-noout", "-modulus"], check=True, capture_output=True,
                                  text=True).stdout.strip().removeprefix("Modulus=")
-        self.keys = directory / "jwks.json"
-        self.keys.write_text(json.dumps({"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "k", "e": "AQAB",
+        self.keys.write_text(json.dumps({"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "e": "AQAB",
                                                    "n": self.base64(bytes.fromhex(modulus))}]}))
 
     @staticmethod
@@ -340,7 +344,7 @@ class Issuer:
         holder = {"namespace": pod["metadata"]["namespace"], "serviceaccount": {"name": "default"},
                   "pod": {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}}
         claims = {"iss": self.name, "aud": [audience], "iat": expires - 600, "exp": expires, "kubernetes.io": holder}
-        text = ".".join(self.base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "k"}, claims))
+        text = ".".join(self.base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": self.kid}, claims))
         signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.key], input=text.encode(), check=True,
                                 capture_output=True).stdout
         return f"{text}.{self.base64(signed)}"
@@ -362,24 +366,46 @@ class LateSource(web.Server):
         self.url += "/module.tar.gz"
 
 
+LATE_TOKEN = {"podTemplate": {"spec": {"volumes": [
+    {"name": "dayfly-token", "projected": None, "secret": {"secretName": "made-late"}}]}}}
+
+
+def hand_token(pods, issuer, run, expires):
+    """Gives the pod of this run's plan, which waits for it, a token of the issuer, and returns that and the step's uid."""
+    pod = pods.wait_pod(f"{run}-plan")
+    uid = pods.document("taskactions", f"{run}-plan")["metadata"]["uid"]
+    token = issuer.token(pod, f"dayfly/{uid}", expires)
+    pods.namespace.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "made-late"},
+                          "stringData": {"token": token}})
+    return token, uid
+
+
+def test_a_key_that_was_rotated_between_two_steps_is_taken_up(home, namespace, tofu, tmp_path):
+    issuer = Issuer(tmp_path)
+    config = {"claim": {"issuer": issuer.name, "jwksUrl": f"file://{issuer.keys}"}}
+    with Pods(home, namespace, tofu, config=config) as pods:
+        pods.executor("net", MODULE, LATE_TOKEN)
+        for kid in ("k", "next"):
+            issuer.rotate(kid)
+            run = pods.ask("net", "dry-run")
+            hand_token(pods, issuer, run, int(time.time()) + 600)
+            assert pods.ended(run)["reason"] == "Planned"
+            namespace.kubectl("delete", "secret", "made-late")
+
+
 def test_a_token_that_expires_in_mid_run_does_no_harm(home, namespace, tofu, tmp_path):
     issuer = Issuer(tmp_path)
     key, cert = certificate(tmp_path, "source")
     archive = base64.b64decode(config_map_of(home.module("net", MODULE))["binaryData"]["module.tar.gz"])
     source = LateSource(archive, key, cert)
-    volume = {"name": "dayfly-token", "projected": None, "secret": {"secretName": "made-late"}}
     config = {"claim": {"issuer": issuer.name, "jwksUrl": f"file://{issuer.keys}"}}
     with Pods(home, namespace, tofu, config=config) as pods:
         home.dayfly("secret", "set", "source", "ca.crt", "--from-file", cert)
-        pods.executor("net", MODULE, {"podTemplate": {"spec": {"volumes": [volume]}}},
+        pods.executor("net", MODULE, LATE_TOKEN,
                       source={"url": source.url, "kind": "archive", "secretRef": {"name": "source"},
                               "sha256": hashlib.sha256(archive).hexdigest()})
         process, run = pods.begin("net", "--action", "dry-run")
-        pod = pods.wait_pod(f"{run}-plan")
-        uid = pods.document("taskactions", f"{run}-plan")["metadata"]["uid"]
-        over = int(time.time()) + LIFE
-        token = issuer.token(pod, f"dayfly/{uid}", over - 30)  # 30 s of leeway for clocks
-        namespace.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "made-late"}, "stringData": {"token": token}})
+        token, uid = hand_token(pods, issuer, run, int(time.time()) + LIFE - 30)  # 30 s of leeway for clocks
         wait_for("the claim", lambda: pods.document("taskactions", f"{run}-plan")["status"].get("claimedBy"))
         wait_for("the token's end", lambda: problem(pods.server, uid, token) == (401, "TokenExpired"))
         source.may_answer.set()

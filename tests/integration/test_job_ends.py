@@ -14,7 +14,7 @@ from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
 MANY = {"limits": {"steps": 50}}
-LATE = 8  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
+LATE = 12  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
 
 
 # ---- steps that cannot start -------------------------------------------------------------------------------
@@ -58,6 +58,9 @@ CAUSES = {
     "service-account": Cause("ServiceAccountMissing", '"absent-account"', placement={"serviceAccountName": "absent-account"}),
     "claim": Cause("ClaimMissing", '"absent-claim"', placement={"volumes": [
         {"name": "v", "mountPath": "/absent", "persistentVolumeClaim": {"claimName": "absent-claim"}}]}),
+    "volume": Cause("VolumeFailed", "nowhere.example", patch={"spec": {
+        "volumes": [{"name": "v", "csi": {"driver": "nowhere.example"}}],
+        "containers": [{"name": "runner", "volumeMounts": [{"name": "v", "mountPath": "/absent"}]}]}}),
     "quota": Cause("QuotaExceeded", "no-room", placement={"priorityClassName": "{tag}-none"}),
     "limit-range": Cause("AdmissionRefused", "maximum ephemeral-storage usage per Container is 1Gi",
                          placement={"resources": {"limits": {"ephemeral-storage": "2Gi"}}}),

@@ -13,6 +13,8 @@ import pytest
 from lib.cluster import compact
 from lib.dayfly import wait_for
 from lib.replicas import Replicas
+from lib.state_service import StateService, expected, is_told
+from lib.transitions import Events, key
 
 RUNS = int(os.environ.get("DAYFLY_REPLICA_RUNS", "12"))
 SEED = int(os.environ.get("DAYFLY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
@@ -60,6 +62,57 @@ def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
     world.check_run(run)
     world.check_at_most_once()
     world.check_nothing_left(["net"])
+
+
+def test_a_leader_that_is_killed_takes_no_transition_with_it(replicas):
+    """A State Service that was away, too, is told of everything by the next leader, in order."""
+    service = StateService()
+    world = replicas(config={"stateService": {"url": service.url}})
+    try:
+        world.make("net")
+        world.ledger.hold("second", "net-1-apply")
+        run = world.request("net", "one")
+        world.ledger.wait_held("second", "net-1-apply")
+        wait_for("the plan to be told", lambda: service.of(run, "plan")[-1:] == ["SUCCEEDED"])
+        service.stop()
+        world.ledger.let_go("second", "net-1-apply")
+        world.spawners[world.leader()].kill()
+        world.finish(run)
+        service.start()
+
+        def steps():
+            return [world.get(f"/v1/taskactions/{run}-{action}") for action in ("plan", "apply")]
+        wait_for("everything to be told", lambda: all(map(is_told, steps())))
+        for step in steps():
+            assert service.of(run, step["spec"]["action"]) == expected(step)
+        assert service.faults == []
+    finally:
+        service.stop()
+
+
+def test_who_watches_all_transitions_goes_on_at_another_replica_when_the_leader_dies(replicas):
+    world = replicas()
+    world.make("net")
+    world.ledger.hold("second", "net-1-apply")
+    leader = world.leader()
+    other, headers = world.spawners[1 - leader], {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
+    watcher = Events(other, headers=headers)
+    watcher.until("sentinel")
+    run = world.request("net", "one")
+    world.ledger.wait_held("second", "net-1-apply")
+    seen = []
+    while not seen or seen[-1][0::2] != (f"{run}-apply", "RUNNING"):
+        seen.append(key(json.loads(watcher.next()["data"])))
+    watcher.close()
+    world.spawners[leader].kill()
+    world.ledger.let_go("second", "net-1-apply")
+    world.finish(run)
+    again = Events(other, watcher.last, headers)
+    seen += map(key, again.until("sentinel"))
+    again.close()
+    for step in (f"{run}-plan", f"{run}-apply"):
+        told = [key({"taskAction": step, "state": event}) for event in world.get(f"/v1/states/{step}")["transitions"]]
+        assert list(dict.fromkeys(entry for entry in seen if entry[0] == step)) == told
 
 
 def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replicas):

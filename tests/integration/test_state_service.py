@@ -7,11 +7,9 @@ import socket
 import pytest
 
 from lib.dayfly import Server, wait_for
-from lib.state_service import StateService
+from lib.state_service import StateService, expected, is_told
 
 MODULE = 'resource "terraform_data" "a" {}\n'
-OURS = {"Queued": "QUEUED", "Initializing": "INITIALIZING", "Executing": "RUNNING", "Completed": "SUCCEEDED",
-        "PermanentFailure": "FAILED", "Aborted": "ABORTED"}
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def serve(home, service, protocol="events", **more):
     return Server(home, config=json.dumps({"stateService": keys}))
 
 
-def provision(home, name):
+def provision(home, name, action="provision"):
     """A run of an executor of its own."""
     module = home.module(name, MODULE)
     home.dayfly("create", "-f", "-", input=f"""
@@ -35,20 +33,11 @@ kind: Executor
 metadata: {{name: {name}}}
 spec: {{source: {{url: 'file://{module}', kind: directory}}}}
 """)
-    home.dayfly("run", name, "--auto-approve")
+    home.dayfly("run", name, "--action", action, "--auto-approve")
 
 
 def steps(server):
     return server.get("/v1/taskactions?limit=1000")["items"]
-
-
-def expected(step, protocol):
-    phases = [entry["phase"] for entry in step["status"]["phaseHistory"]]
-    return phases if protocol == "put" else [OURS[phase] for phase in phases]
-
-
-def is_told(step):
-    return "dayfly.dev/unreported" not in step["metadata"]["labels"]
 
 
 def await_all_told(server, service, protocol="events", count=None):
@@ -70,11 +59,12 @@ def metric(server, result):
 
 @pytest.mark.parametrize("protocol", ["events", "put"])
 def test_every_transition_of_every_step_arrives_in_order(home, service, protocol):
+    """A1, A10: each once, as long as nothing fails."""
     with serve(home, service, protocol) as server:
         provision(home, "net")
         await_all_told(server, service, protocol, count=2)
         assert service.of("net-1", "plan")[-1] in ("SUCCEEDED", "Completed")
-        assert metric(server, "taken") == len(service.taken)
+        assert metric(server, "taken") == len(service.taken) == len(set(service.taken))
     names = {message["actionId"]["run"]["project"] if protocol == "put" else message["events"][0]["id"]["run"]["project"]
              for _, message in service.requests}
     assert names == {"default"}
@@ -123,6 +113,20 @@ def test_what_was_not_told_before_the_spawner_was_killed_is_told_by_the_next(hom
             await_all_told(server, service, count=6)
 
 
+def test_a_step_that_is_deleted_is_told_of_first(home, service):
+    """A9: made and deleted while the service was away, it is told of all the same."""
+    with serve(home, service) as server:
+        service.stop()
+        provision(home, "net", action="dry-run")
+        phases = expected(steps(server)[0], "events")
+        home.dayfly("delete", "net")
+        assert server.get("/v1/executors/net")["status"]["deleting"]
+        service.start()
+        wait_for("the executor to go", lambda: server.request("GET", "/v1/executors/net")[0] == 404)
+        assert service.of("net-1", "plan") == phases and phases[-1] == "SUCCEEDED"
+        assert steps(server) == []
+
+
 def test_a_service_that_never_answers_delays_no_step(home, service):
     service.stop()
     with socket.create_server(("127.0.0.1", service.port)) as silent, serve(home, service) as server:
@@ -161,6 +165,7 @@ def test_what_is_refused_for_good_is_dropped_and_said_once(home, service):
 
 
 def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(home, service):
+    """A2: what was not taken is told again."""
     answers = [{"status": {"code": 14, "message": "later"}}, {"status": {"code": 3, "message": "never"}}]
     service.answer = lambda message: (200, {}, {"actionId": message["actionId"], **answers.pop(0)}) if answers else None
     with serve(home, service, "put") as server:
@@ -168,6 +173,19 @@ def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(hom
         wait_for("everything to be told", lambda: all(map(is_told, steps(server))))
         assert metric(server, "refused") == 1 and metric(server, "later") >= 1
         assert service.of("net-1", "plan")[0] != "Queued"  # dropped by code 3, at its second try
+
+
+def test_an_end_that_was_refused_in_the_answer_does_not_count_as_told(home, service):
+    """A4: the call succeeds, and says in its answer that the write failed."""
+    service.answer = lambda message: (200, {}, {"status": {"code": 13, "message": "db write failed"}}) \
+        if json.loads(message["state"])["phase"] == "Completed" else None
+    with serve(home, service, "put") as server:
+        provision(home, "net", action="dry-run")
+        wait_for("the end to be told twice", lambda: metric(server, "later") >= 2)
+        step = steps(server)[0]
+        assert not is_told(step) and "reported" not in step["status"]
+        service.answer = None
+        await_all_told(server, service, "put", count=1)
 
 
 def test_one_step_that_is_never_taken_keeps_no_other_from_being_told(home, service):

@@ -53,6 +53,16 @@ def test_a_failing_workflow_tells_its_exit_code(world):
     assert "exit code 3" in world.home.dayfly("why", "taskaction/restart").stdout
 
 
+def test_what_kept_a_pod_for_a_moment_is_not_why_it_failed(world):
+    world.ask("restart", "exit 3", dependencies={"secrets": [{"name": "late"}]})
+    wait_for("the pod to miss its secret",
+             lambda: any(e["reason"] == "FailedMount" for e in world.namespace.get("events")))
+    world.namespace.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}, "stringData": {"a": "b"}})
+    status = world.ended("restart")["status"]
+    assert (status["reason"], status["exitCode"]) == ("WorkflowFailed", 3), status
+    assert "late" not in status["message"]
+
+
 def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
     world.ask("first", "sleep 3")
     world.wait("first", "Executing")

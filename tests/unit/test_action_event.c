@@ -24,6 +24,7 @@ static void check(const cJSON *found, const char *expected)
         fail_msg("%s\ninstead of\n%s", text, expected);
 }
 
+/* A16: of what did not fail no error is told, whatever its state says. */
 static void each_phase_has_its_name_and_a_failure_its_error(void **state)
 {
     (void)state;
@@ -34,6 +35,7 @@ static void each_phase_has_its_name_and_a_failure_its_error(void **state)
         {"Initializing", "INITIALIZING", "", NULL},
         {"Executing", "RUNNING", "", NULL},
         {"Completed", "SUCCEEDED", "", NULL},
+        {"Completed", "SUCCEEDED", "USER", NULL},
         {"RetryableFailure", "FAILED", "", "KIND_SYSTEM"},
         {"PermanentFailure", "FAILED", "USER", "KIND_USER"},
         {"PermanentFailure", "FAILED", "SYSTEM", "KIND_SYSTEM"},
@@ -54,7 +56,8 @@ static void each_phase_has_its_name_and_a_failure_its_error(void **state)
             df_strf("{'id':{'run':{'project':'shop','domain':'live','name':'net-1'},'name':'plan'},"
                     "'attempt':1,'phase':'ACTION_PHASE_%s','version':0,"
                     "'updatedTime':'2026-01-02T03:04:05.000006Z',"
-                    "'reportedTime':'2026-01-02T03:04:05.000006Z'%s}",
+                    "'reportedTime':'2026-01-02T03:04:05.000006Z','clusterEvents':[{'occurredAt':"
+                    "'2026-01-02T03:04:05.000006Z','message':'m'}]%s}",
                     phases[i].theirs, error);
         DF_JSON cJSON *task = json(text);
         DF_JSON cJSON *event = NULL;
@@ -63,15 +66,43 @@ static void each_phase_has_its_name_and_a_failure_its_error(void **state)
     }
 }
 
+/* C16: what the cluster said of a phase is told with its own time. */
+static void the_words_of_a_phase_are_told_with_their_time(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"cluster is creating", "Head pod pending"};
+    static const char *const times[] = {"2026-04-02T10:00:00.000000Z",
+                                        "2026-04-02T10:02:00.000000Z"};
+    DF_JSON cJSON *task =
+        json("{" STEP ",'status':{'phaseHistory':["
+             "{'phase':'Queued','occurredAt':'2026-04-02T10:00:00.000000Z','message':"
+             "'cluster is creating'},{'phase':'Initializing','occurredAt':"
+             "'2026-04-02T10:02:00.000000Z','message':'Head pod pending'},"
+             "{'phase':'Executing','occurredAt':'2026-04-02T10:05:00.000000Z'}]}}");
+    for (int i = 0; i < 2; i++) {
+        DF_JSON cJSON *event = NULL;
+        assert_int_equal(df_action_event(task, i, &scope, &event, NULL), 0);
+        const cJSON *told = df_json_at(event, "clusterEvents");
+        assert_int_equal(cJSON_GetArraySize(told), 1);
+        assert_string_equal(df_json_str(told->child, "message"), words[i]);
+        assert_string_equal(df_json_str(told->child, "occurredAt"), times[i]);
+    }
+    DF_JSON cJSON *silent = NULL;
+    assert_int_equal(df_action_event(task, 2, &scope, &silent, NULL), 0);
+    assert_null(df_json_at(silent, "clusterEvents"));
+}
+
+/* A3: the attempt goes with the status. */
 static void a_lost_try_ends_an_attempt_and_the_place_is_the_version(void **state)
 {
     (void)state;
-    static const int attempts[] = {1, 1, 1, 2, 2, 3};
+    static const int attempts[] = {1, 1, 1, 2, 2, 3, 3};
     DF_JSON cJSON *task =
         json("{" STEP ",'status':{'phaseHistory':["
              "{'phase':'Queued'," AT "},{'phase':'Initializing'," AT "},"
              "{'phase':'RetryableFailure'," AT "},{'phase':'Initializing'," AT "},"
-             "{'phase':'RetryableFailure'," AT "},{'phase':'Executing'," AT "}]}}");
+             "{'phase':'RetryableFailure'," AT "},{'phase':'Executing'," AT "},"
+             "{'phase':'Completed'," AT "}]}}");
     assert_int_equal(df_action_transitions(task), DF_ARRAY_SIZE(attempts));
     for (int i = 0; i < df_action_transitions(task); i++) {
         DF_JSON cJSON *event = NULL;
@@ -120,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_phase_has_its_name_and_a_failure_its_error),
+        cmocka_unit_test(the_words_of_a_phase_are_told_with_their_time),
         cmocka_unit_test(a_lost_try_ends_an_attempt_and_the_place_is_the_version),
         cmocka_unit_test(put_has_the_state_as_a_text_of_json),
         cmocka_unit_test(a_workflow_is_a_run_of_its_own),

@@ -246,6 +246,33 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
     diary_close(&d);
 }
 
+static bool is_pending(void *arg, const cJSON *object)
+{
+    (void)arg;
+    return df_streq(df_json_str(object, "status.phase"), "Pending");
+}
+
+static void what_is_not_wanted_any_more_is_gone(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    kube_start(&s, tell_pods, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_cache_options o = {
+        .resource = &df_kube_pods, .wants = is_pending, .changed = on_changed, .arg = &d};
+    struct df_kube_cache *c = open_cache(k, &o);
+    /* As above, but that a goes when it runs. */
+    await(&d, "build/a build/b build/a build/c build/c build/d build/b ");
+    DF_JSON cJSON *a = NULL;
+    assert_int_equal(df_kube_cache_get(c, "build", "a", &a, NULL), -1);
+    assert_int_equal(df_kube_cache_count(c), 1);
+    df_kube_cache_stop(c);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
 static void an_own_write_is_there_at_once_and_never_undoes_the_watch(void **state)
 {
     (void)state;
@@ -383,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_sweep_takes_what_the_list_did_not_tell),
         cmocka_unit_test(more_objects_than_the_cap_are_refused),
         cmocka_unit_test(a_cache_follows_and_tells_each_change_once),
+        cmocka_unit_test(what_is_not_wanted_any_more_is_gone),
         cmocka_unit_test(an_own_write_is_there_at_once_and_never_undoes_the_watch),
         cmocka_unit_test(without_a_reducer_all_but_managed_fields_is_kept),
         cmocka_unit_test(who_waits_for_a_cache_in_vain_is_told_why),

@@ -69,6 +69,22 @@ static void names_of_runs_and_steps_stay_dns_labels(void **state)
     assert_string_not_equal(name, other);
 }
 
+/* A5 and X1: a step is named after its run; what is too long is always cut in the same way. */
+static void names_are_kept_while_they_fit_and_always_cut_alike(void **state)
+{
+    (void)state;
+    static const char too_long[] =
+        "a-very-long-task-execution-generated-name-that-exceeds-the-limit-12345";
+    char name[64], again[64];
+    assert_int_equal(df_model_name("rabc123", "train", name, NULL), 0);
+    assert_string_equal(name, "rabc123-train");
+    assert_int_equal(df_model_name(too_long, "plan", name, NULL), 0);
+    assert_int_equal(df_model_name(too_long, "plan", again, NULL), 0);
+    assert_string_equal(name, again);
+    assert_int_equal(strlen(name), 63);
+    assert_true(df_is_dns_label(name));
+}
+
 /* ---- whole documents ---- */
 
 static void a_small_executor_gets_its_defaults(void **state)
@@ -564,6 +580,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_actions_and_roles_are_known_by_their_names),
         cmocka_unit_test(names_of_runs_and_steps_stay_dns_labels),
+        cmocka_unit_test(names_are_kept_while_they_fit_and_always_cut_alike),
         cmocka_unit_test(a_small_executor_gets_its_defaults),
         cmocka_unit_test(an_executor_may_say_everything),
         cmocka_unit_test(every_fault_is_found_with_its_path),

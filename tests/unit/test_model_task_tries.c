@@ -154,6 +154,7 @@ static void the_last_cause_is_told_when_there_were_too_many(void **state)
     assert_non_null(strstr(v.message, "the node has no room"));
 }
 
+/* C12: with its code and its message. */
 static void a_lost_try_stands_in_the_history(void **state)
 {
     (void)state;

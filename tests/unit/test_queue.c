@@ -54,6 +54,7 @@ static void keys_come_out_in_the_order_they_went_in(void **state)
     df_queue_free(q);
 }
 
+/* Flyte's A7 */
 static void a_key_added_many_times_comes_out_once(void **state)
 {
     (void)state;
@@ -80,6 +81,7 @@ static void the_same_name_of_another_kind_is_another_key(void **state)
     df_queue_free(q);
 }
 
+/* Flyte's A8: who comes back looks at what is there by then. */
 static void a_key_that_is_worked_on_is_not_given_out_twice_but_once_more_afterwards(void **state)
 {
     (void)state;
@@ -172,6 +174,7 @@ static void *get_in_thread(void *q)
     return df_queue_get(q, &key) ? q : NULL;
 }
 
+/* Flyte's A14 */
 static void closing_sends_sleeping_workers_home(void **state)
 {
     (void)state;

@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include "common/base/limits.h"
 #include "common/metrics/metrics.h"
+#include "spawner/control/loop.h"
+#include "spawner/news/reporter.h"
 #include "tests/unit/control_loop.h"
 
 #define STEP "net-1-plan"
@@ -81,6 +84,19 @@ static void a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own(v
     assert_true(metric(ERRORS) == errors + 1);
 }
 
+/* A6: the run is on its way with its first step. */
+static void a_step_takes_its_run_and_its_executor_along(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    run(w, "net", AUTO);
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Pending");
+    start(w);
+    (void)await_start(w, STEP);
+    await_phase(w, "net-1", "Running");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
+}
+
 /* ---- tries ---- */
 
 /* The engine says that the runner it started is gone, some time ago. */
@@ -111,6 +127,26 @@ static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth
                    "Queued Initializing RetryableFailure Initializing RetryableFailure "
                    "Initializing RetryableFailure Initializing RetryableFailure PermanentFailure");
     assert_int_equal(fake_find(&w->engine, STEP)->creates, 4);
+}
+
+/* C10: the engine is asked for a new runner, and nothing of the lost one counts any more. */
+static void another_try_keeps_nothing_of_the_one_before(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", AUTO);
+    const struct fake_step lost = *await_start(w, STEP);
+    lose_try(w, 1);
+    struct runner r = claim(w, STEP);
+    assert_int_equal(fake_find(&w->engine, STEP)->creates, 2);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", "");
+    DF_JSON cJSON *document = NULL;
+    struct df_err err = {0};
+    assert_int_equal(try_claim(w, &lost, CLAIM_B, &document, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    report(&r, NOTHING_TO_DO);
+    await_phase(w, "net-1", "Succeeded");
 }
 
 static void a_claim_sets_the_count_of_lost_tries_back(void **state)
@@ -178,7 +214,7 @@ static void await_gone(struct world *w, const char *name)
     }
 }
 
-/* C15: aborted first, then gone; and not before nothing of it is left. */
+/* C15, A12: aborted first, then gone; and not before nothing of it is left. */
 static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(void **state)
 {
     struct world *w = *state;
@@ -202,7 +238,7 @@ static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(
     await_gone(w, STEP);
 }
 
-/* A deletion behind the end does not change the end. */
+/* A11: a deletion behind the end does not change the end. */
 static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
 {
     struct world *w = *state;
@@ -238,6 +274,38 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_gone(w, STEP);
 }
 
+/* A9: what is gone can be told of no more; but a service that is away does not keep it for ever. */
+static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *what, *url;
+        bool is_told;
+        int end_s; /* seconds ago */
+        enum df_err_class cls;
+    } rows[] = {
+        {"it is yet to be told", "http://s", false, 1, DF_ERR_RETRY},
+        {"it was told", "http://s", true, 1, DF_ERR_NONE},
+        {"it was away for too long", "http://s", false, DF_TIMEOUT_FORGET_SECONDS, DF_ERR_NONE},
+        {"nobody is told any more", NULL, false, 1, DF_ERR_NONE},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *task = json("{'metadata':{'name':'net-1-plan'}}");
+        struct df_err err = {0};
+        struct df_config config = w->config;
+        DF_FREE char *url = rows[i].url ? strdup(rows[i].url) : NULL;
+        config.state_service_url = url;
+        int64_t end_us = df_real_us() - rows[i].end_s * INT64_C(1000000);
+        assert_int_equal(
+            df_task_set_conditions(task, DF_OUTCOME_SUCCEEDED, "Planned", NULL, end_us, NULL), 0);
+        if (!rows[i].is_told)
+            assert_int_equal(df_label_set(task, DF_LABEL_UNREPORTED, "true", NULL), 0);
+        int result = df_reporter_let_go(&config, task, &err);
+        if (result != (rows[i].cls ? -1 : 0) || err.cls != rows[i].cls)
+            fail_msg("%s: %s", rows[i].what, err.message);
+    }
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -245,12 +313,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_phase_is_counted_with_its_cause),
         TEST(a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own),
+        TEST(a_step_takes_its_run_and_its_executor_along),
         TEST(a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth),
+        TEST(another_try_keeps_nothing_of_the_one_before),
         TEST(a_claim_sets_the_count_of_lost_tries_back),
         TEST(a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more),
         TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),
         TEST(an_ended_step_that_is_deleted_keeps_its_end),
         TEST(a_deleted_plan_stays_until_its_run_is_over),
+        TEST(a_deleted_step_waits_a_while_for_the_state_service),
     };
     return cmocka_run_group_tests_name("transitions", tests, NULL, NULL);
 }

@@ -184,6 +184,7 @@ static void a_refusal_for_good_is_the_end(void **state)
     await_settled(w, "restart");
 }
 
+/* Flyte's V10 */
 static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
 {
     struct world *w = *state;

@@ -22,7 +22,8 @@ ACTION_EVENT = {
     "phase": lambda v: v.removeprefix("ACTION_PHASE_") in PHASES and v.startswith("ACTION_PHASE_"),
     "updatedTime": TIME.fullmatch, "reportedTime": TIME.fullmatch,
     "errorInfo": {"message": str, "kind": lambda v: v in ("KIND_UNSPECIFIED", "KIND_USER", "KIND_SYSTEM")},
-    "logInfo": list, "logContext": dict, "cluster": str, "outputs": dict, "cacheStatus": str, "clusterEvents": list}
+    "logInfo": list, "logContext": dict, "cluster": str, "outputs": dict, "cacheStatus": str,
+    "clusterEvents": lambda v: all(TIME.fullmatch(e["occurredAt"]) and e["message"] for e in v)}
 PUT_REQUEST = {"actionId": ACTION_ID, "parentActionName": str, "state": str}
 STATE = {"phase": str, "actionId": str, "timestamp": TIME.fullmatch}
 REQUIRED = {id(ACTION_ID): {"run", "name"}, id(RUN_ID): {"project", "domain", "name"},
@@ -41,6 +42,20 @@ def fault(value, message, path=""):
     if not set(value) <= set(message) or not REQUIRED.get(id(message), set()) <= set(value):
         return f"{path}: members {sorted(value)}"
     return next(filter(None, (fault(value[key], message[key], f"{path}.{key}") for key in value)), None)
+
+
+OURS = {"Queued": "QUEUED", "Initializing": "INITIALIZING", "Executing": "RUNNING", "Completed": "SUCCEEDED",
+        "PermanentFailure": "FAILED", "Aborted": "ABORTED"}
+
+
+def expected(step, protocol="events"):
+    """What a State Service is told of this TaskAction."""
+    phases = [entry["phase"] for entry in step["status"]["phaseHistory"]]
+    return phases if protocol == "put" else [OURS[phase] for phase in phases]
+
+
+def is_told(step):
+    return "dayfly.dev/unreported" not in step["metadata"]["labels"]
 
 
 class StateService:

@@ -1,0 +1,134 @@
+/* A run that waits for a person: Flyte's cases of a condition (H1 to H5), which is here the phase
+ * WaitingApproval of a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_loop.h"
+
+static void await_phase(struct world *w, const char *phase)
+{
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", phase);
+}
+
+/* A run whose plan is made. */
+static void ask(struct world *w)
+{
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+}
+
+/* "True/WaitingApproval" */
+static char *condition(struct world *w, int which)
+{
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+    const cJSON *c = cJSON_GetArrayItem(df_json_at(doc, "status.conditions"), which);
+    return df_strf("%s/%s", df_json_str(c, "status"), df_json_str(c, "reason"));
+}
+
+static void assert_conditions(struct world *w, const char *progressing, const char *succeeded,
+                              const char *failed)
+{
+    const char *const expected[] = {progressing, succeeded, failed};
+    for (int i = 0; i < 3; i++) {
+        DF_FREE char *found = condition(w, i);
+        assert_string_equal(found, expected[i]);
+    }
+}
+
+static enum df_task_phase phase_of(struct world *w)
+{
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+    return df_task_phase(doc);
+}
+
+/* H1 */
+static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **state)
+{
+    struct world *w = *state;
+    ask(w);
+    await_phase(w, "WaitingApproval");
+    assert_conditions(w, "True/WaitingApproval", "False/WaitingApproval", "False/WaitingApproval");
+    assert_int_equal(phase_of(w), DF_TASK_PHASE_PAUSED);
+    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_phase(w, "Succeeded");
+    assert_conditions(w, "False/Applied", "True/Applied", "False/Applied");
+    assert_int_equal(phase_of(w), DF_TASK_PHASE_SUCCEEDED);
+    assert_value(w, DF_KIND_RUN, "net-1", "status.approvedBy", "ann");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.by", "ann");
+}
+
+/* H2, H3: with the reason that is true here, the plan's age. */
+static void it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    w->config.plan_life_s = 1;
+    ask(w);
+    await_phase(w, "Failed");
+    assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
+    assert_int_equal(df_reason_fault("PlanExpired"), DF_FAULT_USER);
+    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, &err), -1);
+    assert_string_equal(err.reason, "WrongState");
+    await_settled(w);
+    assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
+    DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
+    assert_null(apply);
+}
+
+static int set_deleted(cJSON *run, void *arg, struct df_err *err)
+{
+    char at[DF_TIME_LEN];
+    (void)arg;
+    return df_json_set_str(df_json_object_at(run, "metadata"), "deletionTimestamp",
+                           df_time_format(df_real_us(), at), err);
+}
+
+/* H4: there is nothing that would have to end first. */
+static void it_goes_at_once_when_it_is_deleted(void **state)
+{
+    struct world *w = *state;
+    ask(w);
+    await_phase(w, "WaitingApproval");
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_RUN, "net-1", set_deleted, NULL, NULL, NULL), 0);
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+        if (!doc)
+            break;
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+    assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
+}
+
+/* H5 */
+static void one_that_asks_for_nothing_has_failed(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *empty = json("{'metadata':{'name':'net-1'},'spec':{}}");
+    start(w);
+    assert_int_equal(df_store_create(w->s.store, DF_KIND_RUN, empty, NULL, NULL), 0);
+    await_phase(w, "Failed");
+    assert_conditions(w, "False/InvalidDocument", "False/InvalidDocument", "True/InvalidDocument");
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_paused_until_somebody_decides_and_keeps_who_that_was),
+        TEST(it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothing),
+        TEST(it_goes_at_once_when_it_is_deleted),
+        TEST(one_that_asks_for_nothing_has_failed),
+    };
+    return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);
+}

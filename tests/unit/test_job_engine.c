@@ -1,0 +1,240 @@
+/* What the engine `job` asks the API server for, and how often. Cases of kubernaut's job engine
+ * whose subject is a request have their ids here; the others are in test_workflow_job.c. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spawner/engine/job.h"
+#include "tests/unit/kube_server.h"
+#include "tests/unit/kube_words.h"
+
+#define NAME "wfe-c00449355dfb987a" /* of this target: */
+#define TARGET "default/deployment/my-app"
+
+/* What there is in the cluster: lists of objects in JSON with ' for ". */
+struct objects {
+    const char *jobs, *pods, *events;
+};
+
+static const char *list_for(const struct objects *o, const char *target)
+{
+    return strstr(target, "/jobs") ? o->jobs : strstr(target, "/pods") ? o->pods : o->events;
+}
+
+static void answer(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    const char *items = list_for(s->arg, r->target);
+    bool is_one = strstr(r->target, "/jobs/");
+    if (strstr(r->target, "watch=true")) {
+        kube_stream(a);
+        a->hold = true;
+        return;
+    }
+    if (is_one && !*items) {
+        kube_status(a, 404, "NotFound", "jobs is not found");
+        return;
+    }
+    DF_FREE char *body = is_one
+                             ? strdup(items)
+                             : df_strf("{'metadata':{'resourceVersion':'10'},'items':[%s]}", items);
+    for (char *p = body; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    kube_say(a, 200, "", body);
+}
+
+struct world {
+    struct kube_server server;
+    struct df_kube *kube;
+    struct df_engine *engine;
+    cJSON *workflow;
+};
+
+/* With its lists told. */
+static void open_world(struct world *w, const struct objects *objects)
+{
+    kube_start(&w->server, answer, (void *)(uintptr_t)objects);
+    w->kube = kube_client(&w->server);
+    w->workflow = json("{'executionBundle':'image'}");
+    const struct df_job_options o = {.kube = w->kube, .name_space = "build", .image = "runner"};
+    assert_int_equal(df_engine_job_new(&o, &w->engine, NULL), 0);
+    (void)pthread_mutex_lock(&w->server.lock);
+    while (w->server.watches < 3)
+        (void)pthread_cond_wait(&w->server.changed, &w->server.lock);
+    (void)pthread_mutex_unlock(&w->server.lock);
+}
+
+static void close_world(struct world *w)
+{
+    w->engine->ops->close(w->engine);
+    df_kube_free(w->kube);
+    kube_stop(&w->server);
+    cJSON_Delete(w->workflow);
+}
+
+static struct df_engine_step step_of(const struct world *w, const char *task, bool was_created)
+{
+    return (struct df_engine_step){.name = task,
+                                   .task = task,
+                                   .uid = "u1",
+                                   .name_space = "default",
+                                   .action = "workflow",
+                                   .target = TARGET,
+                                   .pending_seconds = 120,
+                                   .timeout_seconds = 1800,
+                                   .workflow = w->workflow,
+                                   .was_created = was_created};
+}
+
+/* How often it was asked for what begins so. */
+static int asked(struct world *w, const char *request)
+{
+    int n = 0;
+    (void)pthread_mutex_lock(&w->server.lock);
+    const char *p = df_buf_str(&w->server.seen);
+    for (; (p = strstr(p, request)); p++)
+        n++;
+    (void)pthread_mutex_unlock(&w->server.lock);
+    return n;
+}
+
+#define DELETE "DELETE /apis/batch/v1/namespaces/build/jobs/" NAME
+#define LABELS(owner, uid)                                                                         \
+    "'labels':{'kubernaut.ai/workflow-execution':'" owner "','kubernaut.ai/source-namespace':"     \
+    "'default','dayfly.dev/step-uid':'" uid "'}"
+#define JOB(owner, uid, status)                                                                    \
+    "{'metadata':{'name':'" NAME "','namespace':'build','uid':'j2','resourceVersion':'5',"         \
+    "'creationTimestamp':'2026-11-21T12:00:00Z'," LABELS(owner, uid) "},'status':" status "}"
+#define DONE "{'succeeded':1,'conditions':[{'type':'Complete','status':'True'}]}"
+
+/* UT-WE-014-050, JOB-001 */
+static void it_is_called_job(void **state)
+{
+    (void)state;
+    static const struct objects none = {"", "", ""};
+    struct world w;
+    open_world(&w, &none);
+    assert_string_equal(w.engine->ops->name, "job");
+    close_world(&w);
+}
+
+/* UT-WE-014-033, JOB-008, UT-WE-374-004: what was never made, or has vanished, is an answer. */
+static void what_is_not_there_is_absent(void **state)
+{
+    (void)state;
+    static const struct objects none = {"", "", ""};
+    struct world w;
+    open_world(&w, &none);
+    for (int was_created = 0; was_created <= 1; was_created++) {
+        struct df_engine_step step = step_of(&w, "test-wfe", was_created);
+        struct df_engine_observation seen;
+        struct df_err err = {0};
+        if (w.engine->ops->status(w.engine, &step, &seen, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(seen.phase, DF_ENGINE_ABSENT);
+        assert_true(seen.is_gone);
+    }
+    assert_int_equal(asked(&w, "GET /apis/batch/v1/namespaces/build/jobs/" NAME), 1);
+    close_world(&w);
+}
+
+/* UT-WE-014-040 and -041, JOB-009 to -011 */
+static void a_cleanup_removes_its_own_job_and_no_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        struct objects objects;
+        int deletes;
+    } rows[] = {
+        {"none", {"", "", ""}, 0},
+        {"its own", {JOB("wfe-cleanup", "u1", DONE), "", ""}, 1},
+        {"another's", {JOB("wfe-other", "u2", DONE), "", ""}, 0},
+        {"one of its name", {JOB("wfe-cleanup", "u2", DONE), "", ""}, 0},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct world w;
+        struct df_err err = {0};
+        open_world(&w, &rows[i].objects);
+        struct df_engine_step step = step_of(&w, "wfe-cleanup", true);
+        if (w.engine->ops->cleanup(w.engine, &step, &err) < 0)
+            fail_msg("%s: %s", rows[i].what, err.message);
+        if (asked(&w, DELETE) != rows[i].deletes)
+            fail_msg("%s: %d deletes", rows[i].what, asked(&w, DELETE));
+        close_world(&w);
+    }
+}
+
+#define CREATION(name, uid, count)                                                                 \
+    "{'metadata':{'name':'" name "','namespace':'build','uid':'" name "','resourceVersion':'6'},"  \
+    "'involvedObject':{'kind':'Job','name':'" NAME "','uid':'" uid "'},'type':'Normal',"           \
+    "'reason':'SuccessfulCreate','count':" count "}"
+#define POD                                                                                        \
+    "{'metadata':{'name':'" NAME "-abcde','namespace':'build','uid':'p2','resourceVersion':'7',"   \
+    "'creationTimestamp':'2026-11-21T12:00:30Z'," LABELS(                                          \
+        "test-wfe", "u1") "},'spec':{'containers':[{'name':'workflow'}]},'status':{'phase':"       \
+                          "'Succeeded'}}"
+
+/* JOB-025, with an earlier Job of the same name; and one list for each kind, however often it
+ * looks. */
+static void retries_are_counted_from_the_watch_for_this_job_alone(void **state)
+{
+    (void)state;
+    static const struct objects objects = {
+        JOB("test-wfe", "u1", DONE), POD,
+        CREATION("a", "j2", "1") "," CREATION("b", "j2", "2") "," CREATION("c", "j1", "5")};
+    struct world w;
+    open_world(&w, &objects);
+    struct df_engine_step step = step_of(&w, "test-wfe", true);
+    for (int i = 0; i < 5; i++) {
+        DF_JSON cJSON *result = NULL;
+        struct df_engine_observation seen;
+        struct df_err err = {0};
+        if (w.engine->ops->status(w.engine, &step, &seen, &err) < 0 ||
+            w.engine->ops->result(w.engine, &step, &result, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(seen.phase, DF_ENGINE_ENDED);
+        assert_int_equal(seen.exit_code, 0);
+        assert_int_equal(df_json_int(result, "executionStatus.retryCount", -1), 2);
+    }
+    assert_int_equal(asked(&w, "GET "), 6); /* a list and a watch of Jobs, pods and Events */
+    close_world(&w);
+}
+
+static void a_workflow_whose_pods_end_one_after_the_other_is_given_up(void **state)
+{
+    (void)state;
+    static const struct {
+        struct objects objects;
+        bool gives_up;
+    } rows[] = {
+        {{JOB("test-wfe", "u1", "{'active':1}"), POD, CREATION("a", "j2", "3")}, false},
+        {{JOB("test-wfe", "u1", "{'active':1}"), POD, CREATION("a", "j2", "4")}, true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct world w;
+        struct df_engine_observation seen;
+        open_world(&w, &rows[i].objects);
+        struct df_engine_step step = step_of(&w, "test-wfe", true);
+        assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+        assert_true(seen.gives_up == rows[i].gives_up);
+        assert_true(df_streq(seen.reason, "PodsExhausted") == rows[i].gives_up);
+        close_world(&w);
+    }
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_called_job),
+        cmocka_unit_test(what_is_not_there_is_absent),
+        cmocka_unit_test(a_cleanup_removes_its_own_job_and_no_other),
+        cmocka_unit_test(retries_are_counted_from_the_watch_for_this_job_alone),
+        cmocka_unit_test(a_workflow_whose_pods_end_one_after_the_other_is_given_up),
+    };
+    return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
+}
