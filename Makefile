@@ -264,10 +264,10 @@ docker-build: $(if $(shell command -v buildah podman docker),setup-build,setup-i
 docker-push:
 	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/push $(PUSH_FLAGS)
 
-## write what the chart has from elsewhere: definitions, and the table of values in its README
+## write what the chart has from elsewhere: definitions, parts of its schema, the table of values in its README
 .PHONY: chart
 chart:
-	@charts/sync
+	@$$(tests/tools/get-python) charts/sync
 
 ## run every test suite; the last line counts them all
 .PHONY: check

@@ -208,7 +208,6 @@ static int open_job(struct df_service *s, struct df_err *err)
     const struct df_job_options o = {.kube = s->spawner.kube,
                                      .name_space = cluster_namespace(s),
                                      .image = c->kube_image,
-                                     .placement = c->kube_placement,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
                                      .reachable = true,
                                      .ttl_seconds = c->kube_ttl_s,

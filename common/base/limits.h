@@ -126,6 +126,7 @@
 
 /* Counts */
 #define DF_LIMIT_STEPS 10000         /* at once: what the service is measured with */
+#define DF_LIMIT_PRIORITY 1000       /* and its negative: more ranks than anybody tells apart */
 #define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)

@@ -29,8 +29,8 @@ int df_get_run(struct df_request *req, struct df_response *res, struct df_err *e
 
 static int create(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
 {
-    static const char *const members[] = {"action",    "variables",   "arguments",
-                                          "placement", "autoApprove", NULL};
+    static const char *const members[] = {"action", "variables", "arguments",   "placement",
+                                          "class",  "priority",  "autoApprove", NULL};
     struct df_idempotency key;
     if (df_idempotency_find(req, DF_KIND_RUN, &key, ret, err) < 0)
         return -1;

@@ -13,6 +13,9 @@
 #define VAR_FILE     {"var-file", 0, "FILE", "variables as one YAML or JSON object", NULL}
 #define ARG          {"arg", 0, "ARGUMENT", "for the plan: --arg=-parallelism=5; again for more", NULL}
 #define NO_WAIT      {"no-wait", 0, NULL, "leave a plan that waits for approval, which is success", NULL}
+#define PRIORITY     {"priority", 0, "NUMBER", "-1000 to 1000: who waits for a place with more of it starts first", NULL}
+#define CLASS        {"class", 0, "NAME", "what its steps get and how many run at once", NULL}
+#define DETACH       {"detach", 'd', NULL, "ask for the run and leave it", NULL}
 #define FOLLOW       {"follow", 'f', NULL, "show what happens until the run has ended", NULL}
 /* clang-format on */
 
@@ -23,7 +26,10 @@ static const struct df_option run_options[] = {
     VAR,
     VAR_FILE,
     ARG,
+    PRIORITY,
+    CLASS,
     NO_WAIT,
+    DETACH,
     DOCUMENT,
     {"name", 'n', "NAME", "of the executor; default: made from the directory or URL", NULL},
     {"branch", 0, "BRANCH", "of a git source", NULL},
@@ -35,8 +41,8 @@ static const struct df_option run_options[] = {
     {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL},
     {0}};
 
-static const struct df_option recreate_options[] = {AUTO_APPROVE, VAR,      VAR_FILE, ARG,
-                                                    NO_WAIT,      DOCUMENT, {0}};
+static const struct df_option recreate_options[] = {
+    AUTO_APPROVE, VAR, VAR_FILE, ARG, PRIORITY, CLASS, NO_WAIT, DETACH, DOCUMENT, {0}};
 
 static const struct df_option serve_options[] = {
     {"listen", 0, "ADDRESS", "default 127.0.0.1:8030", NULL},
@@ -99,7 +105,8 @@ const struct df_command df_commands[] = {
      "dayfly run examples/hello\n"
      "dayfly run examples/hello --action destroy\n"
      "dayfly run https://git.example/infra.git --branch main --folder net --action dry-run\n"
-     "dayfly run net --auto-approve --var region=eu -o json\n",
+     "dayfly run net --auto-approve --var region=eu -o json\n"
+     "dayfly run net --auto-approve --class large --priority 10 --detach\n",
      run_options, 1, 1, df_cmd_run},
     {"serve", "[options]", "Run the service in the foreground", NULL,
      "dayfly serve\n"

@@ -1,5 +1,7 @@
 /* dayfly run: one request on a module or an executor, watched to its end. */
 #include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/yaml/yaml.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
@@ -21,6 +23,20 @@ static int add_arguments(cJSON *body, const struct df_args *args, struct df_err 
     return 0;
 }
 
+/* When it starts, as the service's limits go. */
+static int add_turn(cJSON *body, const struct df_args *args, struct df_err *err)
+{
+    const char *class_name = df_arg(args, "class"), *number = df_arg(args, "priority");
+    int64_t priority = 0;
+    if (class_name && !df_is_dns_label(class_name))
+        return df_fail(err, DF_ERR_USER, "--class: \"%.64s\" is no name", class_name);
+    if (number && df_parse_i64(number, -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY, &priority, err) < 0)
+        return df_err_wrap(err, "--priority");
+    if (number && df_json_add_num(body, "priority", (double)priority, err) < 0)
+        return -1;
+    return df_json_add_str(body, "class", class_name, err);
+}
+
 static int request_of(const struct df_args *args, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *body = cJSON_CreateObject(), *variables = NULL;
@@ -30,7 +46,7 @@ static int request_of(const struct df_args *args, cJSON **ret, struct df_err *er
         (variables->child && df_json_add(body, "variables", DF_TAKE(variables), err) < 0) ||
         (df_arg_given(args, "auto-approve") &&
          df_json_add_bool(body, "autoApprove", true, err) < 0) ||
-        add_arguments(body, args, err) < 0)
+        add_turn(body, args, err) < 0 || add_arguments(body, args, err) < 0)
         return -1;
     *ret = DF_TAKE(body);
     return 0;
@@ -85,7 +101,19 @@ static int follow(struct df_cli *cli, struct df_view *view, const char *run, int
     return cli->left ? DF_EXIT_INTERRUPTED : df_summary_print(cli, doc, err);
 }
 
-/* POST of body to executors/<executor>/<what>, then with the run to its end. */
+/* It goes on without us; where this process is the service, that stays for it. */
+static int leave(struct df_cli *cli, const char *name, const cJSON *run, struct df_err *err)
+{
+    DF_FREE char *line = df_strf("run/%s created\n", name);
+    if (!line)
+        return df_fail_oom(err);
+    if (!wants_document(cli))
+        return df_cli_print(line, err);
+    return df_summary_print(cli, run, err) < 0 ? -1 : DF_EXIT_OK;
+}
+
+/* POST of body to executors/<executor>/<what>, then with the run to its end, unless
+ * it is left alone. */
 static int request_run(struct df_cli *cli, const char *executor, const char *what,
                        const cJSON *body, int signals_fd, struct df_err *err)
 {
@@ -98,6 +126,8 @@ static int request_run(struct df_cli *cli, const char *executor, const char *wha
     const char *name = df_json_str(run, "metadata.name");
     if (!name)
         return df_fail(err, DF_ERR_SYSTEM, "the server made a run without a name");
+    if (df_arg_given(&cli->args, "detach"))
+        return leave(cli, name, run, err);
     struct df_view view;
     open_view(cli, &view);
     df_view_say(&view, DF_TONE_STRONG, "%s: %s of %s", name, df_json_str(run, "spec.action"),

@@ -6,7 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
-#include "spawner/model/admission.h"
+#include "spawner/model/instance.h"
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 
@@ -302,7 +302,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
         check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
-        check_state_service(c, err) < 0 || df_admission_check_classes(c->limit_classes, err) < 0)
+        check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
+        df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
     if (!loopback && !c->token_file && !c->accounts)
         return df_fail(

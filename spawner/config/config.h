@@ -54,7 +54,9 @@ struct df_config {
 
     int64_t limit_steps;         /* limits.steps: at once; 8 */
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
-    cJSON *limit_classes;        /* limits.classes: {"name": number}; or NULL */
+
+    cJSON *classes;    /* classes: {name: {limit, placement}}; or NULL */
+    cJSON *workspaces; /* workspaces: {executor: {class, environment, placement}}; or NULL */
 
     char *state_service_url;        /* stateService.url; NULL: nobody is told */
     char *state_service_protocol;   /* stateService.protocol: "events" or "put" */

@@ -221,7 +221,7 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
                       struct df_err *err)
 {
     cJSON *spec = df_json_object_at(run, "spec");
-    if (df_new_run_number(run, owner, number, err) < 0 ||
+    if (df_new_run_number(c->s->config, run, owner, number, err) < 0 ||
         df_json_set_str(spec, "requestedBy", DF_BY_KUBERNETES, err) < 0 ||
         df_store_update(c->s->store, DF_KIND_RUN, run, NULL, err) < 0)
         return -1;

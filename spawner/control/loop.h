@@ -48,8 +48,9 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
 /* task: a workflow. */
 int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_wake_us,
                           struct df_err *err) DF_MUST_CHECK;
-/* What its engine must know of it; borrowed from task. */
-void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret);
+/* What its engine must know of it; borrowed from both. */
+void df_workflow_engine_step(const struct df_config *config, const cJSON *task,
+                             struct df_engine_step *ret);
 
 /* Gives a new run its number: counts its executor up, which must be in a state that allows it.
  * *ret_executor: as it is then. */

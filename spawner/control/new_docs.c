@@ -4,6 +4,7 @@
 #include "common/base/limits.h"
 #include "spawner/control/loop.h"
 #include "spawner/engine/placement.h"
+#include "spawner/model/instance.h"
 #include "spawner/news/reporter.h"
 
 /* Copies the named members that are there. */
@@ -102,13 +103,74 @@ static int merge_placement(cJSON *spec, const cJSON *run, struct df_err *err)
     return df_json_set(spec, "placement", merged, err);
 }
 
-int df_new_run_check(const cJSON *run, const cJSON *executor, struct df_err *err)
+/* What the instance has for this executor; NULL: nothing. Borrowed. */
+static const cJSON *workspace_of(const struct df_config *config, const char *executor)
 {
+    return cJSON_GetObjectItemCaseSensitive(config->workspaces, executor);
+}
+
+static bool has_variable(const cJSON *environment, const char *name)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, environment) {
+        if (df_streq(df_json_str(entry, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* The workspace's variables that the executor does not set itself, and the executor's. */
+static int merge_environment(const cJSON *workspace, const cJSON *executor, cJSON **ret,
+                             struct df_err *err)
+{
+    const cJSON *own = df_json_at(executor, "spec.environment"), *entry;
+    DF_JSON cJSON *merged = cJSON_CreateArray();
+    cJSON_ArrayForEach (entry, df_json_at(workspace, "environment")) {
+        if (!has_variable(own, df_json_str(entry, "name")) &&
+            df_json_append(merged, cJSON_Duplicate(entry, true), err) < 0)
+            return -1;
+    }
+    cJSON_ArrayForEach (entry, own) {
+        if (df_json_append(merged, cJSON_Duplicate(entry, true), err) < 0)
+            return -1;
+    }
+    if (!merged)
+        return df_fail_oom(err);
+    if (cJSON_GetArraySize(merged) > DF_LIMIT_ENVIRONMENT)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "spec.environment: with that of workspaces.%s there are %d "
+                              "variables; %d are allowed",
+                              workspace->string, cJSON_GetArraySize(merged), DF_LIMIT_ENVIRONMENT);
+    *ret = DF_TAKE(merged);
+    return 0;
+}
+
+static int check_environment(const cJSON *workspace, const cJSON *executor, struct df_err *err)
+{
+    DF_JSON cJSON *merged = NULL;
+    return workspace ? merge_environment(workspace, executor, &merged, err) : 0;
+}
+
+/* The run's class, else the executor's; that of a workspace was checked with the configuration. */
+static int check_class(const cJSON *classes, const cJSON *run, const cJSON *executor,
+                       struct df_err *err)
+{
+    const char *own = df_json_str(run, "spec.class");
+    return df_class_check(classes, own ? own : df_json_str(executor, "spec.class"), err);
+}
+
+int df_new_run_check(const struct df_config *config, const cJSON *run, const cJSON *executor,
+                     struct df_err *err)
+{
+    const cJSON *workspace = workspace_of(config, df_json_str(executor, "metadata.name"));
     const struct df_placement_levels levels = {.environment =
                                                    df_json_at(executor, "spec.environment"),
                                                .executor = df_json_at(executor, "spec.placement"),
                                                .run = df_json_at(run, "spec.placement")};
     DF_JSON cJSON *merged = NULL;
+    if (check_class(config->classes, run, executor, err) < 0 ||
+        check_environment(workspace, executor, err) < 0)
+        return -1;
     return levels.run ? df_placement_resolve(&levels, &merged, err) : 0;
 }
 
@@ -125,7 +187,23 @@ int df_new_run_name(cJSON *run, const cJSON *executor, int64_t number, struct df
     return df_json_set_str(df_json_object_at(run, "metadata"), "name", name, err);
 }
 
-int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number, struct df_err *err)
+static int take_snapshot(cJSON *snapshot, const cJSON *workspace, const cJSON *executor,
+                         struct df_err *err)
+{
+    static const char *const of_workspace[] = {"class", NULL};
+    cJSON *environment = NULL;
+    if (copy_members(snapshot, workspace, of_workspace, err) < 0 ||
+        copy_members(snapshot, df_json_at(executor, "spec"), of_snapshot, err) < 0)
+        return -1;
+    if (!df_json_at(workspace, "environment"))
+        return 0;
+    return merge_environment(workspace, executor, &environment, err) < 0
+               ? -1
+               : df_json_set(snapshot, "environment", environment, err);
+}
+
+int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *executor,
+                      int64_t number, struct df_err *err)
 {
     const char *owner = df_json_str(executor, "metadata.name");
     cJSON *spec = df_json_object_at(run, "spec");
@@ -140,8 +218,8 @@ int df_new_run_number(cJSON *run, const cJSON *executor, int64_t number, struct 
         df_label_set(run, DF_LABEL_UNFINISHED, "true", err) < 0 ||
         df_json_set_str(status, "phase", "Pending", err) < 0)
         return -1;
-    return copy_members(df_json_object_at(spec, "snapshot"), df_json_at(executor, "spec"),
-                        of_snapshot, err);
+    return take_snapshot(df_json_object_at(spec, "snapshot"), workspace_of(config, owner), executor,
+                         err);
 }
 
 /* ---- steps ---- */

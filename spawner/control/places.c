@@ -79,7 +79,7 @@ static int decide(struct df_control *c, struct df_err *err)
     const struct df_config *config = c->s->config;
     const struct df_admission_limits limits = {.steps = config->limit_steps,
                                                .per_namespace = config->limit_per_namespace,
-                                               .classes = config->limit_classes};
+                                               .classes = config->classes};
     return df_admission_decide(&c->places.waiting, &limits, count, c, err);
 }
 

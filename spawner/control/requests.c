@@ -30,6 +30,7 @@ struct numbering {
     enum df_action action;
     enum df_role role;
     const cJSON *run;
+    const struct df_config *config;
     int64_t number; /* out */
 };
 
@@ -42,7 +43,7 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (not_being_deleted(executor, err) < 0 || df_applied_check(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->role, err) < 0 ||
-        df_new_run_check(n->run, executor, err) < 0)
+        df_new_run_check(n->config, n->run, executor, err) < 0)
         return -1;
     n->number = df_json_int(status, "runCounter", 0) + 1;
     return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
@@ -64,7 +65,7 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
 int df_control_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
                           cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
 {
-    struct numbering n = {.role = role, .run = run};
+    struct numbering n = {.role = role, .run = run, .config = s->config};
     if (df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
         df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                         take_number, &n, ret_executor, err) < 0)
@@ -82,7 +83,7 @@ static int create_numbered(struct df_spawner *s, cJSON *run, enum df_role role, 
     int64_t number = 0;
     if (df_control_number_run(s, run, role, &owner, &number, err) < 0 ||
         df_new_run_name(run, owner, number, err) < 0 ||
-        df_new_run_number(run, owner, number, err) < 0)
+        df_new_run_number(s->config, run, owner, number, err) < 0)
         return -1;
     if (df_store_create(s->store, DF_KIND_RUN, run, ret, &why) == 0)
         return 0;

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "spawner/control/loop.h"
 #include "spawner/engine/workflow_job.h"
+#include "spawner/model/instance.h"
 #include "spawner/news/reporter.h"
 #include "spawner/news/transitions.h"
 
@@ -56,7 +57,9 @@ static int set_pending(const struct df_spawner *s, cJSON *doc, struct df_err *er
 int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor, struct df_err *err)
 {
     int64_t now_us = df_real_us();
-    if (check_engine(s, doc, err) < 0 || set_labels(doc, err) < 0 || set_pending(s, doc, err) < 0 ||
+    if (check_engine(s, doc, err) < 0 ||
+        df_class_check(s->config->classes, df_json_str(doc, "spec.class"), err) < 0 ||
+        set_labels(doc, err) < 0 || set_pending(s, doc, err) < 0 ||
         df_reporter_expect(s->config, doc, err) < 0 ||
         df_task_set_conditions(doc, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
         df_task_add_time(doc, "queued", now_us, err) < 0)
@@ -109,7 +112,7 @@ int df_control_delete_task(struct df_spawner *s, const char *name, struct df_err
         return -1;
     if (df_label_has(task, DF_LABEL_UNFINISHED))
         return wrong_state(task, "it has not ended: cancel it first", err);
-    df_workflow_engine_step(task, &step);
+    df_workflow_engine_step(s->config, task, &step);
     if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &engine, err) < 0 ||
         df_reporter_let_go(s->config, task, err) < 0 ||
         engine->ops->cleanup(engine, &step, err) < 0)

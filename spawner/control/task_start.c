@@ -2,6 +2,7 @@
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "spawner/control/task_pass.h"
+#include "spawner/model/instance.h"
 #include "spawner/steps/steps.h"
 
 struct start {
@@ -109,8 +110,12 @@ int df_task_pass_create(struct df_task_pass *p, struct df_err *err)
 {
     char token[65], hash[DF_SHA256_HEX];
     bool made = false;
+    struct df_err why = {0};
     if (atomic_load(&p->c->draining))
         return 0;
+    /* The configuration may have changed since it was asked for. */
+    if (df_class_check(p->c->s->config->classes, df_json_str(p->task, "spec.class"), &why) < 0)
+        return df_task_pass_fail(p, DF_FAULT_USER, why.reason, why.message, err);
     if (df_random_hex(token, 32, err) < 0 || df_sha256_hex(token, strlen(token), hash, err) < 0)
         return -1;
     struct start s = {p, hash};

@@ -8,6 +8,7 @@
 #include "spawner/control/task_pass.h"
 #include "spawner/model/workflow.h"
 #include "spawner/news/transitions.h"
+#include "spawner/steps/step_document.h"
 
 static void free_pass(struct df_task_pass *p)
 {
@@ -74,8 +75,7 @@ static void describe(struct df_task_pass *p)
                                       .timeout_seconds = seconds(p, "spec.timeoutSeconds"),
                                       .grace_seconds = seconds(p, "spec.graceSeconds"),
                                       .pending_seconds = seconds(p, "spec.pendingSeconds"),
-                                      .environment = df_json_at(p->task, "spec.environment"),
-                                      .placement = df_json_at(p->task, "spec.placement"),
+                                      .placement = df_step_placement(s->config, p->task),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
                                       .is_deleted = df_task_is_deleted(p->task),
                                       .was_claimed = df_task_has_runner(p->task),

@@ -11,8 +11,10 @@
 #include "spawner/control/applied.h"
 #include "spawner/control/loop.h"
 #include "spawner/engine/workflow_job.h"
+#include "spawner/model/instance.h"
 #include "spawner/news/transitions.h"
 #include "spawner/steps/outcome.h"
+#include "spawner/steps/step_document.h"
 
 /* How soon an action that waits in the queue looks whether it has waited for too long. */
 #define CLEAN_AGAIN_US 1000000
@@ -336,8 +338,12 @@ static int start(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     char first[64] = "", holder[80];
+    struct df_err why = {0};
     if (atomic_load(&p->c->draining))
         return 0;
+    /* The configuration may have changed since it was asked for. */
+    if (df_class_check(p->c->s->config->classes, df_json_str(p->task, "spec.class"), &why) < 0)
+        return fail(p, &why, err);
     if (first_in_queue(p->c, lock_of(p->task), first, err) < 0)
         return -1;
     if (*first && !df_streq(first, p->step.name)) {
@@ -371,7 +377,8 @@ static int settle(struct pass *p, struct df_err *err)
 
 /* ---- the pass ---- */
 
-void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
+void df_workflow_engine_step(const struct df_config *config, const cJSON *task,
+                             struct df_engine_step *ret)
 {
     const char *holder = df_json_str(task, "status.lockedBy");
     *ret = (struct df_engine_step){
@@ -380,7 +387,7 @@ void df_workflow_engine_step(const cJSON *task, struct df_engine_step *ret)
         .action = df_json_str(task, "spec.action"),
         .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
-        .placement = df_json_at(task, "spec.placement"),
+        .placement = df_step_placement(config, task),
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         /* Also what may have been made, by a call that was not answered. */
         .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
@@ -431,7 +438,7 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
     struct df_err why = {0};
     if (!df_label_has(task, DF_LABEL_UNFINISHED) && !df_task_is_deleted(task))
         return 0;
-    df_workflow_engine_step(task, &p.step);
+    df_workflow_engine_step(c->s->config, task, &p.step);
     if (df_engine_get(&c->s->engines, df_json_str(task, "spec.engine"), &p.engine, &why) < 0)
         return df_task_is_final(task) ? settle(&p, err) : fail(&p, &why, err);
     if (p.engine->ops->status(p.engine, &p.step, &p.seen, err) < 0)

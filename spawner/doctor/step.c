@@ -10,14 +10,13 @@ struct df_job_options df_job_options_of(const struct df_patient *p)
     return (struct df_job_options){.kube = p->kube,
                                    .name_space = p->name_space,
                                    .image = c->kube_image,
-                                   .placement = c->kube_placement,
                                    .by_secret = df_streq(c->kube_claim, "secret"),
                                    .reachable = true,
                                    .ttl_seconds = c->kube_ttl_s};
 }
 
-int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const char *name,
-                     cJSON **ret, struct df_err *err)
+static int make_job(struct df_patient *p, const struct df_job_options *o, const char *name,
+                    const struct df_placement_levels *placement, cJSON **ret, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     const struct df_engine_step step = {.name = name,
@@ -29,8 +28,54 @@ int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const
                                         .action = "plan",
                                         .timeout_seconds = c->timeout_plan_s,
                                         .grace_seconds = c->timeout_grace_s,
-                                        .pending_seconds = c->timeout_pending_s};
+                                        .pending_seconds = c->timeout_pending_s,
+                                        .placement = *placement};
     return df_job_render(o, &step, ret, err);
+}
+
+int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const char *name,
+                     cJSON **ret, struct df_err *err)
+{
+    const struct df_placement_levels levels = {.defaults = p->config.kube_placement};
+    return make_job(p, o, name, &levels, ret, err);
+}
+
+static const cJSON *placement_in(const cJSON *section, const char *name)
+{
+    return df_json_at(cJSON_GetObjectItemCaseSensitive(section, name), "placement");
+}
+
+/* Each was checked with the configuration, but not with what stands below it. */
+static int try_levels(struct df_patient *p, const struct df_job_options *o, const char *section,
+                      const char *name, const struct df_placement_levels *levels,
+                      struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    return make_job(p, o, "dayfly-doctor", levels, &job, err) < 0
+               ? df_err_wrap(err, "%s.%s", section, name)
+               : 0;
+}
+
+static int try_classes(struct df_patient *p, const struct df_job_options *o, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, c->classes) {
+        const struct df_placement_levels levels = {.defaults = c->kube_placement,
+                                                   .class = df_json_at(item, "placement")};
+        if (try_levels(p, o, "classes", item->string, &levels, err) < 0)
+            return -1;
+    }
+    cJSON_ArrayForEach (item, c->workspaces) {
+        const struct df_placement_levels levels = {
+            .defaults = c->kube_placement,
+            .class = placement_in(c->classes, df_json_str(item, "class")),
+            .workspace = df_json_at(item, "placement"),
+            .environment = df_json_at(item, "environment")};
+        if (try_levels(p, o, "workspaces", item->string, &levels, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int df_look_step(struct df_patient *p, struct df_err *err)
@@ -43,6 +88,8 @@ int df_look_step(struct df_patient *p, struct df_err *err)
     if (df_make_step_job(p, &o, "dayfly-doctor", &p->job, err) < 0)
         return df_err_wrap(err, "kubernetes.placement");
     p->ground |= DF_GROUND_JOB;
+    if (try_classes(p, &o, err) < 0)
+        return -1;
     df_find(p, DF_LEVEL_OK, "a step's Job can be made of it");
     return 0;
 }

@@ -8,6 +8,7 @@
 #define DF_ENGINE_H
 
 #include "common/json/json.h"
+#include "spawner/engine/placement.h"
 #include "spawner/model/model.h"
 
 /* What an engine needs to know of a step. All borrowed during the call. */
@@ -20,12 +21,11 @@ struct df_engine_step {
     const char *claim_token;   /* create() only; never stored by the engine */
     const char *run, *executor, *action; /* for people who look at what the engine made */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
-    const cJSON *environment; /* spec.environment: keys that mean a placement; or NULL */
-    const cJSON *placement;   /* of executor and run; or NULL */
-    const cJSON *document;    /* create() of an engine that hands over; else NULL */
-    const cJSON *workflow;    /* spec.workflow of the action `workflow`; else NULL */
-    const char *target;       /* of it: spec.targetResource */
-    const char *task;         /* of it: name and namespace of the TaskAction */
+    struct df_placement_levels placement;
+    const cJSON *document; /* create() of an engine that hands over; else NULL */
+    const cJSON *workflow; /* spec.workflow of the action `workflow`; else NULL */
+    const char *target;    /* of it: spec.targetResource */
+    const char *task;      /* of it: name and namespace of the TaskAction */
     const char *name_space;
     bool was_locked;  /* of it: another held its target at the last look */
     bool was_created; /* create() succeeded once: what is absent was deleted */

@@ -15,10 +15,8 @@ struct df_kube_at df_job_at(const struct df_job_engine *j, const struct df_engin
 
 struct df_workflow_place df_job_place(const struct df_job_engine *j)
 {
-    return (struct df_workflow_place){.kube = j->o.kube,
-                                      .watch = j->watch,
-                                      .name_space = j->name_space,
-                                      .defaults = j->o.placement};
+    return (struct df_workflow_place){
+        .kube = j->o.kube, .watch = j->watch, .name_space = j->name_space};
 }
 
 /* ---- shared with job_make.c ---- */

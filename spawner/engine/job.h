@@ -24,7 +24,6 @@ struct df_job_options {
     struct df_kube *kube;    /* borrowed; must outlive the engine */
     const char *name_space;  /* of the Jobs */
     const char *image;       /* of the runner; or NULL: the placement must say it */
-    const cJSON *placement;  /* of every step, below what the step says; borrowed, or NULL */
     bool by_secret;          /* hand the step over in a Secret instead of a claim */
     bool reachable;          /* pods can reach the spawner */
     int64_t ttl_seconds;     /* ended Jobs stay that long */

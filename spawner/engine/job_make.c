@@ -3,14 +3,6 @@
 #include "spawner/engine/job_engine.h"
 #include "spawner/engine/placement.h"
 
-static int resolve_placement(const struct df_job_options *o, const struct df_engine_step *step,
-                             cJSON **ret, struct df_err *err)
-{
-    const struct df_placement_levels levels = {
-        .defaults = o->placement, .environment = step->environment, .executor = step->placement};
-    return df_placement_resolve(&levels, ret, err);
-}
-
 /* An optional plugin cache is mounted where its claim exists. */
 static int find_plugin_claim(const struct df_job_options *o, const cJSON *placement, bool *ret,
                              struct df_err *err)
@@ -40,7 +32,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
     DF_JSON cJSON *placement = NULL;
     DF_BUF struct df_buf ca = DF_BUF_INIT(DF_LIMIT_CA_ANNOTATION);
     bool has_claim = false;
-    if (resolve_placement(o, step, &placement, err) < 0 ||
+    if (df_placement_resolve(&step->placement, &placement, err) < 0 ||
         find_plugin_claim(o, placement, &has_claim, err) < 0 || read_ca(step, &ca, err) < 0)
         return -1;
     const struct df_job_spec spec = {

@@ -220,7 +220,9 @@ int df_placement_resolve(const struct df_placement_levels *levels, cJSON **ret, 
     if (!merged)
         return df_fail_oom(err);
     if (df_ephemeral_placement(levels->environment, &keys, err) < 0 ||
-        df_placement_merge(merged, levels->defaults, err) < 0)
+        df_placement_merge(merged, levels->defaults, err) < 0 ||
+        df_placement_merge(merged, levels->class, err) < 0 ||
+        df_placement_merge(merged, levels->workspace, err) < 0)
         return -1;
     /* As in Terrakube: a workspace's node selector replaces that of the instance. */
     if (df_json_at(keys, "nodeSelector"))

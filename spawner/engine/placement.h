@@ -11,6 +11,8 @@
 /* Who says what, from the weakest to the strongest. Each may be NULL. All borrowed. */
 struct df_placement_levels {
     const cJSON *defaults;    /* of the instance: its configuration */
+    const cJSON *class;       /* the same for the class of the step */
+    const cJSON *workspace;   /* the same for its Executor */
     const cJSON *environment; /* spec.environment of the Executor: Terrakube's keys in it */
     const cJSON *executor;    /* spec.placement of the Executor */
     const cJSON *run;         /* spec.placement of the Run */

@@ -49,16 +49,18 @@ static struct df_workflow workflow_of(const struct df_workflow_place *p,
 
 /* What the instance says about the runner's container is not about the workflow's, which says these
  * itself. */
-static int placement_of(const struct df_workflow_place *p, const struct df_engine_step *step,
-                        cJSON **ret, struct df_err *err)
+static int placement_of(const struct df_engine_step *step, cJSON **ret, struct df_err *err)
 {
     static const char *const of_runner[] = {"image", "serviceAccountName", "resources"};
-    DF_JSON cJSON *defaults = p->defaults ? cJSON_Duplicate(p->defaults, true) : NULL;
-    if (p->defaults && !defaults)
-        return df_fail_oom(err);
-    for (size_t i = 0; defaults && i < DF_ARRAY_SIZE(of_runner); i++)
+    const struct df_placement_levels instance = {.defaults = step->placement.defaults,
+                                                 .class = step->placement.class};
+    DF_JSON cJSON *defaults = NULL;
+    if (df_placement_resolve(&instance, &defaults, err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_runner); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(defaults, of_runner[i]);
-    const struct df_placement_levels levels = {.defaults = defaults, .executor = step->placement};
+    const struct df_placement_levels levels = {.defaults = defaults,
+                                               .executor = step->placement.executor};
     return df_placement_resolve(&levels, ret, err);
 }
 
@@ -67,7 +69,7 @@ int df_workflow_build(const struct df_workflow_place *p, const struct df_engine_
 {
     DF_JSON cJSON *placement = NULL;
     struct df_workflow w = workflow_of(p, step);
-    if (placement_of(p, step, &placement, err) < 0)
+    if (placement_of(step, &placement, err) < 0)
         return -1;
     w.placement = placement;
     return df_workflow_job_build(&w, ret, err);

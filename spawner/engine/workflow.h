@@ -18,7 +18,6 @@ struct df_workflow_place {
     struct df_kube *kube;
     struct df_job_watch *watch;
     const char *name_space;
-    const cJSON *defaults; /* placement of the instance; or NULL */
 };
 
 /* The step under the name of its Job, which is the lock on its target; name is where that is kept.

@@ -166,8 +166,7 @@ static int64_t limit_of(const struct df_admission_limits *l, enum df_admission_b
         return l->steps;
     if (by == DF_ADMISSION_NAMESPACE)
         return l->per_namespace;
-    const cJSON *n = cJSON_GetObjectItemCaseSensitive(l->classes, of);
-    return cJSON_IsNumber(n) ? (int64_t)n->valuedouble : INT64_MAX;
+    return df_json_int(cJSON_GetObjectItemCaseSensitive(l->classes, of), "limit", INT64_MAX);
 }
 
 /* Each is counted once in a decision, and only where there is a limit below that of all. */
@@ -285,21 +284,4 @@ void df_admission_tell(const struct df_admission *a, const struct df_admission_s
     (void)snprintf(to, size, "%lld step%s%s%s %s, the limit is %lld; %s", (long long)step->live,
                    is_one ? "" : "s", words[step->by], under(step, step->by),
                    is_one ? "runs" : "run", (long long)step->limit, before);
-}
-
-int df_admission_check_classes(const cJSON *classes, struct df_err *err)
-{
-    const cJSON *c;
-    cJSON_ArrayForEach (c, classes) {
-        bool is_whole = cJSON_IsNumber(c) && c->valuedouble == (double)(int64_t)c->valuedouble;
-        if (strlen(c->string) == 0 || strlen(c->string) > DF_LIMIT_NAME)
-            return df_fail(err, DF_ERR_USER,
-                           "limits.classes: \"%.64s\" is no name of at most %d characters",
-                           c->string, DF_LIMIT_NAME);
-        if (!is_whole || c->valuedouble < 1 || c->valuedouble > DF_LIMIT_STEPS)
-            return df_fail(err, DF_ERR_USER,
-                           "limits.classes.%s: must be a whole number from 1 to %d", c->string,
-                           DF_LIMIT_STEPS);
-    }
-    return 0;
 }

@@ -16,7 +16,7 @@
 struct df_admission_limits {
     int64_t steps;         /* in all */
     int64_t per_namespace; /* in each */
-    const cJSON *classes;  /* {"name": number}: a class without a number has no limit; or NULL */
+    const cJSON *classes;  /* {name: {limit}}: a class without one has no limit; or NULL */
 };
 
 /* Which limit. */
@@ -74,8 +74,5 @@ size_t df_admission_ahead(const struct df_admission *a, const struct df_admissio
 /* For a person: "12 steps run, the limit is 12; 3 before this one". */
 void df_admission_tell(const struct df_admission *a, const struct df_admission_step *step, char *to,
                        size_t size);
-
-/* Are these limits right (limits.classes)? USER. */
-int df_admission_check_classes(const cJSON *classes, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -68,15 +68,9 @@ static void check_task(const cJSON *doc, const struct df_path *root, struct df_f
 
 static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
 {
-    if (f->no_memory)
-        return df_fail_oom(err);
-    if (!f->count)
-        return 0;
-    char more[40] = "";
-    if (f->left_out)
-        (void)snprintf(more, sizeof(more), "; and %d more", f->left_out);
-    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: %s%s",
-                          df_kind_name(kind), f->text, more);
+    char prefix[40];
+    (void)snprintf(prefix, sizeof(prefix), "invalid %s: ", df_kind_name(kind));
+    return df_faults_fail(f, "InvalidDocument", prefix, err);
 }
 
 int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_err *err)

@@ -311,12 +311,5 @@ int df_placement_check(cJSON *placement, const char *where, struct df_err *err)
     df_schema_check(df_placement_rows, placement, NULL, &path, &f);
     if (!f.count)
         df_rule_placement(placement, &path, &f);
-    if (f.no_memory)
-        return df_fail_oom(err);
-    if (!f.count)
-        return 0;
-    char more[40] = "";
-    if (f.left_out)
-        (void)snprintf(more, sizeof(more), "; and %d more", f.left_out);
-    return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "%s%s", f.text, more);
+    return df_faults_fail(&f, "InvalidPlacement", "", err);
 }

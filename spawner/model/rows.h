@@ -37,8 +37,14 @@
         .name = (field), .type = DF_TYPE_LIST, .item = (each), .max = (cap), __VA_ARGS__           \
     }
 
+/* Where the pod of a step runs, and what its tool is told. For files that include tables.h and the
+ * model's placement.h. */
+#define DF_ROW_PLACEMENT OBJECT("placement", df_placement_rows, .rule = df_rule_placement)
+#define DF_ROW_ENVIRONMENT                                                                         \
+    LIST("environment", &df_environment_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment)
+
 /* What decides about the order in which steps start (admission.h). */
 #define DF_ROW_CLASS NAME("class")
-#define DF_ROW_PRIORITY WHOLE("priority", -1000, 1000)
+#define DF_ROW_PRIORITY WHOLE("priority", -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY)
 
 #endif

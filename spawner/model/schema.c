@@ -53,6 +53,19 @@ void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, 
     f->len += (size_t)n;
 }
 
+int df_faults_fail(const struct df_faults *f, const char *reason, const char *prefix,
+                   struct df_err *err)
+{
+    char more[40] = "";
+    if (f->no_memory)
+        return df_fail_oom(err);
+    if (!f->count)
+        return 0;
+    if (f->left_out)
+        (void)snprintf(more, sizeof(more), "; and %d more", f->left_out);
+    return df_fail_reason(err, DF_ERR_USER, reason, "%s%s%s", prefix, f->text, more);
+}
+
 /* ---- types ---- */
 
 static const char *const type_names[] = {"a value",        "a string",  "true or false",

@@ -28,6 +28,11 @@ struct df_faults {
 void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, ...)
     DF_PRINTF(3, 4);
 
+/* 0 without faults; else class USER with the reason and all of them behind the prefix, or no
+ * memory. */
+int df_faults_fail(const struct df_faults *f, const char *reason, const char *prefix,
+                   struct df_err *err) DF_MUST_CHECK;
+
 /* A rule that a table cannot say. Adds a fault for everything wrong in value. */
 typedef void df_rule(const cJSON *value, const struct df_path *path, struct df_faults *f);
 

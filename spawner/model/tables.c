@@ -45,7 +45,7 @@ static const struct df_field environment_entry[] = {
      .max = DF_LIMIT_ENVIRONMENT_VALUE},
     {0},
 };
-static const struct df_field environment_item = OBJECT(NULL, environment_entry);
+const struct df_field df_environment_item = OBJECT(NULL, environment_entry);
 
 static const struct df_field secret_key = STRING(NULL, 256, .rule = df_rule_identifier);
 static const struct df_field secret_entry[] = {
@@ -95,12 +95,9 @@ static const struct df_field cancel[] = {
 /* Rows that an Executor has and a TaskAction gets a copy of. */
 #define VARIABLES MAP("variables", NULL, .max = DF_LIMIT_VARIABLES, .rule = df_rule_variables)
 #define ARGUMENTS LIST("arguments", &argument, DF_LIMIT_ARGUMENTS, .rule = df_rule_arguments)
-#define ENVIRONMENT                                                                                \
-    LIST("environment", &environment_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment)
 #define SECRETS LIST("secrets", &secret_item, DF_LIMIT_REFERENCES, .rule = df_rule_secrets)
 #define INTEGRATIONS                                                                               \
     LIST("integrations", &integration_item, DF_LIMIT_REFERENCES, .rule = df_rule_integrations)
-#define PLACEMENT OBJECT("placement", df_placement_rows, .rule = df_rule_placement)
 #define SOURCE OBJECT("source", source, .flags = DF_REQUIRED, .rule = df_rule_source)
 
 /* ---- specs ---- */
@@ -112,13 +109,13 @@ static const struct df_field executor_spec[] = {
     SOURCE,
     VARIABLES,
     ARGUMENTS,
-    ENVIRONMENT,
+    DF_ROW_ENVIRONMENT,
     SECRETS,
     INTEGRATIONS,
     OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
     WORD("approval", approvals, .fallback = "\"required\""),
     OBJECT("timeouts", timeouts),
-    PLACEMENT,
+    DF_ROW_PLACEMENT,
     DF_ROW_CLASS,
     {0},
 };
@@ -135,7 +132,7 @@ static const struct df_field run_spec[] = {
     STRING("requestedBy", 256, .flags = DF_FROZEN),
     WHOLE("number", 1, INT32_MAX, .flags = DF_FROZEN),
     MAP("snapshot", NULL, .flags = DF_FROZEN),
-    PLACEMENT,
+    DF_ROW_PLACEMENT,
     DF_ROW_CLASS,
     DF_ROW_PRIORITY,
     OBJECT("decision", decision),
@@ -158,11 +155,11 @@ static const struct df_field task_spec[] = {
     SOURCE,
     VARIABLES,
     ARGUMENTS,
-    ENVIRONMENT,
+    DF_ROW_ENVIRONMENT,
     SECRETS,
     INTEGRATIONS,
     OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
-    PLACEMENT,
+    DF_ROW_PLACEMENT,
     DF_ROW_CLASS,
     DF_ROW_PRIORITY,
     OBJECT("cancel", cancel),

@@ -3,7 +3,6 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/engine/job_object.h"
-#include "spawner/engine/placement.h"
 #include "spawner/model/integration.h"
 #include "spawner/steps/claim.h"
 
@@ -154,14 +153,24 @@ static int add_tools(struct making *m, struct df_err *err)
     return df_json_add(m->doc, "tools", tools, err);
 }
 
+struct df_placement_levels df_step_placement(const struct df_config *config, const cJSON *task)
+{
+    const cJSON *class =
+        cJSON_GetObjectItemCaseSensitive(config->classes, df_json_str(task, "spec.class"));
+    const cJSON *workspace = cJSON_GetObjectItemCaseSensitive(
+        config->workspaces, df_json_str(task, "spec.executorRef.name"));
+    return (struct df_placement_levels){.defaults = config->kube_placement,
+                                        .class = df_json_at(class, "placement"),
+                                        .workspace = df_json_at(workspace, "placement"),
+                                        .environment = df_json_at(task, "spec.environment"),
+                                        .executor = df_json_at(task, "spec.placement")};
+}
+
 /* Where the runner finds its plugin cache: in a pod it is what the placement mounts. */
 static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
-    const struct df_placement_levels levels = {.defaults = c->kube_placement,
-                                               .environment =
-                                                   df_json_at(m->task, "spec.environment"),
-                                               .executor = df_json_at(m->task, "spec.placement")};
+    const struct df_placement_levels levels = df_step_placement(c, m->task);
     DF_JSON cJSON *placement = NULL;
     if (!df_claim_is_of_pod(m->task))
         return df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err);

@@ -3,19 +3,21 @@
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 import yaml
 
 from lib import crds
 from lib.dayfly import ROOT, wait_for
-from lib.pods import claim_on, reach
+from lib.ledger import MODULE, Ledger
+from lib.pods import claim_on, reach, runner_image
 from lib.release import CHART, Release, helm
 
 VERSION = (ROOT / "VERSION").read_text().strip()
 EXAMPLES = sorted(p.name for p in (CHART / "examples").glob("*.yaml") if not p.name.endswith("-patch.yaml"))
 EVERYTHING = ["--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true"]
-FOREIGN = {"ServiceMonitor", "PrometheusRule"}  # their definitions are not on the cluster
+FOREIGN = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}  # their definitions are not on the cluster
 GATED = """
 resource "terraform_data" "gate" {
   provisioner "local-exec" { command = "echo begun; until [ -e /gate/open ]; do sleep 0.1; done" }
@@ -57,6 +59,33 @@ def test_lint_finds_nothing(args):
     ("auth.serviceAccounts.boss=admin", "boss"),
     ("auth.serviceAccounts.infra/boss=root", "value must be one of 'read', 'write', 'admin'"),
     ("advertiseUrl=http://x", "does not match pattern"),
+    ("limits.classes.gpu=1", "additional properties 'classes' not allowed"),
+    ("runner.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
+    ("runner.placement.tolerations[0].kye=a", "additional properties 'kye' not allowed"),
+    ("runner.classes.gpu.limits=1", "additional properties 'limits' not allowed"),
+    ("runner.classes.gpu.limit=0", "minimum: got 0, want 1"),
+    ("runner.classes.GPU.limit=1", "GPU"),
+    ("runner.classes.gpu.placement.resources.limit.cpu=1", "additional properties 'limit' not allowed"),
+    ("runner.classes.gpu.placement.resources.limits.cpu=lots", "does not match pattern"),
+    ("workspaces.net.env[0].name=A", "additional properties 'env' not allowed"),
+    ("workspaces.net.environment[0].name=A", "missing property 'value'"),
+    ("workspaces.net.placement.serviceaccountname=a", "additional properties 'serviceaccountname' not allowed"),
+    ("workspaces.net.class=No_Name", "does not match pattern"),
+    ("resources.request.cpu=1", "additional properties 'request' not allowed"),
+    ("tolerations[0].effect=No", "value must be one of 'NoSchedule'"),
+    ("affinity.nodeAffinty.x=1", "additional properties 'nodeAffinty' not allowed"),
+    ("topologySpreadConstraints[0].maxskew=1", "additional properties 'maxskew' not allowed"),
+    ("securityContext.runAsRoot=true", "additional properties 'runAsRoot' not allowed"),
+    ("podSecurityContext.fsgroup=1", "additional properties 'fsgroup' not allowed"),
+    ("extraEnv[0].vaule=x", "additional properties 'vaule' not allowed"),
+    ("extraEnvFrom[0].secret.name=x", "additional properties 'secret' not allowed"),
+    ("extraVolumes[0].name=a,extraVolumes[0].emptydir.x=1", "emptydir"),
+    ("extraVolumeMounts[0].name=a", "missing property 'mountPath'"),
+    ("extraContainers[0].name=a", "missing property 'image'"),
+    ("networkPolicy.ingressFrom[0].podselector.x=1", "podselector"),
+    ("podMonitor.intervall=1s", "additional properties 'intervall' not allowed"),
+    ("config.timeout.plan=1h", "additional properties 'timeout' not allowed"),
+    ("config.kubernetes.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
 ])
 def test_a_typo_is_refused_and_named(typo, said):
     result = helm("template", "df", CHART, "--set", typo, check=False)
@@ -71,13 +100,13 @@ def test_every_value_has_a_place_in_the_schema():
         for key, value in values.items():
             if isinstance(value, dict) and "properties" in schema["properties"][key]:
                 compare(value, schema["properties"][key], f"{path}.{key}")
-        extra = set(schema["properties"]) - set(values) - {"global", "claims"}
+        extra = set(schema["properties"]) - set(values) - {"global"}
         assert not extra, f"{path}: no default for {extra}"
     compare(yaml.safe_load((CHART / "values.yaml").read_text()), json.loads((CHART / "values.schema.json").read_text()), "")
 
 
 def test_readme_and_definitions_are_those_of_values_and_manifests():
-    checked = subprocess.run([ROOT / "charts/sync", "--check"], capture_output=True, text=True, check=False)
+    checked = subprocess.run([sys.executable, ROOT / "charts/sync", "--check"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -129,6 +158,59 @@ def test_config_wins_over_the_values_and_is_merged():
     config = configuration(render("--set", "config.timeouts.plan=3h,timeouts.apply=2h,config.tools.searchPath=false"))
     assert config["timeouts"] == {"plan": "3h", "apply": "2h", "grace": "15m", "pending": "2m"}
     assert config["tools"] == {"searchPath": False}
+
+
+def test_classes_and_workspaces_are_those_of_the_configuration(tmp_path):
+    assert not {"classes", "workspaces"} & set(configuration(render()))
+    values = CHART / "examples/classes.yaml"
+    said, config = yaml.safe_load(values.read_text()), configuration(render("--values", values))
+    assert config["classes"] == said["runner"]["classes"] and config["workspaces"] == said["workspaces"]
+    same = tmp_path / "config.yaml"
+    same.write_text(yaml.safe_dump({"config": {"classes": config["classes"], "workspaces": config["workspaces"],
+                                               "kubernetes": {"placement": said["runner"]["placement"]}}}))
+    assert configuration(render("--values", same)) == config
+
+
+@pytest.mark.parametrize("kind, endpoints", [("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")])
+def test_either_monitor_finds_what_serves_and_trusts_its_certificate(kind, endpoints):
+    value = kind[0].lower() + kind[1:]
+    docs = render("--set", f"{value}.enabled=true,{value}.interval=9s,{value}.labels.release=prom")
+    monitor = one(docs, kind)
+    assert not [d for d in docs if d["kind"] in FOREIGN - {kind}]
+    assert monitor["metadata"]["labels"]["release"] == "prom"
+    endpoint, = monitor["spec"][endpoints]
+    assert (endpoint["port"], endpoint["scheme"], endpoint["interval"]) == ("https", "https", "9s")
+    assert endpoint["tlsConfig"] == {"serverName": "df-dayfly.infra.svc",
+                                     "ca": {"secret": {"name": "df-dayfly-authority", "key": "ca.crt"}}}
+    selected = monitor["spec"]["selector"]["matchLabels"].items()
+    pod = one(docs, "Deployment")["spec"]["template"]
+    assert selected <= one(docs, "Service")["metadata"]["labels"].items() and selected <= pod["metadata"]["labels"].items()
+    assert "https" in {p["name"] for p in [*one(docs, "Service")["spec"]["ports"], *pod["spec"]["containers"][0]["ports"]]}
+
+
+def test_two_monitors_would_count_twice_and_are_refused():
+    both = helm("template", "df", CHART, "--set", "serviceMonitor.enabled=true,podMonitor.enabled=true", check=False)
+    assert both.returncode != 0 and "choose one" in both.stderr
+
+
+def test_what_a_user_adds_to_the_spawners_pods_is_there(tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text("""
+podAnnotations: {example.org/team: infra}
+podLabels: {team: infra}
+extraEnv: [{name: HTTPS_PROXY, value: "http://proxy:3128"}]
+extraEnvFrom: [{secretRef: {name: more}}]
+extraVolumes: [{name: ca, configMap: {name: ca}}]
+extraVolumeMounts: [{name: ca, mountPath: /etc/more, readOnly: true}]
+extraContainers: [{name: proxy, image: "registry.example/proxy:1"}]
+""")
+    said, pod = yaml.safe_load(values.read_text()), one(render("--values", values), "Deployment")["spec"]["template"]
+    spawner, proxy = pod["spec"]["containers"]
+    assert said["podAnnotations"].items() <= pod["metadata"]["annotations"].items()
+    assert said["podLabels"].items() <= pod["metadata"]["labels"].items()
+    assert spawner["envFrom"] == said["extraEnvFrom"] and proxy == said["extraContainers"][0]
+    for more, there in (("extraEnv", spawner["env"]), ("extraVolumeMounts", spawner["volumeMounts"]), ("extraVolumes", pod["spec"]["volumes"])):
+        assert said[more][0] in there
 
 
 def test_a_state_service_is_told_with_its_token():
@@ -210,6 +292,29 @@ def test_every_alert_has_its_lines_in_the_runbook():
 
 
 # ---- on the cluster ----
+
+
+@pytest.mark.parametrize("values, said, not_said", [
+    ("shape=operator", ["rollout status deployment/df-dayfly", "create token df-dayfly-admin", "leaves the custom resource"], "persistentvolume"),
+    ("shape=sidecar", ["rollout status deployment/df-dayfly", "persistentvolumeclaim/df-dayfly-data"], "custom resource"),
+    ("shape=sidecar,workload.enabled=false", ["kubernetes.io/service-name=df-dayfly"], "deployment/"),
+    ("auth.adminAccount.create=false", ["auth.serviceAccounts"], "df-dayfly-admin"),
+    ("keepData=false", ["helm -n infra test df"], "leaves"),
+])
+def test_the_notes_name_what_is_there(cluster, values, said, not_said):
+    shown = helm("--kubeconfig", cluster.kubeconfig, "-n", "infra", "install", "df", CHART, "--dry-run=client", "--set",
+                 f"crds.install=false,{values}").stdout.partition("NOTES:")[2]
+    assert all(words in shown for words in said) and not_said not in shown, shown
+
+
+def test_the_examples_that_the_package_index_shows_are_taken(namespace):
+    crds.install(namespace.cluster)
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    examples = yaml.safe_load(chart["annotations"]["artifacthub.io/crdsExamples"])
+    shown = [c["kind"] for c in yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])]
+    assert [e["kind"] for e in examples] == shown
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": examples})
+    namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", input=text)
 
 
 @pytest.mark.parametrize("args", [[*EVERYTHING], *(["--values", CHART / "examples" / name] for name in EXAMPLES)])
@@ -298,6 +403,11 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         namespace.cluster.kubectl("delete", "pv", *volumes, "--wait=false")
 
 
+def run_of(executor, name, action="dry-run", **spec):
+    return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Run", "metadata": {"name": name},
+            "spec": {"executorRef": {"name": executor}, "action": action, **spec}}
+
+
 def kept(namespace):
     """What lies in the cluster for the operator's documents, and is not the release's: docs/operator.md takes it away."""
     page = (ROOT / "docs/operator.md").read_text()
@@ -329,3 +439,73 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
     namespace.kubectl("delete", "configmap", "module-net")
     kept(namespace)
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
+
+
+def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, namespace, tofu, tmp_path):
+    """Both replicas are replaced twice while tofu is in the middle of an apply: it was started once, and all it made is in the state."""
+    reach(tmp_path)
+    crds.install(namespace.cluster)
+    ledger = Ledger(tmp_path / "ledger")
+    release = Release(home, namespace, tofu, crds={"install": False}).install()
+    release.executor("net", MODULE, ledger.placement(runner_image(namespace.cluster, tofu)))
+    ledger.hold("second", "net-1-apply")
+    process, run = release.begin("net")
+    ledger.wait_held("second", f"{run}-apply")
+    before = release.spawners()
+    try:
+        release.upgrade("--set", "limits.steps=3,runner.classes.small.limit=1,workspaces.net.class=small")
+        upgraded = release.spawners()
+        assert len(upgraded) == 2 and not set(upgraded) & set(before)
+        assert namespace.get("run", run)["status"]["phase"] == "Running"
+        # The new values count for what begins now: they know of no such class.
+        namespace.apply(run_of("net", "other", **{"class": "large"}))
+        refused = namespace.wait("run", "other", lambda r: r.get("status", {}).get("phase") == "Failed")
+        assert "is not among the classes of this service: small" in refused["status"]["message"]
+
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert not set(release.spawners()) & {*before, *upgraded}
+        namespace.apply(run_of("net", "after", **{"class": "large"}))
+        namespace.wait("run", "after", lambda r: r.get("status", {}).get("phase") == "Pending")
+        assert namespace.get("run", run)["status"]["phase"] == "Running"
+        ledger.let_go("second", f"{run}-apply")
+        for name in (run, "after"):
+            namespace.wait("run", name, lambda r: r["status"]["phase"] in ("Succeeded", "Failed", "Canceled"), seconds=120)
+            assert namespace.get("run", name)["status"]["phase"] == "Succeeded"
+        process.communicate()
+        steps = [("plan", f"{run}-plan"), ("apply", f"{run}-apply"), ("plan", "after-plan")]
+        assert dict(ledger.starts()) == {step: 1 for step in steps}
+        assert ledger.made(run) == ["first", "second"]
+        state = json.loads(release.home.dayfly("state", "show", "net").stdout)
+        assert sorted(r["name"] for r in state["resources"]) == ["first", "second"]
+        assert [t["metadata"]["labels"]["dayfly.dev/run"] for t in namespace.get("taskactions")].count(run) == 2
+    finally:
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        crds.let_go(namespace)
+
+
+def test_an_upgrade_to_a_configuration_that_makes_no_sense_leaves_a_replica_that_serves(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}).install()
+    release.executor("net", 'resource "terraform_data" "a" {}\n')
+    try:
+        values = ["--set", "config.control.maxSystemFailures=-1"]
+        release.helm("upgrade", "df", CHART, "--values", release.values, *values)
+
+        def refusal():
+            """What a new pod says that does not come up."""
+            for pod in release.spawners():
+                said = namespace.kubectl("logs", pod, "--tail=5", check=False).stdout
+                if "control.maxSystemFailures" in said:
+                    return said
+            return None
+        assert "from 0 to 100" in wait_for("a new replica to refuse its configuration", refusal)
+        namespace.apply(run_of("net", "meanwhile"))
+        namespace.wait("run", "meanwhile", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
+
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert len(release.spawners()) == 2
+        namespace.apply(run_of("net", "afterwards"))
+        namespace.wait("run", "afterwards", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
+    finally:
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        crds.let_go(namespace)

@@ -70,6 +70,37 @@ def test_no_wait_leaves_a_waiting_plan_as_success(home):
     assert home.json("get", "run", "hello-1")["status"]["phase"] == "Discarded"
 
 
+def test_class_and_priority_are_those_of_the_run(home, server):
+    module = home.module("hello", HELLO)
+    run = home.json("run", module, "--action", "dry-run", "--class", "large", "--priority", "-5")["run"]
+    assert (run["spec"]["class"], run["spec"]["priority"]) == ("large", -5)
+    step = home.json("get", "taskaction", "hello-1-plan")
+    assert (step["spec"]["class"], step["spec"]["priority"]) == ("large", -5)
+    for action in ("provision", "destroy"):
+        home.dayfly("run", "hello", "--action", action, "--auto-approve")
+    again = home.json("recreate", "hello", "--class", "small", "--priority", "7", "--auto-approve")["run"]
+    assert (again["spec"]["class"], again["spec"]["priority"], again["status"]["phase"]) == ("small", 7, "Succeeded")
+
+
+def test_a_detached_run_is_named_and_left(home, server):
+    module, gate = slow(home)
+    asked = home.dayfly("run", module, "--var", f"gate={gate}", "--auto-approve", "--detach")
+    assert asked.stdout == "run/slow-1 created\n" and asked.stderr == ""
+    assert home.json("get", "run", "slow-1")["status"]["phase"] in ("Pending", "Running")
+    document = home.json("run", "slow", "--var", f"gate={gate}", "--auto-approve", "-d")
+    assert document["run"]["metadata"]["name"] == "slow-2" and document["steps"] == []
+    gate.touch()
+    home.dayfly("logs", "-f", "slow-2")
+    assert [r["status"]["phase"] for r in home.json("get", "runs")["items"]] == ["Succeeded", "Succeeded"]
+
+
+def test_a_detached_run_without_a_service_keeps_the_command_until_its_end(home):
+    module = home.module("hello", HELLO)
+    asked = home.dayfly("run", module, "--auto-approve", "--detach")
+    assert asked.stdout == "run/hello-1 created\n" and "staying until hello-1 has ended" in asked.stderr
+    assert home.json("get", "run", "hello-1")["status"]["phase"] == "Succeeded"
+
+
 def test_who_waits_in_line_is_told_for_whom(home):
     module = home.module("hello", HELLO)
     home.dayfly("run", module, "--no-wait")
@@ -233,6 +264,9 @@ BAD_INPUT = [
     (["run", ".", "--name", "No_Name"], "No_Name"),
     (["run", "https://git.example/a.git"], "branch"),
     (["run", ".", "--branch", "a", "--tag", "b"], "exclude each other"),
+    (["run", ".", "--priority", "high"], '--priority: "high" is no whole number from -1000 to 1000'),
+    (["run", ".", "--priority", "1001"], "--priority"),
+    (["run", ".", "--class", "No_Name"], '--class: "No_Name" is no name'),
     (["get", "pods"], "unknown kind"),
     (["get", "runs", "-o", "xml"], "is none of"),
     (["logs", "Not_A_Name"], "is no name"),

@@ -16,23 +16,10 @@ from lib import crds, dayfly
 from lib.dayfly import ROOT, wait_for
 from lib.kube_proxy import KubeProxy
 from lib.pods import NODE, TAG, VERSION, Pods, claim_on, image, reach
-from lib.release import Release
+from lib.release import Release, merged
 from test_job_rights import apply_set, kubeconfig_of
 
 OLD = "0.0.9" if len(VERSION) == 5 else "0" * len(VERSION)
-
-
-def merged(base, changes):
-    """A configuration with changes laid over it; None takes a key away."""
-    result = copy.deepcopy(base)
-    for key, value in changes.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict) and isinstance(result.get(key), dict):
-            result[key] = merged(result[key], value)
-        else:
-            result[key] = value
-    return result
 
 
 class World:
@@ -376,6 +363,18 @@ def keys_of_the_issuer_unreachable(world):
 
 
 # image
+
+
+@fault("placement", "classes.greedy: placement.resources.requests.memory")
+def a_class_that_asks_for_more_than_the_instance_lets_it_have(world):
+    return {"kubernetes": {"placement": {"resources": {"limits": {"memory": "256Mi"}}}},
+            "classes": {"greedy": {"placement": {"resources": {"requests": {"memory": "1Gi"}}}}}}
+
+
+@fault("placement", "workspaces.net: placement.resources.requests.cpu")
+def a_workspace_that_asks_for_more_than_its_class_lets_it_have(world):
+    return {"classes": {"small": {"placement": {"resources": {"limits": {"cpu": "1"}}}}},
+            "workspaces": {"net": {"class": "small", "environment": [{"name": "EPHEMERAL_CPU_REQUEST", "value": "2"}]}}}
 
 
 @fault("placement", "kubernetes.image")

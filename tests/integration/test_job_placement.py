@@ -9,6 +9,7 @@ import pytest
 
 from lib import cluster as kubernetes
 from lib import dayfly
+from lib.dayfly import wait_for
 from lib.pods import Pods, claim_on, reach
 
 LOOK = """
@@ -338,7 +339,73 @@ def test_a_taint_keeps_pods_away_until_they_tolerate_it(home, namespace, tofu, s
         process.communicate()
 
 
+# ---- what the instance has for classes and for single executors
+
+SMALL = {"requests": {"cpu": "15m", "memory": "48Mi"}, "limits": {"memory": "320Mi"}}
+MEMORY = """
+resource "terraform_data" "look" {
+  provisioner "local-exec" { # the file of cgroup v2, or of v1
+    command = "cd /sys/fs/cgroup; echo it may have $(cat memory.max memory/memory.limit_in_bytes) bytes, region $REGION"
+  }
+}
+"""
+
+
+def test_a_class_brings_its_steps_to_its_nodes_and_no_more_than_its_limit(home, namespace, tofu, second_node):
+    node, taint = second_node
+    large = {"limit": 1, "placement": {"nodeSelector": {"kubernetes.io/hostname": node}, "resources": {"requests": {"cpu": "2"}},
+                                       "tolerations": [{"key": taint["key"], "operator": "Exists"}]}}
+    small = {"placement": {"resources": SMALL}}
+    with Pods(home, namespace, tofu, config={"classes": {"large": large, "small": small}}) as pods:
+        pods.executor("net", MEMORY, timeouts={"pending": "60s"}, **{"class": "large"})
+        pods.executor("dns", MEMORY, **{"class": "large"})
+        process, run = pods.begin("net")
+        pod = pods.wait_pod(f"{run}-plan", lambda p: p["spec"].get("nodeName"))
+        assert pod["spec"]["nodeName"] == node and container_of(pod)["resources"] == {"requests": {"cpu": "2"}}
+        pods.home.dayfly("run", "dns", "--detach")
+        wait_for("the second of the class to wait for the first", lambda: "1 step of the class large runs, the limit is 1"
+                 in json.dumps(pods.document("taskactions", "dns-1-plan")["status"]["conditions"]))
+
+        pods.home.dayfly("cancel", "dns-1")
+        assert pods.run("dns", "--class", "small")["run"]["status"]["phase"] == "Succeeded"
+        apply = pods.pod_of("dns-2-apply")
+        assert apply["spec"]["nodeName"] != node and container_of(apply)["resources"] == SMALL
+        assert f"it may have {320 << 20} bytes" in pods.home.dayfly("logs", "dns-2").stdout
+
+        pods.home.dayfly("cancel", run)
+        namespace.kubectl("delete", "pod", pod["metadata"]["name"], "--force", "--grace-period=0", check=False)
+        assert pods.ended(run)["phase"] == "Canceled"
+        process.communicate()
+
+
+def test_an_executor_has_what_its_workspace_gives_it_and_others_have_not(home, namespace, tofu):
+    namespace.apply(account("of-net"), account("of-run"))
+    net = {"class": "small", "placement": {"annotations": {"team": "net", "level": "workspace"}},
+           "environment": [{"name": "EPHEMERAL_CONFIG_SERVICE_ACCOUNT", "value": "of-net"}, {"name": "REGION", "value": "west"}]}
+    config = {"classes": {"small": {"placement": {"resources": SMALL}}}, "workspaces": {"net": net}}
+    with Pods(home, namespace, tofu, config=config, placement={"annotations": {"level": "config"}}) as pods:
+        pods.executor("net", MEMORY)
+        pods.executor("dns", MEMORY)
+        pods.run("net")
+        job, pod = namespace.get("job", "net-1-apply"), pods.pod_of("net-1-apply")
+        assert has(job["metadata"]["annotations"], {"team": "net", "level": "workspace"})
+        assert pod["spec"]["serviceAccountName"] == "of-net" and container_of(pod)["resources"] == SMALL
+        assert f"{320 << 20} bytes, region west" in pods.home.dayfly("logs", "net-1").stdout
+        pods.run("dns")
+        job, pod = namespace.get("job", "dns-1-apply"), pods.pod_of("dns-1-apply")
+        assert has(job["metadata"]["annotations"], {"level": "config"}) and "team" not in job["metadata"]["annotations"]
+        assert pod["spec"]["serviceAccountName"] == "default" and not container_of(pod)["resources"]
+
+
 # ---- what cannot be
+
+def test_a_class_that_is_not_configured_is_refused_and_those_that_are_are_named(home, namespace, tofu):
+    with Pods(home, namespace, tofu, config={"classes": {"large": {}, "small": {}}}) as pods:
+        pods.executor("net", MEMORY, **{"class": "lagre"})
+        said = pods.home.dayfly("run", "net", "--auto-approve", code=3)
+        assert 'class: "lagre" is not among the classes of this service: large, small' in said.stderr
+    assert namespace.get("jobs") == []
+
 
 def test_a_bad_key_ends_with_the_key_the_value_and_the_reason(home, namespace, tofu):
     with Pods(home, namespace, tofu) as pods:

@@ -131,21 +131,21 @@ static const struct row {
      {.class_name = "gpu", .of_class = 1},
      9,
      99,
-     "{\"gpu\":1}",
+     "{\"gpu\":{\"limit\":1}}",
      "b c"},
     {"what a class keeps does not use up a place",
      {"a n gpu x 0", "b n - y 0"},
      {.all = 2, .class_name = "gpu", .of_class = 1},
      3,
      99,
-     "{\"gpu\":1}",
+     "{\"gpu\":{\"limit\":1}}",
      "b"},
     {"all three limits at once",
      {"a n gpu x 0", "b n gpu y 0", "c n - z 0", "d m gpu w 0", "e m - v 0"},
      {.all = 1},
      4,
      2,
-     "{\"gpu\":2}",
+     "{\"gpu\":{\"limit\":2}}",
      "a b e"},
 };
 
@@ -262,7 +262,7 @@ static void who_waits_is_told_how_many_run_and_how_many_are_before(void **state)
         {"e", "2 steps in the namespace m run, the limit is 2; 1 before this one"},
     };
     struct df_admission a = {0};
-    DF_JSON cJSON *classes = cJSON_Parse("{\"gpu\":1}");
+    DF_JSON cJSON *classes = cJSON_Parse("{\"gpu\":{\"limit\":1}}");
     const struct df_admission_limits limits = {12, 2, classes};
     struct living full = {.all = 12}, some = {3, "m", 2, "gpu", 1, 0};
     arrive(&a, "a n - v 0", 0);

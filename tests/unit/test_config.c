@@ -109,7 +109,9 @@ static void a_file_sets_every_key(void **state)
                "engine: job\n"
                "runner: {path: ./bin/dayfly-runner, keepFailed: true}\n"
                "control: {workers: 2}\n"
-               "limits: {steps: 3, perNamespace: 2, classes: {gpu: 1}}\n"
+               "limits: {steps: 3, perNamespace: 2}\n"
+               "classes: {gpu: {limit: 1, placement: {nodeSelector: {gpu: 'true'}}}, small: {}}\n"
+               "workspaces: {net: {class: gpu, environment: [{name: A, value: b}]}}\n"
                "tools:\n"
                "  directories: [/opt/a, b]\n"
                "  searchPath: false\n"
@@ -140,7 +142,8 @@ static void a_file_sets_every_key(void **state)
     assert_int_equal(c.workers, 2);
     assert_int_equal(c.limit_steps, 3);
     assert_int_equal(c.limit_per_namespace, 2);
-    assert_int_equal(df_json_int(c.limit_classes, "gpu", 0), 1);
+    assert_int_equal(df_json_int(c.classes, "gpu.limit", 0), 1);
+    assert_string_equal(df_json_str(c.workspaces, "net.class"), "gpu");
     assert_int_equal(c.tool_directories.len, 2);
     assert_string_equal(c.tool_directories.items[0], "/opt/a");
     assert_string_equal(c.tool_directories.items[1], b);
@@ -214,13 +217,25 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
-        {"limits: {classes: {gpu: 0}}\n",
-         "limits.classes.gpu: must be a whole number from 1 to 10000"},
-        {"limits: {classes: {gpu: 1.5}}\n",
-         "limits.classes.gpu: must be a whole number from 1 to 10000"},
-        {"limits: {classes: {gpu: many}}\n",
-         "limits.classes.gpu: must be a whole number from 1 to 10000"},
-        {"limits: {classes: {'': 1}}\n", "limits.classes: \"\" is no name"},
+        {"classes: {gpu: {limit: 0}}\n", "classes.gpu.limit: must be from 1 to 10000"},
+        {"classes: {gpu: {limit: 1.5}}\n", "classes.gpu.limit: must be a whole number"},
+        {"classes: {gpu: {limits: 1}}\n",
+         "classes.gpu.limits: is no field; did you mean \"limit\"?"},
+        {"classes: {gpu: 1}\n", "classes.gpu: must be a mapping"},
+        {"classes: {GPU: {}}\n", "classes.GPU: is no name: at most 63 lower-case letters"},
+        {"classes: {gpu: {placement: {nodeSelektor: {a: b}}}}\n",
+         "classes.gpu.placement.nodeSelektor: is no field; did you mean \"nodeSelector\"?"},
+        {"classes: {gpu: {placement: {volumes: [{name: a, mountPath: /tmp, emptyDir: {}}]}}}\n",
+         "classes.gpu.placement.volumes[0].mountPath: \"/tmp\" is needed by the runner itself"},
+        {"workspaces: {net: {env: []}}\n",
+         "workspaces.net.env: is no field; did you mean \"environment\"?"},
+        {"workspaces: {a.b: {}}\n", "is no name"},
+        {"workspaces: {net: {environment: [{name: PATH, value: x}]}}\n",
+         "workspaces.net.environment[0].name: PATH is refused"},
+        {"workspaces: {net: {environment: [{name: EPHEMERAL_CPU_LIMIT, value: lots}]}}\n",
+         "workspaces.net.environment: EPHEMERAL_CPU_LIMIT"},
+        {"classes: {small: {}, large: {}}\nworkspaces: {net: {class: huge}}\n",
+         "workspaces.net: class: \"huge\" is not among the classes of this service: small, large"},
         {"stateService: {protocol: grpc}\n",
          "stateService.protocol: \"grpc\" is neither events nor put"},
         {"stateService: {url: states}\n",
@@ -421,13 +436,13 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool object = df_streq(name, "kubernetes.placement");
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
-        bool numbers = df_streq(name, "limits.classes");
+        bool named = df_streq(name, "classes") || df_streq(name, "workspaces");
         const char *value = fallback   ? fallback
                             : format   ? "json"
                             : accounts ? "{\"infra/boss\":\"admin\"}"
                             : host     ? "x"
                             : object   ? "{\"image\":\"x\"}"
-                            : numbers  ? "{\"x\":1}"
+                            : named    ? "{\"x\":{}}"
                                        : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */

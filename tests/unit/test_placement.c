@@ -363,11 +363,35 @@ static void terrakubes_keys_stand_between_defaults_and_executor(void **state)
              "{'name':'EPHEMERAL_CONFIG_LABELS','value':'y=2'}]");
     DF_JSON cJSON *executor = json("{'serviceAccountName':'f','nodeSelector':{'zone':'z'}}");
     DF_JSON cJSON *merged = NULL;
-    const struct df_placement_levels levels = {defaults, environment, executor, NULL};
+    const struct df_placement_levels levels = {
+        .defaults = defaults, .environment = environment, .executor = executor};
     assert_int_equal(df_placement_resolve(&levels, &merged, NULL), 0);
     assert_json(merged,
                 "{'nodeSelector':{'disk':'ssd','zone':'z'},'serviceAccountName':'f',"
                 "'labels':{'x':'1','y':'2'}}",
+                "merged");
+}
+
+static void class_and_workspace_stand_between_defaults_and_terrakubes_keys(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *defaults = json("{'priorityClassName':'d','runtimeClassName':'d',"
+                                   "'serviceAccountName':'d','image':'d','labels':{'d':'1'}}");
+    DF_JSON cJSON *class = json("{'runtimeClassName':'c','serviceAccountName':'c','image':'c',"
+                                "'labels':{'c':'1'}}");
+    DF_JSON cJSON *workspace = json("{'serviceAccountName':'w','image':'w','labels':{'w':'1'}}");
+    DF_JSON cJSON *environment = json("[{'name':'EPHEMERAL_CONFIG_SERVICE_ACCOUNT','value':'e'}]");
+    DF_JSON cJSON *executor = json("{'image':'x'}");
+    DF_JSON cJSON *merged = NULL;
+    const struct df_placement_levels levels = {.defaults = defaults,
+                                               .class = class,
+                                               .workspace = workspace,
+                                               .environment = environment,
+                                               .executor = executor};
+    assert_int_equal(df_placement_resolve(&levels, &merged, NULL), 0);
+    assert_json(merged,
+                "{'priorityClassName':'d','runtimeClassName':'c','serviceAccountName':'e',"
+                "'image':'x','labels':{'d':'1','c':'1','w':'1'}}",
                 "merged");
 }
 
@@ -528,6 +552,7 @@ int main(void)
         cmocka_unit_test(quantities_are_those_of_kubernetes),
         cmocka_unit_test(levels_merge_field_by_field),
         cmocka_unit_test(terrakubes_keys_stand_between_defaults_and_executor),
+        cmocka_unit_test(class_and_workspace_stand_between_defaults_and_terrakubes_keys),
         cmocka_unit_test(levels_that_make_no_pod_together_are_refused),
         cmocka_unit_test(every_field_lands_in_the_pod),
         cmocka_unit_test(secrets_and_config_maps_are_mounted_read_only),

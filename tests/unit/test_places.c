@@ -206,8 +206,8 @@ static void who_fails_before_it_asks_holds_nobody_back(void **state)
 static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **state)
 {
     struct world *w = *state;
-    DF_JSON cJSON *classes = json("{'gpu':1}");
-    w->config.limit_classes = classes;
+    DF_JSON cJSON *classes = json("{'gpu':{'limit':1},'small':{}}");
+    w->config.classes = classes;
     start(w);
     ask(w, "net", "'class':'gpu'", DRY);
     struct runner r = claim(w, "net-1-plan");
@@ -219,7 +219,7 @@ static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **sta
     report(&r, NOTHING_TO_DO);
     finish(w, "dns-1-plan");
     await_settled(w);
-    w->config.limit_classes = NULL;
+    w->config.classes = NULL;
 }
 
 static void a_namespace_has_a_limit_of_its_own(void **state)

@@ -30,10 +30,13 @@ def image_values(cluster, tofu):
 
 
 def merged(*trees):
-    """Later trees win, member by member."""
+    """Later trees win, member by member; None takes a key away."""
     result = {}
     for tree in trees:
         for key, value in tree.items():
+            if value is None:
+                result.pop(key, None)
+                continue
             both = isinstance(value, dict) and isinstance(result.get(key), dict)
             result[key] = merged(result[key], value) if both else value
     return result
