@@ -38,7 +38,8 @@ static bool grow(struct writer *w, size_t n)
 
 static void put(struct writer *w, const char *bytes, size_t n)
 {
-    if (w->len + n >= w->room && !grow(w, n))
+    bool fits = w->out && w->len + n < w->room;
+    if (!fits && !grow(w, n))
         return;
     memcpy(w->out + w->len, bytes, n);
     w->len += n;

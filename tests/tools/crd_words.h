@@ -274,7 +274,7 @@ static const struct text texts[] = {
      "A strategic merge patch of the pod, or a list of them; applied last."},
     {"placement.pluginCache", "The tool's provider cache on a claim."},
     {"placement.env", "Of the runner itself (a proxy); not of the tool."},
-    {"class", "Its steps count under the limit of this class, if there is one."},
+    {"class", "Its steps have the placement of this class, and count under its limit."},
     {"priority", "When steps wait for a place, those of a higher one start first."},
     {"executorRef", "The executor that is run."},
     {"executorRef.uid", "Set by the service."},
