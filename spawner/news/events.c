@@ -11,7 +11,7 @@
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
 /* Events give way to what they tell of: so many at once, and then one each gap. */
-#define BURST 100
+#define BURST 25
 #define GAP_MS 20
 /* How long a spawner that stops waits for the API server to take the last ones. */
 #define STOP_MS 2000

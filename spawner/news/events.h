@@ -27,7 +27,7 @@ void df_events_stop(struct df_events *e);
 /* May Events about this step be told yet? Not while the object that they are about is to come. */
 bool df_events_may_tell(const struct df_events *e, const cJSON *task);
 
-/* Tells of this entry of its history, soon: after a hundred at once fifty a second are posted, so
+/* Tells of this entry of its history, soon: after 25 at once fifty a second are posted, so
  * that they do not stand in the way of what they tell of. Beyond DF_LIMIT_EVENTS_WAITING, and
  * without memory, the Event is dropped, which the log says. NULL is fine. */
 void df_events_tell(struct df_events *e, const cJSON *task, int entry);
