@@ -82,6 +82,20 @@ static inline bool df_str_empty(const char *s)
     return !s || !*s;
 }
 
+/* FNV-1a, continued from h: for tables, not for what somebody may want to forge. */
+#define DF_HASH_BEGIN UINT64_C(14695981039346656037)
+static inline uint64_t df_hash(uint64_t h, const void *bytes, size_t n)
+{
+    for (const unsigned char *p = (const unsigned char *)bytes, *end = p + n; p < end; p++)
+        h = (h ^ *p) * UINT64_C(1099511628211);
+    return h;
+}
+
+static inline uint64_t df_hash_str(uint64_t h, const char *s)
+{
+    return df_hash(h, s, strlen(s));
+}
+
 /* Reads a stop flag that a signal handler or another thread sets; NULL: never stopped. */
 static inline bool df_stopped(const volatile bool *flag)
 {

@@ -221,28 +221,21 @@ bool df_json_equal(const cJSON *a, const cJSON *b)
     }
 }
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
-{
-    for (const unsigned char *p = bytes, *end = p + n; p < end; p++)
-        h = (h ^ *p) * 1099511628211U; /* FNV-1a */
-    return h;
-}
-
 static uint64_t hash_text(uint64_t h, const char *s)
 {
-    return s ? hash_bytes(h, s, strlen(s) + 1) : h;
+    return s ? df_hash(h, s, strlen(s) + 1) : h;
 }
 
 uint64_t df_json_hash(const cJSON *j, uint64_t seed)
 {
     const unsigned char type = (unsigned char)j->type, end = 0xff;
-    uint64_t h = hash_text(hash_bytes(seed, &type, 1), j->string);
+    uint64_t h = hash_text(df_hash(seed, &type, 1), j->string);
     h = hash_text(h, j->valuestring);
     if (cJSON_IsNumber(j))
-        h = hash_bytes(h, &j->valuedouble, sizeof(j->valuedouble));
+        h = df_hash(h, &j->valuedouble, sizeof(j->valuedouble));
     for (const cJSON *item = j->child; item; item = item->next)
         h = df_json_hash(item, h);
-    return hash_bytes(h, &end, 1); /* what is inside is not what comes behind */
+    return df_hash(h, &end, 1); /* what is inside is not what comes behind */
 }
 
 static void wipe_strings(cJSON *j)

@@ -29,22 +29,15 @@ void df_kube_store_free(struct df_kube_store *s)
     *s = (struct df_kube_store){0};
 }
 
-static uint32_t hash(uint32_t h, const char *text)
-{
-    for (const char *p = text; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619U; /* FNV-1a */
-    return h;
-}
-
 static struct df_kube_entry **bucket(const struct df_kube_store *s, const char *ns,
                                      const char *name)
 {
-    return &s->buckets[hash(hash(2166136261U, ns) ^ '/', name) % BUCKETS];
+    return &s->buckets[df_hash_str(df_hash_str(DF_HASH_BEGIN, ns) ^ '/', name) % BUCKETS];
 }
 
 static struct df_kube_entry **index_bucket(const struct df_kube_store *s, const char *index)
 {
-    return &s->index_buckets[hash(2166136261U, index) % BUCKETS];
+    return &s->index_buckets[df_hash_str(DF_HASH_BEGIN, index) % BUCKETS];
 }
 
 /* Where the pointer to the entry stands, or the end of its bucket. */

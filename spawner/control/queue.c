@@ -93,10 +93,7 @@ static struct entry *pop(struct df_queue *q)
 
 static struct entry **bucket(struct df_queue *q, enum df_kind kind, const char *name)
 {
-    uint32_t h = 2166136261U ^ (uint32_t)kind; /* FNV-1a */
-    for (const char *p = name; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619U;
-    return &q->buckets[h % BUCKETS];
+    return &q->buckets[df_hash_str(DF_HASH_BEGIN ^ (uint64_t)kind, name) % BUCKETS];
 }
 
 /* Where the pointer to the entry stands, or the end of its bucket. */

@@ -14,14 +14,6 @@ void df_admission_free(struct df_admission *a)
 
 /* ---- what waits ---- */
 
-static uint64_t hash(const char *s)
-{
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    return h;
-}
-
 static const char *text_at(const cJSON *task, const char *path)
 {
     const char *text = df_json_str(task, path);
@@ -48,8 +40,8 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
     char *at = s->text;
     s->priority = df_json_int(task, "spec.priority", 0);
     s->since_us = df_task_time(task, "metadata.creationTimestamp", 0);
-    s->target = hash(text_at(task, "spec.targetResource"));
-    s->hash = hash(name);
+    s->target = df_hash_str(DF_HASH_BEGIN, text_at(task, "spec.targetResource"));
+    s->hash = df_hash_str(DF_HASH_BEGIN, name);
     s->name = put(&at, name);
     s->name_space = put(&at, name_space);
     s->class_name = put(&at, class_name);
@@ -118,7 +110,7 @@ int df_admission_add(struct df_admission *a, struct df_admission_step *step, str
 
 struct df_admission_step *df_admission_find(const struct df_admission *a, const char *name)
 {
-    uint64_t wanted = hash(name);
+    uint64_t wanted = df_hash_str(DF_HASH_BEGIN, name);
     for (size_t i = 0; i < a->len; i++)
         if (a->steps[i]->hash == wanted && strcmp(a->steps[i]->name, name) == 0)
             return a->steps[i];

@@ -30,10 +30,7 @@ void df_followers_free(struct df_followers *f)
 
 struct df_follower_place *df_followers_place(struct df_followers *f, const char *uid)
 {
-    uint32_t h = 2166136261U; /* FNV-1a */
-    for (; *uid; uid++)
-        h = (h ^ (unsigned char)*uid) * 16777619U;
-    return &f->places[h % DF_FOLLOWER_PLACES];
+    return &f->places[df_hash_str(DF_HASH_BEGIN, uid) % DF_FOLLOWER_PLACES];
 }
 
 uint64_t df_followers_mark(struct df_follower_place *p)

@@ -13,10 +13,7 @@ struct df_label_set {
 
 static size_t bucket_of(const char *text)
 {
-    uint32_t h = 2166136261U;
-    for (const char *p = text; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619U; /* FNV-1a */
-    return h % BUCKETS;
+    return df_hash_str(DF_HASH_BEGIN, text) % BUCKETS;
 }
 
 int df_documents_init(struct df_documents *d, struct df_err *err)

@@ -53,30 +53,33 @@ static bool is_dead(struct mortal *m)
     return d;
 }
 
-static int mortal_create(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
-                         struct df_err *err)
+typedef int (*store_write)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                           struct df_err *err);
+
+/* It dies before the write, or behind it: then it was done and nobody heard. */
+static int mortal_write(struct df_store *s, store_write write, enum df_kind kind, const cJSON *doc,
+                        cJSON **ret, struct df_err *err)
 {
     struct mortal *m = mortal_of(s);
     int f = fate(m);
     if (f < 0)
         return dead(err);
     if (f == 0)
-        return df_store_create(m->real, kind, doc, ret, err);
-    (void)df_store_create(m->real, kind, doc, NULL, NULL);
+        return write(m->real, kind, doc, ret, err);
+    (void)write(m->real, kind, doc, NULL, NULL);
     return dead(err);
+}
+
+static int mortal_create(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                         struct df_err *err)
+{
+    return mortal_write(s, df_store_create, kind, doc, ret, err);
 }
 
 static int mortal_update(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
                          struct df_err *err)
 {
-    struct mortal *m = mortal_of(s);
-    int f = fate(m);
-    if (f < 0)
-        return dead(err);
-    if (f == 0)
-        return df_store_update(m->real, kind, doc, ret, err);
-    (void)df_store_update(m->real, kind, doc, NULL, NULL);
-    return dead(err);
+    return mortal_write(s, df_store_update, kind, doc, ret, err);
 }
 
 static int mortal_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,

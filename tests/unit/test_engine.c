@@ -266,8 +266,8 @@ static void the_work_dir_of_a_failed_step_is_kept_on_demand(void **state)
     DF_FREE char *kept = df_strf("%s/failed/net-1-plan/main.tf", f->root);
     close_engine(f);
     open_engine_keeping(f, true);
-    static const char *const bodies[] = {"echo x > $DIR/work/main.tf; exit 0\n",
-                                         "echo x > $DIR/work/main.tf; exit 1\n"};
+    static const char *const bodies[] = {"cd $DIR; echo x > work/main.tf; exit 0\n",
+                                         "cd $DIR; echo x > work/main.tf; exit 1\n"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(bodies); i++) {
         script(f, bodies[i]);
         create(f, step_a());
