@@ -143,7 +143,7 @@ static CURLcode set_connection(CURL *easy, const struct df_http *h, const struct
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_USERAGENT, h->user_agent);
-    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)DF_TIMEOUT_CONNECT_MS);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)h->connect_ms);
     if (h->ca_file)
         SET(CURLOPT_CAINFO, h->ca_file);
     if (h->proxy) {

@@ -15,6 +15,7 @@ struct df_http {
     char *bearer, *user, *password, *user_agent;  /* owned; NULL: none */
     char *cert_pem, *key_pem;                     /* owned; NULL: none */
     bool follow_redirects, allow_file, insecure;
+    int64_t connect_ms;
 };
 
 /* Fills *res, which must be empty, also on failure: the caller frees it. timeout_ms: 0 for none.

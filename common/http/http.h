@@ -32,6 +32,7 @@ struct df_http_options {
     bool follow_redirects;   /* of GET and HEAD: up to 5, never from https to http, never to file,
                                 credentials only to the scheme, host and port asked first */
     bool allow_file;         /* file:// too; a file that was read has status 200 */
+    int64_t connect_ms;      /* until a connection stands, TLS included; 0: DF_TIMEOUT_CONNECT_MS */
 };
 
 /* The options are copied. */

@@ -7,6 +7,8 @@
 #include "common/base/fs.h"
 
 enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 2048 };
+/* One of several spawners may be frozen and keep its connections: the next try may meet another. */
+enum { CONNECT_MS = 5000, IDLE_MS = 15000 };
 
 struct df_link {
     struct df_http *http;
@@ -54,7 +56,8 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
         copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token_file, &l->token_file) < 0)
         return df_fail_oom(err);
-    const struct df_http_options http = {.ca_file = o->ca_file, .bearer = o->token};
+    const struct df_http_options http = {
+        .ca_file = o->ca_file, .bearer = o->token, .connect_ms = CONNECT_MS};
     if (df_http_new(&http, &l->http, err) < 0)
         return -1;
     *ret = DF_TAKE(l);
@@ -103,6 +106,8 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     if (l->token_file && reread_token(l, err) < 0)
         return -1;
     req->url = url;
+    if (!req->idle_timeout_ms)
+        req->idle_timeout_ms = IDLE_MS;
     int sent = df_http_send(l->http, req, ret, err);
     req->url = NULL;
     if (sent == 0 && ret->status < 500)

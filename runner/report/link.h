@@ -35,7 +35,8 @@ static inline void df_cleanup_link(struct df_link **l)
 /* The bearer from now on; a token file is forgotten. */
 int df_link_set_token(struct df_link *l, const char *token, struct df_err *err) DF_MUST_CHECK;
 
-/* One try. path begins behind /v1/steps/{uid}; req->url is set here. Success is any answer. */
+/* One try. path begins behind /v1/steps/{uid}; req->url is set here, and idle_timeout_ms
+ * where there is none. Success is any answer. */
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err) DF_MUST_CHECK;
 

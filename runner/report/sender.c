@@ -11,7 +11,7 @@
 #include "runner/report/frame.h"
 #include "runner/report/spool.h"
 
-enum { POST_TIMEOUT_MS = 60000, POST_IDLE_MS = 15000, PROBE_MS = 5000 };
+enum { POST_TIMEOUT_MS = 60000, PROBE_MS = 5000 };
 
 struct stream {
     struct df_spool spool; /* the appender's; file and reclaimed also the thread's */
@@ -234,7 +234,6 @@ static int ask(struct df_sender *s, struct df_http_request req, const char *path
                struct df_http_response *answer)
 {
     req.timeout_ms = POST_TIMEOUT_MS;
-    req.idle_timeout_ms = POST_IDLE_MS;
     req.max_response = 64 * DF_KIB;
     req.stop = &s->closing;
     return df_link_send(s->link, &req, path, answer, NULL);

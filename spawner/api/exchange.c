@@ -194,6 +194,13 @@ static void add_header(struct MHD_Response *r, const char *name, const char *val
         (void)MHD_add_response_header(r, name, value);
 }
 
+/* tofu waits for ever on a connection that it kept to a replica that froze: a new one goes to
+ * whichever is ready, or fails and is tried again. */
+static bool must_close(const struct df_request *req)
+{
+    return req->route && req->route->basic && req->s->config->elects;
+}
+
 static void add_headers(const struct exchange *x, struct MHD_Response *r)
 {
     const struct df_response *res = &x->res;
@@ -203,6 +210,7 @@ static void add_headers(const struct exchange *x, struct MHD_Response *r)
     add_header(r, "ETag", res->etag);
     add_header(r, "Location", res->location);
     add_header(r, "Idempotency-Replayed", res->replayed ? "true" : NULL);
+    add_header(r, "Connection", must_close(&x->req) ? "close" : NULL);
     if (res->status == 405)
         add_header(r, "Allow", res->allow);
     if (res->status == 503 || res->status == 429)

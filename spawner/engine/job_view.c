@@ -335,6 +335,28 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
     return result;
 }
 
+static bool is_being_deleted(const cJSON *object)
+{
+    return df_json_at(object, "metadata.deletionTimestamp");
+}
+
+/* A Job that is deleted takes its pod along, and the pod's watch may tell of it before the Job's
+ * does: whose deletion it was only the API server knows now. */
+static int look_again_at_job(struct df_job_watch *w, const struct df_engine_step *step,
+                             struct df_job_view *v, struct df_err *err)
+{
+    bool pod_goes = v->pod ? is_being_deleted(v->pod) : step->was_claimed;
+    DF_JSON cJSON *job = NULL;
+    if (!pod_goes || !v->job || is_being_deleted(v->job))
+        return 0;
+    if (df_job_read(w->o.kube, w->o.name_space, step->name, &job, err) < 0)
+        return -1;
+    bool is_same = job && df_streq(df_kube_uid(job), df_kube_uid(v->job));
+    cJSON_Delete(v->job);
+    v->job = is_same ? DF_TAKE(job) : NULL;
+    return 0;
+}
+
 /* What went wrong under a name is told whichever Job had it; pods are counted of this Job alone. */
 static int add_event(void *arg, const cJSON *event, struct df_err *err)
 {
@@ -396,7 +418,7 @@ int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struc
         df_kube_cache_wait(w->pods, 0, NULL, err) < 0 ||
         (step->workflow && df_kube_cache_wait(w->events, 0, NULL, err) < 0) ||
         find_job(w, step, &v, err) < 0 || find_pod(w, step, &v, err) < 0 ||
-        find_events(w, step, &v, err) < 0)
+        look_again_at_job(w, step, &v, err) < 0 || find_events(w, step, &v, err) < 0)
         return -1;
     *ret = v;
     v = (struct df_job_view){0};

@@ -115,16 +115,18 @@ def test_who_watches_all_transitions_goes_on_at_another_replica_when_the_leader_
         assert list(dict.fromkeys(entry for entry in seen if entry[0] == step)) == told
 
 
-def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replicas):
+@pytest.mark.parametrize("at, step", [("before", "plan"), ("second", "apply")])
+def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replicas, at, step):
     world = replicas()
     world.make("net")
-    world.ledger.hold("before", "net-1-plan")
+    world.ledger.hold(at, f"net-1-{step}")
     run = world.request("net", "one")
-    world.ledger.wait_held("before", "net-1-plan")
+    world.ledger.wait_held(at, f"net-1-{step}")
     old = world.leader()
     world.spawners[old].process.send_signal(signal.SIGSTOP)
     wait_for("another leader", lambda: world.leader() != old)
-    world.ledger.let_go("before", "net-1-plan")
+    world.become_unready(old)
+    world.ledger.let_go(at, f"net-1-{step}")
     other = world.spawners[1 - old]
     token = {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
 

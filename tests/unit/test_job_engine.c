@@ -18,6 +18,7 @@
 /* What there is in the cluster: lists of objects in JSON with ' for ". */
 struct objects {
     const char *jobs, *pods, *events;
+    const char *job_now; /* what a GET of the Job says, "" for 404; NULL: as jobs */
 };
 
 static const char *list_for(const struct objects *o, const char *target)
@@ -28,7 +29,10 @@ static const char *list_for(const struct objects *o, const char *target)
 static void answer(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
     const char *items = list_for(s->arg, r->target);
+    const struct objects *o = s->arg;
     bool is_one = strstr(r->target, "/jobs/");
+    if (is_one && o->job_now)
+        items = o->job_now;
     if (strstr(r->target, "watch=true")) {
         kube_stream(a);
         a->hold = true;
@@ -226,6 +230,50 @@ static void a_workflow_whose_pods_end_one_after_the_other_is_given_up(void **sta
     }
 }
 
+#define STEP_META(name, uid, more)                                                                 \
+    "{'metadata':{'name':'" name "','namespace':'build','uid':'" uid "','resourceVersion':'5',"    \
+    "'creationTimestamp':'2026-11-21T12:00:00Z','labels':{'dayfly.dev/step-uid':'u1'}" more "}"
+#define DELETED ",'deletionTimestamp':'2026-11-21T12:02:00Z','deletionGracePeriodSeconds':30"
+#define STEP_JOB(uid, more) STEP_META("net-1-apply", uid, more) ",'status':{'active':1}}"
+#define STEP_POD(more)                                                                             \
+    STEP_META("net-1-apply-abcde", "p1", more)                                                     \
+    ",'spec':{'containers':[{'name':'runner'}]},'status':{'phase':'Running'}}"
+
+/* The watch of pods may be ahead of that of Jobs: whose deletion it was is asked for. */
+static void a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pod, *job_now, *reason;
+    } rows[] = {
+        {STEP_POD(DELETED), "", "JobDeleted"},
+        {STEP_POD(DELETED), STEP_JOB("j1", DELETED), "JobDeleted"},
+        {STEP_POD(DELETED), STEP_JOB("j9", ""), "JobDeleted"}, /* of that name anew */
+        {STEP_POD(DELETED), STEP_JOB("j1", ""), "PodDeleted"},
+        {"", "", "JobDeleted"},
+        {"", STEP_JOB("j1", ""), "PodDeleted"},
+        {STEP_POD(""), "", ""}, /* nothing is asked for while the pod lives */
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        const struct objects objects = {STEP_JOB("j1", ""), rows[i].pod, "", rows[i].job_now};
+        struct world w;
+        struct df_engine_observation seen;
+        open_world(&w, &objects);
+        struct df_engine_step step = {.name = "net-1-apply",
+                                      .task = "net-1-apply",
+                                      .uid = "u1",
+                                      .action = "apply",
+                                      .pending_seconds = 120,
+                                      .was_created = true,
+                                      .was_claimed = true};
+        assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+        assert_string_equal(seen.reason, rows[i].reason);
+        assert_int_equal(asked(&w, "GET /apis/batch/v1/namespaces/build/jobs/net-1-apply"),
+                         *rows[i].reason != '\0');
+        close_world(&w);
+    }
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -235,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_cleanup_removes_its_own_job_and_no_other),
         cmocka_unit_test(retries_are_counted_from_the_watch_for_this_job_alone),
         cmocka_unit_test(a_workflow_whose_pods_end_one_after_the_other_is_given_up),
+        cmocka_unit_test(a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod),
     };
     return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
 }

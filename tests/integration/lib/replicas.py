@@ -73,6 +73,10 @@ class Replicas(World):
                "endpoints": [{"addresses": [NODE]}]} for port in self.ports],
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "dayfly-authority"}})
 
+    def become_unready(self, index):
+        """What the readiness probe of a pod that does not answer any more brings about."""
+        self.namespace.kubectl("delete", "endpointslice", f"dayfly-{self.ports[index]}")
+
     def start(self):
         for spawner in self.spawners:
             if spawner.process is None or spawner.process.poll() is not None:
