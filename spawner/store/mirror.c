@@ -102,6 +102,7 @@ static int put(struct face *f, const struct df_document_item *item, struct news 
                          .is_idle = was_there && old->sense == item->sense,
                          .change = was_there ? DF_CHANGE_MODIFIED : DF_CHANGE_ADDED};
     int result = ret->changed ? df_documents_put(&f->documents, item, err) : 0;
+    ret->changed &= f->synced; /* what was there before us is no change */
     if (result == 0 && ret->changed)
         ret->ticket = df_watchers_ticket(f->mirror->watchers);
     unlock(f->mirror);
