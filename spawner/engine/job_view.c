@@ -46,6 +46,11 @@ static const char *const of_metadata[] = {"name",
                                           "labels",
                                           NULL};
 
+/* Most of their text, of which nothing is kept: it is not even read. */
+static const char *const not_of_jobs[] = {DF_KUBE_MANAGED, "template", NULL};
+static const char *const not_of_pods[] = {DF_KUBE_MANAGED, "volumes",         "volumeMounts",
+                                          "env",           "securityContext", NULL};
+
 static cJSON *keep_job(void *arg, const cJSON *object)
 {
     static const char *const of_spec[] = {"suspend", NULL};
@@ -198,12 +203,15 @@ static int start(struct df_job_watch *w, struct df_err *err)
                                                .index = index_of_owned,
                                                .changed = on_job,
                                                .failed = on_failure,
-                                               .arg = w};
+                                               .arg = w,
+                                               .watch = {.without = not_of_jobs}};
     struct df_kube_cache_options pods = jobs, events = jobs;
+    pods.watch.without = not_of_pods;
     pods.resource = &df_kube_pods;
     pods.keep = keep_pod;
     pods.changed = on_pod;
     events.resource = &df_kube_events;
+    events.watch.without = NULL;
     events.select = (struct df_kube_select){.fields = EVENT_SELECTOR};
     events.wants = wants_event;
     events.keep = keep_event;
