@@ -2,6 +2,8 @@
 doubled or left over. Pods write down every start of tofu and everything they make; that is what counts.
 """
 
+import base64
+import http.client
 import json
 import os
 import random
@@ -14,6 +16,7 @@ from lib import workflows
 from lib.cluster import compact
 from lib.dayfly import wait_for
 from lib.ledger import MOUNT
+from lib.pods import NODE
 from lib.replicas import Replicas
 from lib.state_service import StateService, expected, is_told
 from lib.transitions import Events, key
@@ -50,6 +53,21 @@ def test_a_run_is_the_same_whichever_replica_is_asked(replicas):
     assert b"Apply complete" in world.spawners[0].request("GET", f"/v1/runs/{run}/log", headers=headers)[2]
     world.check_at_most_once()
     world.check_nothing_left(["net"])
+
+
+def test_tofu_keeps_no_connection_to_a_replica_that_may_freeze(replicas):
+    world = replicas()
+    world.make("net")
+    other = world.spawners[0]
+    basic = base64.b64encode(f"x:{world.home.env['DAYFLY_TOKEN']}".encode()).decode()
+    client = http.client.HTTPSConnection(NODE, world.ports[0], context=other.trust())
+    closes = []
+    for path in ("/v1/version", "/v1/executors/net/state"):  # of which tofu asks for the second
+        client.request("GET", path, headers={"Authorization": f"Basic {basic}"})
+        with client.getresponse() as answer:
+            answer.read()
+            closes.append(answer.will_close)
+    assert closes == [False, True]
 
 
 def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
