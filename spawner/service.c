@@ -271,8 +271,14 @@ static int start_work(struct df_service *s, struct df_err *err)
     return df_election_start(&s->spawner, &config, cluster_namespace(s), &s->election, err);
 }
 
+static int wait_for_store(struct df_service *s, struct df_err *err)
+{
+    return is_in_cluster(s->spawner.config) ? df_store_kube_wait(s->spawner.store, err) : 0;
+}
+
 /* In this order each part finds those that it uses: the control loop's memory is there before the
- * API answers, the API's address is known before the loop starts a runner. */
+ * API answers, the API's address is known before the loop starts a runner. What there is in the
+ * cluster of documents and of Jobs is listed side by side. */
 static int start(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -282,7 +288,7 @@ static int start(struct df_service *s, struct df_err *err)
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
-        open_claims(s, err) < 0 || start_api(s, err) < 0)
+        wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
     return start_work(s, err);
 }

@@ -32,10 +32,10 @@ int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err) D
 /* A whole number from its digits (no leading zeros or plus). NULL on no memory. */
 cJSON *df_json_whole(const char *digits);
 
-/* The same, but members of this name, wherever they stand, are passed over: nothing is made of
- * them, and of their text only the ends of strings and brackets are looked at. For what costs much
- * and is wanted by nobody. */
-int df_json_parse_without(const char *text, size_t n, const char *skipped, cJSON **ret,
+/* The same, but members of these names (ended by NULL), wherever they stand, are passed over:
+ * nothing is made of them, and of their text only the ends of strings and brackets are looked at.
+ * For what costs much and is wanted by nobody. */
+int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Reads a file of at most max bytes and parses it. */

@@ -14,7 +14,7 @@ struct reader {
     size_t n;
     size_t at;
     int depth;
-    const char *skipped; /* members of this name are passed over; or NULL */
+    const char *const *skipped; /* members of these names are passed over; or NULL */
     struct df_err *err;
 };
 
@@ -328,6 +328,14 @@ static int skip_value(struct reader *r)
     return refuse(r, "the text ends too early");
 }
 
+static bool is_skipped(const struct reader *r, const char *key)
+{
+    const char *const *name = r->skipped;
+    while (name && *name && strcmp(*name, key) != 0)
+        name++;
+    return name && *name;
+}
+
 static int read_member(struct reader *r, cJSON *object)
 {
     DF_FREE char *key = NULL;
@@ -339,7 +347,7 @@ static int read_member(struct reader *r, cJSON *object)
     if (peek(r) != ':')
         return refuse(r, "\":\" is expected behind a key");
     r->at++;
-    if (r->skipped && strcmp(key, r->skipped) == 0)
+    if (is_skipped(r, key))
         return skip_value(r);
     if (read_value(r, &value) < 0)
         return -1;
@@ -443,7 +451,7 @@ int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
     return df_json_parse_without(text, n, NULL, ret, err);
 }
 
-int df_json_parse_without(const char *text, size_t n, const char *skipped, cJSON **ret,
+int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err)
 {
     struct reader r = {.text = text, .n = n, .skipped = skipped, .err = err};

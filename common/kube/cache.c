@@ -13,6 +13,7 @@ struct df_kube_cache {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced */
     struct df_kube_store store;
+    struct df_packer *packer;
     char *listed; /* the resourceVersion of the newest list */
     char *newest; /* of all that the watch told; NULL: nothing yet */
     bool synced;
@@ -40,10 +41,11 @@ static cJSON *keep_most(const cJSON *object)
     return copy;
 }
 
-static char *reduce(const struct df_kube_cache *c, const cJSON *object)
+static int reduce(const struct df_kube_cache *c, const cJSON *object, struct df_packed *ret,
+                  struct df_err *err)
 {
     DF_JSON cJSON *kept = c->o.keep ? c->o.keep(c->o.arg, object) : keep_most(object);
-    return kept ? df_json_print(kept) : NULL;
+    return kept ? df_pack(c->packer, kept, ret, err) : df_fail_oom(err);
 }
 
 static int set(char **to, const char *version, struct df_err *err)
@@ -97,10 +99,10 @@ static int put(struct df_kube_cache *c, const cJSON *object, struct df_kube_item
     *ret_changed = false;
     if (!news)
         return 0;
-    DF_FREE char *text = reduce(c, object);
-    if (!text)
-        return df_fail_oom(err);
-    item->text = text;
+    DF_PACKED struct df_packed text = {0};
+    if (reduce(c, object, &text, err) < 0)
+        return -1;
+    item->text = &text;
     item->index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
     (void)pthread_mutex_lock(&c->lock);
     *ret_changed = is_news(c, item, noted);
@@ -184,6 +186,7 @@ static void on_failed(void *arg, const struct df_err *err)
 static void cache_free(struct df_kube_cache *c)
 {
     df_kube_store_free(&c->store);
+    df_packer_free(c->packer);
     free(c->listed);
     free(c->newest);
     (void)pthread_cond_destroy(&c->changed);
@@ -209,7 +212,8 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
     w.name_space = o->name_space;
     w.select = o->select;
     w.to = (struct df_kube_watcher){on_begin, on_apply, on_remove, on_listed, on_failed, c};
-    if (df_kube_store_init(&c->store, err) < 0 || df_kube_watch_start(k, &w, &c->watch, err) < 0) {
+    if (df_kube_store_init(&c->store, err) < 0 || df_packer_new(&c->packer, err) < 0 ||
+        df_kube_watch_start(k, &w, &c->watch, err) < 0) {
         cache_free(c);
         return -1;
     }
@@ -256,30 +260,28 @@ int df_kube_cache_get(struct df_kube_cache *c, const char *name_space, const cha
     (void)pthread_mutex_lock(&c->lock);
     const struct df_kube_entry *e = df_kube_store_find(&c->store, text_of(name_space), name);
     bool found = e;
-    DF_FREE char *text = e ? strdup(e->text) : NULL;
+    DF_PACKED struct df_packed text = {0};
+    int result = found ? df_packed_copy(&e->text, &text, err) : 0;
     (void)pthread_mutex_unlock(&c->lock);
     if (!found)
         return df_fail(err, DF_ERR_NOT_FOUND, "%s %s/%s does not exist", c->o.resource->plural,
                        text_of(name_space), name);
-    if (!text)
-        return df_fail_oom(err);
-    return df_json_parse(text, strlen(text), ret, err);
+    return result < 0 ? -1 : df_unpack(c->packer, &text, ret, err);
 }
 
 int df_kube_cache_each(struct df_kube_cache *c, const char *index,
                        int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                        struct df_err *err)
 {
-    DF_STRS struct df_strs texts = {0};
+    DF_PACKED_LIST struct df_packed_list texts = {0};
     (void)pthread_mutex_lock(&c->lock);
-    df_kube_store_texts(&c->store, index, &texts);
+    int result = df_kube_store_texts(&c->store, index, &texts, err);
     (void)pthread_mutex_unlock(&c->lock);
-    if (df_strs_check(&texts, err) < 0)
+    if (result < 0)
         return -1;
     for (size_t i = 0; i < texts.len; i++) {
         DF_JSON cJSON *kept = NULL;
-        if (df_json_parse(texts.items[i], strlen(texts.items[i]), &kept, err) < 0 ||
-            each(arg, kept, err) < 0)
+        if (df_unpack(c->packer, &texts.items[i], &kept, err) < 0 || each(arg, kept, err) < 0)
             return -1;
     }
     return 0;

@@ -1,7 +1,7 @@
 /*
  * cache.h - what exists of one resource type, in memory, kept true by one watch.
  *
- * Objects are reduced by their owner when they come and held as compact text, so that ten thousand
+ * Objects are reduced by their owner when they come and held packed, so that ten thousand
  * of them cost some MiB. An object's state never goes back to an older resourceVersion.
  *
  * Thread rule: any thread may read. Callbacks come from the watch's thread (and that of note())
@@ -30,7 +30,7 @@ struct df_kube_cache_options {
     /* As of df_kube_watcher. Or NULL. */
     void (*failed)(void *arg, const struct df_err *err);
     void *arg;
-    struct df_kube_watch_options watch; /* times and page alone; all may be 0 */
+    struct df_kube_watch_options watch; /* without, times and page alone; all may be 0 */
 };
 
 struct df_kube_cache; /* opaque */

@@ -310,8 +310,8 @@ int df_kube_request_json(struct df_kube *k, const struct df_kube_request *r, cJS
         return 0;
     struct df_err why = {0};
     DF_JSON cJSON *tree = NULL;
-    const char *skipped = r->is_lean ? DF_KUBE_MANAGED : NULL;
-    int result = df_json_parse_without(df_buf_str(&res.body), res.body.len, skipped, &tree, &why);
+    int result =
+        df_json_parse_without(df_buf_str(&res.body), res.body.len, r->without, &tree, &why);
     df_buf_wipe(&res.body); /* it may be a Secret */
     if (result < 0) {
         DF_FREE char *what = df_kube_request_what(r);

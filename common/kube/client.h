@@ -28,7 +28,7 @@ struct df_kube_request {
     const cJSON *body;                   /* or NULL */
     const char *content_type;            /* NULL: application/json */
     size_t max_response;                 /* 0: DF_LIMIT_KUBE_OBJECT */
-    bool is_lean;                        /* the tree is made without managedFields */
+    const char *const *without;          /* as of df_kube_sink: of the tree; or NULL */
     int64_t timeout_ms, idle_timeout_ms; /* as of struct df_http_request */
     int (*on_data)(void *arg, const char *bytes, size_t n); /* the same */
     void *arg;
@@ -60,9 +60,6 @@ int df_kube_fail_status(const char *what, const cJSON *status, bool secret, stru
 bool df_kube_is_expired(const struct df_err *err);
 
 /* ---- list.c ---- */
-
-/* The members that nobody wants who looks at many objects. */
-#define DF_KUBE_MANAGED "managedFields"
 
 /* df_kube_list() over a connection of one's own. */
 int df_kube_list_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_at *at,

@@ -118,7 +118,8 @@ struct df_kube_sink {
     /* One object, borrowed. Items of a list bring no apiVersion and kind. */
     int (*item)(void *arg, const cJSON *object, struct df_err *err);
     void *arg;
-    bool is_lean; /* objects come without metadata.managedFields, which are half of their text */
+    /* Objects come without members of these names, wherever they stand (ended by NULL); or NULL. */
+    const char *const *without;
 };
 enum { DF_KUBE_PAGE = 200 }; /* objects: some MiB as trees */
 /* All objects, in pages, from etcd's own truth (never from a cache that lags behind). page: objects

@@ -34,7 +34,7 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
                                 .at = l->at,
                                 .query = df_buf_str(&query),
                                 .max_response = DF_LIMIT_HTTP_RESPONSE,
-                                .is_lean = l->sink->is_lean,
+                                .without = l->sink->without,
                                 .conn = l->conn};
     return df_kube_request_json(l->k, &r, ret, err);
 }

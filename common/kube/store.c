@@ -79,7 +79,7 @@ static const char *pack(char **at, const char *s)
 static struct df_kube_entry *make_entry(const struct df_kube_item *i)
 {
     size_t n = strlen(i->name_space) + strlen(i->name) + strlen(i->uid) + strlen(i->version) +
-               strlen(i->index) + strlen(i->text) + 6;
+               strlen(i->index) + 5 + i->text->len;
     struct df_kube_entry *e = malloc(sizeof(*e) + n);
     if (!e)
         return NULL;
@@ -90,7 +90,8 @@ static struct df_kube_entry *make_entry(const struct df_kube_item *i)
     e->uid = pack(&at, i->uid);
     e->version = pack(&at, i->version);
     e->index = pack(&at, i->index);
-    e->text = pack(&at, i->text);
+    e->text = *i->text;
+    e->text.bytes = memcpy(at, i->text->bytes, i->text->len);
     return e;
 }
 
@@ -164,15 +165,16 @@ struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s, const char *v
     return gone;
 }
 
-void df_kube_store_texts(const struct df_kube_store *s, const char *index, struct df_strs *to)
+int df_kube_store_texts(const struct df_kube_store *s, const char *index, struct df_packed_list *to,
+                        struct df_err *err)
 {
-    if (index) {
-        for (const struct df_kube_entry *e = *index_bucket(s, index); e; e = e->index_next)
-            if (strcmp(e->index, index) == 0)
-                (void)df_strs_add(to, e->text);
-        return;
-    }
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (const struct df_kube_entry *e = s->buckets[i]; e; e = e->next)
-            (void)df_strs_add(to, e->text);
+    const struct df_kube_entry *e = index ? *index_bucket(s, index) : NULL;
+    for (; e; e = e->index_next)
+        if (strcmp(e->index, index) == 0 && df_packed_list_add(to, &e->text, err) < 0)
+            return -1;
+    for (size_t i = 0; !index && i < BUCKETS; i++)
+        for (e = s->buckets[i]; e; e = e->next)
+            if (df_packed_list_add(to, &e->text, err) < 0)
+                return -1;
+    return 0;
 }

@@ -5,7 +5,7 @@
 #ifndef DF_KUBE_STORE_H
 #define DF_KUBE_STORE_H
 
-#include "common/base/strs.h"
+#include "common/json/packed.h"
 
 /* One allocation. */
 struct df_kube_entry {
@@ -15,7 +15,7 @@ struct df_kube_entry {
     const char *name_space, *name;    /* never NULL; "" for a cluster's own */
     const char *uid, *version;
     const char *index; /* "" for none */
-    const char *text;
+    struct df_packed text;
     char bytes[]; /* all of these */
 };
 
@@ -29,7 +29,8 @@ enum df_kube_put { DF_KUBE_PUT_CHANGED, DF_KUBE_PUT_SAME, DF_KUBE_PUT_OLDER };
 
 /* Strings borrowed. */
 struct df_kube_item {
-    const char *name_space, *name, *uid, *version, *index, *text;
+    const char *name_space, *name, *uid, *version, *index;
+    const struct df_packed *text;
 };
 
 int df_kube_store_init(struct df_kube_store *s, struct df_err *err) DF_MUST_CHECK;
@@ -58,6 +59,7 @@ void df_kube_store_begin(struct df_kube_store *s);
 struct df_kube_entry *df_kube_store_sweep(struct df_kube_store *s, const char *version);
 
 /* Adds copies of the texts of this index word (NULL: of all). */
-void df_kube_store_texts(const struct df_kube_store *s, const char *index, struct df_strs *to);
+int df_kube_store_texts(const struct df_kube_store *s, const char *index, struct df_packed_list *to,
+                        struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -35,6 +35,8 @@ struct df_kube_watch {
     int failures;       /* in a row */
 };
 
+static const char *const managed[] = {DF_KUBE_MANAGED, NULL};
+
 bool df_kube_version_is_older(const char *b, const char *a)
 {
     static const char digits[] = "0123456789";
@@ -78,7 +80,8 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
 
 static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
-    struct df_kube_sink sink = {.begin = on_list, .item = on_item, .arg = w, .is_lean = true};
+    struct df_kube_sink sink = {
+        .begin = on_list, .item = on_item, .arg = w, .without = w->o.without};
     if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, err) < 0)
         return -1;
     free(w->seen);
@@ -112,7 +115,7 @@ static int take_line(struct df_kube_watch *w, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
     const char *plural = w->o.resource->plural;
-    if (df_json_parse_without(df_buf_str(&w->line), w->line.len, DF_KUBE_MANAGED, &event, err) < 0)
+    if (df_json_parse_without(df_buf_str(&w->line), w->line.len, w->o.without, &event, err) < 0)
         return df_err_wrap(err, "watch %s: an event", plural);
     const char *type = df_json_str(event, "type");
     const cJSON *object = df_json_at(event, "object");
@@ -289,6 +292,7 @@ static int set_up(struct df_kube_watch *w, struct df_err *err)
     (void)pthread_condattr_destroy(&attr);
     w->line = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     w->must_list = true;
+    w->o.without = w->o.without ? w->o.without : managed;
     w->o.timeout_s = w->o.timeout_s ? w->o.timeout_s : TIMEOUT_S;
     w->o.idle_ms = w->o.idle_ms ? w->o.idle_ms : IDLE_MS;
     w->o.backoff_min_ms = w->o.backoff_min_ms ? w->o.backoff_min_ms : BACKOFF_MIN_MS;

@@ -17,12 +17,15 @@
 
 #include "common/kube/kube.h"
 
+/* Who wrote which field: half of an object's text, and wanted by nobody here. */
+#define DF_KUBE_MANAGED "managedFields"
+
 struct df_kube_watcher {
     /* A list as of this resourceVersion begins, perhaps again: every object that existed then
      * follows through apply(), then comes listed(). What was applied since the last begin() of a
      * list that never got so far is not all there is. -1: as of apply(). */
     int (*begin)(void *arg, const char *version, struct df_err *err);
-    /* The object is there in this state (borrowed; without managedFields). -1: it could not be
+    /* The object is there in this state (borrowed; without what is left out). -1: it could not be
      * taken; the watch lists anew after a back-off. */
     int (*apply)(void *arg, const cJSON *object, struct df_err *err);
     /* The object was deleted; this was its last state. */
@@ -39,8 +42,9 @@ struct df_kube_watch_options {
     const char *name_space;                  /* NULL: all */
     struct df_kube_select select;
     struct df_kube_watcher to;
-    unsigned page;          /* objects of one page of the list; 0: DF_KUBE_PAGE */
-    int timeout_s;          /* the server ends a stream after about this long; 0: 300 */
+    const char *const *without; /* as of struct df_kube_sink; must live on; NULL: managedFields */
+    unsigned page;              /* objects of one page of the list; 0: DF_KUBE_PAGE */
+    int timeout_s;              /* the server ends a stream after about this long; 0: 300 */
     int64_t idle_ms;        /* a stream silent for so long is replaced; 0: 150000 (bookmarks come
                                once a minute) */
     int64_t backoff_min_ms; /* 0: 200 */

@@ -101,8 +101,19 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
     return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
 }
 
-/* What many passes parsed and freed is given back, or the memory of a burst would stay with us. */
-#define PASSES_PER_TRIM 1000
+/* What many passes parsed and freed is given back, or the memory of a burst would stay with us: now
+ * and then while it lasts, and when it is over. */
+enum { PASSES_PER_TRIM = 1000, PASSES_PER_REST = 100 };
+
+static void give_memory_back(struct df_control *c)
+{
+    unsigned done = atomic_fetch_add(&c->untrimmed_passes, 1) + 1;
+    if (done < PASSES_PER_REST || (done < PASSES_PER_TRIM && !df_queue_is_idle(c->queue)))
+        return;
+    if (atomic_exchange(&c->untrimmed_passes, 0) >=
+        PASSES_PER_REST) /* one of the workers does it */
+        (void)malloc_trim(0);
+}
 
 static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
@@ -130,8 +141,7 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result < 0);
     df_log_context(NULL, NULL);
-    if (atomic_fetch_add(&c->passes_done, 1) % PASSES_PER_TRIM == PASSES_PER_TRIM - 1)
-        (void)malloc_trim(0);
+    give_memory_back(c);
 }
 
 static void *worker_thread(void *arg)

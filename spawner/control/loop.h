@@ -30,7 +30,7 @@ struct df_control {
     int64_t hears_since_us; /* real time of the start: runners are heard from then on */
     atomic_bool working;    /* the loop was started: before, nothing is put into the queue */
     atomic_bool draining;   /* no new step is started */
-    atomic_uint passes_done;
+    atomic_uint untrimmed_passes;
     atomic_bool missed; /* a wake was lost for want of memory: look at everything */
 
     struct df_changes changes;

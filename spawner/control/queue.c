@@ -218,6 +218,15 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool fail
     (void)pthread_mutex_unlock(&q->lock);
 }
 
+bool df_queue_is_idle(struct df_queue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    bool has_work = q->entries > q->heap_len; /* what is not in the heap a worker has */
+    bool is_due = q->heap_len && q->heap[0]->due_us <= df_mono_us();
+    (void)pthread_mutex_unlock(&q->lock);
+    return !has_work && !is_due;
+}
+
 /* ---- its life ---- */
 
 int df_queue_new(struct df_queue **ret, struct df_err *err)

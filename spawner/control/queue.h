@@ -38,6 +38,9 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret);
  * success forgets earlier failures. */
 void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed);
 
+/* Is nothing due, and no worker busy? */
+bool df_queue_is_idle(struct df_queue *q);
+
 /* Wakes every worker; nothing is handed out any more. */
 void df_queue_close(struct df_queue *q);
 

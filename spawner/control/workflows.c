@@ -360,6 +360,8 @@ static int create(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 
 void df_control_engine_news(struct df_control *c, const char *name)
 {
+    if (!atomic_load(&c->working)) /* then all are looked at */
+        return;
     df_control_wake(c, DF_KIND_TASK_ACTION, name);
     if (df_starts_with(name, DF_WORKFLOW_PREFIX))
         wake_queue(c, name);

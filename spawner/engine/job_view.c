@@ -1,13 +1,19 @@
 #include "spawner/engine/job_view.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/engine/job_object.h"
 #include "spawner/engine/workflow_job.h"
 
 #define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
 
+/* So soon after the start whoever asks waits a while for the first lists: ten thousand steps that
+ * are told to come again, and come again and again, cost more than all three. */
+enum { PATIENT_MS = 10000, WAIT_MS = 1000 };
+
 struct df_job_watch {
     struct df_job_watch_options o;
+    int64_t patient_until_ms; /* of the monotonic clock */
     struct df_kube_cache *jobs, *pods, *events;
 };
 
@@ -39,6 +45,11 @@ static const char *const of_metadata[] = {"name",
                                           "deletionGracePeriodSeconds",
                                           "labels",
                                           NULL};
+
+/* Most of their text, of which nothing is kept: it is not even read. */
+static const char *const not_of_jobs[] = {DF_KUBE_MANAGED, "template", NULL};
+static const char *const not_of_pods[] = {DF_KUBE_MANAGED, "volumes",         "volumeMounts",
+                                          "env",           "securityContext", NULL};
 
 static cJSON *keep_job(void *arg, const cJSON *object)
 {
@@ -192,12 +203,15 @@ static int start(struct df_job_watch *w, struct df_err *err)
                                                .index = index_of_owned,
                                                .changed = on_job,
                                                .failed = on_failure,
-                                               .arg = w};
+                                               .arg = w,
+                                               .watch = {.without = not_of_jobs}};
     struct df_kube_cache_options pods = jobs, events = jobs;
+    pods.watch.without = not_of_pods;
     pods.resource = &df_kube_pods;
     pods.keep = keep_pod;
     pods.changed = on_pod;
     events.resource = &df_kube_events;
+    events.watch.without = NULL;
     events.select = (struct df_kube_select){.fields = EVENT_SELECTOR};
     events.wants = wants_event;
     events.keep = keep_event;
@@ -216,6 +230,7 @@ int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch
     if (!w)
         return df_fail_oom(err);
     w->o = *o;
+    w->patient_until_ms = df_mono_ms() + PATIENT_MS;
     if (start(w, err) < 0) {
         df_job_watch_stop(w);
         return -1;
@@ -410,15 +425,23 @@ int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err)
     return df_kube_cache_note(w->jobs, job, err);
 }
 
+static int wait_for_lists(struct df_job_watch *w, bool with_events, struct df_err *err)
+{
+    int64_t left_ms = w->patient_until_ms - df_mono_ms();
+    int64_t ms = left_ms < 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
+    if (df_kube_cache_wait(w->jobs, ms, NULL, err) < 0 ||
+        df_kube_cache_wait(w->pods, ms, NULL, err) < 0)
+        return -1;
+    return with_events ? df_kube_cache_wait(w->events, ms, NULL, err) : 0;
+}
+
 int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,
                 struct df_err *err)
 {
     DF_JOB_VIEW struct df_job_view v = {0};
-    if (df_kube_cache_wait(w->jobs, 0, NULL, err) < 0 ||
-        df_kube_cache_wait(w->pods, 0, NULL, err) < 0 ||
-        (step->workflow && df_kube_cache_wait(w->events, 0, NULL, err) < 0) ||
-        find_job(w, step, &v, err) < 0 || find_pod(w, step, &v, err) < 0 ||
-        look_again_at_job(w, step, &v, err) < 0 || find_events(w, step, &v, err) < 0)
+    if (wait_for_lists(w, step->workflow, err) < 0 || find_job(w, step, &v, err) < 0 ||
+        find_pod(w, step, &v, err) < 0 || look_again_at_job(w, step, &v, err) < 0 ||
+        find_events(w, step, &v, err) < 0)
         return -1;
     *ret = v;
     v = (struct df_job_view){0};

@@ -31,7 +31,8 @@ struct df_job_view {
 void df_job_view_free(struct df_job_view *v);
 #define DF_JOB_VIEW DF_CLEANUP(df_job_view_free)
 
-/* RETRY while the watches have not told everything. What the step must have (was_created, its pod
+/* RETRY while the watches have not told everything; soon after the start that is waited for a
+ * moment first. What the step must have (was_created, its pod
  * when was_claimed) and the watches do not know is asked of the API server itself, and whether the
  * Job of a pod that goes is still there. */
 int df_job_look(struct df_job_watch *w, const struct df_engine_step *step, struct df_job_view *ret,

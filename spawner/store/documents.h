@@ -8,7 +8,7 @@
 #define DF_DOCUMENTS_H
 
 #include "common/base/strs.h"
-#include "spawner/store/packed.h"
+#include "common/json/packed.h"
 
 struct df_document {
     struct df_document *next;     /* in its bucket */

@@ -419,10 +419,9 @@ static int open_parts(struct kube_store *s, struct df_err *err)
 {
     if (!s->group || !s->api_version || !s->name_space)
         return df_fail_oom(err);
-    if (df_audit_open(s->kube, s->group, s->name_space, &s->audit, err) < 0 ||
-        df_mirror_start(s->kube, s->group, s->name_space, &s->watchers, &s->mirror, err) < 0)
+    if (df_audit_open(s->kube, s->group, s->name_space, &s->audit, err) < 0)
         return -1;
-    return df_mirror_wait(s->mirror, LIST_WITHIN_MS, err);
+    return df_mirror_start(s->kube, s->group, s->name_space, &s->watchers, &s->mirror, err);
 }
 
 int df_store_kube_open(struct df_kube *kube, const char *group, const char *name_space,
@@ -443,4 +442,9 @@ int df_store_kube_open(struct df_kube *kube, const char *group, const char *name
     }
     *ret = &s->base;
     return 0;
+}
+
+int df_store_kube_wait(struct df_store *store, struct df_err *err)
+{
+    return df_mirror_wait(self(store)->mirror, LIST_WITHIN_MS, err);
 }

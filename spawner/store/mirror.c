@@ -15,6 +15,7 @@ struct face {
     struct df_mirror *mirror;
     enum df_kind kind;
     struct df_kube_resource resource;
+    struct df_packer *packer;
     struct df_documents documents; /* guarded by the mirror's lock, as all below */
     char *listed;                  /* the resourceVersion of the list that comes, or came last */
     bool synced;
@@ -24,7 +25,6 @@ struct face {
 
 struct df_mirror {
     struct df_watchers *watchers;
-    struct df_packer *packer;
     struct face faces[DF_KIND_COUNT];
     pthread_mutex_t lock;
     pthread_cond_t changed; /* synced, a write is over */
@@ -83,13 +83,6 @@ static uint64_t sense_of(const cJSON *wire)
     return sense;
 }
 
-static int pack_wire(struct df_packer *packer, const cJSON *wire, struct df_packed *ret,
-                     struct df_err *err)
-{
-    DF_FREE char *text = df_json_print(wire);
-    return text ? df_pack(packer, text, ret, err) : df_fail_oom(err);
-}
-
 /* What putting a document came to. */
 struct news {
     bool changed;
@@ -109,6 +102,7 @@ static int put(struct face *f, const struct df_document_item *item, struct news 
                          .is_idle = was_there && old->sense == item->sense,
                          .change = was_there ? DF_CHANGE_MODIFIED : DF_CHANGE_ADDED};
     int result = ret->changed ? df_documents_put(&f->documents, item, err) : 0;
+    ret->changed &= f->synced; /* what was there before us is no change */
     if (result == 0 && ret->changed)
         ret->ticket = df_watchers_ticket(f->mirror->watchers);
     unlock(f->mirror);
@@ -140,8 +134,7 @@ static int take(struct face *f, const cJSON *wire, bool own, struct df_err *err)
     unlock(f->mirror);
     if (!is_new)
         return 0;
-    if (pack_wire(f->mirror->packer, wire, &text, err) < 0 ||
-        df_wire_labels(wire, &labels, err) < 0)
+    if (df_pack(f->packer, wire, &text, err) < 0 || df_wire_labels(wire, &labels, err) < 0)
         return -1;
     item.text = &text;
     item.sense = sense_of(wire);
@@ -356,8 +349,9 @@ static int start_face(struct df_kube *k, struct face *f, const char *name_space,
         .resource = &f->resource,
         .name_space = name_space,
         .to = {on_begin, on_apply, on_remove, on_listed, on_failed, f}};
-    return df_documents_init(&f->documents, err) < 0 ? -1
-                                                     : df_kube_watch_start(k, &o, &f->watch, err);
+    if (df_packer_new(&f->packer, err) < 0 || df_documents_init(&f->documents, err) < 0)
+        return -1;
+    return df_kube_watch_start(k, &o, &f->watch, err);
 }
 
 int df_mirror_start(struct df_kube *k, const char *group, const char *name_space,
@@ -368,10 +362,6 @@ int df_mirror_start(struct df_kube *k, const char *group, const char *name_space
         return df_fail_oom(err);
     m->watchers = watchers;
     init_lock(m);
-    if (df_packer_new(&m->packer, err) < 0) {
-        df_mirror_stop(m);
-        return -1;
-    }
     for (int i = 0; i < DF_KIND_COUNT; i++) {
         struct face *f = &m->faces[i];
         f->mirror = m;
@@ -396,11 +386,11 @@ void df_mirror_stop(struct df_mirror *m)
         df_kube_watch_stop(m->faces[i].watch);
     for (int i = 0; i < DF_KIND_COUNT; i++) {
         df_documents_free(&m->faces[i].documents);
+        df_packer_free(m->faces[i].packer);
         free(m->faces[i].listed);
     }
     (void)pthread_cond_destroy(&m->changed);
     (void)pthread_mutex_destroy(&m->lock);
-    df_packer_free(m->packer);
     free(m);
 }
 
@@ -431,15 +421,6 @@ int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int parse_packed(struct df_mirror *m, const struct df_packed *packed, cJSON **ret,
-                        struct df_err *err)
-{
-    DF_FREE char *text = NULL;
-    return df_unpack(m->packer, packed, &text, err) < 0
-               ? -1
-               : df_json_parse(text, packed->text_len, ret, err);
-}
-
 /* The document that find() finds by its key. */
 static int get_by(struct df_mirror *m, enum df_kind kind, const char *key,
                   struct df_document *(*find)(const struct df_documents *d, const char *key),
@@ -453,7 +434,7 @@ static int get_by(struct df_mirror *m, enum df_kind kind, const char *key,
     unlock(m);
     if (!found)
         return df_home_fail_absent(kind, key, err);
-    return result < 0 ? -1 : parse_packed(m, &text, ret, err);
+    return result < 0 ? -1 : df_unpack(m->faces[kind].packer, &text, ret, err);
 }
 
 int df_mirror_get(struct df_mirror *m, enum df_kind kind, const char *name, cJSON **ret,
@@ -486,34 +467,27 @@ int df_mirror_names(struct df_mirror *m, enum df_kind kind, const char *label, s
 }
 
 struct page {
-    struct df_packed *texts;
-    size_t count;
+    struct df_packed_list texts;
     int64_t last; /* the order of its last one; 0: nothing comes behind it */
 };
 
 static void free_page(struct page *p)
 {
-    for (size_t i = 0; i < p->count; i++)
-        df_packed_free(&p->texts[i]);
-    free(p->texts);
+    df_packed_list_free(&p->texts);
 }
 
 static int cut_page(struct df_document *const *found, size_t count, int limit, struct page *ret,
                     struct df_err *err)
 {
-    size_t bytes = 0, most = count < (size_t)limit ? count : (size_t)limit;
-    ret->texts = calloc(most + 1, sizeof(*ret->texts));
-    if (!ret->texts)
-        return df_fail_oom(err);
+    size_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
         bytes += found[i]->text.text_len;
         if (i == (size_t)limit || (i > 0 && bytes > DF_LIMIT_PAGE)) {
             ret->last = found[i - 1]->order;
             break;
         }
-        if (df_packed_copy(&found[i]->text, &ret->texts[i], err) < 0)
+        if (df_packed_list_add(&ret->texts, &found[i]->text, err) < 0)
             return -1;
-        ret->count++;
     }
     return 0;
 }
@@ -531,15 +505,15 @@ static int read_page(struct df_mirror *m, enum df_kind kind, const struct df_doc
     return result;
 }
 
-static int parse_page(struct df_mirror *m, const struct page *texts, cJSON **ret,
+static int parse_page(struct df_packer *packer, const struct df_packed_list *texts, cJSON **ret,
                       struct df_err *err)
 {
     DF_JSON cJSON *page = cJSON_CreateArray();
     if (!page)
         return df_fail_oom(err);
-    for (size_t i = 0; i < texts->count; i++) {
+    for (size_t i = 0; i < texts->len; i++) {
         cJSON *wire = NULL;
-        if (parse_packed(m, &texts->texts[i], &wire, err) < 0 ||
+        if (df_unpack(packer, &texts->items[i], &wire, err) < 0 ||
             df_json_append(page, wire, err) < 0)
             return -1;
     }
@@ -558,7 +532,8 @@ int df_mirror_list(struct df_mirror *m, enum df_kind kind, const struct df_store
     int limit = 0;
     if (df_page_start(o->cursor, o->newest_first, &q.after, err) < 0 ||
         df_page_limit(o->limit, &limit, err) < 0 ||
-        read_page(m, kind, &q, limit, &texts, err) < 0 || parse_page(m, &texts, &page, err) < 0 ||
+        read_page(m, kind, &q, limit, &texts, err) < 0 ||
+        parse_page(m->faces[kind].packer, &texts.texts, &page, err) < 0 ||
         df_page_cursor(texts.last, ret_cursor, err) < 0)
         return -1;
     *ret = DF_TAKE(page);

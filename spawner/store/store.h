@@ -79,10 +79,14 @@ struct df_kube;
  * namespace, whose CRDs are there (rbac/crds). Both are copied; the client must live on. Reads are
  * answered from memory, where own writes are at once and those of others as soon as the watch tells
  * of them; a write that was made from what is not the newest fails (CONFLICT Conflict) and brings
- * the newest. Every call that writes may fail with RETRY, and may have been done then. RETRY
- * NotListedYet when the API server does not answer within 30 seconds. */
+ * the newest. Every call that writes may fail with RETRY, and may have been done then.
+ * Returns before it knows what is there: before df_store_kube_wait() nothing may be
+ * asked of it but watch(). */
 int df_store_kube_open(struct df_kube *kube, const char *group, const char *name_space,
                        struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
+/* Waits until it knows all that is there, which watchers are not told of. RETRY NotListedYet when
+ * the API server does not answer within 30 seconds. */
+int df_store_kube_wait(struct df_store *s, struct df_err *err) DF_MUST_CHECK;
 
 static inline void df_store_close(struct df_store *s)
 {

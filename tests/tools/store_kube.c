@@ -57,7 +57,7 @@ static struct df_store *suite_open(const char *dir)
         make_namespace(name);
         assert_int_equal(df_strs_add(&used, name), 0);
     }
-    if (df_store_kube_open(kube, group, name, &s, &err) < 0)
+    if (df_store_kube_open(kube, group, name, &s, &err) < 0 || df_store_kube_wait(s, &err) < 0)
         fail_msg("%s", err.message);
     return s;
 }
@@ -81,7 +81,7 @@ static int empty_page(struct df_store *s, enum df_kind kind, bool *ret_more, str
 static int empty(const char *name, struct df_err *err)
 {
     STORE *s = NULL;
-    if (df_store_kube_open(kube, group, name, &s, err) < 0)
+    if (df_store_kube_open(kube, group, name, &s, err) < 0 || df_store_kube_wait(s, err) < 0)
         return -1;
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
         for (bool more = true; more;)

@@ -145,6 +145,22 @@ static void a_failure_comes_back_by_itself_and_success_forgets_it(void **state)
     df_queue_free(q);
 }
 
+static void a_queue_is_idle_when_nothing_is_due_and_nobody_works(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    assert_true(df_queue_is_idle(q));
+    add(q, "later", INT64_C(3600000000));
+    assert_true(df_queue_is_idle(q));
+    add(q, "now", 0);
+    assert_false(df_queue_is_idle(q));
+    struct df_queue_key key = get(q);
+    assert_false(df_queue_is_idle(q));
+    df_queue_done(q, &key, false);
+    assert_true(df_queue_is_idle(q));
+    df_queue_free(q);
+}
+
 static void thousands_of_keys_come_out_by_their_due_times(void **state)
 {
     (void)state;
@@ -277,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_delayed_key_waits_and_an_earlier_time_wins),
         cmocka_unit_test(a_delay_asked_for_while_working_counts_after_done),
         cmocka_unit_test(a_failure_comes_back_by_itself_and_success_forgets_it),
+        cmocka_unit_test(a_queue_is_idle_when_nothing_is_due_and_nobody_works),
         cmocka_unit_test(thousands_of_keys_come_out_by_their_due_times),
         cmocka_unit_test(closing_sends_sleeping_workers_home),
         cmocka_unit_test(many_threads_lose_no_wake_and_never_share_a_key),
