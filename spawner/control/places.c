@@ -95,9 +95,12 @@ static void wake_locked(struct df_control *c)
         df_warn("who waits for a place is not woken now: %s", err.message);
         return;
     }
-    for (size_t i = 0; i < a->len; i++)
-        if (a->steps[i]->may_start)
-            df_control_wake(c, DF_KIND_TASK_ACTION, a->steps[i]->name);
+    for (size_t i = 0; i < a->len; i++) {
+        struct df_admission_step *step = a->steps[i];
+        if (step->may_start && !step->is_woken) /* thousands may start, once each */
+            df_control_wake(c, DF_KIND_TASK_ACTION, step->name);
+        step->is_woken |= step->may_start;
+    }
 }
 
 void df_places_wake(struct df_control *c)
@@ -181,6 +184,7 @@ static int ask(struct df_control *c, const cJSON *task, struct df_admission_step
     if (step->may_start) {
         *ret_entry = p->entering[p->entering_count++] = df_admission_take(&p->waiting, step);
     } else {
+        step->is_woken = false;
         int64_t ahead = (int64_t)df_admission_ahead(&p->waiting, step);
         df_admission_tell(&p->waiting, step, ret->message, sizeof(ret->message));
         ret->wake_us = df_real_us() + AGAIN_US + ahead * AGAIN_EACH_US;

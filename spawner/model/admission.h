@@ -33,6 +33,7 @@ struct df_admission_step {
     const char *name;
     /* The last decision */
     bool may_start;
+    bool is_woken;           /* the caller's: it was told so, and has not been refused since */
     enum df_admission_by by; /* what holds it back */
     int64_t live, limit;     /* how many run under that limit, and the limit */
     char text[];

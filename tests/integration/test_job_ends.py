@@ -3,6 +3,9 @@
 import contextlib
 import datetime
 import json
+import os
+import pathlib
+import signal
 import socket
 
 import pytest
@@ -380,6 +383,15 @@ def delete(kind, *how):
     return gone
 
 
+def kill_runner(world, mid):
+    """From outside its pod, as the kernel would."""
+    uid = world.pod_of(mid.job)["metadata"]["uid"]
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if uid in (entry / "cgroup").read_text() and (entry / "comm").read_text().strip() == "dayfly-runner":
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
 EAT = "tail /dev/zero"
 EAT_IN_TOFU = SLOW % "true" + """
 resource "terraform_data" "fat" {
@@ -391,6 +403,7 @@ ENDS = {
     "delete-job": ("JobDeleted", None, delete("job"), {}),
     "delete-pod": ("PodDeleted", None, delete("pod"), {}),
     "kill-pod": ("PodDeleted", None, delete("pod", "--force", "--grace-period=0"), {}),
+    "kill-runner": ("RunnerKilled", None, kill_runner, {}),
     "eviction": ("Evicted", None, evict, {}),
     "preemption": ("Preempted", None, preempt, {"placement": {"priorityClassName": "{tag}-low", "resources": {
         "limits": {"{tag}.dayfly.test/slot": "1"}}}}),
@@ -467,7 +480,7 @@ def test_an_apply_that_was_ended_is_not_started_again_and_the_next_plan_works(en
     assert seen["again"]["reason"] == "Planned", seen["again"]
     listed = {i["address"] for i in seen["task"]["status"].get("unrecorded", {}).get("items", [])}
     assert "terraform_data.first" in {*seen["state"], *listed}
-    if name not in ("kill-pod", "memory-of-tofu"):  # tofu was asked to end: it has written everything
+    if name not in ("kill-pod", "kill-runner", "memory-of-tofu"):  # tofu was asked to end: it has written everything
         assert "terraform_data.first" in seen["state"], (seen["log"], seen["run"])
 
 

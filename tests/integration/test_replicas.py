@@ -2,6 +2,8 @@
 doubled or left over. Pods write down every start of tofu and everything they make; that is what counts.
 """
 
+import base64
+import http.client
 import json
 import os
 import random
@@ -10,8 +12,11 @@ import time
 
 import pytest
 
+from lib import workflows
 from lib.cluster import compact
 from lib.dayfly import wait_for
+from lib.ledger import MOUNT
+from lib.pods import NODE
 from lib.replicas import Replicas
 from lib.state_service import StateService, expected, is_told
 from lib.transitions import Events, key
@@ -48,6 +53,21 @@ def test_a_run_is_the_same_whichever_replica_is_asked(replicas):
     assert b"Apply complete" in world.spawners[0].request("GET", f"/v1/runs/{run}/log", headers=headers)[2]
     world.check_at_most_once()
     world.check_nothing_left(["net"])
+
+
+def test_tofu_keeps_no_connection_to_a_replica_that_may_freeze(replicas):
+    world = replicas()
+    world.make("net")
+    other = world.spawners[0]
+    basic = base64.b64encode(f"x:{world.home.env['DAYFLY_TOKEN']}".encode()).decode()
+    client = http.client.HTTPSConnection(NODE, world.ports[0], context=other.trust())
+    closes = []
+    for path in ("/v1/version", "/v1/executors/net/state"):  # of which tofu asks for the second
+        client.request("GET", path, headers={"Authorization": f"Basic {basic}"})
+        with client.getresponse() as answer:
+            answer.read()
+            closes.append(answer.will_close)
+    assert closes == [False, True]
 
 
 def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
@@ -141,13 +161,16 @@ def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replica
     world.check_nothing_left(["net"])
 
 
+KINDS = ("provision", "dry-run", "destroy", "workflow")
+
+
 class Sweep:
-    """Runs that are asked for by anybody, while replicas are killed and paused."""
+    """Runs of every kind, and workflows, that are asked for by anybody while replicas are killed and paused."""
 
     def __init__(self, world, count, chance, cluster=None):
         self.world, self.count, self.chance, self.cluster = world, count, chance, cluster
         self.executors = [f"e{i}" for i in range(min(count, ABREAST))]
-        self.live, self.done = {}, {}  # run -> its action
+        self.live, self.done = {}, {}  # name -> its kind
         self.hurt = dict.fromkeys(["leader", "other", "both", "paused"] + (["apiserver", "etcd", "past"] if cluster else []), 0)
 
     def fill(self):
@@ -155,8 +178,31 @@ class Sweep:
             begun = [run for run in (*self.live, *self.done) if run.startswith(f"{name}-")]
             share = len(range(i, self.count, ABREAST))
             if len(begun) < share and not any(run.startswith(f"{name}-") for run in self.live):
-                action = "dry-run" if len(begun) % 3 == 1 else "provision"
-                self.live[self.world.request(name, f"{name}/{len(begun)}", action)] = action
+                kind = KINDS[(i + len(begun)) % len(KINDS)]
+                if kind == "destroy" and self.last_change(name) != "provision":
+                    kind = "provision"
+                ask = self.ask_workflow if kind == "workflow" else self.world.request
+                self.live[ask(name, f"{name}/{len(begun)}", kind)] = kind
+
+    def last_change(self, name):
+        """What the executor's state comes from; None: it has none."""
+        kinds = [kind for run, kind in self.done.items() if run.startswith(f"{name}-")]
+        return next((kind for kind in reversed(kinds) if kind in ("provision", "destroy")), None)
+
+    def ask_workflow(self, name, key, _):
+        """It writes down its start, as tofu does."""
+        name = f"{name}-w{key.rpartition('/')[2]}"
+        ledger = {"name": "ledger", "hostPath": {"path": str(self.world.ledger.directory), "type": "Directory"}}
+        document = workflows.document(self.world.image, name, f"echo workflow {name}-0 >> {MOUNT}/starts; sleep 1",
+                                      target=f"default/deployment/{name}", volumes=[(ledger, MOUNT)])
+        status, answer = self.world.ask("POST", "/v1/taskactions", document, key)
+        assert status in (200, 201), answer
+        return name
+
+    def is_over(self, name, kind):
+        if kind == "workflow":
+            return workflows.has_ended(self.world.get(f"/v1/taskactions/{name}"))
+        return self.world.final(name)
 
     def strike(self):
         leader = self.world.leader()
@@ -188,26 +234,38 @@ class Sweep:
             self.fill()
             until = time.monotonic() + self.chance.uniform(0.5, 6.0)
             while time.monotonic() < until:
-                for run in [run for run in self.live if self.world.final(run)]:
+                for run in [run for run, kind in self.live.items() if self.is_over(run, kind)]:
                     self.done[run] = self.live.pop(run)
                 time.sleep(0.05)
             self.strike()
+
+    def check(self):
+        """Each has come to its end, made what it had to make once, and the states have what was made last."""
+        for run, kind in self.done.items():
+            if kind == "workflow":
+                task = self.world.get(f"/v1/taskactions/{run}")
+                assert task["status"]["reason"] == "Completed", task
+                assert self.world.ledger.starts()["workflow", run] == 1, run
+                continue
+            assert self.world.final(run)["phase"] == "Succeeded", self.world.final(run)
+            if kind == "provision":
+                assert self.world.ledger.made(run) == ["first", "second"], run
+        for name in self.executors:
+            expected = ["first", "second"] if self.last_change(name) == "provision" else []
+            assert self.world.resources(name) == expected, name
+        self.world.check_at_most_once()
+        self.world.check_nothing_left(self.executors)
 
 
 def sweep_of(world, count, cluster=None):
     print(f"DAYFLY_FAULT_SEED={SEED}")
     sweep = Sweep(world, count, random.Random(SEED), cluster)
+    world.namespace.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": workflows.ACCOUNT}})
     for name in sweep.executors:
         world.make(name)
     sweep.go()
     print(f"{count} runs, {sweep.hurt}")
-    for run, action in sorted(sweep.done.items()):
-        if action == "provision":
-            world.check_run(run)
-        else:
-            assert world.final(run)["phase"] == "Succeeded", world.final(run)
-    world.check_at_most_once()
-    world.check_nothing_left(sweep.executors)
+    sweep.check()
 
 
 def test_replicas_killed_and_paused_at_random_lose_double_and_leave_nothing(replicas):

@@ -479,6 +479,26 @@ static void a_silent_peer_is_left_by_time_out_idle_time_or_stop(void **state)
     }
 }
 
+/* The kernel takes the connection, and nobody says a word of TLS: a process that froze. */
+static void a_frozen_peer_is_left_when_the_time_to_connect_is_over(void **state)
+{
+    (void)state;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof to;
+    DF_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&to, &len), 0);
+    DF_FREE char *url = df_strf("https://127.0.0.1:%d/", ntohs(to.sin_port));
+    DF_HTTP struct df_http *h = client(&(struct df_http_options){.connect_ms = 50});
+    DF_HTTP_RESPONSE struct df_http_response r = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    req.timeout_ms = -1;
+    struct df_err err = {0};
+    assert_int_equal(df_http_send(h, &req, &r, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_RETRY);
+}
+
 static void bad_urls_methods_and_headers_are_refused_before_anything_is_sent(void **state)
 {
     (void)state;
@@ -620,6 +640,7 @@ int main(void)
         cmocka_unit_test(what_breaks_off_may_be_tried_again),
         cmocka_unit_test(nobody_listening_may_be_tried_again),
         cmocka_unit_test(a_silent_peer_is_left_by_time_out_idle_time_or_stop),
+        cmocka_unit_test(a_frozen_peer_is_left_when_the_time_to_connect_is_over),
         cmocka_unit_test(bad_urls_methods_and_headers_are_refused_before_anything_is_sent),
         cmocka_unit_test(a_file_is_read_only_where_allowed),
         cmocka_unit_test(redirects_are_followed_only_when_asked_for),

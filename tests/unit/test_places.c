@@ -125,8 +125,9 @@ static void the_higher_priority_starts_first_whenever_it_came(void **state)
     report(&r, NOTHING_TO_DO);
     finish(w, "high-1-plan");
     assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
-    finish(w, "mean-1-plan");
+    r = claim(w, "mean-1-plan");
     assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
+    report(&r, NOTHING_TO_DO);
     finish(w, "low-1-plan");
     await_settled(w);
 }

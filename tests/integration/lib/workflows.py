@@ -11,6 +11,17 @@ JOB = "wfe-f3457dcc8fbcb6d9"  # the lock on it
 ACCOUNT = "kubernaut-workflow-runner"
 
 
+def document(image, name, script="true", target=TARGET, spec=None, volumes=(), **workflow):
+    """A TaskAction of this action. volumes: of its pod, [(volume, where it is mounted)]."""
+    container = {"name": "workflow", "command": ["sh", "-c", script],
+                 "volumeMounts": [{"name": volume["name"], "mountPath": path} for volume, path in volumes]}
+    patch = {"terminationGracePeriodSeconds": 1, "volumes": [volume for volume, _ in volumes], "containers": [container]}
+    return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "TaskAction", "metadata": {"name": name},
+            "spec": {"action": "workflow", "targetResource": target, "placement": {"podTemplate": {"spec": patch}},
+                     "workflow": {"workflowId": "restart-deployment", "executionBundle": image, **workflow},
+                     **(spec or {})}}
+
+
 class Workflows(Pods):
     """A spawner, and what another scheduler asks of it."""
 
@@ -19,13 +30,8 @@ class Workflows(Pods):
         self.image = runner_image(namespace.cluster, tofu)
         namespace.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}})
 
-    def document(self, name, script="true", target=TARGET, spec=None, **workflow):
-        command = {"name": "workflow", "command": ["sh", "-c", script]}
-        grace = {"terminationGracePeriodSeconds": 1, "containers": [command]}
-        return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "TaskAction", "metadata": {"name": name},
-                "spec": {"action": "workflow", "targetResource": target, "placement": {"podTemplate": {"spec": grace}},
-                         "workflow": {"workflowId": "restart-deployment", "executionBundle": self.image, **workflow},
-                         **(spec or {})}}
+    def document(self, *args, **kwargs):
+        return document(self.image, *args, **kwargs)
 
     def ask(self, *args, code=0, **kwargs):
         return self.home.dayfly("create", "-f", "-", input=json.dumps(self.document(*args, **kwargs)), code=code)
@@ -43,11 +49,12 @@ class Workflows(Pods):
 
     def ended(self, name, seconds=60):
         """The document, once it is final."""
-        def final():
-            task = self.get(name)
-            true = {c["type"] for c in task["status"]["conditions"] if c["status"] == "True"}
-            return task if true & {"Succeeded", "Failed"} and "Progressing" not in true else None
-        return wait_for(f"{name} to end", final, seconds)
+        return wait_for(f"{name} to end", lambda: has_ended(task := self.get(name)) and task, seconds)
+
+
+def has_ended(task):
+    true = {c["type"] for c in task["status"].get("conditions", []) if c["status"] == "True"}
+    return bool(true & {"Succeeded", "Failed"}) and "Progressing" not in true
 
 
 def job_of(name, target=TARGET, labels=None, script="true", image=None):
