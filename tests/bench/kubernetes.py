@@ -243,31 +243,39 @@ def creating(steps):
             "placement": {"imagePullPolicy": "IfNotPresent", **NOWHERE}}
 
 
+def let_in(w, before, after):
+    """Lets so many steps of the queue have Jobs; the seconds from the first to the last of these."""
+    config = w.home.directory / "dayfly.yaml"
+    config.write_text(config.read_text().replace(f'"steps": {before}', f'"steps": {after}'))
+    made, began = MadeJobs(w), time.time()
+    with w.pods:
+        made.wait(after - before)
+    return audit_span([e for e in w.audit(verb="create", resource="jobs", stage="ResponseComplete")
+                       if seconds_of(e["requestReceivedTimestamp"]) >= began])
+
+
 def creation(row, quick, work):
-    """Jobs a second: ours, of steps that wait in the queue, against 16 bare connections that create the same Jobs."""
-    n = 50 if quick else 600
+    """Jobs a second: ours, of steps that wait in the queue, against 16 bare connections that create the same Jobs; by turns."""
+    rounds, n = (2, 25) if quick else (6, 200)
+    ours = bare = 0
     with World(work, **creating(1)) as w:
         with w.pods:
-            names = [f"e{i}" for i in range(n + 1)]
+            names = [f"e{i}" for i in range(rounds * n + 1)]
             make_executors(w.pods, names)
             made = MadeJobs(w)
             request_all(w.pods, names)
             made.wait(1)
             quiet(w.pods)
-        api, began, made = api_server(w.cluster), time.time(), MadeJobs(w)
-        config = w.home.directory / "dayfly.yaml"
-        config.write_text(config.read_text().replace('"steps": 1', '"steps": 10000'))
+        api = api_server(w.cluster)
         with Halves(w):
-            with w.pods:
-                made.wait(n)
-            events = [e for e in w.audit(verb="create", resource="jobs", stage="ResponseComplete")
-                      if seconds_of(e["requestReceivedTimestamp"]) >= began]
-            ours = n / audit_span(events)
-            jobs = [bare_copy(job, "bare") for job in w.namespace.get("jobs")]
-            bare = len(jobs) / api.each(jobs, lambda job: api.send("POST", jobs_path(w), job))
+            for i in range(rounds):
+                ours += let_in(w, 1 + i * n, 1 + (i + 1) * n)
+                jobs = [bare_copy(job, f"bare{i}") for job in w.namespace.get("jobs") if job["metadata"]["name"].startswith("e")][:n]
+                bare += api.each(jobs, lambda job: api.send("POST", jobs_path(w), job))
         clear(w, "/apis/batch/v1", "jobs")
-    row(f"Jobs created a second, {n} steps in the queue", f"{ours:.0f} (bare: {bare:.0f})", ">= 0.9 of bare",
-        ours >= 0.9 * bare)
+    n *= rounds
+    row(f"Jobs created a second, of {n} steps in the queue", f"{n / ours:.0f} (bare: {n / bare:.0f})", ">= 0.9 of bare",
+        bare >= 0.9 * ours)
 
 
 def asked(row, quick, work):
