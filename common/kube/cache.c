@@ -90,11 +90,11 @@ static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool 
 }
 
 /* Looked at twice, because the reducer runs without the lock. */
-static int put(struct df_kube_cache *c, const cJSON *object, struct df_kube_item *item, bool noted,
-               bool *ret_changed, struct df_err *err)
+static int put(struct df_kube_cache *c, const cJSON *object, const struct df_kube_item *key,
+               bool noted, bool *ret_changed, struct df_err *err)
 {
     (void)pthread_mutex_lock(&c->lock);
-    bool news = is_news(c, item, noted);
+    bool news = is_news(c, key, noted);
     (void)pthread_mutex_unlock(&c->lock);
     *ret_changed = false;
     if (!news)
@@ -102,26 +102,27 @@ static int put(struct df_kube_cache *c, const cJSON *object, struct df_kube_item
     DF_PACKED struct df_packed text = {0};
     if (reduce(c, object, &text, err) < 0)
         return -1;
-    item->text = &text;
-    item->index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
+    struct df_kube_item item = *key;
+    item.text = &text;
+    item.index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
     (void)pthread_mutex_lock(&c->lock);
-    *ret_changed = is_news(c, item, noted);
-    int result = *ret_changed ? df_kube_store_put(&c->store, item, err) : 0;
+    *ret_changed = is_news(c, &item, noted);
+    int result = *ret_changed ? df_kube_store_put(&c->store, &item, err) : 0;
     (void)pthread_mutex_unlock(&c->lock);
     return result;
 }
 
 static int take(struct df_kube_cache *c, const cJSON *object, bool noted, struct df_err *err)
 {
-    struct df_kube_item item = {.name_space = name_space_of(object),
-                                .name = text_of(df_kube_name(object)),
-                                .uid = text_of(df_kube_uid(object)),
-                                .version = text_of(df_kube_version(object))};
+    const struct df_kube_item key = {.name_space = name_space_of(object),
+                                     .name = text_of(df_kube_name(object)),
+                                     .uid = text_of(df_kube_uid(object)),
+                                     .version = text_of(df_kube_version(object))};
     bool changed = false;
-    if (put(c, object, &item, noted, &changed, err) < 0)
+    if (put(c, object, &key, noted, &changed, err) < 0)
         return -1;
     if (changed && c->o.changed)
-        c->o.changed(c->o.arg, item.name_space, item.name);
+        c->o.changed(c->o.arg, key.name_space, key.name);
     return 0;
 }
 
