@@ -213,12 +213,13 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
     w.name_space = o->name_space;
     w.select = o->select;
     w.to = (struct df_kube_watcher){on_begin, on_apply, on_remove, on_listed, on_failed, c};
+    *ret = c; /* before the watch's thread, which may ask it at once */
     if (df_kube_store_init(&c->store, err) < 0 || df_packer_new(&c->packer, err) < 0 ||
         df_kube_watch_start(k, &w, &c->watch, err) < 0) {
+        *ret = NULL;
         cache_free(c);
         return -1;
     }
-    *ret = c;
     return 0;
 }
 

@@ -35,6 +35,7 @@ struct df_kube_cache_options {
 
 struct df_kube_cache; /* opaque */
 
+/* *ret is set before anything is told, and NULL after a failure. */
 int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o,
                         struct df_kube_cache **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stops the watch and forgets all. NULL is fine. */

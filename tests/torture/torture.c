@@ -395,14 +395,41 @@ static int kube_refused(struct df_err *err)
 static int kube_store(struct df_err *err)
 {
     struct df_kube_store s;
-    struct df_kube_item item = {"n", "a", "u", "1", "j", "{}"};
-    if (df_kube_store_init(&s, err) < 0)
+    DF_PACKED struct df_packed text = {0};
+    DF_JSON cJSON *object = cJSON_CreateObject();
+    struct df_packer *packer = NULL;
+    if (!object)
+        return df_fail_oom(err);
+    if (df_packer_new(&packer, err) < 0)
         return -1;
-    int result = df_kube_store_put(&s, &item, err);
+    int result = df_pack(packer, object, &text, err);
+    df_packer_free(packer);
+    struct df_kube_item item = {"n", "a", "u", "1", "j", &text};
+    if (result < 0 || df_kube_store_init(&s, err) < 0)
+        return -1;
+    result = df_kube_store_put(&s, &item, err);
     item.version = "2";
     result = result < 0 ? -1 : df_kube_store_put(&s, &item, err);
     df_kube_store_free(&s);
     return result;
+}
+
+/* Packed by no sample and by one, copied and read back. */
+static int packed(struct df_err *err)
+{
+    static const char text[] = "{\"a\":\"zyxwvutsrqponmlkjihgfedcba9876543210\"}";
+    DF_JSON cJSON *object = NULL, *first = NULL, *second = NULL;
+    DF_PACKED struct df_packed one = {0}, two = {0};
+    DF_PACKED_LIST struct df_packed_list list = {0};
+    struct df_packer *packer = NULL;
+    if (df_json_parse(text, sizeof(text) - 1, &object, err) < 0 || df_packer_new(&packer, err) < 0)
+        return -1;
+    bool failed =
+        df_pack(packer, object, &one, err) < 0 || df_pack(packer, object, &two, err) < 0 ||
+        df_packed_list_add(&list, &two, err) < 0 || df_unpack(packer, &one, &first, err) < 0 ||
+        df_unpack(packer, &list.items[0], &second, err) < 0;
+    df_packer_free(packer);
+    return failed ? -1 : 0;
 }
 
 static const struct {
@@ -424,6 +451,7 @@ static const struct {
                  {"metrics", metrics},
                  {"kubeconfig", kubeconfig},
                  {"kube", kube_refused},
+                 {"packed", packed},
                  {"kubestore", kube_store}};
 
 /* Returns how many allocations were failed, or -1 when the scenario fails without any. */

@@ -140,7 +140,7 @@ static void another_try_keeps_nothing_of_the_one_before(void **state)
     lose_try(w, 1);
     struct runner r = claim(w, STEP);
     assert_int_equal(fake_find(&w->engine, STEP)->creates, 2);
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", "");
+    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", ""); /* after the start */
     DF_JSON cJSON *document = NULL;
     struct df_err err = {0};
     assert_int_equal(try_claim(w, &lost, CLAIM_B, &document, &err), -1);
