@@ -162,6 +162,7 @@ def test_a_leader_that_is_paused_in_mid_run_does_nothing_when_it_goes_on(replica
 
 
 KINDS = ("provision", "dry-run", "destroy", "workflow")
+ENDS = {"provision": "Applied", "destroy": "Destroyed"}
 
 
 class Sweep:
@@ -247,7 +248,9 @@ class Sweep:
                 assert task["status"]["reason"] == "Completed", task
                 assert self.world.ledger.starts()["workflow", run] == 1, run
                 continue
-            assert self.world.final(run)["phase"] == "Succeeded", self.world.final(run)
+            status = self.world.final(run)
+            assert status["phase"] == "Succeeded", status
+            assert status["reason"] == ENDS.get(kind, status["reason"]), status
             if kind == "provision":
                 assert self.world.ledger.made(run) == ["first", "second"], run
         for name in self.executors:

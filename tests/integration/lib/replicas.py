@@ -133,10 +133,13 @@ class Replicas(World):
             path = f"/v1/executors/{executor}/state/lock"
             wait_for(f"the lock of {executor}", lambda path=path: self.ask("GET", path)[0] == 204)
             wait_for(f"{executor} to be free", lambda e=executor: "activeRun" not in self.get(f"/v1/executors/{e}")["status"])
-        known = {task["metadata"]["uid"] for task in self.namespace.get("taskactions")}
-        for job in self.namespace.get("jobs"):  # each is of a step that is known, and that of a workflow is over
-            assert job["metadata"]["labels"]["dayfly.dev/step-uid"] in known, job["metadata"]
-            assert is_over(job) or not job["metadata"]["name"].startswith("wfe-"), job
+        known = {task["metadata"]["name"]: task["metadata"]["uid"] for task in self.namespace.get("taskactions")}
+        for job in self.namespace.get("jobs"):
+            name, labels = job["metadata"]["name"], job["metadata"]["labels"]
+            if name.startswith("wfe-"):  # called after its target; it stays when it is over
+                assert is_over(job) and labels["dayfly.dev/step-uid"] in known.values(), job
+            else:
+                assert labels["dayfly.dev/step-uid"] == known[name], labels
 
     def __exit__(self, *args):
         for spawner in self.spawners:
