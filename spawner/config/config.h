@@ -48,7 +48,7 @@ struct df_config {
                                  POD_IP and the port of listen */
     int64_t election_lease_s; /* election.leaseDuration; 15s */
 
-    int64_t workers; /* control.workers; 4 */
+    int64_t workers; /* control.workers; 32 */
     /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
     int64_t max_system_failures;
 

@@ -46,7 +46,7 @@ const struct df_key df_keys[] = {
     KEY("election.lease", DF_KEY_STRING, election_lease, "dayfly"),
     KEY("election.address", DF_KEY_STRING, election_address, NULL),
     RANGE("election.leaseDuration", DF_KEY_SECONDS, election_lease_s, "15s", 3, 600),
-    RANGE("control.workers", DF_KEY_WHOLE, workers, "4", 1, DF_LIMIT_WORKERS),
+    RANGE("control.workers", DF_KEY_WHOLE, workers, "32", 1, DF_LIMIT_WORKERS),
     RANGE("control.maxSystemFailures", DF_KEY_WHOLE, max_system_failures, "3", 0, 100),
     RANGE("limits.steps", DF_KEY_WHOLE, limit_steps, "8", 1, DF_LIMIT_STEPS),
     RANGE("limits.perNamespace", DF_KEY_WHOLE, limit_per_namespace, "10000", 1, DF_LIMIT_STEPS),

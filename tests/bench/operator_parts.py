@@ -17,7 +17,7 @@ from lib.replicas import Replicas
 
 LEASE = 4  # seconds
 PENDING = 86400  # nothing of these parts fails because the machine is slow
-CONFIG = {"control": {"workers": 16}, "limits": {"steps": 10000}, "log": {"level": "info"}}
+CONFIG = {"limits": {"steps": 10000}, "log": {"level": "info"}}
 
 
 def task(name, placement):

@@ -65,7 +65,7 @@ static void without_anything_there_are_defaults(void **state)
     assert_string_equal(c.engine, "local");
     assert_null(c.advertise_url);
     assert_null(c.token_file);
-    assert_int_equal(c.workers, 4);
+    assert_int_equal(c.workers, 32);
     assert_int_equal(c.limit_steps, 8);
     assert_int_equal(c.tool_directories.len, 0);
     assert_true(c.tool_search_path);
