@@ -145,5 +145,7 @@ const char *df_kube_uid(const cJSON *object);
 const char *df_kube_version(const cJSON *object); /* metadata.resourceVersion */
 const char *df_kube_label(const cJSON *object, const char *key);
 const char *df_kube_annotation(const cJSON *object, const char *key);
+/* Did somebody ask for its deletion? It goes when its grace is over and no finalizer holds it. */
+bool df_kube_is_deleted(const cJSON *object);
 
 #endif

@@ -188,3 +188,8 @@ const char *df_kube_annotation(const cJSON *object, const char *key)
 {
     return in_map(object, "metadata.annotations", key);
 }
+
+bool df_kube_is_deleted(const cJSON *object)
+{
+    return df_json_at(object, "metadata.deletionTimestamp") != NULL;
+}

@@ -200,7 +200,7 @@ static int judge_executor(struct df_control *c, const cJSON *executor, struct df
 int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
                         int64_t *ret_wake_us, struct df_err *err)
 {
-    bool is_deleted = df_json_at(executor, "metadata.deletionTimestamp");
+    bool is_deleted = df_doc_is_deleted(executor);
     bool is_unborn = !df_json_at(executor, "status");
     /* To be deleted is an edit for the API server: it counts the generation up. */
     if (is_deleted && (is_unborn || is_taken_in(executor)))
@@ -306,7 +306,7 @@ static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const
 int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
                    struct df_err *err)
 {
-    if (df_json_at(run, "metadata.deletionTimestamp"))
+    if (df_doc_is_deleted(run))
         return df_deleted_run(c, run, ret_done, ret_wake_us, err);
     if (!df_json_at(run, "status")) {
         *ret_done = true;
@@ -366,7 +366,7 @@ static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *
 
 int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
-    if (df_json_at(task, "metadata.deletionTimestamp"))
+    if (df_doc_is_deleted(task))
         return df_deleted_task(c, task, ret_done, err);
     if (df_json_at(task, "status"))
         return sign(c, DF_KIND_TASK_ACTION, task, "cancel", ret_done, err);

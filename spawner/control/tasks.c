@@ -77,7 +77,7 @@ static void describe(struct df_task_pass *p)
                                       .pending_seconds = seconds(p, "spec.pendingSeconds"),
                                       .placement = df_step_placement(s->config, p->task),
                                       .was_created = df_json_at(p->task, "status.engineRef"),
-                                      .is_deleted = df_task_is_deleted(p->task),
+                                      .is_deleted = df_doc_is_deleted(p->task),
                                       .was_claimed = df_task_has_runner(p->task),
                                       .pod = pod_of(p->task)};
 }
@@ -212,7 +212,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     if (df_task_is_workflow(p.task))
         return df_reconcile_workflow(c, p.task, ret_wake_us, err);
     df_control_wake(c, DF_KIND_RUN, df_json_str(p.task, "spec.runRef.name"));
-    if (!df_label_has(p.task, DF_LABEL_UNFINISHED) && !df_task_is_deleted(p.task))
+    if (!df_label_has(p.task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p.task))
         return 0;
     describe(&p);
     if (df_engine_get(&c->s->engines, df_json_str(p.task, "spec.engine"), &p.engine, &why) < 0)

@@ -393,7 +393,7 @@ void df_workflow_engine_step(const struct df_config *config, const cJSON *task,
         .was_locked = holder && !df_starts_with(holder, QUEUED_BEHIND),
         /* Also what may have been made, by a call that was not answered. */
         .was_created = df_json_at(task, "status.engineRef") || has_time(task, "created"),
-        .is_deleted = df_task_is_deleted(task),
+        .is_deleted = df_doc_is_deleted(task),
         .was_claimed = has_time(task, "started"),
         .workflow = df_json_at(task, "spec.workflow"),
         .target = df_json_str(task, "spec.targetResource"),
@@ -438,7 +438,7 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
 {
     struct pass p = {.c = c, .task = task, .now_us = df_real_us()};
     struct df_err why = {0};
-    if (!df_label_has(task, DF_LABEL_UNFINISHED) && !df_task_is_deleted(task))
+    if (!df_label_has(task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(task))
         return 0;
     df_workflow_engine_step(c->s->config, task, &p.step);
     if (df_engine_get(&c->s->engines, df_json_str(task, "spec.engine"), &p.engine, &why) < 0)
@@ -448,7 +448,7 @@ int df_reconcile_workflow(struct df_control *c, const cJSON *task, int64_t *ret_
     struct df_task_verdict v = df_task_next(task, &p.seen, p.now_us);
     *ret_wake_us = v.next == DF_TASK_WAIT || v.next == DF_TASK_CANCEL ? v.wake_us : 0;
     /* News of the lock is for those who are not over: that the Job has gone is looked for. */
-    if (v.next == DF_TASK_CLEAN && df_task_is_deleted(task))
+    if (v.next == DF_TASK_CLEAN && df_doc_is_deleted(task))
         *ret_wake_us = p.now_us + CLEAN_AGAIN_US;
     return act(&p, &v, ret_wake_us, err);
 }

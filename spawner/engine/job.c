@@ -30,8 +30,8 @@ int df_job_delete(const struct df_job_engine *j, const struct df_engine_step *st
     struct df_err why = {0};
     o.uid = df_kube_uid(job);
     o.propagation = "Foreground";
-    if (df_json_at(job, "metadata.deletionTimestamp") ||
-        df_kube_delete(j->o.kube, &at, &o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+    if (df_kube_is_deleted(job) || df_kube_delete(j->o.kube, &at, &o, &why) == 0 ||
+        why.cls == DF_ERR_NOT_FOUND)
         return 0;
     *err = why;
     return -1;

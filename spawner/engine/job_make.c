@@ -63,7 +63,7 @@ static bool is_over(const struct df_job_engine *j, const struct df_engine_step *
                     const cJSON *job)
 {
     DF_JOB_VIEW struct df_job_view view = {0};
-    if (!job || df_workflow_is_completed(job) || df_json_at(job, "metadata.deletionTimestamp"))
+    if (!job || df_workflow_is_completed(job) || df_kube_is_deleted(job))
         return job != NULL;
     return df_job_look(j->watch, step, &view, NULL) == 0 && view.pod &&
            df_streq(df_kube_label(view.pod, JOB_UID_LABEL), df_kube_uid(job)) &&

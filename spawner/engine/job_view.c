@@ -350,19 +350,14 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
     return result;
 }
 
-static bool is_being_deleted(const cJSON *object)
-{
-    return df_json_at(object, "metadata.deletionTimestamp");
-}
-
 /* A Job that is deleted takes its pod along, and the pod's watch may tell of it before the Job's
  * does: whose deletion it was only the API server knows now. */
 static int look_again_at_job(struct df_job_watch *w, const struct df_engine_step *step,
                              struct df_job_view *v, struct df_err *err)
 {
-    bool pod_goes = v->pod ? is_being_deleted(v->pod) : step->was_claimed;
+    bool pod_goes = v->pod ? df_kube_is_deleted(v->pod) : step->was_claimed;
     DF_JSON cJSON *job = NULL;
-    if (!pod_goes || !v->job || is_being_deleted(v->job))
+    if (!pod_goes || !v->job || df_kube_is_deleted(v->job))
         return 0;
     if (df_job_read(w->o.kube, w->o.name_space, step->name, &job, err) < 0)
         return -1;

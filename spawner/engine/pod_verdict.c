@@ -1,6 +1,7 @@
 #include "spawner/engine/pod_verdict.h"
 
 #include "common/base/clock.h"
+#include "common/kube/kube.h"
 #include "spawner/engine/pod_cause.h"
 #include "spawner/engine/pod_parts.h"
 
@@ -97,7 +98,7 @@ static bool ended_before(const struct df_pod_view *view, int64_t asked_us)
 static void judge_deletion(const struct df_pod_view *view, struct df_pod_verdict *v)
 {
     int64_t asked_us = 0;
-    bool by_job = !view->job || df_json_at(view->job, "metadata.deletionTimestamp");
+    bool by_job = !view->job || df_kube_is_deleted(view->job);
     if (!deletion_asked_at(view->pod, &asked_us) || v->class == DF_POD_SUCCEEDED ||
         ended_before(view, asked_us))
         return;
@@ -127,8 +128,7 @@ static void judge_pod(const struct df_pod_view *view, struct df_pod_verdict *v)
 /* A pod that is taken away before it started makes room for another try of its step. */
 static bool is_leaving(const cJSON *pod)
 {
-    return df_json_at(pod, "metadata.deletionTimestamp") ||
-           df_pod_is_true(df_pod_condition(pod, "DisruptionTarget"));
+    return df_kube_is_deleted(pod) || df_pod_is_true(df_pod_condition(pod, "DisruptionTarget"));
 }
 
 /* What is waited for in vain is told with the cause that was seen last. */

@@ -198,7 +198,7 @@ bool df_task_has_runner(const cJSON *task);
 
 /* Did somebody delete the document? It is to end then, with the reason Aborted for Canceled, and
  * goes when nothing is left of it. */
-bool df_task_is_deleted(const cJSON *task);
+bool df_doc_is_deleted(const cJSON *doc);
 /* Is it to end, because somebody asked for that or deleted it? */
 bool df_task_is_canceled(const cJSON *task);
 

@@ -16,14 +16,14 @@ bool df_task_has_runner(const cJSON *task)
            (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
 }
 
-bool df_task_is_deleted(const cJSON *task)
+bool df_doc_is_deleted(const cJSON *doc)
 {
-    return df_json_at(task, "metadata.deletionTimestamp") != NULL;
+    return df_json_at(doc, "metadata.deletionTimestamp") != NULL;
 }
 
 bool df_task_is_canceled(const cJSON *task)
 {
-    return cJSON_IsObject(df_json_at(task, "spec.cancel")) || df_task_is_deleted(task);
+    return cJSON_IsObject(df_json_at(task, "spec.cancel")) || df_doc_is_deleted(task);
 }
 
 int64_t df_task_canceled_at(const cJSON *task, int64_t fallback)
@@ -374,7 +374,7 @@ int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
                                     int64_t now_us)
 {
-    if (df_task_is_final(task) && df_task_is_deleted(task) && !is_alive(seen))
+    if (df_task_is_final(task) && df_doc_is_deleted(task) && !is_alive(seen))
         return when_deleted(seen);
     if (df_task_is_workflow(task))
         return df_workflow_next(task, seen, now_us);

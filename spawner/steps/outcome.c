@@ -155,7 +155,7 @@ static int end(cJSON *task, int exit_code, const char *reason, const char *messa
     enum df_outcome outcome = exit_code == 0 ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED;
     if (!status)
         return df_fail_oom(err);
-    if (df_task_is_deleted(task) && df_streq(reason, "Canceled"))
+    if (df_doc_is_deleted(task) && df_streq(reason, "Canceled"))
         reason = "Aborted";
     if (outcome == DF_OUTCOME_SUCCEEDED)
         cJSON_DeleteItemFromObjectCaseSensitive(status, "unrecorded");

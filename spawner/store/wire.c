@@ -1,6 +1,7 @@
 #include "spawner/store/wire.h"
 
 #include "common/base/parse.h"
+#include "common/kube/kube.h"
 #include "spawner/model/labels.h"
 
 #define SERVICE "service"
@@ -320,7 +321,7 @@ int df_wire_main(enum df_kind kind, const char *api_version, const cJSON *doc, c
     if (main_spec(kind, spec, doc, old_spec, err) < 0 ||
         main_labels(labels, doc, old_labels, err) < 0)
         return -1;
-    bool guarded = has_finalizer(wire) || df_json_at(wire, "metadata.deletionTimestamp");
+    bool guarded = has_finalizer(wire) || df_kube_is_deleted(wire);
     if (guarded && same(spec, old_spec) && same_map(labels, old_labels) &&
         same_map(df_json_at(doc, "metadata.annotations"), df_json_at(wire, "metadata.annotations")))
         return 0;
@@ -415,8 +416,7 @@ static bool needs_a_look(const cJSON *wire)
 {
     int64_t revision = df_json_int(wire, "status.revision", INT64_MAX);
     return !df_json_at(wire, "status." SERVICE) ||
-           revision < df_json_int(wire, "metadata.generation", 0) ||
-           df_json_at(wire, "metadata.deletionTimestamp");
+           revision < df_json_int(wire, "metadata.generation", 0) || df_kube_is_deleted(wire);
 }
 
 int df_wire_labels(const cJSON *wire, struct df_strs *ret, struct df_err *err)
