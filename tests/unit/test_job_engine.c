@@ -18,7 +18,8 @@
 /* What there is in the cluster: lists of objects in JSON with ' for ". */
 struct objects {
     const char *jobs, *pods, *events;
-    const char *job_now; /* what a GET of the Job says, "" for 404; NULL: as jobs */
+    const char *job_now;  /* what a GET of the Job says, "" for 404; NULL: as jobs */
+    const bool *are_told; /* no list is answered before, under the server's lock; NULL: at once */
 };
 
 static const char *list_for(const struct objects *o, const char *target)
@@ -42,6 +43,8 @@ static void answer(struct kube_server *s, const struct kube_request *r, struct k
         kube_status(a, 404, "NotFound", "jobs is not found");
         return;
     }
+    while (!is_one && o->are_told && !*o->are_told)
+        (void)pthread_cond_wait(&s->changed, &s->lock);
     DF_FREE char *body = is_one
                              ? strdup(items)
                              : df_strf("{'metadata':{'resourceVersion':'10'},'items':[%s]}", items);
@@ -57,7 +60,7 @@ struct world {
     cJSON *workflow;
 };
 
-/* With its lists told. */
+/* With its lists told, unless they are held back. */
 static void open_world(struct world *w, const struct objects *objects)
 {
     kube_start(&w->server, answer, (void *)(uintptr_t)objects);
@@ -66,7 +69,7 @@ static void open_world(struct world *w, const struct objects *objects)
     const struct df_job_options o = {.kube = w->kube, .name_space = "build", .image = "runner"};
     assert_int_equal(df_engine_job_new(&o, &w->engine, NULL), 0);
     (void)pthread_mutex_lock(&w->server.lock);
-    while (w->server.watches < 3)
+    while (w->server.watches < 3 && !objects->are_told)
         (void)pthread_cond_wait(&w->server.changed, &w->server.lock);
     (void)pthread_mutex_unlock(&w->server.lock);
 }
@@ -274,6 +277,71 @@ static void a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod(void **s
     }
 }
 
+struct hold {
+    struct kube_server *server;
+    bool are_told;
+};
+
+static void tell_lists(struct hold *h)
+{
+    (void)pthread_mutex_lock(&h->server->lock);
+    h->are_told = true;
+    (void)pthread_cond_broadcast(&h->server->changed);
+    (void)pthread_mutex_unlock(&h->server->lock);
+}
+
+static void *tell_lists_later(void *arg)
+{
+    (void)usleep(100000);
+    tell_lists(arg);
+    return NULL;
+}
+
+static void the_first_look_waits_for_the_lists(void **state)
+{
+    (void)state;
+    struct world w;
+    struct hold hold = {.server = &w.server};
+    const struct objects objects = {STEP_JOB("j1", ""), STEP_POD(""), "",
+                                    .are_told = &hold.are_told};
+    struct df_engine_observation seen;
+    pthread_t later;
+    open_world(&w, &objects);
+    struct df_engine_step step = {.name = "net-1-apply",
+                                  .task = "net-1-apply",
+                                  .uid = "u1",
+                                  .action = "apply",
+                                  .was_created = true};
+    assert_int_equal(pthread_create(&later, NULL, tell_lists_later, &hold), 0);
+    assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+    assert_int_equal(seen.phase, DF_ENGINE_RUNNING);
+    (void)pthread_join(later, NULL);
+    close_world(&w);
+}
+
+/* What nobody knows yet is neither absent nor lost. */
+static void a_look_without_lists_is_to_be_repeated(void **state)
+{
+    (void)state;
+    struct world w;
+    struct hold hold = {.server = &w.server};
+    const struct objects objects = {"", "", "", .are_told = &hold.are_told};
+    struct df_engine_observation seen;
+    struct df_err err = {0};
+    open_world(&w, &objects);
+    struct df_engine_step step = {.name = "net-1-apply",
+                                  .task = "net-1-apply",
+                                  .uid = "u1",
+                                  .action = "apply",
+                                  .was_created = true,
+                                  .was_claimed = true};
+    assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_RETRY);
+    assert_string_equal(err.reason, "NotListedYet");
+    tell_lists(&hold);
+    close_world(&w);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -284,6 +352,8 @@ int main(void)
         cmocka_unit_test(retries_are_counted_from_the_watch_for_this_job_alone),
         cmocka_unit_test(a_workflow_whose_pods_end_one_after_the_other_is_given_up),
         cmocka_unit_test(a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod),
+        cmocka_unit_test(the_first_look_waits_for_the_lists),
+        cmocka_unit_test(a_look_without_lists_is_to_be_repeated),
     };
     return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
 }
