@@ -129,7 +129,7 @@ static void release(struct df_patient *p)
 {
     df_config_free(&p->config);
     df_kube_free(p->kube);
-    cJSON_Delete(p->job);
+    cJSON_Delete(p->jobs);
     cJSON_Delete(p->probe);
     if (p->owns_ca_file)
         (void)unlink(p->ca_file);

@@ -16,7 +16,7 @@ enum df_level { DF_LEVEL_OK, DF_LEVEL_WARN, DF_LEVEL_FAIL };
  */
 enum df_ground {
     DF_GROUND_CLUSTER = 1 << 0, /* kube answers */
-    DF_GROUND_JOB = 1 << 1,     /* job was built */
+    DF_GROUND_JOB = 1 << 1,     /* the first of jobs was built */
     DF_GROUND_TAKEN = 1 << 2,   /* the API server would take it */
     DF_GROUND_PROBE = 1 << 3    /* probe is there */
 };
@@ -33,7 +33,9 @@ struct df_patient {
     const char *name_space; /* of the Jobs; borrowed */
     char *issuer;           /* of pods' tokens, as the spawner expects it; NULL: not known */
     char uid[37];           /* of the step that is made up */
-    cJSON *job;             /* of a step, as the engine would make it */
+    cJSON *jobs;            /* of steps as the engine would make them, by where their placement
+                               stands: kubernetes.placement, classes.NAME, workspaces.NAME */
+    const cJSON *job;       /* the first of them; borrowed */
     cJSON *probe;           /* the report of runner/probe.h */
     int64_t probed_from_us, probed_to_us; /* it was made between these */
 
@@ -86,6 +88,8 @@ struct df_job_options df_job_options_of(const struct df_patient *p);
 
 /* references.c */
 int df_look_references(struct df_patient *p, struct df_err *err);
+
+/* nodes.c */
 int df_look_nodes(struct df_patient *p, struct df_err *err);
 
 /* probe.c */

@@ -53,11 +53,10 @@ static int set_arguments(const struct df_patient *p, cJSON *container, struct df
     return cache ? add_words(args, "--plugin-cache", cache, err) : 0;
 }
 
-static cJSON *runner_of(cJSON *job)
+static cJSON *runner_of(const cJSON *job)
 {
-    cJSON *spec =
-        df_json_object_at(df_json_object_at(df_json_object_at(job, "spec"), "template"), "spec");
-    for (cJSON *c = df_json_array_at(spec, "containers")->child; c; c = c->next)
+    cJSON *c;
+    cJSON_ArrayForEach (c, df_json_at(job, "spec.template.spec.containers"))
         if (df_streq(df_json_str(c, "name"), DF_JOB_CONTAINER))
             return c;
     DF_BUG("a Job without its container");

@@ -1,5 +1,5 @@
 /*
- * What a step's pod names and the cluster must have: Secrets, ConfigMaps, claims, classes, nodes.
+ * What the pods of steps name and the cluster must have: Secrets, ConfigMaps, claims, classes.
  *
  * The spawner's own account may see nearly none of it; what cannot be seen is left to the probe.
  */
@@ -10,7 +10,6 @@ static const struct df_kube_resource accounts = {"", "v1", "serviceaccounts"};
 static const struct df_kube_resource priorities = {"scheduling.k8s.io", "v1", "priorityclasses"};
 static const struct df_kube_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};
 static const struct df_kube_resource storages = {"storage.k8s.io", "v1", "storageclasses"};
-static const struct df_kube_resource nodes = {"", "v1", "nodes"};
 
 /* Where in a pod's spec names stand; [] is every item of a list. */
 static const struct place {
@@ -39,6 +38,8 @@ static const struct place {
 struct tour {
     struct df_patient *p;
     const struct place *place;
+    const char *of;       /* where the placement stands */
+    struct df_strs known; /* "kind name": looked at already */
     size_t seen, unseen;
 };
 
@@ -89,13 +90,25 @@ static int look_at_object(struct tour *t, const char *name, struct df_err *err)
     if (why.cls == DF_ERR_NOT_FOUND) {
         df_find(p, DF_LEVEL_FAIL,
                 "the %s %s is not there, and steps need it: create it%s%s, or correct its name in "
-                "the placement",
+                "%s",
                 at_place->kind, name, at_place->is_global ? "" : " in the namespace ",
-                at_place->is_global ? "" : p->name_space);
+                at_place->is_global ? "" : p->name_space, t->of);
         return 0;
     }
     *err = why;
     return -1;
+}
+
+static int look_once(struct tour *t, const char *name, struct df_err *err)
+{
+    DF_FREE char *key = df_strf("%s %s", t->place->kind, name);
+    if (!key)
+        return df_fail_oom(err);
+    if (df_strs_has(&t->known, key))
+        return 0;
+    if (df_strs_add(&t->known, key) < 0)
+        return df_strs_check(&t->known, err);
+    return look_at_object(t, name, err);
 }
 
 /* The Secret of a step is made with it. */
@@ -114,8 +127,7 @@ static int walk(struct tour *t, const cJSON *at, const char *path, struct df_err
         const char *name = df_json_str(at, path);
         const char *optional = t->place->optional;
         bool may_lack = optional && df_json_bool(at, optional, false);
-        return df_str_empty(name) || may_lack || is_own(t->p, name) ? 0
-                                                                    : look_at_object(t, name, err);
+        return df_str_empty(name) || may_lack || is_own(t->p, name) ? 0 : look_once(t, name, err);
     }
     if (df_starts_with(path, "[].")) {
         for (const cJSON *item = at ? at->child : NULL; item; item = item->next)
@@ -128,65 +140,29 @@ static int walk(struct tour *t, const cJSON *at, const char *path, struct df_err
     return at ? walk(t, at, dot + 1, err) : 0;
 }
 
-int df_look_references(struct df_patient *p, struct df_err *err)
+static int walk_job(struct tour *t, const cJSON *job, struct df_err *err)
 {
-    const cJSON *spec = df_json_at(p->job, "spec.template.spec");
-    struct tour t = {.p = p};
-    size_t before = p->counts[DF_LEVEL_FAIL];
+    t->of = job->string;
     for (size_t i = 0; i < DF_ARRAY_SIZE(places); i++) {
-        t.place = &places[i];
-        if (walk(&t, spec, places[i].path, err) < 0)
+        t->place = &places[i];
+        if (walk(t, df_json_at(job, "spec.template.spec"), places[i].path, err) < 0)
             return -1;
     }
-    if (p->counts[DF_LEVEL_FAIL] == before)
+    return 0;
+}
+
+int df_look_references(struct df_patient *p, struct df_err *err)
+{
+    struct tour t = {.p = p};
+    size_t before = p->counts[DF_LEVEL_FAIL];
+    int result = 0;
+    const cJSON *job;
+    cJSON_ArrayForEach (job, p->jobs)
+        result = result < 0 ? -1 : walk_job(&t, job, err);
+    df_strs_free(&t.known);
+    if (result == 0 && p->counts[DF_LEVEL_FAIL] == before)
         df_find(p, DF_LEVEL_OK,
-                "objects that a step's pod names: there %zu, not to be looked at %zu", t.seen,
+                "objects that the pods of steps name: there %zu, not to be looked at %zu", t.seen,
                 t.unseen);
-    return 0;
-}
-
-/* ---- nodes ---- */
-
-static int count_node(void *arg, const cJSON *node, struct df_err *err)
-{
-    size_t *count = arg;
-    (void)err;
-    if (!df_json_bool(df_json_at(node, "spec"), "unschedulable", false))
-        (*count)++;
-    return 0;
-}
-
-/* "a=b,c=d" */
-static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *err)
-{
-    for (const cJSON *l = labels ? labels->child : NULL; l; l = l->next)
-        (void)df_buf_addf(to, "%s%s=%s", to->len ? "," : "", l->string,
-                          cJSON_IsString(l) ? l->valuestring : "");
-    return df_buf_check(to, err);
-}
-
-int df_look_nodes(struct df_patient *p, struct df_err *err)
-{
-    const cJSON *labels = df_json_at(p->job, "spec.template.spec.nodeSelector");
-    DF_BUF struct df_buf selector = DF_BUF_INIT(DF_LIMIT_URL);
-    size_t count = 0;
-    const struct df_kube_at at = {.resource = &nodes};
-    const struct df_kube_sink sink = {.item = count_node, .arg = &count};
-    struct df_err why = {0};
-    if (selector_of(labels, &selector, err) < 0)
-        return -1;
-    const struct df_kube_select select = {.labels = selector.len ? df_buf_str(&selector) : NULL};
-    if (df_kube_list(p->kube, &at, &select, 0, &sink, &why) < 0) {
-        if (why.cls == DF_ERR_DENIED)
-            return 0; /* the spawner's own account: the probe shows it */
-        *err = why;
-        return -1;
-    }
-    const char *which = selector.len ? " with the labels " : "";
-    if (count == 0)
-        return df_fail(err, DF_ERR_USER,
-                       "no node%s%s takes pods: correct placement.nodeSelector, or label a node",
-                       which, df_buf_str(&selector));
-    df_find(p, DF_LEVEL_OK, "nodes%s%s that take pods: %zu", which, df_buf_str(&selector), count);
-    return 0;
+    return result;
 }

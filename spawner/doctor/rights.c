@@ -214,35 +214,52 @@ static const struct power dangers[] = {
     {DF_API_GROUP, "executors", NULL, "update", NULL},
 };
 
-int df_look_runner_rights(struct df_patient *p, struct df_err *err)
+static int look_at_runner(struct df_patient *p, const char *account, const char *of,
+                          struct df_err *err)
 {
-    const char *account = df_json_str(p->job, "spec.template.spec.serviceAccountName");
     DF_BUF struct df_buf held = DF_BUF_INIT(4 * DF_KIB);
-    account = account ? account : "default";
     for (size_t i = 0; i < DF_ARRAY_SIZE(dangers); i++) {
-        struct df_err why = {0};
         bool allowed = false;
-        if (may(p, &dangers[i], account, &allowed, &why) < 0) {
-            if (why.cls == DF_ERR_DENIED) {
-                df_find(p, DF_LEVEL_WARN,
-                        "what the service account %s may do cannot be asked with these rights: "
-                        "run this once as somebody who may create subjectaccessreviews",
-                        account);
-                return 0;
-            }
-            *err = why;
+        if (may(p, &dangers[i], account, &allowed, err) < 0)
             return -1;
-        }
         if (!allowed)
             continue;
         (void)df_buf_addf(&held, "%s%s ", held.len ? ", " : "", dangers[i].verb);
         add_resource(&held, dangers[i].group, dangers[i].resource, dangers[i].subresource);
     }
     if (held.len)
-        return df_fail(err, DF_ERR_USER,
-                       "the service account %s, by which modules run, may %s: take the rights "
-                       "away, or set placement.serviceAccountName to one without any",
-                       account, df_buf_str(&held));
-    df_find(p, DF_LEVEL_OK, "the service account %s of steps has no dangerous rights", account);
+        df_find(p, DF_LEVEL_FAIL,
+                "the service account %s, by which modules run, may %s: take the rights away, or "
+                "set serviceAccountName in %s to one without any",
+                account, df_buf_str(&held), of);
+    else
+        df_find(p, DF_LEVEL_OK, "the service account %s of steps has no dangerous rights", account);
+    return 0;
+}
+
+int df_look_runner_rights(struct df_patient *p, struct df_err *err)
+{
+    DF_STRS struct df_strs seen = {0};
+    const cJSON *job;
+    cJSON_ArrayForEach (job, p->jobs) {
+        const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
+        struct df_err why = {0};
+        account = account ? account : "default";
+        if (df_strs_has(&seen, account))
+            continue;
+        if (df_strs_add(&seen, account) < 0)
+            return df_strs_check(&seen, err);
+        if (look_at_runner(p, account, job->string, &why) == 0)
+            continue;
+        if (why.cls == DF_ERR_DENIED) {
+            df_find(p, DF_LEVEL_WARN,
+                    "what the service account %s may do cannot be asked with these rights: "
+                    "run this once as somebody who may create subjectaccessreviews",
+                    account);
+            return 0;
+        }
+        *err = why;
+        return -1;
+    }
     return 0;
 }

@@ -46,24 +46,40 @@ static const cJSON *placement_in(const cJSON *section, const char *name)
 }
 
 /* Each was checked with the configuration, but not with what stands below it. */
-static int try_levels(struct df_patient *p, const struct df_job_options *o, const char *section,
-                      const char *name, const struct df_placement_levels *levels,
-                      struct df_err *err)
+static int add_job(struct df_patient *p, const char *section, const char *name,
+                   const struct df_placement_levels *levels, struct df_err *err)
 {
-    DF_JSON cJSON *job = NULL;
-    return make_job(p, o, "dayfly-doctor", levels, &job, err) < 0
-               ? df_err_wrap(err, "%s.%s", section, name)
-               : 0;
+    const struct df_job_options o = df_job_options_of(p);
+    DF_FREE char *of = df_strf("%s.%s", section, name);
+    cJSON *job = NULL;
+    if (!of)
+        return df_fail_oom(err);
+    if (make_job(p, &o, "dayfly-doctor", levels, &job, err) < 0)
+        return df_err_wrap(err, "%s", of);
+    return df_json_set(p->jobs, of, job, err);
 }
 
-static int try_classes(struct df_patient *p, const struct df_job_options *o, struct df_err *err)
+static int add_first_job(struct df_patient *p, struct df_err *err)
+{
+    const struct df_placement_levels levels = {.defaults = p->config.kube_placement};
+    p->jobs = cJSON_CreateObject();
+    if (!p->jobs)
+        return df_fail_oom(err);
+    if (add_job(p, "kubernetes", "placement", &levels, err) < 0)
+        return -1;
+    p->job = p->jobs->child;
+    p->ground |= DF_GROUND_JOB;
+    return 0;
+}
+
+static int add_other_jobs(struct df_patient *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     const cJSON *item;
     cJSON_ArrayForEach (item, c->classes) {
         const struct df_placement_levels levels = {.defaults = c->kube_placement,
                                                    .class = df_json_at(item, "placement")};
-        if (try_levels(p, o, "classes", item->string, &levels, err) < 0)
+        if (add_job(p, "classes", item->string, &levels, err) < 0)
             return -1;
     }
     cJSON_ArrayForEach (item, c->workspaces) {
@@ -72,7 +88,7 @@ static int try_classes(struct df_patient *p, const struct df_job_options *o, str
             .class = placement_in(c->classes, df_json_str(item, "class")),
             .workspace = df_json_at(item, "placement"),
             .environment = df_json_at(item, "environment")};
-        if (try_levels(p, o, "workspaces", item->string, &levels, err) < 0)
+        if (add_job(p, "workspaces", item->string, &levels, err) < 0)
             return -1;
     }
     return 0;
@@ -80,15 +96,11 @@ static int try_classes(struct df_patient *p, const struct df_job_options *o, str
 
 int df_look_step(struct df_patient *p, struct df_err *err)
 {
-    const struct df_job_options o = df_job_options_of(p);
     if (!p->config.kube_image && !df_json_str(p->config.kube_placement, "image"))
         return df_fail(err, DF_ERR_USER,
                        "kubernetes.image: the runner's image is not named: set it to the image "
                        "dayfly-runner of version " DF_VERSION);
-    if (df_make_step_job(p, &o, "dayfly-doctor", &p->job, err) < 0)
-        return df_err_wrap(err, "kubernetes.placement");
-    p->ground |= DF_GROUND_JOB;
-    if (try_classes(p, &o, err) < 0)
+    if (add_first_job(p, err) < 0 || add_other_jobs(p, err) < 0)
         return -1;
     df_find(p, DF_LEVEL_OK, "a step's Job can be made of it");
     return 0;
@@ -96,29 +108,49 @@ int df_look_step(struct df_patient *p, struct df_err *err)
 
 /* ---- what admission says ---- */
 
+static bool is_first(const struct df_patient *p, const cJSON *job)
+{
+    return job == p->job;
+}
+
+static void find_refused(struct df_patient *p, const cJSON *job, const struct df_err *why)
+{
+    const struct df_pod_verdict v = df_job_refusal(why);
+    df_find(p, DF_LEVEL_FAIL, "%s%s%s", is_first(p, job) ? "" : job->string,
+            is_first(p, job) ? "" : ": ", v.message);
+}
+
+/* What keeps the first would be said of each. */
 int df_look_job(struct df_patient *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
-    struct df_err why = {0};
-    if (df_kube_dry_run(p->kube, &at, p->job, &why) < 0) {
-        const struct df_pod_verdict v = df_job_refusal(&why);
-        return df_fail(err, why.cls, "%s", v.message);
+    size_t before = p->counts[DF_LEVEL_FAIL];
+    const cJSON *job;
+    (void)err;
+    cJSON_ArrayForEach (job, p->jobs) {
+        struct df_err why = {0};
+        bool is_taken = df_kube_dry_run(p->kube, &at, job, &why) == 0;
+        if (!is_taken)
+            find_refused(p, job, &why);
+        if (is_first(p, job) && !is_taken)
+            return 0;
     }
     p->ground |= DF_GROUND_TAKEN;
-    df_find(p, DF_LEVEL_OK, "the API server takes a step's Job");
+    if (p->counts[DF_LEVEL_FAIL] == before)
+        df_find(p, DF_LEVEL_OK, "the API server takes a step's Job");
     return 0;
 }
 
 /* The pod that the Job controller would make. */
-static int make_pod(const struct df_patient *p, cJSON **ret, struct df_err *err)
+static int make_pod(const cJSON *job, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *pod = cJSON_Duplicate(df_json_at(p->job, "spec.template"), true);
+    DF_JSON cJSON *pod = cJSON_Duplicate(df_json_at(job, "spec.template"), true);
     cJSON *metadata = pod ? df_json_object_at(pod, "metadata") : NULL;
     if (!metadata)
         return df_fail_oom(err);
     if (df_json_add_str(pod, "apiVersion", "v1", err) < 0 ||
         df_json_add_str(pod, "kind", "Pod", err) < 0 ||
-        df_json_add_str(metadata, "name", df_kube_name(p->job), err) < 0)
+        df_json_add_str(metadata, "name", df_kube_name(job), err) < 0)
         return -1;
     *ret = DF_TAKE(pod);
     return 0;
@@ -134,19 +166,26 @@ static bool may_not_try(const struct df_err *why)
 int df_look_pod(struct df_patient *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = p->name_space};
-    DF_JSON cJSON *pod = NULL;
-    struct df_err why = {0};
-    if (make_pod(p, &pod, err) < 0)
-        return -1;
-    if (df_kube_dry_run(p->kube, &at, pod, &why) == 0) {
+    size_t before = p->counts[DF_LEVEL_FAIL];
+    const cJSON *job;
+    cJSON_ArrayForEach (job, p->jobs) {
+        DF_JSON cJSON *pod = NULL;
+        struct df_err why = {0};
+        if (make_pod(job, &pod, err) < 0)
+            return -1;
+        if (df_kube_dry_run(p->kube, &at, pod, &why) == 0)
+            continue;
+        if (may_not_try(&why)) {
+            df_find(p, DF_LEVEL_OK, "who asks may not make pods; the probe's pod shows the same");
+            return 0;
+        }
+        find_refused(p, job, &why);
+        if (!is_first(p, job))
+            continue;
+        p->ground &= ~(unsigned)DF_GROUND_TAKEN;
+        return 0;
+    }
+    if (p->counts[DF_LEVEL_FAIL] == before)
         df_find(p, DF_LEVEL_OK, "the API server takes a step's pod");
-        return 0;
-    }
-    if (may_not_try(&why)) {
-        df_find(p, DF_LEVEL_OK, "who asks may not make pods; the probe's pod shows the same");
-        return 0;
-    }
-    const struct df_pod_verdict v = df_job_refusal(&why);
-    p->ground &= ~(unsigned)DF_GROUND_TAKEN;
-    return df_fail(err, why.cls, "%s", v.message);
+    return 0;
 }

@@ -278,6 +278,12 @@ def runner_may_read_secrets(world):
     return {"kubernetes": {"placement": {"serviceAccountName": "mighty"}}}
 
 
+@fault("runner-rights", "service account mighty", "classes.batch", retried=True)
+def runner_of_a_class_may_read_secrets(world):
+    runner_may_read_secrets(world)
+    return {"classes": {"batch": {"placement": {"serviceAccountName": "mighty"}}}}
+
+
 # cluster
 
 
@@ -657,6 +663,24 @@ def runtime_class_missing(world):
 @fault("nodes", "disk=nobody-made-it")
 def no_node_has_the_labels(world):
     return {"kubernetes": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}
+
+
+@fault("nodes", "disk=nobody-made-it", "classes.batch")
+def no_node_has_the_labels_of_a_class(world):
+    return {"classes": {"small": {}, "batch": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}}
+
+
+@fault("references", "Secret nobody-made-it", "classes.batch")
+def secret_of_a_class_missing(world):
+    return {"classes": {"batch": {"placement": {"secretMounts": [{"name": "nobody-made-it", "mountPath": "/secret"}]}}}}
+
+
+@fault("pod", "workspaces.net: ", "violates PodSecurity", retried=True)
+def pod_security_refuses_a_workspace(world):
+    label = "pod-security.kubernetes.io/enforce"
+    world.cluster.kubectl("label", "namespace", world.namespace.name, f"{label}=restricted")
+    world.undo.callback(world.cluster.kubectl, "label", "namespace", world.namespace.name, f"{label}-")
+    return {"workspaces": {"net": {"placement": {"securityContext": {"allowPrivilegeEscalation": True}}}}}
 
 
 @fault("start", "must keep its args", probe=True)

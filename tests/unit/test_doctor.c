@@ -1,5 +1,6 @@
-/* What doctor decides without a cluster: clocks, what a probe told, and that its page names every
- * check. */
+/* What doctor decides without a cluster: clocks, what a probe told, which nodes take a pod, and
+ * that its page names every check. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include "common/base/fs.h"
 #include "spawner/doctor/doctor.h"
 #include "spawner/doctor/patient.h"
+#include "tests/unit/kube_server.h"
+#include "tests/unit/kube_words.h"
 
 #define S INT64_C(1000000)
 #define UID "4b1d7a52-0000-4000-8000-000000000001"
@@ -156,6 +159,65 @@ static void an_image_without_a_tool_is_well_where_steps_download_one(void **stat
     assert_string_equal(df_json_str(findings->child, "level"), "ok");
 }
 
+static void tell_nodes(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    const char *nodes = s->arg;
+    DF_JSON cJSON *items = json(nodes);
+    DF_FREE char *text = df_json_print(items);
+    DF_FREE char *body = df_strf("{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":%s}", text);
+    (void)r;
+    kube_say(a, 200, "", body);
+}
+
+#define NODE(spec) "{'metadata':{'name':'node-1'},'spec':{" spec "}}"
+#define TAINTED(taint) NODE("'taints':[{" taint "}]")
+#define BATCH "'key':'pool','value':'batch','effect':'NoSchedule'"
+
+static void a_node_takes_a_pod_that_bears_its_taints(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nodes, *tolerations, *level, *words;
+    } rows[] = {
+        {"[]", "[]", "fail", "no node takes pods"},
+        {"[" NODE("") "]", "[]", "ok", ": 1"},
+        {"[" NODE("'unschedulable':true") "]", "[]", "fail", "no node takes pods"},
+        {"[" TAINTED(BATCH) "]", "[]", "fail", "pool=batch:NoSchedule on node-1"},
+        {"[" TAINTED(BATCH) "," NODE("") "]", "[]", "ok", ": 1"},
+        {"[" TAINTED(BATCH) "]", "[{" BATCH "}]", "ok", ": 1"},
+        {"[" TAINTED(BATCH) "]", "[{'key':'pool','value':'batch'}]", "ok", ": 1"},
+        {"[" TAINTED(BATCH) "]", "[{'key':'pool','operator':'Exists'}]", "ok", ": 1"},
+        {"[" TAINTED(BATCH) "]", "[{'operator':'Exists'}]", "ok", ": 1"},
+        {"[" TAINTED(BATCH) "]", "[{'key':'pool','value':'web'}]", "fail", "pool=batch"},
+        {"[" TAINTED(BATCH) "]", "[{'key':'disk','operator':'Exists'}]", "fail", "pool=batch"},
+        {"[" TAINTED(BATCH) "]", "[{'operator':'Exists','effect':'NoExecute'}]", "fail",
+         "pool=batch"},
+        {"[" TAINTED("'key':'slow','effect':'PreferNoSchedule'") "]", "[]", "ok", ": 1"},
+        {"[" TAINTED("'key':'down','effect':'NoExecute'") "]", "[]", "fail", "down:NoExecute"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct kube_server server;
+        kube_start(&server, tell_nodes, (void *)(uintptr_t)rows[i].nodes);
+        DF_JSON cJSON *findings = cJSON_CreateArray();
+        DF_FREE char *job = df_strf("{'classes.batch':{'spec':{'template':{'spec':{"
+                                    "'tolerations':%s}}}}}",
+                                    rows[i].tolerations);
+        struct df_patient p = {.findings = findings, .check = "nodes", .jobs = json(job)};
+        p.kube = kube_client(&server);
+        struct df_err err = {0};
+        if (df_look_nodes(&p, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(cJSON_GetArraySize(findings), 1);
+        const char *message = df_json_str(findings->child, "message");
+        if (!df_streq(df_json_str(findings->child, "level"), rows[i].level) ||
+            !strstr(message, rows[i].words) || !strstr(message, "classes.batch"))
+            fail_msg("row %zu: %s", i, message);
+        df_kube_free(p.kube);
+        cJSON_Delete(p.jobs);
+        kube_stop(&server);
+    }
+}
+
 static void the_page_of_doctor_names_every_check(void **state)
 {
     (void)state;
@@ -175,6 +237,7 @@ int main(void)
         cmocka_unit_test(skew_is_told_from_five_seconds_on_and_fails_from_thirty),
         cmocka_unit_test(what_a_probe_tells_is_judged),
         cmocka_unit_test(an_image_without_a_tool_is_well_where_steps_download_one),
+        cmocka_unit_test(a_node_takes_a_pod_that_bears_its_taints),
         cmocka_unit_test(the_page_of_doctor_names_every_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

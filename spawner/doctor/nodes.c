@@ -1,0 +1,132 @@
+/*
+ * The nodes that steps may go to: with the labels that they want, and without a taint that they do
+ * not bear. The spawner's own account may not see nodes; then the probe shows it.
+ */
+#include "spawner/doctor/patient.h"
+
+static const struct df_kube_resource nodes = {"", "v1", "nodes"};
+
+struct tally {
+    const cJSON *tolerations;
+    size_t open, fit; /* nodes that take pods; those of them that take these */
+    char taint[300];  /* of one that does not */
+};
+
+/* ---- taints ---- */
+
+static bool is_equal(const cJSON *a, const cJSON *b, const char *member)
+{
+    const char *of_a = df_json_str(a, member), *of_b = df_json_str(b, member);
+    return df_streq(of_a ? of_a : "", of_b ? of_b : "");
+}
+
+/* As Kubernetes has it: without a key or an effect it is for every one. */
+static bool bears(const cJSON *toleration, const cJSON *taint)
+{
+    const char *operator= df_json_str(toleration, "operator");
+    bool any_value = df_streq(operator, "Exists");
+    bool any_key = any_value && df_str_empty(df_json_str(toleration, "key"));
+    bool any_effect = df_str_empty(df_json_str(toleration, "effect"));
+    return (any_effect || is_equal(toleration, taint, "effect")) &&
+           (any_key || is_equal(toleration, taint, "key")) &&
+           (any_value || is_equal(toleration, taint, "value"));
+}
+
+static bool is_borne(const cJSON *taint, const cJSON *tolerations)
+{
+    const cJSON *t;
+    bool only_asks = df_streq(df_json_str(taint, "effect"), "PreferNoSchedule");
+    cJSON_ArrayForEach (t, tolerations)
+        if (bears(t, taint))
+            return true;
+    return only_asks;
+}
+
+/* ---- nodes ---- */
+
+static int count_node(void *arg, const cJSON *node, struct df_err *err)
+{
+    struct tally *t = arg;
+    const cJSON *taint;
+    (void)err;
+    if (df_json_bool(df_json_at(node, "spec"), "unschedulable", false))
+        return 0;
+    t->open++;
+    cJSON_ArrayForEach (taint, df_json_at(node, "spec.taints")) {
+        if (is_borne(taint, t->tolerations))
+            continue;
+        const char *value = df_json_str(taint, "value");
+        (void)snprintf(t->taint, sizeof(t->taint), "%s%s%s:%s on %s", df_json_str(taint, "key"),
+                       df_str_empty(value) ? "" : "=", value ? value : "",
+                       df_json_str(taint, "effect"), df_kube_name(node));
+        return 0;
+    }
+    t->fit++;
+    return 0;
+}
+
+/* "a=b,c=d" */
+static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *err)
+{
+    for (const cJSON *l = labels ? labels->child : NULL; l; l = l->next)
+        (void)df_buf_addf(to, "%s%s=%s", to->len ? "," : "", l->string,
+                          cJSON_IsString(l) ? l->valuestring : "");
+    return df_buf_check(to, err);
+}
+
+static void tell(struct df_patient *p, const char *of, const char *labels, const struct tally *t)
+{
+    const char *with = *labels ? " with the labels " : "";
+    if (t->fit)
+        df_find(p, DF_LEVEL_OK, "nodes%s%s that take the pods of %s: %zu", with, labels, of,
+                t->fit);
+    else if (t->open)
+        df_find(p, DF_LEVEL_FAIL,
+                "no node%s%s takes the pods of %s: they do not bear the taint %s: add a toleration "
+                "there, or take the taint away",
+                with, labels, of, t->taint);
+    else
+        df_find(p, DF_LEVEL_FAIL,
+                "no node%s%s takes pods: correct the nodeSelector of %s, or label a node", with,
+                labels, of);
+}
+
+static int look_at(struct df_patient *p, const char *of, const cJSON *pod, const char *labels,
+                   struct df_err *err)
+{
+    struct tally t = {.tolerations = df_json_at(pod, "tolerations")};
+    const struct df_kube_at at = {.resource = &nodes};
+    const struct df_kube_sink sink = {.item = count_node, .arg = &t};
+    const struct df_kube_select select = {.labels = *labels ? labels : NULL};
+    struct df_err why = {0};
+    if (df_kube_list(p->kube, &at, &select, 0, &sink, &why) == 0)
+        tell(p, of, labels, &t);
+    if (why.cls == DF_ERR_NONE || why.cls == DF_ERR_DENIED)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+/* Those that want the same are looked at once. */
+int df_look_nodes(struct df_patient *p, struct df_err *err)
+{
+    DF_STRS struct df_strs seen = {0};
+    const cJSON *job;
+    cJSON_ArrayForEach (job, p->jobs) {
+        const cJSON *pod = df_json_at(job, "spec.template.spec");
+        DF_BUF struct df_buf labels = DF_BUF_INIT(DF_LIMIT_URL);
+        DF_FREE char *borne = df_json_print(df_json_at(pod, "tolerations"));
+        if (selector_of(df_json_at(pod, "nodeSelector"), &labels, err) < 0)
+            return -1;
+        DF_FREE char *wish = df_strf("%s %s", df_buf_str(&labels), borne ? borne : "");
+        if (!wish)
+            return df_fail_oom(err);
+        if (df_strs_has(&seen, wish))
+            continue;
+        if (df_strs_add(&seen, wish) < 0)
+            return df_strs_check(&seen, err);
+        if (look_at(p, job->string, pod, df_buf_str(&labels), err) < 0)
+            return -1;
+    }
+    return 0;
+}
