@@ -105,4 +105,8 @@ static inline bool df_stopped(const volatile bool *flag)
 /* Compares two secrets of equal length in constant time; unequal lengths are unequal at once. */
 bool df_secret_equal(const char *a, const char *b);
 
+/* Gives the pages of freed memory back to the system, where something large is over: by itself the
+ * C library keeps them. Any thread. */
+void df_memory_trim(void);
+
 #endif

@@ -1,6 +1,5 @@
 #include "common/kube/watch.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -88,7 +87,7 @@ static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_
     w->seen = DF_TAKE(w->listing);
     w->must_list = false;
     w->o.to.listed(w->o.to.arg);
-    (void)malloc_trim(0); /* the pages of a long list left much behind */
+    df_memory_trim(); /* the pages of a long list left much behind */
     return 0;
 }
 

@@ -1,6 +1,5 @@
 #include "spawner/api/connections.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -57,7 +56,7 @@ static void *reap(void *arg)
         (void)pthread_cond_timedwait(&c->end, &c->lock, &until);
         cut_overdue(c);
         if (is_crowd_gone(c))
-            (void)malloc_trim(0);
+            df_memory_trim();
     }
     (void)pthread_mutex_unlock(&c->lock);
     return NULL;

@@ -1,7 +1,6 @@
 #include "spawner/control/loop.h"
 
 #include <errno.h>
-#include <malloc.h>
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -112,7 +111,7 @@ static void give_memory_back(struct df_control *c)
         return;
     if (atomic_exchange(&c->untrimmed_passes, 0) >=
         PASSES_PER_REST) /* one of the workers does it */
-        (void)malloc_trim(0);
+        df_memory_trim();
 }
 
 static void work_on(struct df_control *c, const struct df_queue_key *key)

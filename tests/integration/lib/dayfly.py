@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("DAYFLY_BUILD", ROOT / "build")).resolve()
 DAYFLY = BUILD / "dayfly"
 RUNNER = BUILD / "dayfly-runner"
+CRASHES = (99, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE)  # 99: of a sanitizer
 DEADLINE = 60.0  # seconds after which something that should happen counts as never happening
 
 
@@ -171,7 +172,9 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(timeout=seconds)
-        return self.process.returncode if self.process else None
+        code = self.process.returncode if self.process else None
+        assert code not in CRASHES, f"dayfly serve CRASHED ({code}):\n{self.log.read_text()[-20000:]}"
+        return code
 
     def request(self, method, path, body=None, headers=None, timeout=30):
         """(status, headers, bytes) of one request; never raises for a status."""
