@@ -115,10 +115,11 @@ int df_look_nodes(struct df_patient *p, struct df_err *err)
     cJSON_ArrayForEach (job, p->jobs) {
         const cJSON *pod = df_json_at(job, "spec.template.spec");
         DF_BUF struct df_buf labels = DF_BUF_INIT(DF_LIMIT_URL);
-        DF_FREE char *borne = df_json_print(df_json_at(pod, "tolerations"));
+        const cJSON *tolerations = df_json_at(pod, "tolerations");
+        DF_FREE char *borne = tolerations ? df_json_print(tolerations) : strdup("");
         if (selector_of(df_json_at(pod, "nodeSelector"), &labels, err) < 0)
             return -1;
-        DF_FREE char *wish = df_strf("%s %s", df_buf_str(&labels), borne ? borne : "");
+        DF_FREE char *wish = borne ? df_strf("%s %s", df_buf_str(&labels), borne) : NULL;
         if (!wish)
             return df_fail_oom(err);
         if (df_strs_has(&seen, wish))

@@ -183,6 +183,7 @@ static void a_node_takes_a_pod_that_bears_its_taints(void **state)
         {"[" NODE("") "]", "[]", "ok", ": 1"},
         {"[" NODE("'unschedulable':true") "]", "[]", "fail", "no node takes pods"},
         {"[" TAINTED(BATCH) "]", "[]", "fail", "pool=batch:NoSchedule on node-1"},
+        {"[" TAINTED(BATCH) "]", "", "fail", "pool=batch:NoSchedule on node-1"},
         {"[" TAINTED(BATCH) "," NODE("") "]", "[]", "ok", ": 1"},
         {"[" TAINTED(BATCH) "]", "[{" BATCH "}]", "ok", ": 1"},
         {"[" TAINTED(BATCH) "]", "[{'key':'pool','value':'batch'}]", "ok", ": 1"},
@@ -199,9 +200,9 @@ static void a_node_takes_a_pod_that_bears_its_taints(void **state)
         struct kube_server server;
         kube_start(&server, tell_nodes, (void *)(uintptr_t)rows[i].nodes);
         DF_JSON cJSON *findings = cJSON_CreateArray();
-        DF_FREE char *job = df_strf("{'classes.batch':{'spec':{'template':{'spec':{"
-                                    "'tolerations':%s}}}}}",
-                                    rows[i].tolerations);
+        DF_FREE char *job =
+            df_strf("{'classes.batch':{'spec':{'template':{'spec':{%s%s}}}}}",
+                    *rows[i].tolerations ? "'tolerations':" : "", rows[i].tolerations);
         struct df_patient p = {.findings = findings, .check = "nodes", .jobs = json(job)};
         p.kube = kube_client(&server);
         struct df_err err = {0};
