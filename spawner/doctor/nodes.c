@@ -23,8 +23,7 @@ static bool is_equal(const cJSON *a, const cJSON *b, const char *member)
 /* As Kubernetes has it: without a key or an effect it is for every one. */
 static bool bears(const cJSON *toleration, const cJSON *taint)
 {
-    const char *operator= df_json_str(toleration, "operator");
-    bool any_value = df_streq(operator, "Exists");
+    bool any_value = df_streq(df_json_str(toleration, "operator"), "Exists");
     bool any_key = any_value && df_str_empty(df_json_str(toleration, "key"));
     bool any_effect = df_str_empty(df_json_str(toleration, "effect"));
     return (any_effect || is_equal(toleration, taint, "effect")) &&
@@ -74,8 +73,11 @@ static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *er
     return df_buf_check(to, err);
 }
 
+/* Nodes for some of the steps may be made when they are needed; those for each are looked for now.
+ */
 static void tell(struct df_patient *p, const char *of, const char *labels, const struct tally *t)
 {
+    bool is_for_all = df_streq(of, p->jobs->child->string);
     const char *with = *labels ? " with the labels " : "";
     if (t->fit)
         df_find(p, DF_LEVEL_OK, "nodes%s%s that take the pods of %s: %zu", with, labels, of,
@@ -86,9 +88,9 @@ static void tell(struct df_patient *p, const char *of, const char *labels, const
                 "there, or take the taint away",
                 with, labels, of, t->taint);
     else
-        df_find(p, DF_LEVEL_FAIL,
-                "no node%s%s takes pods: correct the nodeSelector of %s, or label a node", with,
-                labels, of);
+        df_find(p, is_for_all ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
+                "no node%s%s takes pods: correct the nodeSelector of %s, or label a node%s", with,
+                labels, of, is_for_all ? "" : "; unless an autoscaler makes such nodes");
 }
 
 static int look_at(struct df_patient *p, const char *of, const cJSON *pod, const char *labels,

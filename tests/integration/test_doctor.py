@@ -180,6 +180,13 @@ def test_a_state_service_that_is_away_is_a_warning(world):
     assert level == "warn" and "127.0.0.1:1" in message
 
 
+def test_a_class_whose_nodes_are_not_there_yet_is_a_warning(world):
+    found = world.doctor({"classes": {"small": {}, "batch": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}},
+                         "--no-probe", code=0)["nodes"]
+    assert [level for level, _ in found] == ["ok", "warn"]
+    assert "disk=nobody-made-it" in found[1][1] and "classes.batch" in found[1][1]
+
+
 def test_what_is_wrong_is_said_once_and_not_by_everything_that_stands_on_it(world):
     found = world.doctor(api_server_unreachable(world), code=1)
     assert set(fails(found)) == {"cluster"}
@@ -663,11 +670,6 @@ def runtime_class_missing(world):
 @fault("nodes", "disk=nobody-made-it")
 def no_node_has_the_labels(world):
     return {"kubernetes": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}
-
-
-@fault("nodes", "disk=nobody-made-it", "classes.batch")
-def no_node_has_the_labels_of_a_class(world):
-    return {"classes": {"small": {}, "batch": {"placement": {"nodeSelector": {"disk": "nobody-made-it"}}}}}
 
 
 @fault("references", "Secret nobody-made-it", "classes.batch")
