@@ -175,13 +175,27 @@ static bool is_one_of(const char *const *words, const char *word)
     return false;
 }
 
+/* A kubelet that has only just heard of a pod, or lets go of it, complains of its own caches. */
+static bool is_of_caches(const cJSON *event)
+{
+    const char *message = df_json_str(event, "message");
+    return message && (strstr(message, "\" not registered") || strstr(message, "failed to sync "));
+}
+
+bool df_pod_event_says_more(const cJSON *event, const cJSON *than)
+{
+    if (!than || is_of_caches(event) != is_of_caches(than))
+        return !than || is_of_caches(than);
+    return time_of(event) >= time_of(than);
+}
+
 const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *object,
                          const char *const *words, const char **ret_reason)
 {
     const cJSON *best = NULL;
     for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
         if (is_about(e, kind, object) && is_one_of(words, df_json_str(e, "reason")) &&
-            (!best || time_of(e) >= time_of(best)))
+            df_pod_event_says_more(e, best))
             best = e;
     if (!best)
         return NULL;

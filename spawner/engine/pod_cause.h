@@ -19,8 +19,12 @@ bool df_pod_cause_lasts(const char *reason, const char *text);
  * the way out. */
 void df_pod_explain(struct df_pod_verdict *v, const char *reason, const char *words);
 
-/* The latest Event of the object (kind, name; uid may be NULL) whose reason is one of words (ends
- * with NULL): its message, and its reason in *ret_reason; or NULL. Borrowed. */
+/* Is this Event the better answer to what went wrong? The later one is, unless it tells of nothing
+ * but the kubelet's own caches. than may be NULL. */
+bool df_pod_event_says_more(const cJSON *event, const cJSON *than);
+
+/* The Event of the object (kind, name; uid may be NULL) that says most, of those whose reason is
+ * one of words (ends with NULL): its message, and its reason in *ret_reason; or NULL. Borrowed. */
 const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *object,
                          const char *const *words, const char **ret_reason);
 

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "spawner/engine/pod_cause.h"
+
 /* ---- conditions ---- */
 
 /* The first condition Complete or Failed that is True; NULL while there is none. */
@@ -46,22 +48,13 @@ static bool tells_why(const cJSON *event)
     return false;
 }
 
-/* RFC 3339 in UTC sorts as text. */
-static const char *time_of(const cJSON *event)
-{
-    const char *last = df_json_str(event, "lastTimestamp");
-    const char *made = df_json_str(event, "metadata.creationTimestamp");
-    return last ? last : made ? made : "";
-}
-
-/* The latest one: a kubelet that has only just heard of a pod complains of things that pass. */
 static const char *why_not_started(const cJSON *events, const char *job)
 {
     const cJSON *best = NULL;
     for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
         if (df_streq(df_json_str(e, "involvedObject.kind"), "Pod") &&
             is_pod_of(df_json_str(e, "involvedObject.name"), job) && tells_why(e) &&
-            (!best || strcmp(time_of(e), time_of(best)) > 0))
+            df_pod_event_says_more(e, best))
             best = e;
     return df_json_str(best, "message");
 }

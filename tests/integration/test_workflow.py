@@ -159,7 +159,7 @@ def test_a_pod_that_was_killed_is_made_again_and_counted(world):
 
 
 def test_what_runs_out_of_time_says_why_it_never_started(world):
-    world.ask("restart", spec={"timeoutSeconds": 15}, dependencies={"secrets": [{"name": "absent"}]})
+    world.ask("restart", spec={"timeoutSeconds": 8}, dependencies={"secrets": [{"name": "absent"}]})
     status = world.ended("restart")["status"]
     assert status["reason"] == "SecretMissing" and '"absent" not found' in status["message"], status
 

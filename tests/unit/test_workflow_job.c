@@ -504,7 +504,8 @@ static void a_failure_is_told_by_the_event_that_names_its_cause(void **state)
     }
 }
 
-/* A kubelet that has only just heard of a pod complains of a cache first. */
+/* But not what a kubelet says of its caches when it has only just heard of a pod, or lets go of it.
+ */
 static void of_several_causes_the_latest_is_told(void **state)
 {
     (void)state;
@@ -518,6 +519,16 @@ static void of_several_causes_the_latest_is_told(void **state)
         "'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
         "'FailedMount','message':'first','metadata':{'creationTimestamp':"
         "'2026-11-21T12:00:00Z'}}]",
+        "[{'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'last','lastTimestamp':'2026-11-21T12:00:00Z'},{"
+        "'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'MountVolume.SetUp failed: object \\\"n\\\"/\\\"s\\\" not "
+        "registered','lastTimestamp':'2026-11-21T12:00:01Z'}]",
+        "[{'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'MountVolume.SetUp failed: failed to sync secret cache: timed out "
+        "waiting for the condition','lastTimestamp':'2026-11-21T12:00:01Z'},{"
+        "'involvedObject':{'kind':'Pod','name':'wfe-c00449355dfb987a-abcde'},'reason':"
+        "'FailedMount','message':'last','lastTimestamp':'2026-11-21T12:00:00Z'}]",
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(orders); i++) {
         DF_JSON cJSON *events = json(orders[i]), *job = json(FAILED_JOB);
