@@ -93,6 +93,15 @@ static bool ended_before(const struct df_pod_view *view, int64_t asked_us)
     return text && df_time_parse(text, &at, NULL) == 0 && at < asked_us;
 }
 
+/* The Job's condition by which its own deadline ended it; NULL: none did. */
+static const cJSON *passed_deadline(const cJSON *job)
+{
+    const cJSON *failed = df_pod_condition(job, "Failed");
+    const cJSON *target = df_pod_condition(job, "FailureTarget");
+    const cJSON *why = df_pod_is_true(failed) ? failed : df_pod_is_true(target) ? target : NULL;
+    return df_streq(df_json_str(why, "reason"), "DeadlineExceeded") ? why : NULL;
+}
+
 /* A pod that is being deleted still runs until its grace is over; one that ended because of it only
  * says which signal it got. */
 static void judge_deletion(const struct df_pod_view *view, struct df_pod_verdict *v)
@@ -100,7 +109,7 @@ static void judge_deletion(const struct df_pod_view *view, struct df_pod_verdict
     int64_t asked_us = 0;
     bool by_job = !view->job || df_kube_is_deleted(view->job);
     if (!deletion_asked_at(view->pod, &asked_us) || v->class == DF_POD_SUCCEEDED ||
-        ended_before(view, asked_us))
+        ended_before(view, asked_us) || passed_deadline(view->job))
         return;
     df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "UnexpectedObjectDeletion");
     df_pod_explain(v, by_job ? "JobDeleted" : "PodDeleted", NULL);
@@ -147,17 +156,17 @@ static void judge_deadline(const struct df_pod_view *view, struct df_pod_verdict
 
 /* ---- the Job ---- */
 
-/* A Job that is over though its pod is gone, or whose deadline is why the pod was ended. */
+/* A Job that is over though its pod is gone, or whose deadline is why the pod was ended. What kept
+ * a pod from its start until then is the better answer. */
 static void judge_job_end(const struct df_pod_view *view, struct df_pod_verdict *v)
 {
-    const cJSON *failed = df_pod_condition(view->job, "Failed");
-    const cJSON *target = df_pod_condition(view->job, "FailureTarget");
-    const cJSON *why = df_pod_is_true(failed) ? failed : df_pod_is_true(target) ? target : NULL;
-    bool by_deadline = df_streq(df_json_str(why, "reason"), "DeadlineExceeded");
-    if (v->class == DF_POD_SUCCEEDED || !by_deadline)
+    const cJSON *why = passed_deadline(view->job);
+    bool was_kept = v->phase == DF_ENGINE_PENDING && v->reason[0];
+    if (v->class == DF_POD_SUCCEEDED || !why)
         return;
     df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "DeadlineExceeded");
-    df_pod_explain(v, "DeadlineExceeded", df_json_str(why, "message"));
+    if (!was_kept)
+        df_pod_explain(v, "DeadlineExceeded", df_json_str(why, "message"));
 }
 
 static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_verdict *v)

@@ -149,6 +149,39 @@ static void the_latest_event_of_this_very_object_is_told(void **state)
     assert_int_equal(v.class, DF_POD_INITIALIZING);
 }
 
+/* Of the two watches either may be the first to tell. */
+static void a_deadline_that_ends_a_pod_before_its_start_hides_no_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_deleted;
+        const char *events, *reason;
+    } rows[] = {
+        {false, ON_POD("FailedMount", "secret " Q "creds" Q " not found"), "SecretMissing"},
+        {true, ON_POD("FailedMount", "secret " Q "creds" Q " not found"), "SecretMissing"},
+        {false, "[]", "DeadlineExceeded"},
+        {true, "[]", "DeadlineExceeded"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *job = json("{'status':{'conditions':[{'type':'FailureTarget','status':"
+                                  "'True','reason':'DeadlineExceeded'}]}}");
+        DF_JSON cJSON *pod = json(CREATING), *events = json(rows[i].events);
+        if (rows[i].is_deleted)
+            assert_int_equal(df_json_add_str(df_json_object_at(pod, "metadata"),
+                                             "deletionTimestamp", SINCE, NULL),
+                             0);
+        const struct df_pod_view view = {.job = job,
+                                         .pod = pod,
+                                         .events = events,
+                                         .container = "runner",
+                                         .was_created = true,
+                                         .now_us = at(WITHIN)};
+        struct df_pod_verdict v = df_pod_verdict(&view);
+        if (!df_streq(v.reason, rows[i].reason) || v.class != DF_POD_RETRYABLE)
+            fail_msg("%zu: %s", i, v.message);
+    }
+}
+
 static void a_job_whose_pod_is_still_to_come_is_waited_for(void **state)
 {
     (void)state;
@@ -489,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_start_failure_has_its_reason_kubernetes_words_and_a_way_out),
         cmocka_unit_test(the_latest_event_of_this_very_object_is_told),
+        cmocka_unit_test(a_deadline_that_ends_a_pod_before_its_start_hides_no_cause),
         cmocka_unit_test(a_job_whose_pod_is_still_to_come_is_waited_for),
         cmocka_unit_test(a_container_that_waits_beside_a_sidecar_is_pending_still),
         cmocka_unit_test(each_end_is_told_apart),
