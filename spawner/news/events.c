@@ -10,9 +10,9 @@
 
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
-/* Events give way to what they tell of: so many at once, and then one each gap. */
-#define BURST 25
-#define GAP_MS 20
+/* Events give way to what they tell of: after each comes a pause of so many times what it took. The
+ * API server of a crowd takes tens of milliseconds for one, and gets few of them. */
+#define PAUSE_TIMES 10
 /* How long a spawner that stops waits for the API server to take the last ones. */
 #define STOP_MS 2000
 /* What the API takes in a note. */
@@ -39,7 +39,7 @@ struct df_events {
     volatile bool cut; /* a call under way is to end; as df_kube_at.stop */
     /* The thread's own. */
     bool refused;    /* the last one was, which is said once */
-    int64_t turn_ms; /* when the last one had its turn; monotonic */
+    int64_t turn_us; /* when the next one has its turn; monotonic */
 };
 
 /* ---- the object ---- */
@@ -206,21 +206,24 @@ static void raise_flag(struct df_events *e, bool *flag)
 /* Whoever stops does not wait any more. */
 static void wait_for_turn(struct df_events *e)
 {
-    int64_t now_ms = df_mono_ms(), earliest_ms = now_ms - (int64_t)BURST * GAP_MS;
-    e->turn_ms = (e->turn_ms > earliest_ms ? e->turn_ms : earliest_ms) + GAP_MS;
-    if (e->turn_ms > now_ms)
-        (void)wait_for(e, &e->stopping, e->turn_ms - now_ms);
+    int64_t left_us = e->turn_us - df_mono_us();
+    if (left_us > 0)
+        (void)wait_for(e, &e->stopping, (left_us + 999) / 1000);
 }
 
 /* False when it was stopped over it. */
 static bool post_until_taken(struct df_events *e, const cJSON *event)
 {
-    int64_t pause_ms = PAUSE_MIN_MS;
+    int64_t pause_ms = PAUSE_MIN_MS, began_us = df_mono_us();
     while (!post(e, event)) {
         if (wait_for(e, &e->stopping, pause_ms))
             return false;
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        began_us = df_mono_us();
     }
+    int64_t pause_us = PAUSE_TIMES * (df_mono_us() - began_us),
+            most_us = PAUSE_MAX_MS * INT64_C(1000);
+    e->turn_us = df_mono_us() + (pause_us < most_us ? pause_us : most_us);
     return true;
 }
 

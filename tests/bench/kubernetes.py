@@ -277,7 +277,7 @@ def creation_turn(work, n):
 def creation(row, quick, work):
     """Jobs a second: ours, of steps that wait in the queue, against 16 bare connections that create the same Jobs; by turns,
     many of them: the API server collects its garbage in some, and is half as fast then."""
-    rounds, n = (2, 25) if quick else (12, 200)
+    rounds, n = (2, 25) if quick else (6, 400)
     turns = [creation_turn(f"{work}/{i}", n) for i in range(rounds)]
     ours, bare = (n * rounds / sum(seconds) for seconds in zip(*turns, strict=True))
     row(f"Jobs created a second, of {n} steps in the queue, {rounds} turns", f"{ours:.0f} (bare: {bare:.0f})",
