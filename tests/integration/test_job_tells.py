@@ -147,9 +147,9 @@ def test_a_deleted_step_stays_until_its_pod_is_gone(in_cluster):
     left = []
 
     def gone():
-        before = pods.pod_of(step)
         task = pods.namespace.kubectl("get", "taskaction", step, "-o", "name", check=False)
-        left.append((bool(before), task.returncode == 0))
+        pod = pods.pod_of(step)  # asked later: what is still there now was there when the step was gone
+        left.append((bool(pod), task.returncode == 0))
         return task.returncode != 0
     wait_for("the TaskAction to go", gone, 120)
     assert (True, True) in left and (True, False) not in left, left
