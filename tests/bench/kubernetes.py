@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import http.server
 import json
+import math
 import os
 import pathlib
 import ssl
@@ -305,7 +306,7 @@ def asked(row, quick, work):
 
 def accepted(row, quick, work):
     """From the step's acceptance to the arrival of its Job at the API server, one after the other."""
-    n = 20 if quick else 100
+    n = 20 if quick else 300
     with World(work, placement={"imagePullPolicy": "IfNotPresent", **NOWHERE},
                config={"limits": {"steps": 1000}}) as w, w.pods:
         names = [f"e{i}" for i in range(n)]
@@ -321,7 +322,7 @@ def accepted(row, quick, work):
             queued = next(t["at"] for t in task["status"]["timeline"] if t["name"] == "queued")
             waits.append((seconds_of(event["requestReceivedTimestamp"]) - seconds_of(queued)) * 1000)
     waits.sort()
-    p99 = waits[min(len(waits) - 1, int(0.99 * len(waits)))]
+    p99 = waits[math.ceil(0.99 * len(waits)) - 1]
     row("request accepted to its Job's arrival at the API server, p99",
         f"{p99:.1f} ms (p50 {statistics.median(waits):.1f}, n={len(waits)})", "<= 10 ms", p99 <= 10)
 
