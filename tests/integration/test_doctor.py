@@ -679,10 +679,8 @@ def secret_of_a_class_missing(world):
 
 @fault("pod", "workspaces.net: ", "violates PodSecurity", retried=True)
 def pod_security_refuses_a_workspace(world):
-    label = "pod-security.kubernetes.io/enforce"
-    world.cluster.kubectl("label", "namespace", world.namespace.name, f"{label}=restricted")
-    world.undo.callback(world.cluster.kubectl, "label", "namespace", world.namespace.name, f"{label}-")
-    return {"workspaces": {"net": {"placement": {"securityContext": {"allowPrivilegeEscalation": True}}}}}
+    refused = pod_security_refuses_the_placement(world)["kubernetes"]["placement"]
+    return {"workspaces": {"net": {"placement": refused}}}
 
 
 @fault("start", "must keep its args", probe=True)
