@@ -62,6 +62,11 @@ bool df_strs_has(const struct df_strs *v, const char *s)
     return false;
 }
 
+bool df_strs_add_new(struct df_strs *v, const char *s)
+{
+    return !df_strs_has(v, s) && df_strs_add(v, s) == 0;
+}
+
 static bool is_env(const char *item, const char *name, size_t n)
 {
     return strncmp(item, name, n) == 0 && item[n] == '=';

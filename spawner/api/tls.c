@@ -224,12 +224,6 @@ static char *data_path(const struct df_config *c, const char *name)
     return df_fs_join(c->data_directory, name);
 }
 
-static void add_name(struct df_strs *names, const char *name)
-{
-    if (!df_strs_has(names, name))
-        (void)df_strs_add(names, name);
-}
-
 static int add_names(struct df_tls *t, const struct df_config *c, const char *url,
                      struct df_err *err)
 {
@@ -239,9 +233,9 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
         return df_fail_oom(err);
     (void)df_strs_add(&t->names, host);
     for (size_t i = 0; i < c->tls_names.len; i++)
-        add_name(&t->names, c->tls_names.items[i]);
+        (void)df_strs_add_new(&t->names, c->tls_names.items[i]);
     for (size_t i = 0; i < DF_ARRAY_SIZE(always); i++)
-        add_name(&t->names, always[i]);
+        (void)df_strs_add_new(&t->names, always[i]);
     return df_strs_check(&t->names, err);
 }
 

@@ -124,12 +124,9 @@ int df_look_nodes(struct df_patient *p, struct df_err *err)
         DF_FREE char *wish = borne ? df_strf("%s %s", df_buf_str(&labels), borne) : NULL;
         if (!wish)
             return df_fail_oom(err);
-        if (df_strs_has(&seen, wish))
-            continue;
-        if (df_strs_add(&seen, wish) < 0)
-            return df_strs_check(&seen, err);
-        if (look_at(p, job->string, pod, df_buf_str(&labels), err) < 0)
+        if (df_strs_add_new(&seen, wish) &&
+            look_at(p, job->string, pod, df_buf_str(&labels), err) < 0)
             return -1;
     }
-    return 0;
+    return df_strs_check(&seen, err);
 }

@@ -104,11 +104,8 @@ static int look_once(struct tour *t, const char *name, struct df_err *err)
     DF_FREE char *key = df_strf("%s %s", t->place->kind, name);
     if (!key)
         return df_fail_oom(err);
-    if (df_strs_has(&t->known, key))
-        return 0;
-    if (df_strs_add(&t->known, key) < 0)
-        return df_strs_check(&t->known, err);
-    return look_at_object(t, name, err);
+    return df_strs_add_new(&t->known, key) ? look_at_object(t, name, err)
+                                           : df_strs_check(&t->known, err);
 }
 
 /* The Secret of a step is made with it. */

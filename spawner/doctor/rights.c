@@ -245,11 +245,7 @@ int df_look_runner_rights(struct df_patient *p, struct df_err *err)
         const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
         struct df_err why = {0};
         account = account ? account : "default";
-        if (df_strs_has(&seen, account))
-            continue;
-        if (df_strs_add(&seen, account) < 0)
-            return df_strs_check(&seen, err);
-        if (look_at_runner(p, account, job->string, &why) == 0)
+        if (!df_strs_add_new(&seen, account) || look_at_runner(p, account, job->string, &why) == 0)
             continue;
         if (why.cls == DF_ERR_DENIED) {
             df_find(p, DF_LEVEL_WARN,
@@ -261,5 +257,5 @@ int df_look_runner_rights(struct df_patient *p, struct df_err *err)
         *err = why;
         return -1;
     }
-    return 0;
+    return df_strs_check(&seen, err);
 }
