@@ -56,6 +56,7 @@
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 63              /* the name of who asks: the audit trail keeps it */
+#define DF_LIMIT_CANCEL_REASON 1024     /* why a user ends a run: it stands in its status */
 #define DF_LIMIT_CA (96 * DF_KIB)       /* it goes into one variable of tofu; Linux takes 128 KiB */
 #define DF_LIMIT_HOST 253               /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: a few KiB in truth */

@@ -6,6 +6,14 @@
 #define BODY_ANNOTATION "dayfly.dev/idempotency-body"
 #define KEY_MAX 255
 
+static bool is_key(const char *s)
+{
+    size_t n = 0;
+    while (s[n] >= '!' && s[n] <= '~' && n <= KEY_MAX)
+        n++;
+    return n > 0 && n <= KEY_MAX && !s[n];
+}
+
 static int digest(const struct df_request *req, const char *header, struct df_idempotency *ret,
                   struct df_err *err)
 {
@@ -51,9 +59,10 @@ int df_idempotency_find(const struct df_request *req, enum df_kind kind, struct 
     const char *header = df_request_header(req, "Idempotency-Key");
     if (!header)
         return 0;
-    size_t n = strlen(header);
-    if (n == 0 || n > KEY_MAX)
-        return df_fail(err, DF_ERR_USER, "Idempotency-Key: must have 1 to %d characters", KEY_MAX);
+    if (!is_key(header))
+        return df_fail(err, DF_ERR_USER,
+                       "Idempotency-Key: must have 1 to %d characters from ! to ~, without spaces",
+                       KEY_MAX);
     if (digest(req, header, ret, err) < 0)
         return -1;
     return find(req, kind, ret, ret_made, err);

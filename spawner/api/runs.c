@@ -99,6 +99,9 @@ int df_request_reason(const struct df_request *req, const char **ret, struct df_
         return -1;
     if (reason && !cJSON_IsString(reason))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "reason: must be a string");
+    if (reason && strlen(reason->valuestring) > DF_LIMIT_CANCEL_REASON)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "reason: is longer than %d bytes", DF_LIMIT_CANCEL_REASON);
     *ret = cJSON_GetStringValue(reason);
     return 0;
 }

@@ -253,6 +253,49 @@ static void one_key_makes_one_executor_and_another_body_is_refused(void **state)
     expect_problem(&other, 422, "IdempotencyKeyReused");
 }
 
+static void a_key_has_1_to_255_visible_characters_of_ascii(void **state)
+{
+    struct world *w = *state;
+    char longest[256] = "";
+    memset(longest, 'k', sizeof(longest) - 1);
+    const struct {
+        const char *key, *more;
+        unsigned status;
+    } cases[] = {
+        {"!~", "", 201},     {"k", "", 409},    {longest, "", 409},
+        {longest, "k", 400}, {"", "", 400},     {"two words", "", 400},
+        {"a\tb", "", 400},   {"\x7f", "", 400}, {"\xc3\xa9", "", 400},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *key = df_strf("Idempotency-Key: %s%s\r\n", cases[i].key, cases[i].more);
+        REPLY struct reply r = post(w, "/v1/executors", key, EXECUTOR);
+        assert_int_equal(r.status, cases[i].status);
+        if (r.status == 400)
+            assert_non_null(strstr(r.body, "Idempotency-Key: must have 1 to 255 characters"));
+    }
+}
+
+static void a_reason_to_cancel_is_at_most_1024_bytes(void **state)
+{
+    struct world *w = *state;
+    char longest[1025] = "";
+    memset(longest, '*', sizeof(longest) - 1);
+    const struct {
+        const char *path, *more;
+        unsigned status;
+    } cases[] = {
+        {"/v1/runs/none/cancel", "", 404},
+        {"/v1/runs/none/cancel", "*", 400},
+        {"/v1/taskactions/none/cancel", "", 404},
+        {"/v1/taskactions/none/cancel", "*", 400},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *body = df_strf("{\"reason\":\"%s%s\"}", longest, cases[i].more);
+        REPLY struct reply r = post(w, cases[i].path, "", body);
+        assert_int_equal(r.status, cases[i].status);
+    }
+}
+
 struct poster {
     const struct world *w;
     int created, conflicts, others;
@@ -397,6 +440,8 @@ int main(void)
         WITH(an_executor_is_created_once_and_read_back_with_its_etag),
         WITH(yaml_is_read_as_json_is),
         WITH(one_key_makes_one_executor_and_another_body_is_refused),
+        WITH(a_reason_to_cancel_is_at_most_1024_bytes),
+        WITH(a_key_has_1_to_255_visible_characters_of_ascii),
         WITH(of_many_creates_at_once_one_wins),
         WITH(a_page_that_was_rebound_to_loopback_is_refused),
         GUARDED(each_role_may_what_it_may),
