@@ -104,18 +104,22 @@ def silent_node(name):
             "status": {"capacity": room, "allocatable": room}}
 
 
+def add_silent_node(cluster, name):
+    node = silent_node(name)
+    cluster.kubectl("create", "-f", "-", input=json.dumps(node))
+    cluster.kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": node["status"]}))
+
+
 def obstacles(namespace):
     """What stands in the way in this namespace; the cluster-wide part is called after it."""
     tag = namespace.name
     cluster = namespace.cluster
     cluster.kubectl("label", "namespace", tag, "pod-security.kubernetes.io/enforce=baseline")
+    add_silent_node(cluster, f"{tag}-silent")
     objects = [
-        silent_node(f"{tag}-silent"),
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"{tag}-none"}, "value": -7},
         *policy(tag, "pod", "", "pods"), *policy(tag, "job", "batch", "jobs")]
     cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    cluster.kubectl("patch", "node", f"{tag}-silent", "--subresource=status", "--type=merge", "-p",
-                    json.dumps({"status": silent_node("x")["status"]}))
     namespace.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "there"}, "stringData": {"some-key": "x"}},
         {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-room"}, "spec": {
@@ -305,6 +309,32 @@ def test_a_node_whose_kubelet_is_gone_is_named_and_the_next_run_works_when_it_is
         alone.bring_back()
         wait_for("the pod to go", lambda: not namespace.get("pods"))
         assert world.ended(world.ask("net", "dry-run"))["reason"] == "Planned"
+
+
+def claim(world, step, pod):
+    """What the runner does first, with the token that the pod has of Kubernetes."""
+    uid = world.document("taskactions", step)["metadata"]["uid"]
+    token = world.namespace.token(audience=f"dayfly/{uid}", bound_object_kind="Pod", bound_object_name=pod["metadata"]["name"])
+    status, _, body = world.server.request("POST", f"/v1/steps/{uid}/claim", {"claimId": "a" * 32},
+                                           {"Authorization": f"Bearer {token}"})
+    assert status == 200, body
+
+
+def test_a_claimed_step_whose_node_is_removed_ends_with_that(home, namespace, tofu):
+    node = f"{namespace.name}-gone"
+    add_silent_node(namespace.cluster, node)  # nobody runs its pods: this test is the runner, as far as it comes
+    try:
+        with Pods(home, namespace, tofu) as world:
+            world.executor("net", SMALL, placement=on_node(node, TOLERATE_ALL))
+            run = world.ask("net", "dry-run")
+            claim(world, f"{run}-plan", world.wait_pod(f"{run}-plan", lambda pod: pod["spec"].get("nodeName")))
+            namespace.cluster.kubectl("delete", "node", node)
+            status = world.ended(run)
+            assert (status["phase"], status["reason"]) == ("Failed", "NodeLost"), status
+            assert "PodGC: node no longer exists" in status["message"]
+            assert "node" in home.dayfly("why", run).stdout
+    finally:
+        namespace.cluster.kubectl("delete", "node", node, "--ignore-not-found")
 
 
 # ---- applies that somebody or something ends ---------------------------------------------------------------
