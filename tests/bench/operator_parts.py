@@ -125,8 +125,6 @@ def let_go(w, api, names):
     api.each(names, lambda name: api.send("PATCH", tasks_path(w, name), {"metadata": {"finalizers": []}},
                                           "application/merge-patch+json"))
     clear(w, "/apis/dayfly.dev/v1alpha1", "taskactions")
-    clear(w, "/apis/batch/v1", "jobs")
-    clear(w, "/api/v1", "pods")
     clear(w, "/api/v1", "events")
 
 
