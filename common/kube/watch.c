@@ -27,6 +27,7 @@ struct df_kube_watch {
     /* The thread's own. */
     char *listing;      /* the resourceVersion of the list that is coming; or NULL */
     char *seen;         /* the newest resourceVersion of all that came; NULL: nothing yet */
+    bool expired;       /* the last watch was too old for the server, and none lived since */
     bool must_list;     /* `seen` is not where a watch can begin */
     struct df_buf line; /* of the stream, as far as it came */
     bool moved;         /* the stream brought an event or a bookmark */
@@ -222,14 +223,21 @@ static bool step(struct df_kube_watch *w, struct df_err *why)
     int64_t began = df_mono_ms();
     int result = stream(w, &at, why);
     bool alive = w->moved || df_mono_ms() - began >= SHORT_MS;
-    if (alive)
+    if (alive) {
         w->failures = 0;
+        w->expired = false;
+    }
     if (result == 0)
         return !alive;
     if (df_kube_is_expired(why)) {
-        w->must_list = true;
-        *why = (struct df_err){0}; /* the ordinary end of a long silence */
-        return w->failures > 0;
+        /* The ordinary end of a long silence, however often the server could not be reached in it:
+         * what was missed is asked for at once. Only one that expires right after its list rests.
+         */
+        bool again = w->expired;
+        w->must_list = w->expired = true;
+        w->failures = again ? w->failures : 0;
+        *why = (struct df_err){0};
+        return again;
     }
     /* Whatever the request itself suffers from, a list will tell it better. */
     w->must_list = w->must_list || why->cls != DF_ERR_RETRY;
