@@ -157,10 +157,6 @@ def test_a_second_pod_of_the_same_template_touches_nothing_and_its_end_is_not_th
     check_end(either, process, run)
 
 
-def bound_token(namespace, pod, audience, account="default"):
-    return namespace.token(account, audience=audience, bound_object_kind="Pod", bound_object_name=pod)
-
-
 def idle_pod(namespace, name, account="default"):
     """A pod that is there and never runs: a token may be bound to it."""
     namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
@@ -180,15 +176,15 @@ def test_a_token_of_another_pod_account_namespace_or_audience_opens_nothing(by_t
         idle_pod(namespace, "idle")
         idle_pod(namespace, "of-other", "other")
         idle_pod(elsewhere, "idle")
-        assert problem(by_token.server, uid, bound_token(namespace, "idle", audience)) == (409, "AlreadyClaimed")
+        assert problem(by_token.server, uid, namespace.pod_token("idle", audience)) == (409, "AlreadyClaimed")
         refused = {
-            "TokenAudience": bound_token(namespace, "idle", "dayfly/another"),
-            "TokenNamespace": bound_token(elsewhere, "idle", audience),
-            "TokenServiceAccount": bound_token(namespace, "of-other", audience, "other"),
+            "TokenAudience": namespace.pod_token("idle", "dayfly/another"),
+            "TokenNamespace": elsewhere.pod_token("idle", audience),
+            "TokenServiceAccount": namespace.pod_token("of-other", audience, "other"),
             "TokenNotOfPod": namespace.token("default", audience=audience),
         }
         assert {r: problem(by_token.server, uid, t) for r, t in refused.items()} == {r: (401, r) for r in refused}
-        own = bound_token(namespace, pod["metadata"]["name"], audience)
+        own = namespace.pod_token(pod["metadata"]["name"], audience)
         assert problem(by_token.server, uid, own, "b" * 32) == (409, "AlreadyClaimed")
     finally:
         elsewhere.close()

@@ -314,7 +314,7 @@ def test_a_node_whose_kubelet_is_gone_is_named_and_the_next_run_works_when_it_is
 def claim(world, step, pod):
     """What the runner does first, with the token that the pod has of Kubernetes."""
     uid = world.document("taskactions", step)["metadata"]["uid"]
-    token = world.namespace.token(audience=f"dayfly/{uid}", bound_object_kind="Pod", bound_object_name=pod["metadata"]["name"])
+    token = world.namespace.pod_token(pod["metadata"]["name"], f"dayfly/{uid}")
     status, _, body = world.server.request("POST", f"/v1/steps/{uid}/claim", {"claimId": "a" * 32},
                                            {"Authorization": f"Bearer {token}"})
     assert status == 200, body

@@ -193,9 +193,8 @@ def test_nobody_claims_a_workflow(world):
     world.ask("restart", "sleep 600")
     world.wait("restart", "Executing")
     task = world.get("restart")
-    token = world.namespace.token(ACCOUNT, audience=f"dayfly/{task['metadata']['uid']}", duration="10m",
-                                  bound_object_kind="Pod",
-                                  bound_object_name=world.namespace.get("pods")[0]["metadata"]["name"])
+    token = world.namespace.pod_token(world.namespace.get("pods")[0]["metadata"]["name"],
+                                      f"dayfly/{task['metadata']['uid']}", ACCOUNT, duration="10m")
     status, _, body = world.server.request("POST", f"/v1/steps/{task['metadata']['uid']}/claim", {"claimId": "0" * 32},
                                            {"Authorization": f"Bearer {token}"})
     assert status == 404, body

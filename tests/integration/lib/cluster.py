@@ -122,6 +122,10 @@ class Namespace:
         extra = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
         return self.kubectl("create", "token", account, *extra).stdout.strip()
 
+    def pod_token(self, pod, audience, account="default", **flags):
+        """A token as the pod of this name has it."""
+        return self.token(account, audience=audience, bound_object_kind="Pod", bound_object_name=pod, **flags)
+
     def close(self):
         self.cluster.kubectl("delete", "namespace", self.name, "--wait=false", check=False)
 
