@@ -26,9 +26,10 @@ struct df_spawner {
     struct df_claims *claims; /* NULL: no step runs in a pod */
     struct df_events *events; /* NULL: no step runs in a cluster */
     struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
-    char *server_url;         /* set once the API listens */
-    const char *ca_file;      /* what runners are to trust, PEM; NULL: the system's. Of the API */
-    char *endpoint_file;      /* <data>/endpoint: the URL, for runners and clients */
+    bool leads;          /* once it has the Lease, and knows what leaders before it wrote. Atomic */
+    char *server_url;    /* set once the API listens */
+    const char *ca_file; /* what runners are to trust, PEM; NULL: the system's. Of the API */
+    char *endpoint_file; /* <data>/endpoint: the URL, for runners and clients */
 };
 
 #endif

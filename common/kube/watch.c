@@ -12,7 +12,8 @@ enum {
     IDLE_MS = 150000,
     BACKOFF_MIN_MS = 200,
     BACKOFF_MAX_MS = 10000,
-    SHORT_MS = 1000 /* a stream that says nothing and is over before counts as a failure */
+    SHORT_MS = 1000, /* a stream that says nothing and is over before counts as a failure */
+    STOP_POLL_MS = 100
 };
 
 struct df_kube_watch {
@@ -20,11 +21,16 @@ struct df_kube_watch {
     struct df_kube_conn *conn;
     struct df_kube_watch_options o; /* strings owned */
     pthread_t thread;
-    pthread_mutex_t lock; /* of changed alone */
-    pthread_cond_t changed;
     volatile bool stop;
+    volatile bool interrupt; /* what the thread does now is to be broken off */
+
+    pthread_mutex_t lock; /* of the next three */
+    pthread_cond_t changed;
+    uint64_t asked;  /* lists that were asked for */
+    uint64_t listed; /* what of them the last list was begun for */
 
     /* The thread's own. */
+    uint64_t heeded;    /* of what was asked */
     char *listing;      /* the resourceVersion of the list that is coming; or NULL */
     char *seen;         /* the newest resourceVersion of all that came; NULL: nothing yet */
     bool expired;       /* the last watch was too old for the server, and none lived since */
@@ -88,6 +94,10 @@ static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_
     w->seen = DF_TAKE(w->listing);
     w->must_list = false;
     w->o.to.listed(w->o.to.arg);
+    (void)pthread_mutex_lock(&w->lock);
+    w->listed = w->heeded;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
     df_memory_trim(); /* the pages of a long list left much behind */
     return 0;
 }
@@ -136,7 +146,7 @@ static int take_line(struct df_kube_watch *w, struct df_err *err)
 static int on_data(void *arg, const char *bytes, size_t n)
 {
     struct df_kube_watch *w = arg;
-    while (n && !df_stopped(&w->stop)) {
+    while (n && !df_stopped(&w->interrupt)) {
         const char *end = memchr(bytes, '\n', n);
         size_t piece = end ? (size_t)(end - bytes) : n;
         (void)df_buf_add(&w->line, bytes, piece);
@@ -202,14 +212,14 @@ static void rest(struct df_kube_watch *w, int64_t ms)
     const struct timespec until = df_mono_after_us(ms * 1000);
     (void)pthread_mutex_lock(&w->lock);
     int rc = 0;
-    while (!df_stopped(&w->stop) && rc == 0)
+    while (!df_stopped(&w->interrupt) && rc == 0)
         rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
     (void)pthread_mutex_unlock(&w->lock);
 }
 
 static void report(struct df_kube_watch *w, const struct df_err *why)
 {
-    if (w->o.to.failed && !df_stopped(&w->stop))
+    if (w->o.to.failed && !df_stopped(&w->interrupt))
         w->o.to.failed(w->o.to.arg, why);
 }
 
@@ -217,7 +227,7 @@ static void report(struct df_kube_watch *w, const struct df_err *why)
  * must rest before the next. */
 static bool step(struct df_kube_watch *w, struct df_err *why)
 {
-    struct df_kube_at at = {w->o.resource, w->o.name_space, NULL, NULL, &w->stop};
+    struct df_kube_at at = {w->o.resource, w->o.name_space, NULL, NULL, &w->interrupt};
     if (w->must_list)
         return list(w, &at, why) < 0;
     int64_t began = df_mono_ms();
@@ -249,10 +259,24 @@ static bool step(struct df_kube_watch *w, struct df_err *why)
     return true;
 }
 
+/* From here on only what comes later interrupts. */
+static void heed(struct df_kube_watch *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    __atomic_store_n(&w->interrupt, w->stop, __ATOMIC_RELAXED);
+    uint64_t asked = w->asked;
+    (void)pthread_mutex_unlock(&w->lock);
+    if (asked != w->heeded) {
+        w->must_list = true;
+        w->failures = 0;
+    }
+    w->heeded = asked;
+}
+
 static void *run(void *arg)
 {
     struct df_kube_watch *w = arg;
-    while (!df_stopped(&w->stop)) {
+    for (heed(w); !df_stopped(&w->stop); heed(w)) {
         struct df_err why = {0};
         bool listing = w->must_list;
         bool must_rest = step(w, &why);
@@ -332,15 +356,46 @@ int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o
     return 0;
 }
 
+/* Under the lock. */
+static void interrupt(struct df_kube_watch *w)
+{
+    __atomic_store_n(&w->interrupt, true, __ATOMIC_RELAXED);
+    (void)pthread_cond_broadcast(&w->changed);
+    df_http_wake(w->conn->http);
+}
+
+uint64_t df_kube_watch_list_anew(struct df_kube_watch *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    uint64_t ticket = ++w->asked;
+    interrupt(w);
+    (void)pthread_mutex_unlock(&w->lock);
+    return ticket;
+}
+
+int df_kube_watch_await(struct df_kube_watch *w, uint64_t ticket, const volatile bool *stop,
+                        struct df_err *err)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->listed < ticket && !df_stopped(stop)) {
+        const struct timespec until = df_mono_after_us((int64_t)STOP_POLL_MS * 1000);
+        (void)pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    }
+    bool listed = w->listed >= ticket;
+    (void)pthread_mutex_unlock(&w->lock);
+    return listed ? 0
+                  : df_fail(err, DF_ERR_RETRY, "the list of %s was not waited for",
+                            w->o.resource->plural);
+}
+
 void df_kube_watch_stop(struct df_kube_watch *w)
 {
     if (!w)
         return;
     (void)pthread_mutex_lock(&w->lock);
     __atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
-    (void)pthread_cond_broadcast(&w->changed);
+    interrupt(w);
     (void)pthread_mutex_unlock(&w->lock);
-    df_http_wake(w->conn->http);
     (void)pthread_join(w->thread, NULL);
     watch_free(w);
 }

@@ -56,6 +56,14 @@ struct df_kube_watch; /* opaque */
 /* The client must live on. Strings are copied. Fails only on what needs no server. */
 int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o,
                         struct df_kube_watch **ret, struct df_err *err) DF_MUST_CHECK;
+/* Breaks off what the watch does now, a rest, too, and makes it list; await() of the ticket that is
+ * returned waits until that list, which began after this call, is told whole. */
+uint64_t df_kube_watch_list_anew(struct df_kube_watch *w);
+/* However long it takes, as long as the server is away, too. RETRY when *stop turns true (within
+ * 100 ms). Not from the watch's own callbacks. */
+int df_kube_watch_await(struct df_kube_watch *w, uint64_t ticket, const volatile bool *stop,
+                        struct df_err *err) DF_MUST_CHECK;
+
 /* Ends the thread at once, also out of a read that waits, and frees. After it returns no callback
  * comes. NULL is fine. */
 void df_kube_watch_stop(struct df_kube_watch *w);

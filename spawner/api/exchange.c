@@ -22,6 +22,7 @@ struct exchange {
     struct df_err err; /* why it failed; cls NONE while it has not */
     bool started;      /* the head has been looked at */
     bool counted;      /* in df_api.in_flight */
+    bool alone;        /* nobody leads: answered from what is known here */
     int64_t began_us;
     uint64_t taken; /* bytes of the body so far */
     int body_fd;
@@ -333,9 +334,16 @@ static bool perform_elsewhere(struct exchange *x)
         x->err = (struct df_err){0};
         return true;
     }
-    bool alone = x->req.route->any_replica && df_streq(x->err.reason, "NoLeader");
-    x->err = alone ? (struct df_err){0} : x->err;
-    return !alone;
+    x->alone = x->req.route->any_replica && df_streq(x->err.reason, "NoLeader");
+    x->err = x->alone ? (struct df_err){0} : x->err;
+    return !x->alone;
+}
+
+/* A follower may not have heard of it yet: only a leader knows that something is not there. */
+static void doubt_absence(struct exchange *x)
+{
+    if (x->alone && x->err.cls == DF_ERR_NOT_FOUND)
+        (void)df_fail_no_leader(&x->err, "no replica leads that knows of it");
 }
 
 static void perform(struct exchange *x)
@@ -345,10 +353,10 @@ static void perform(struct exchange *x)
     if (perform_elsewhere(x))
         return;
     if (df_admit_body(&x->req, &x->err) == 0) {
-        if (x->req.route->handler(&x->req, &x->res, &x->err) < 0)
-            name_denial(x);
-        else
+        if (x->req.route->handler(&x->req, &x->res, &x->err) == 0)
             x->err = (struct df_err){0}; /* what it got over is no failure */
+        name_denial(x);
+        doubt_absence(x);
     }
     df_trail(&x->req, &x->res, &x->err);
 }

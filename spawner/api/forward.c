@@ -51,6 +51,11 @@ struct relay {
     struct df_err err;
 };
 
+int df_fail_no_leader(struct df_err *err, const char *why)
+{
+    return df_fail_reason(err, DF_ERR_RETRY, "NoLeader", "%s; try again", why);
+}
+
 /* ---- connections ---- */
 
 static int take_connection(struct df_forwarder *f, struct df_http **ret, struct df_err *err)
@@ -197,11 +202,6 @@ static void take_head(const struct df_http_response *answer, struct df_response 
                    answer->location);
 }
 
-static int fail_no_leader(struct df_err *err, const char *why)
-{
-    return df_fail_reason(err, DF_ERR_RETRY, "NoLeader", "%s; try again", why);
-}
-
 /* ---- the request ---- */
 
 static int add_headers(const struct df_request *req, struct df_strs *to, struct df_err *err)
@@ -300,7 +300,7 @@ static int begin(struct relay *r, struct df_err *err)
         glance(r);
     bool answered = r->has_head || r->has_ended;
     (void)pthread_mutex_unlock(&r->lock);
-    return answered ? 0 : fail_no_leader(err, "the replica that led has not answered");
+    return answered ? 0 : df_fail_no_leader(err, "the replica that led has not answered");
 }
 
 static bool is_stale(const struct df_http_response *answer)
@@ -316,10 +316,10 @@ static int pass_on(struct relay **r, struct df_response *res, struct df_err *err
     (void)pthread_mutex_unlock(&own->lock);
     if (!streams && own->sent < 0) {
         df_debug("the leader does not answer: %s", own->err.message);
-        return fail_no_leader(err, "the leading replica does not answer");
+        return df_fail_no_leader(err, "the leading replica does not answer");
     }
     if (!streams && is_stale(&own->answer))
-        return fail_no_leader(err, "no replica leads at this moment");
+        return df_fail_no_leader(err, "no replica leads at this moment");
     take_head(streams ? &own->head : &own->answer, res);
     if (streams) {
         res->stream = &DF_TAKE(*r)->base;
@@ -343,7 +343,7 @@ bool df_forwards(const struct df_request *req)
 {
     const struct df_lease *lease = lease_of(req->s);
     return req->s->config->elects && req->route->access != DF_ACCESS_ANYONE &&
-           !(lease && df_lease_is_held(lease));
+           !(lease && df_lease_is_held(lease) && __atomic_load_n(&req->s->leads, __ATOMIC_ACQUIRE));
 }
 
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,
@@ -355,7 +355,7 @@ int df_forward(struct df_forwarder *f, struct df_request *req, struct df_respons
     if (lease)
         df_lease_look(lease, &leader);
     if (df_request_header(req, FORWARDED) || !leader.address[0])
-        return fail_no_leader(err, "no replica leads at this moment");
+        return df_fail_no_leader(err, "no replica leads at this moment");
     if (new_relay(f, &r, err) < 0)
         return -1;
     r->epoch = leader.epoch;

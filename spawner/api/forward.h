@@ -16,8 +16,11 @@ int df_forwarder_new(struct df_spawner *s, struct df_forwarder **ret,
                      struct df_err *err) DF_MUST_CHECK;
 void df_forwarder_free(struct df_forwarder *f); /* no exchange may be under way; NULL is fine */
 
-/* Is this request another replica's to answer? */
+/* Is this request another replica's to answer? Also while this one has just won the Lease and does
+ * not know yet what leaders before it wrote; nobody leads then. */
 bool df_forwards(const struct df_request *req);
+
+int df_fail_no_leader(struct df_err *err, const char *why); /* RETRY, reason "NoLeader" */
 
 /* Asks the leader, with the request's body as it was taken. RETRY, reason "NoLeader": nobody leads
  * now, or the leader does not answer; nothing was answered then. */

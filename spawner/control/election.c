@@ -11,15 +11,27 @@ struct df_election {
     struct df_lease *lease;
     char *identity, *address;
     pthread_mutex_t lock; /* of the rest */
-    bool closed;
+    volatile bool closed;
     pthread_t start; /* starts the control loop; once */
     bool has_start;
 };
+
+static int catch_up(struct df_election *e, struct df_err *err)
+{
+    struct df_spawner *s = e->s;
+    return df_streq(s->config->store, "kubernetes")
+               ? df_store_kube_catch_up(s->store, &e->closed, err)
+               : 0;
+}
 
 static void *start(void *arg)
 {
     struct df_election *e = arg;
     struct df_err err = {0};
+    if (catch_up(e, &err) < 0) /* closed meanwhile */
+        return NULL;
+    __atomic_store_n(&e->s->leads, true, __ATOMIC_RELEASE);
+    df_info("%s leads", e->identity);
     if (df_control_start(e->s->control, &err) < 0) {
         df_error("the control loop does not start: %s", err.message);
         _exit(EXIT_FAILURE);
@@ -33,7 +45,6 @@ static void begin_to_lead(struct df_election *e)
 {
     (void)pthread_mutex_lock(&e->lock);
     if (!e->closed) {
-        df_info("%s leads", e->identity);
         e->has_start = pthread_create(&e->start, NULL, start, e) == 0;
         if (!e->has_start)
             _exit(EXIT_FAILURE);
@@ -130,7 +141,7 @@ int df_election_start(struct df_spawner *s, struct df_kube_config *config, const
 void df_election_close(struct df_election *e)
 {
     (void)pthread_mutex_lock(&e->lock);
-    e->closed = true;
+    __atomic_store_n(&e->closed, true, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&e->lock);
     if (e->has_start)
         (void)pthread_join(e->start, NULL);

@@ -444,6 +444,11 @@ int df_store_kube_open(struct df_kube *kube, const char *group, const char *name
     return 0;
 }
 
+int df_store_kube_catch_up(struct df_store *store, const volatile bool *stop, struct df_err *err)
+{
+    return df_mirror_catch_up(self(store)->mirror, stop, err);
+}
+
 int df_store_kube_wait(struct df_store *store, struct df_err *err)
 {
     return df_mirror_wait(self(store)->mirror, LIST_WITHIN_MS, err);

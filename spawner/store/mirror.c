@@ -419,6 +419,17 @@ int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err)
                           f->resource.plural, last.message[0] ? ": " : "", last.message);
 }
 
+int df_mirror_catch_up(struct df_mirror *m, const volatile bool *stop, struct df_err *err)
+{
+    uint64_t tickets[DF_KIND_COUNT];
+    for (int i = 0; i < DF_KIND_COUNT; i++)
+        tickets[i] = df_kube_watch_list_anew(m->faces[i].watch);
+    for (int i = 0; i < DF_KIND_COUNT; i++)
+        if (df_kube_watch_await(m->faces[i].watch, tickets[i], stop, err) < 0)
+            return -1;
+    return 0;
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* The document that find() finds by its key. */

@@ -27,6 +27,11 @@ void df_mirror_stop(struct df_mirror *m);
 /* Waits until all there is was listed. RETRY after timeout_ms, with what failed last. */
 int df_mirror_wait(struct df_mirror *m, int64_t timeout_ms, struct df_err *err) DF_MUST_CHECK;
 
+/* Lists all anew, and waits until that is taken: nothing that was written before this call is
+ * unknown after it. RETRY when *stop turns true. */
+int df_mirror_catch_up(struct df_mirror *m, const volatile bool *stop,
+                       struct df_err *err) DF_MUST_CHECK;
+
 const struct df_kube_resource *df_mirror_resource(const struct df_mirror *m, enum df_kind kind);
 
 /* ---- reading ---- */

@@ -87,6 +87,10 @@ int df_store_kube_open(struct df_kube *kube, const char *group, const char *name
 /* Waits until it knows all that is there, which watchers are not told of. RETRY NotListedYet when
  * the API server does not answer within 30 seconds. */
 int df_store_kube_wait(struct df_store *s, struct df_err *err) DF_MUST_CHECK;
+/* Asks for all that is there once more, however long that takes: reads are then no older than this
+ * call. RETRY when *stop turns true. */
+int df_store_kube_catch_up(struct df_store *s, const volatile bool *stop,
+                           struct df_err *err) DF_MUST_CHECK;
 
 static inline void df_store_close(struct df_store *s)
 {

@@ -15,6 +15,7 @@ import pytest
 from lib import workflows
 from lib.cluster import compact
 from lib.dayfly import wait_for
+from lib.kube_proxy import KubeProxy
 from lib.ledger import MOUNT
 from lib.pods import NODE
 from lib.replicas import Replicas
@@ -82,6 +83,40 @@ def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
     world.check_run(run)
     world.check_at_most_once()
     world.check_nothing_left(["net"])
+
+
+def test_a_new_leader_lists_what_others_wrote_before_it_answers(replicas, tmp_path):
+    """Its watch of runs never comes through: it would know of none."""
+    world = replicas()
+    first, second = world.spawners
+    second.kill()
+    wait_for("the first to lead", lambda: world.leader() == 0)
+    proxy = KubeProxy(world.namespace.cluster, tmp_path, world.namespace.name)
+    cut = ["watch=true"]
+    proxy.at = lambda request, when: "/runs?" in request[1] and any(word in request[1] for word in cut)
+    world.reconfigure(1, kubeconfig=str(proxy.kubeconfig))
+    second.start()
+    try:
+        world.make("net")
+        run = world.request("net", "one")
+        world.finish(run)
+        token = {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
+
+        def answer():
+            return second.request("GET", f"/v1/runs/{run}", headers=token)[::2]
+        cut.append("limit=")
+        before = len(proxy.requests)
+        first.kill()
+        wait_for("the second to lead", lambda: world.leader() == 1)
+        wait_for("it to ask", lambda: any("/runs?limit=" in path for _, path in proxy.requests[before:]))
+        status, body = answer()
+        assert (status, b"NoLeader" in body) == (503, True), body
+        cut.remove("limit=")
+        wait_for("an answer", lambda: answer()[0] != 503)
+        assert answer()[0] == 200
+    finally:
+        second.kill()
+        proxy.close()
 
 
 def test_a_leader_that_is_killed_takes_no_transition_with_it(replicas):

@@ -400,6 +400,80 @@ static void a_watch_stops_at_once_while_it_rests(void **state)
     diary_close(&d);
 }
 
+/* What the watch does when it is asked to list. */
+enum busy_with { READING, RESTING, LISTING, BUSY_COUNT };
+
+static void keep_busy(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    const enum busy_with *with = s->arg;
+    bool lists = !strstr(r->target, "watch=true");
+    if (lists && s->lists > 1)
+        kube_say(a, 200, "", LIST("30", OBJECT("a", "25")));
+    else if (lists && *with == READING)
+        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
+    else if (lists && *with == RESTING)
+        be_away(s, r, a);
+    else
+        a->hold = true; /* a stream; or a list that is older than the question */
+}
+
+static void await_requests(struct kube_server *s, const unsigned *counter)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    while (!*counter)
+        (void)pthread_cond_wait(&s->changed, &s->lock);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void a_watch_that_is_asked_lists_at_once_whatever_it_does(void **state)
+{
+    (void)state;
+    for (enum busy_with with = READING; with < BUSY_COUNT; with++) {
+        struct kube_server s;
+        struct diary d;
+        struct df_err err = {0};
+        kube_start(&s, keep_busy, &with);
+        diary_open(&d);
+        DF_KUBE struct df_kube *k = kube_client(&s);
+        struct df_kube_watch_options o = options(&d);
+        struct df_kube_watch *w = start(k, &o);
+        if (with == RESTING)
+            await_failures(&d, 1);
+        else
+            await_requests(&s, with == READING ? &s.watches : &s.lists);
+        uint64_t ticket = df_kube_watch_list_anew(w);
+        assert_int_equal(df_kube_watch_await(w, ticket, NULL, &err), 0);
+        (void)pthread_mutex_lock(&d.lock);
+        assert_non_null(strstr(df_buf_str(&d.text), "begin +a25 listed "));
+        (void)pthread_mutex_unlock(&d.lock);
+        df_kube_watch_stop(w);
+        kube_stop(&s);
+        assert_int_equal(s.lists, 2);
+        assert_int_equal(d.failures, with == RESTING); /* to be interrupted is no failure */
+        diary_close(&d);
+    }
+}
+
+static void who_waits_for_a_list_that_does_not_come_can_be_stopped(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    struct df_err err = {0};
+    bool stop = true;
+    kube_start(&s, be_away, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    struct df_kube_watch *w = start(k, &o);
+    uint64_t ticket = df_kube_watch_list_anew(w);
+    assert_int_equal(df_kube_watch_await(w, ticket, &stop, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_RETRY);
+    df_kube_watch_stop(w);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
 static void say_nothing(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
     if (!strstr(r->target, "watch=true"))
@@ -439,10 +513,7 @@ static void a_watch_stops_at_once_while_it_reads(void **state)
     DF_KUBE struct df_kube *k = kube_client(&s);
     struct df_kube_watch_options o = options(&d);
     struct df_kube_watch *w = start(k, &o);
-    (void)pthread_mutex_lock(&s.lock);
-    while (!s.watches)
-        (void)pthread_cond_wait(&s.changed, &s.lock);
-    (void)pthread_mutex_unlock(&s.lock);
+    await_requests(&s, &s.watches);
     df_kube_watch_stop(w);
     assert_int_equal(d.failures, 0);
     kube_stop(&s);
@@ -513,6 +584,8 @@ int main(void)
         cmocka_unit_test(versions_are_compared_where_they_are_numbers),
         cmocka_unit_test(what_fails_is_told_and_tried_again),
         cmocka_unit_test(a_watch_stops_at_once_while_it_rests),
+        cmocka_unit_test(a_watch_that_is_asked_lists_at_once_whatever_it_does),
+        cmocka_unit_test(who_waits_for_a_list_that_does_not_come_can_be_stopped),
         cmocka_unit_test(a_silent_stream_is_replaced),
         cmocka_unit_test(a_watch_stops_at_once_while_it_reads),
         cmocka_unit_test(what_its_owner_cannot_take_is_listed_again),

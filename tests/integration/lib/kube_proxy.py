@@ -17,7 +17,7 @@ class KubeProxy:
     at(request, when) is called "before" a request goes on and "after" its answer came, with (method, path). When it
     returns True, the client's connection is cut there."""
 
-    def __init__(self, cluster, directory):
+    def __init__(self, cluster, directory, namespace="default"):
         config = yaml.safe_load(cluster.kubeconfig.read_text())
         where = config["clusters"][0]["cluster"]
         user = config["users"][0]["user"]
@@ -37,6 +37,7 @@ class KubeProxy:
         self.kubeconfig = directory / "through-proxy.kubeconfig"
         config["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{self.http.server_port}"}
         config["users"][0]["user"] = {}
+        config["contexts"][0]["context"]["namespace"] = namespace
         self.kubeconfig.write_text(yaml.safe_dump(config))
 
     @staticmethod

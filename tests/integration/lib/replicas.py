@@ -74,6 +74,13 @@ class Replicas(World):
                "endpoints": [{"addresses": [NODE]}]} for port in self.ports],
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "dayfly-authority"}})
 
+    def reconfigure(self, index, **kubernetes):
+        """What one of them has to itself in its configuration, from its next start on."""
+        path = self.home.directory / f"replica{index}.yaml"
+        own = json.loads(path.read_text())
+        own["kubernetes"].update(kubernetes)
+        path.write_text(json.dumps(own))
+
     def become_unready(self, index):
         """What the readiness probe of a pod that does not answer any more brings about."""
         self.namespace.kubectl("delete", "endpointslice", f"dayfly-{self.ports[index]}")
