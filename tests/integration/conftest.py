@@ -68,7 +68,7 @@ def alone(cluster):
     """For a test that stops parts of the cluster: no other runs meanwhile, and everything runs again afterwards."""
     with kubernetes.Calm(alone=True):
         yield cluster
-        cluster.bring_back()
+        cluster.restart_controllers()
 
 
 @pytest.fixture

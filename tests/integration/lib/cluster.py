@@ -46,6 +46,13 @@ class Cluster:
         result = self.script("up", check=False)
         assert result.returncode == 0, result.stdout + result.stderr
 
+    def restart_controllers(self):
+        """Brings all back, with controllers and a scheduler that see what there is now. Those that were without an API
+        server try again more and more rarely, look at what they knew until then, and take a node for lost that is there."""
+        self.stop_part("controller-manager")
+        self.stop_part("scheduler")
+        self.bring_back()
+
     def load_image(self, archive):
         """Hands an OCI archive to the node."""
         self.script("load", archive)
