@@ -1,5 +1,6 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "spawner/engine/job_engine.h"
 #include "spawner/engine/placement.h"
 
@@ -119,6 +120,7 @@ static int make_job(struct df_job_engine *j, const struct df_engine_step *step, 
     at.name = NULL; /* the collection is posted to */
     if (build_any(j, step, &job, err) < 0)
         return -1;
+    df_debug("the Job %s/%s is sent", j->name_space, step->name);
     if (df_kube_create(j->o.kube, &at, job, ret_job, &why) == 0) {
         df_job_refusal_forget(j, step);
         return df_job_note(j->watch, *ret_job, err);
