@@ -1,4 +1,5 @@
 #include "common/kube/client.h"
+#include "common/kube/proto.h"
 
 enum { MAX_WAIT_S = 300 }; /* a Retry-After beyond that is taken for a mistake */
 
@@ -86,6 +87,16 @@ static int fail_foreign(const struct df_http_response *res, struct df_err *err)
     return -1;
 }
 
+static int read_status(const struct df_buf *body, cJSON **ret)
+{
+    if (df_proto_is_object(body->data, body->len))
+        return df_proto_read_object(df_proto_status, body->data, body->len, ret, NULL);
+    return df_json_parse(df_buf_str(body), body->len, ret, NULL) == 0 &&
+                   df_streq(df_json_str(*ret, "kind"), "Status")
+               ? 0
+               : -1;
+}
+
 int df_kube_check(const struct df_kube_request *r, const struct df_http_response *res,
                   struct df_err *err)
 {
@@ -96,8 +107,7 @@ int df_kube_check(const struct df_kube_request *r, const struct df_http_response
                        res->location);
     DF_JSON cJSON *status = NULL;
     bool secret = r->at && r->at->resource && df_streq(r->at->resource->plural, "secrets");
-    if (df_json_parse(df_buf_str(&res->body), res->body.len, &status, NULL) < 0 ||
-        !df_streq(df_json_str(status, "kind"), "Status"))
+    if (read_status(&res->body, &status) < 0)
         return fail_foreign(res, err);
     return fail_status(NULL, res->status, status, res->retry_after_s, secret, err);
 }

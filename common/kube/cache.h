@@ -30,7 +30,7 @@ struct df_kube_cache_options {
     /* As of df_kube_watcher. Or NULL. */
     void (*failed)(void *arg, const struct df_err *err);
     void *arg;
-    struct df_kube_watch_options watch; /* without, times and page alone; all may be 0 */
+    struct df_kube_watch_options watch; /* fields, without, times, page alone; all may be 0 */
 };
 
 struct df_kube_cache; /* opaque */

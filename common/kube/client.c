@@ -249,9 +249,13 @@ static int exchange(struct df_kube *k, const struct df_kube_request *r,
     return result;
 }
 
-/* PartialObjectMetadata instead of whole objects. */
+/* PartialObjectMetadata instead of whole objects, or what the caller can read. */
 static int add_accept(const struct df_kube_request *r, struct df_strs *headers, struct df_err *err)
 {
+    if (r->accept) {
+        (void)df_strs_addf(headers, "Accept: %s,application/json", r->accept);
+        return df_strs_check(headers, err);
+    }
     if (!r->at || !r->at->metadata_only)
         return 0;
     bool list = !r->at->name && df_streq(r->method, "GET");

@@ -27,6 +27,7 @@ struct df_kube_request {
     const char *query;                   /* escaped, without the question mark; or NULL */
     const cJSON *body;                   /* or NULL */
     const char *content_type;            /* NULL: application/json */
+    const char *accept;                  /* besides JSON, and rather; or NULL */
     size_t max_response;                 /* 0: DF_LIMIT_KUBE_OBJECT */
     const char *const *without;          /* as of df_kube_sink: of the tree; or NULL */
     int64_t timeout_ms, idle_timeout_ms; /* as of struct df_http_request */

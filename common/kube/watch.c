@@ -30,15 +30,16 @@ struct df_kube_watch {
     uint64_t listed; /* what of them the last list was begun for */
 
     /* The thread's own. */
-    uint64_t heeded;    /* of what was asked */
-    char *listing;      /* the resourceVersion of the list that is coming; or NULL */
-    char *seen;         /* the newest resourceVersion of all that came; NULL: nothing yet */
-    bool expired;       /* the last watch was too old for the server, and none lived since */
-    bool must_list;     /* `seen` is not where a watch can begin */
-    struct df_buf line; /* of the stream, as far as it came */
-    bool moved;         /* the stream brought an event or a bookmark */
-    struct df_err why;  /* why the stream was ended by us */
-    int failures;       /* in a row */
+    uint64_t heeded; /* of what was asked */
+    char *listing;   /* the resourceVersion of the list that is coming; or NULL */
+    char *seen;      /* the newest resourceVersion of all that came; NULL: nothing yet */
+    bool expired;    /* the last watch was too old for the server, and none lived since */
+    bool must_list;  /* `seen` is not where a watch can begin */
+    enum { UNKNOWN, LINES, FRAMES } form; /* of the stream: JSON or protobuf */
+    struct df_buf event;                  /* of the stream, as far as it came */
+    bool moved;                           /* the stream brought an event or a bookmark */
+    struct df_err why;                    /* why the stream was ended by us */
+    int failures;                         /* in a row */
 };
 
 static const char *const managed[] = {DF_KUBE_MANAGED, NULL};
@@ -121,11 +122,20 @@ static int take_event(struct df_kube_watch *w, const char *type, const cJSON *ob
     return set(&w->seen, version, err);
 }
 
-static int take_line(struct df_kube_watch *w, struct df_err *err)
+static int read_event(const struct df_kube_watch *w, cJSON **ret, struct df_err *err)
+{
+    const char *text = df_buf_str(&w->event);
+    size_t n = w->event.len;
+    return w->form == FRAMES ? df_proto_read_event(w->o.fields, text + DF_PROTO_FRAME,
+                                                   n - DF_PROTO_FRAME, ret, err)
+                             : df_json_parse_without(text, n, w->o.without, ret, err);
+}
+
+static int take_whole(struct df_kube_watch *w, struct df_err *err)
 {
     DF_JSON cJSON *event = NULL;
     const char *plural = w->o.resource->plural;
-    if (df_json_parse_without(df_buf_str(&w->line), w->line.len, w->o.without, &event, err) < 0)
+    if (read_event(w, &event, err) < 0)
         return df_err_wrap(err, "watch %s: an event", plural);
     const char *type = df_json_str(event, "type");
     const cJSON *object = df_json_at(event, "object");
@@ -142,23 +152,54 @@ static int take_line(struct df_kube_watch *w, struct df_err *err)
     return take_event(w, type, object, version, err);
 }
 
+/* How many bytes the frame has that is coming; as far as its head tells. */
+static size_t frame_size(const struct df_kube_watch *w)
+{
+    const uint8_t *head = (const uint8_t *)df_buf_str(&w->event);
+    if (w->event.len < DF_PROTO_FRAME)
+        return DF_PROTO_FRAME;
+    return DF_PROTO_FRAME +
+           ((size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | (size_t)head[3]);
+}
+
+/* How many of these bytes belong to the event, or to the head of its frame. */
+static size_t piece_of(const struct df_kube_watch *w, const char *bytes, size_t n)
+{
+    const char *end = w->form == LINES ? memchr(bytes, '\n', n) : NULL;
+    size_t left = w->form == FRAMES ? frame_size(w) - w->event.len : n;
+    return end ? (size_t)(end - bytes) + 1 : left < n ? left : n;
+}
+
+static bool is_whole(const struct df_kube_watch *w)
+{
+    return w->form == LINES ? w->event.data[w->event.len - 1] == '\n'
+                            : w->event.len >= DF_PROTO_FRAME && w->event.len == frame_size(w);
+}
+
+/* Nothing but its own end, or head. */
+static bool is_empty(const struct df_kube_watch *w)
+{
+    return w->event.len == (w->form == LINES ? 1 : DF_PROTO_FRAME);
+}
+
 /* Pieces of the stream, cut anywhere. */
 static int on_data(void *arg, const char *bytes, size_t n)
 {
     struct df_kube_watch *w = arg;
+    if (w->form == UNKNOWN) /* no frame has 16 MiB, no JSON begins with a zero */
+        w->form = w->o.fields && n && !*bytes ? FRAMES : LINES;
     while (n && !df_stopped(&w->interrupt)) {
-        const char *end = memchr(bytes, '\n', n);
-        size_t piece = end ? (size_t)(end - bytes) : n;
-        (void)df_buf_add(&w->line, bytes, piece);
-        if (df_buf_check(&w->line, &w->why) < 0)
+        size_t piece = piece_of(w, bytes, n);
+        (void)df_buf_add(&w->event, bytes, piece);
+        if (df_buf_check(&w->event, &w->why) < 0)
             return -1;
-        if (!end)
-            break;
-        if (w->line.len && take_line(w, &w->why) < 0)
+        bytes += piece;
+        n -= piece;
+        if (!is_whole(w))
+            continue;
+        if (!is_empty(w) && take_whole(w, &w->why) < 0)
             return -1;
-        df_buf_clear(&w->line);
-        bytes += piece + 1;
-        n -= piece + 1;
+        df_buf_clear(&w->event);
     }
     return 0;
 }
@@ -180,13 +221,15 @@ static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct d
                                 .method = "GET",
                                 .at = at,
                                 .query = df_buf_str(&query),
+                                .accept = w->o.fields ? DF_PROTO_WATCH_TYPE : NULL,
                                 .timeout_ms = -1,
                                 .idle_timeout_ms = w->o.idle_ms,
                                 .on_data = on_data,
                                 .arg = w,
                                 .conn = w->conn};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    df_buf_free(&w->line); /* half a line of the stream before; its memory, too */
+    df_buf_free(&w->event); /* half of one of the stream before; its memory, too */
+    w->form = UNKNOWN;
     w->moved = false;
     w->why = (struct df_err){0};
     if (df_kube_request(w->k, &r, &res, err) < 0)
@@ -300,7 +343,7 @@ static void watch_free(struct df_kube_watch *w)
     free((void *)(uintptr_t)w->o.select.fields);
     free(w->listing);
     free(w->seen);
-    df_buf_free(&w->line);
+    df_buf_free(&w->event);
     (void)pthread_cond_destroy(&w->changed);
     (void)pthread_mutex_destroy(&w->lock);
     free(w);
@@ -321,7 +364,7 @@ static int set_up(struct df_kube_watch *w, struct df_err *err)
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    w->line = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
+    w->event = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     w->must_list = true;
     w->o.without = w->o.without ? w->o.without : managed;
     w->o.timeout_s = w->o.timeout_s ? w->o.timeout_s : TIMEOUT_S;

@@ -16,6 +16,7 @@
 #define DF_KUBE_WATCH_H
 
 #include "common/kube/kube.h"
+#include "common/kube/proto.h"
 
 /* Who wrote which field: half of an object's text, and wanted by nobody here. */
 #define DF_KUBE_MANAGED "managedFields"
@@ -42,6 +43,9 @@ struct df_kube_watch_options {
     const char *name_space;                  /* NULL: all */
     struct df_kube_select select;
     struct df_kube_watcher to;
+    /* Reads of each object what is in this table, which must live on, and has it told in the form
+     * that costs the API server least; lists come whole. NULL: all, as JSON. */
+    const struct df_proto_field *fields;
     const char *const *without; /* as of struct df_kube_sink; must live on; NULL: managedFields */
     unsigned page;              /* objects of one page of the list; 0: DF_KUBE_PAGE */
     int timeout_s;              /* the server ends a stream after about this long; 0: 300 */

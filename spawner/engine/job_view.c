@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/engine/job_fields.h"
 #include "spawner/engine/job_object.h"
 #include "spawner/engine/workflow_job.h"
 
@@ -196,21 +197,24 @@ static void on_failure(void *arg, const struct df_err *err)
 
 static int start(struct df_job_watch *w, struct df_err *err)
 {
-    const struct df_kube_cache_options jobs = {.resource = &df_kube_jobs,
-                                               .name_space = w->o.name_space,
-                                               .select = {.labels = DF_JOB_SELECTOR},
-                                               .keep = keep_job,
-                                               .index = index_of_owned,
-                                               .changed = on_job,
-                                               .failed = on_failure,
-                                               .arg = w,
-                                               .watch = {.without = not_of_jobs}};
+    const struct df_kube_cache_options jobs = {
+        .resource = &df_kube_jobs,
+        .name_space = w->o.name_space,
+        .select = {.labels = DF_JOB_SELECTOR},
+        .keep = keep_job,
+        .index = index_of_owned,
+        .changed = on_job,
+        .failed = on_failure,
+        .arg = w,
+        .watch = {.fields = df_job_fields, .without = not_of_jobs}};
     struct df_kube_cache_options pods = jobs, events = jobs;
+    pods.watch.fields = df_pod_fields;
     pods.watch.without = not_of_pods;
     pods.resource = &df_kube_pods;
     pods.keep = keep_pod;
     pods.changed = on_pod;
     events.resource = &df_kube_events;
+    events.watch.fields = NULL;
     events.watch.without = NULL;
     events.select = (struct df_kube_select){.fields = EVENT_SELECTOR};
     events.wants = wants_event;

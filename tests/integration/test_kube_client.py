@@ -310,6 +310,51 @@ def test_a_watch_whose_past_was_compacted_lists_once_more(alone, namespace):
         w.wait(r"apply later \d+", before)
 
 
+def is_part(told, whole):
+    """All that was told stands in the whole, and of lists nothing is missing."""
+    if isinstance(told, dict):
+        return isinstance(whole, dict) and all(k in whole and is_part(v, whole[k]) for k, v in told.items())
+    if isinstance(told, list):
+        return len(told) == len(whole) and all(map(is_part, told, whole))
+    return told == whole
+
+
+def test_jobs_and_pods_are_told_as_protobuf_as_their_json_has_them(kube, namespace):
+    """To the engine, which reads of them what it goes by."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ends", "labels": {"dayfly.dev/x": ""}}, "spec": {
+        "backoffLimit": 0, "suspend": False, "template": {"spec": {"restartPolicy": "Never", "containers": [
+            {"name": "waits", "image": namespace.cluster.pause_image, "imagePullPolicy": "Never"},
+            {"name": "fails", "image": namespace.cluster.pause_image, "imagePullPolicy": "Never", "command": ["/nowhere"]}]}}}}
+
+    def last(follower):
+        objects = [json.loads(line.removeprefix("object ")) for line in follower.lines if line.startswith("object ")]
+        return objects[-1] if objects else {"metadata": {}}
+
+    def told_as_it_is(follower, kind):
+        """What was told last, which is the object as it is now."""
+        def same():
+            told, whole = last(follower), namespace.get(kind)[0]
+            return (told, whole) if told["metadata"].get("resourceVersion") == whole["metadata"]["resourceVersion"] else None
+        told, whole = wait_for(f"the last of the {kind}", same)
+        assert is_part(told, whole), (told, whole)
+        return told
+    with kube.follow("watch", JOBS, "as=engine") as jobs, kube.follow("watch", PODS, "as=engine") as pods:
+        jobs.wait("listed")
+        pods.wait("listed")
+        kube("create", JOBS, body=job)
+        wait_for("the container to fail", lambda: "StartError" in json.dumps(last(pods)))
+        pod = told_as_it_is(pods, "pods")
+        ends = {c["name"]: c["state"] for c in pod["status"]["containerStatuses"]}
+        assert ends["fails"]["terminated"]["exitCode"] == 128 and ends["waits"]["running"]["startedAt"]
+        assert [c["name"] for c in pod["spec"]["containers"]] == ["waits", "fails"] and pod["spec"]["nodeName"] == "node1"
+        namespace.kubectl("delete", "pod", "--all", "--wait=false")
+        wait_for("the Job to fail", lambda: "BackoffLimitExceeded" in json.dumps(last(jobs)))
+        told = told_as_it_is(jobs, "jobs")
+        assert told["status"]["failed"] == 1 and told["spec"] == {"suspend": False}  # as JSON there would be more
+        assert told["status"]["conditions"] and told["metadata"]["labels"] == {"dayfly.dev/x": ""}
+        assert [line for line in jobs.lines + pods.lines if line.startswith("failed")] == []
+
+
 def test_a_cache_follows(kube):
     kube("create", CONFIG_MAPS, body=config_map("a"))
     with kube.follow("cache", CONFIG_MAPS, "fields=metadata.name!=kube-root-ca.crt") as c:

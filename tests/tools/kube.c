@@ -7,13 +7,15 @@
  * grace=), log (container=, tail=); create, update, patch (type=merge|strategic|json|apply,
  * manager=, force=) read the object from stdin; name may be NAME/SUBRESOURCE. watch follows for
  * ever: "begin", "apply NAME VERSION", "remove NAME VERSION", "listed", "failed CLASS REASON
- * MESSAGE". cache follows, too, and prints "NAME" at each change. The core group is written
- * "/v1/pods". On failure: "CLASS REASON RETRY-AFTER MESSAGE" on stderr, exit code 1.
+ * MESSAGE"; as=engine reads Jobs and pods as the engine does, and tells each whole before that.
+ * cache follows, too, and prints "NAME" at each change. The core group is written "/v1/pods". On
+ * failure: "CLASS REASON RETRY-AFTER MESSAGE" on stderr, exit code 1.
  */
 #include <signal.h>
 
 #include "common/http/http.h"
 #include "common/kube/cache.h"
+#include "spawner/engine/job_fields.h"
 
 struct args {
     struct df_kube_resource resource;
@@ -56,7 +58,11 @@ static int on_begin(void *arg, const char *version, struct df_err *err)
 
 static int on_apply(void *arg, const cJSON *object, struct df_err *err)
 {
-    (void)arg, (void)err;
+    const struct args *a = arg;
+    DF_FREE char *text = key(a, "as") ? df_json_print(object) : NULL;
+    (void)err;
+    if (text && printf("object %s\n", text) < 0)
+        return -1;
     return show("apply", object);
 }
 
@@ -102,7 +108,9 @@ static int watch(struct df_kube *k, const struct args *a, struct df_err *err)
         .select = selection(a),
         .page = (unsigned)number(a, "page", 0),
         .timeout_s = (int)number(a, "timeout", 0),
-        .to = {on_begin, on_apply, on_remove, on_listed, on_failed, NULL}};
+        .to = {on_begin, on_apply, on_remove, on_listed, on_failed, (void *)(uintptr_t)a}};
+    if (key(a, "as"))
+        o.fields = df_streq(a->resource.plural, "pods") ? df_pod_fields : df_job_fields;
     struct df_kube_watch *w = NULL;
     if (df_kube_watch_start(k, &o, &w, err) < 0)
         return -1;

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -8,115 +7,8 @@
 
 #include <cmocka.h>
 
-#include "common/kube/cache.h"
-#include "tests/unit/kube_server.h"
-
-/* ---- a watch that writes down what it is told ------------------------------------------------ */
-
-struct diary {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct df_buf text; /* "begin", "+a5" (name, version), "-a7", "listed", "failed", in brackets */
-    struct df_err last;
-    unsigned failures;
-    unsigned refuse; /* so many applies fail */
-};
-
-static void note(struct diary *d, const char *word, const cJSON *object)
-{
-    const char *name = df_kube_name(object), *version = df_kube_version(object);
-    (void)pthread_mutex_lock(&d->lock);
-    (void)df_buf_addf(&d->text, "%s%s%s ", word, name ? name : "", version ? version : "");
-    (void)pthread_cond_broadcast(&d->changed);
-    (void)pthread_mutex_unlock(&d->lock);
-}
-
-static int on_begin(void *arg, const char *version, struct df_err *err)
-{
-    (void)version, (void)err;
-    note(arg, "begin", NULL);
-    return 0;
-}
-
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
-{
-    struct diary *d = arg;
-    note(d, "+", object);
-    if (!d->refuse)
-        return 0;
-    d->refuse--;
-    return df_fail_oom(err);
-}
-
-static void on_remove(void *arg, const cJSON *object)
-{
-    note(arg, "-", object);
-}
-
-static void on_listed(void *arg)
-{
-    note(arg, "listed", NULL);
-}
-
-static void on_failed(void *arg, const struct df_err *err)
-{
-    struct diary *d = arg;
-    (void)pthread_mutex_lock(&d->lock);
-    d->last = *err;
-    d->failures++;
-    (void)pthread_cond_broadcast(&d->changed);
-    (void)pthread_mutex_unlock(&d->lock);
-}
-
-static void diary_open(struct diary *d)
-{
-    *d = (struct diary){.text = DF_BUF_INIT(DF_MIB)};
-    (void)pthread_mutex_init(&d->lock, NULL);
-    (void)pthread_cond_init(&d->changed, NULL);
-}
-
-static void diary_close(struct diary *d)
-{
-    df_buf_free(&d->text);
-    (void)pthread_cond_destroy(&d->changed);
-    (void)pthread_mutex_destroy(&d->lock);
-}
-
-/* Waits until the word was written. */
-static void await(struct diary *d, const char *word)
-{
-    (void)pthread_mutex_lock(&d->lock);
-    while (!strstr(df_buf_str(&d->text), word))
-        (void)pthread_cond_wait(&d->changed, &d->lock);
-    (void)pthread_mutex_unlock(&d->lock);
-}
-
-static void await_failures(struct diary *d, unsigned n)
-{
-    (void)pthread_mutex_lock(&d->lock);
-    while (d->failures < n)
-        (void)pthread_cond_wait(&d->changed, &d->lock);
-    (void)pthread_mutex_unlock(&d->lock);
-}
-
-static struct df_kube_watch_options options(struct diary *d)
-{
-    return (struct df_kube_watch_options){
-        .resource = &df_kube_jobs,
-        .name_space = "build",
-        .to = {on_begin, on_apply, on_remove, on_listed, on_failed, d},
-        .backoff_min_ms = 1,
-        .backoff_max_ms = 4};
-}
-
-static struct df_kube_watch *start(struct df_kube *k, const struct df_kube_watch_options *o)
-{
-    struct df_kube_watch *w = NULL;
-    struct df_err err = {0};
-    if (df_kube_watch_start(k, o, &w, &err) < 0)
-        fail_msg("%s", err.message);
-    return w;
-}
+#include "spawner/engine/job_fields.h"
+#include "tests/unit/kube_diary.h"
 
 /* ---- a server with a history ----------------------------------------------------------------- */
 
@@ -125,12 +17,7 @@ struct event {
     const char *line;
 };
 
-#define OBJECT(name, version)                                                                      \
-    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"build\",\"uid\":\"u-" name               \
-    "\",\"resourceVersion\":\"" version "\"}}"
 #define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}"
-#define LIST(version, items)                                                                       \
-    "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
 
 static const struct event history[] = {
     {11, EVENT("ADDED", "b", "11")},
@@ -186,6 +73,25 @@ static void a_stream_cut_at_any_byte_is_taken_up_where_it_was(void **state)
         assert_int_equal(s.watches, cut < len - 2 ? 2 : s.watches);
         diary_close(&d);
     }
+}
+
+static void a_server_that_knows_json_alone_is_understood(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    size_t cut = SIZE_MAX;
+    kube_start(&s, cut_the_first, &cut);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_watch_options o = options(&d);
+    o.fields = df_job_fields;
+    struct df_kube_watch *w = start(k, &o);
+    await(&d, "+c22");
+    df_kube_watch_stop(w);
+    kube_stop(&s);
+    assert_int_equal(s.watches, 1);
+    diary_close(&d);
 }
 
 static void the_watch_asks_for_what_its_owner_selected_with_bookmarks(void **state)
@@ -417,14 +323,6 @@ static void keep_busy(struct kube_server *s, const struct kube_request *r, struc
         a->hold = true; /* a stream; or a list that is older than the question */
 }
 
-static void await_requests(struct kube_server *s, const unsigned *counter)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    while (!*counter)
-        (void)pthread_cond_wait(&s->changed, &s->lock);
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
 static void a_watch_that_is_asked_lists_at_once_whatever_it_does(void **state)
 {
     (void)state;
@@ -578,6 +476,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_cut_at_any_byte_is_taken_up_where_it_was),
+        cmocka_unit_test(a_server_that_knows_json_alone_is_understood),
         cmocka_unit_test(the_watch_asks_for_what_its_owner_selected_with_bookmarks),
         cmocka_unit_test(a_forgotten_version_is_one_list_more_and_no_failure),
         cmocka_unit_test(nothing_older_than_what_was_seen_is_told),
