@@ -91,10 +91,9 @@ static int read_status(const struct df_buf *body, cJSON **ret)
 {
     if (df_proto_is_object(body->data, body->len))
         return df_proto_read_object(df_proto_status, body->data, body->len, ret, NULL);
-    return df_json_parse(df_buf_str(body), body->len, ret, NULL) == 0 &&
-                   df_streq(df_json_str(*ret, "kind"), "Status")
-               ? 0
-               : -1;
+    if (df_json_parse(df_buf_str(body), body->len, ret, NULL) < 0)
+        return -1;
+    return df_streq(df_json_str(*ret, "kind"), "Status") ? 0 : -1;
 }
 
 int df_kube_check(const struct df_kube_request *r, const struct df_http_response *res,
