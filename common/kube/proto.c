@@ -8,37 +8,34 @@ static const char envelope[] = {'k', '8', 's', '\0'};
 enum { UNKNOWN_RAW = 2, EXTENSION_RAW = 1, EVENT_TYPE = 1, EVENT_OBJECT = 2 };
 
 const struct df_proto_field df_proto_metadata[] = {
-    {1, DF_PROTO_TEXT, "name", NULL, false, false},
-    {3, DF_PROTO_TEXT, "namespace", NULL, false, false},
-    {5, DF_PROTO_TEXT, "uid", NULL, false, false},
-    {6, DF_PROTO_TEXT, "resourceVersion", NULL, false, false},
-    {8, DF_PROTO_TIME, "creationTimestamp", NULL, false, false},
-    {9, DF_PROTO_TIME, "deletionTimestamp", NULL, false, false},
-    {10, DF_PROTO_NUMBER, "deletionGracePeriodSeconds", NULL, false, true},
-    {11, DF_PROTO_MAP, "labels", NULL, false, false},
+    DF_PROTO(1, TEXT, "name"),
+    DF_PROTO(3, TEXT, "namespace"),
+    DF_PROTO(5, TEXT, "uid"),
+    DF_PROTO(6, TEXT, "resourceVersion"),
+    DF_PROTO(8, TIME, "creationTimestamp"),
+    DF_PROTO(9, TIME, "deletionTimestamp"),
+    DF_PROTO(10, NUMBER, "deletionGracePeriodSeconds", .always = true),
+    DF_PROTO(11, MAP, "labels"),
     {0},
 };
 
 static const struct df_proto_field causes[] = {
-    {1, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {2, DF_PROTO_TEXT, "message", NULL, false, false},
-    {3, DF_PROTO_TEXT, "field", NULL, false, false},
+    DF_PROTO(1, TEXT, "reason"),
+    DF_PROTO(2, TEXT, "message"),
+    DF_PROTO(3, TEXT, "field"),
     {0},
 };
 
 static const struct df_proto_field details[] = {
-    {4, DF_PROTO_MESSAGE, "causes", causes, true, false},
-    {5, DF_PROTO_NUMBER, "retryAfterSeconds", NULL, false, false},
+    DF_PROTO(4, MESSAGE, "causes", .of = causes, .repeated = true),
+    DF_PROTO(5, NUMBER, "retryAfterSeconds"),
     {0},
 };
 
 const struct df_proto_field df_proto_status[] = {
-    {2, DF_PROTO_TEXT, "status", NULL, false, false},
-    {3, DF_PROTO_TEXT, "message", NULL, false, false},
-    {4, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {5, DF_PROTO_MESSAGE, "details", details, false, false},
-    {6, DF_PROTO_NUMBER, "code", NULL, false, false},
-    {0},
+    DF_PROTO(2, TEXT, "status"), DF_PROTO(3, TEXT, "message"),
+    DF_PROTO(4, TEXT, "reason"), DF_PROTO(5, MESSAGE, "details", .of = details),
+    DF_PROTO(6, NUMBER, "code"), {0},
 };
 
 /* ---- the encoding --------------------------------------------------------------------------- */
@@ -168,18 +165,17 @@ static int set_entry(cJSON *to, const char *name, struct span s, struct df_err *
     return word ? set_text(map, word, value, err) : df_fail_oom(err);
 }
 
+static cJSON *append_object(cJSON *to, const char *list_name)
+{
+    cJSON *list = df_json_array_at(to, list_name);
+    cJSON *object = list ? cJSON_CreateObject() : NULL;
+    return object && df_json_append(list, object, NULL) == 0 ? object : NULL;
+}
+
 static int set_message(cJSON *to, const struct df_proto_field *f, struct span s, struct df_err *err)
 {
-    cJSON *list = f->repeated ? df_json_array_at(to, f->name) : NULL;
-    cJSON *object = f->repeated ? cJSON_CreateObject() : df_json_object_at(to, f->name);
-    if (!object || (f->repeated && !list)) {
-        if (f->repeated)
-            cJSON_Delete(object);
-        return df_fail_oom(err);
-    }
-    if (f->repeated && df_json_append(list, object, err) < 0)
-        return -1;
-    return read_fields(f->of, s, object, err);
+    cJSON *object = f->repeated ? append_object(to, f->name) : df_json_object_at(to, f->name);
+    return object ? read_fields(f->of, s, object, err) : df_fail_oom(err);
 }
 
 /* As JSON would be: empty texts, times and lists are left out, as are 0 and false mostly. */

@@ -31,7 +31,7 @@ enum df_proto_type {
     DF_PROTO_MESSAGE
 };
 
-/* One field of a message. A table of them ends with the number 0. */
+/* One field of a message. A table of them ends with {0}. */
 struct df_proto_field {
     uint32_t number;
     enum df_proto_type type;
@@ -40,6 +40,12 @@ struct df_proto_field {
     bool repeated;                   /* a list of messages */
     bool always; /* 0 and false are told, too: JSON has no omitempty there, or a pointer */
 };
+
+/* A row of a table: DF_PROTO(3, MESSAGE, "parts", .of = parts, .repeated = true) */
+#define DF_PROTO(field, kind, json, ...)                                                           \
+    {                                                                                              \
+        .number = (field), .type = DF_PROTO_##kind, .name = (json), ##__VA_ARGS__                  \
+    }
 
 extern const struct df_proto_field df_proto_metadata[]; /* ObjectMeta: what everybody goes by */
 extern const struct df_proto_field df_proto_status[];   /* Status: why a request failed */

@@ -1,96 +1,96 @@
 #include "spawner/engine/job_fields.h"
 
 static const struct df_proto_field job_spec[] = {
-    {10, DF_PROTO_TRUTH, "suspend", NULL, false, true},
+    DF_PROTO(10, TRUTH, "suspend", .always = true),
     {0},
 };
 
 /* JobCondition and PodCondition are numbered alike. */
 static const struct df_proto_field conditions[] = {
-    {1, DF_PROTO_TEXT, "type", NULL, false, false},
-    {2, DF_PROTO_TEXT, "status", NULL, false, false},
-    {4, DF_PROTO_TIME, "lastTransitionTime", NULL, false, false},
-    {5, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {6, DF_PROTO_TEXT, "message", NULL, false, false},
+    DF_PROTO(1, TEXT, "type"),
+    DF_PROTO(2, TEXT, "status"),
+    DF_PROTO(4, TIME, "lastTransitionTime"),
+    DF_PROTO(5, TEXT, "reason"),
+    DF_PROTO(6, TEXT, "message"),
     {0},
 };
 
 static const struct df_proto_field job_status[] = {
-    {1, DF_PROTO_MESSAGE, "conditions", conditions, true, false},
-    {4, DF_PROTO_NUMBER, "active", NULL, false, false},
-    {5, DF_PROTO_NUMBER, "succeeded", NULL, false, false},
-    {6, DF_PROTO_NUMBER, "failed", NULL, false, false},
+    DF_PROTO(1, MESSAGE, "conditions", .of = conditions, .repeated = true),
+    DF_PROTO(4, NUMBER, "active"),
+    DF_PROTO(5, NUMBER, "succeeded"),
+    DF_PROTO(6, NUMBER, "failed"),
     {0},
 };
 
 const struct df_proto_field df_job_fields[] = {
-    {1, DF_PROTO_MESSAGE, "metadata", df_proto_metadata, false, false},
-    {2, DF_PROTO_MESSAGE, "spec", job_spec, false, false},
-    {3, DF_PROTO_MESSAGE, "status", job_status, false, false},
+    DF_PROTO(1, MESSAGE, "metadata", .of = df_proto_metadata),
+    DF_PROTO(2, MESSAGE, "spec", .of = job_spec),
+    DF_PROTO(3, MESSAGE, "status", .of = job_status),
     {0},
 };
 
 static const struct df_proto_field waiting[] = {
-    {1, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {2, DF_PROTO_TEXT, "message", NULL, false, false},
+    DF_PROTO(1, TEXT, "reason"),
+    DF_PROTO(2, TEXT, "message"),
     {0},
 };
 
 static const struct df_proto_field running[] = {
-    {1, DF_PROTO_TIME, "startedAt", NULL, false, false},
+    DF_PROTO(1, TIME, "startedAt"),
     {0},
 };
 
 static const struct df_proto_field terminated[] = {
-    {1, DF_PROTO_NUMBER, "exitCode", NULL, false, true},
-    {2, DF_PROTO_NUMBER, "signal", NULL, false, false},
-    {3, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {4, DF_PROTO_TEXT, "message", NULL, false, false},
-    {5, DF_PROTO_TIME, "startedAt", NULL, false, false},
-    {6, DF_PROTO_TIME, "finishedAt", NULL, false, false},
+    DF_PROTO(1, NUMBER, "exitCode", .always = true),
+    DF_PROTO(2, NUMBER, "signal"),
+    DF_PROTO(3, TEXT, "reason"),
+    DF_PROTO(4, TEXT, "message"),
+    DF_PROTO(5, TIME, "startedAt"),
+    DF_PROTO(6, TIME, "finishedAt"),
     {0},
 };
 
 static const struct df_proto_field container_state[] = {
-    {1, DF_PROTO_MESSAGE, "waiting", waiting, false, false},
-    {2, DF_PROTO_MESSAGE, "running", running, false, false},
-    {3, DF_PROTO_MESSAGE, "terminated", terminated, false, false},
+    DF_PROTO(1, MESSAGE, "waiting", .of = waiting),
+    DF_PROTO(2, MESSAGE, "running", .of = running),
+    DF_PROTO(3, MESSAGE, "terminated", .of = terminated),
     {0},
 };
 
 static const struct df_proto_field container_statuses[] = {
-    {1, DF_PROTO_TEXT, "name", NULL, false, false},
-    {2, DF_PROTO_MESSAGE, "state", container_state, false, false},
-    {3, DF_PROTO_MESSAGE, "lastState", container_state, false, false},
-    {4, DF_PROTO_TRUTH, "ready", NULL, false, true},
-    {5, DF_PROTO_NUMBER, "restartCount", NULL, false, true},
+    DF_PROTO(1, TEXT, "name"),
+    DF_PROTO(2, MESSAGE, "state", .of = container_state),
+    DF_PROTO(3, MESSAGE, "lastState", .of = container_state),
+    DF_PROTO(4, TRUTH, "ready", .always = true),
+    DF_PROTO(5, NUMBER, "restartCount", .always = true),
     {0},
 };
 
 static const struct df_proto_field containers[] = {
-    {1, DF_PROTO_TEXT, "name", NULL, false, false},
+    DF_PROTO(1, TEXT, "name"),
     {0},
 };
 
 static const struct df_proto_field pod_spec[] = {
-    {2, DF_PROTO_MESSAGE, "containers", containers, true, false},
-    {10, DF_PROTO_TEXT, "nodeName", NULL, false, false},
+    DF_PROTO(2, MESSAGE, "containers", .of = containers, .repeated = true),
+    DF_PROTO(10, TEXT, "nodeName"),
     {0},
 };
 
 static const struct df_proto_field pod_status[] = {
-    {1, DF_PROTO_TEXT, "phase", NULL, false, false},
-    {2, DF_PROTO_MESSAGE, "conditions", conditions, true, false},
-    {3, DF_PROTO_TEXT, "message", NULL, false, false},
-    {4, DF_PROTO_TEXT, "reason", NULL, false, false},
-    {8, DF_PROTO_MESSAGE, "containerStatuses", container_statuses, true, false},
-    {10, DF_PROTO_MESSAGE, "initContainerStatuses", container_statuses, true, false},
+    DF_PROTO(1, TEXT, "phase"),
+    DF_PROTO(2, MESSAGE, "conditions", .of = conditions, .repeated = true),
+    DF_PROTO(3, TEXT, "message"),
+    DF_PROTO(4, TEXT, "reason"),
+    DF_PROTO(8, MESSAGE, "containerStatuses", .of = container_statuses, .repeated = true),
+    DF_PROTO(10, MESSAGE, "initContainerStatuses", .of = container_statuses, .repeated = true),
     {0},
 };
 
 const struct df_proto_field df_pod_fields[] = {
-    {1, DF_PROTO_MESSAGE, "metadata", df_proto_metadata, false, false},
-    {2, DF_PROTO_MESSAGE, "spec", pod_spec, false, false},
-    {3, DF_PROTO_MESSAGE, "status", pod_status, false, false},
+    DF_PROTO(1, MESSAGE, "metadata", .of = df_proto_metadata),
+    DF_PROTO(2, MESSAGE, "spec", .of = pod_spec),
+    DF_PROTO(3, MESSAGE, "status", .of = pod_status),
     {0},
 };
