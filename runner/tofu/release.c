@@ -248,10 +248,12 @@ static int sync_file(const char *path, struct df_err *err)
     return fd < 0 || fsync(fd) < 0 ? df_fail_errno(err, errno, "sync %s", path) : 0;
 }
 
-/* Builds the directory aside and renames it: whoever comes second finds it there and is content. */
-static int install(int zip, const char *program, const char *dir, struct df_err *err)
+/* Builds the directory aside and renames it: whoever comes second finds it there and is content.
+ * Aside is a name with a dot: who looks for tools in the cache passes those over. */
+static int install(int zip, const char *program, const char *cache, const char *dir,
+                   struct df_err *err)
 {
-    DF_FREE char *tmp = df_strf("%s.new-XXXXXX", dir);
+    DF_FREE char *tmp = df_fs_join(cache, ".new-XXXXXX");
     if (!tmp)
         return df_fail_oom(err);
     if (!mkdtemp(tmp))
@@ -284,7 +286,7 @@ static int fetch(struct df_http *http, const struct release *release,
     if (!df_fs_exists(path) &&
         (df_fs_mkdirs(cache, 0755, err) < 0 || df_fs_unnamed(cache, &zip, err) < 0 ||
          download(http, release, sum, zip, r->stop, err) < 0 ||
-         install(zip, program, dir, err) < 0))
+         install(zip, program, cache, dir, err) < 0))
         return -1;
     *ret = DF_TAKE(path);
     return 0;

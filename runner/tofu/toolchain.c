@@ -191,7 +191,7 @@ static int consider_in(struct search *s, const char *dir, const char *sub, struc
     return path ? consider(s, path, err) : df_fail_oom(err);
 }
 
-/* <dir>/<anything>/tofu. */
+/* <dir>/<anything>/tofu; what begins with a dot is being made. */
 static int consider_below(struct search *s, const char *dir, struct df_err *err)
 {
     DIR *d = opendir(dir);

@@ -1,11 +1,13 @@
 """dayfly-runner alone: where it gets tools and providers from."""
 
+import contextlib
 import http.server
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import threading
 import zipfile
 from hashlib import sha256
 
@@ -216,6 +218,25 @@ def test_tools_come_over_https_with_a_configured_authority(steps, mirror, tmp_pa
             assert (code, result["tool"]["version"]) == (0, "1.9.5"), result
     cache = steps.home.directory / "cache" / "tools"
     assert sorted(p.name for p in cache.iterdir()) == sorted([digest, "versions"])
+
+
+def test_a_tool_that_is_being_unpacked_is_not_to_be_found(steps, mirror):
+    """Another runner that looks into the shared cache at that moment would start what is gone the next."""
+    digest = mirror.add("1.9.5")
+    cache, seen, over = steps.home.directory / "cache" / "tools", set(), threading.Event()
+
+    def look():
+        while not over.is_set():
+            with contextlib.suppress(FileNotFoundError):
+                seen.update(name for name in os.listdir(cache) if not name.startswith("."))
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        steps.run("plan", "Planned", **tools(steps, (mirror.directory / "index.json").as_uri(), version="1.9.5"))
+    finally:
+        over.set()
+        looking.join()
+    assert seen == {digest, "versions"}
 
 
 def test_an_old_tool_that_prints_only_events_is_shown_as_text(steps, mirror):
