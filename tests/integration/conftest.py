@@ -68,7 +68,7 @@ def alone(cluster):
     """For a test that stops parts of the cluster: no other runs meanwhile, and everything runs again afterwards."""
     with kubernetes.Calm(alone=True):
         yield cluster
-        cluster.restart_controllers()
+        cluster.restart_watchers()
 
 
 @pytest.fixture

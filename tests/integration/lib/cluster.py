@@ -46,12 +46,19 @@ class Cluster:
         result = self.script("up", check=False)
         assert result.returncode == 0, result.stdout + result.stderr
 
-    def restart_controllers(self):
-        """Brings all back, with controllers and a scheduler that see what there is now. Those that were without an API
-        server try again more and more rarely, look at what they knew until then, and take a node for lost that is there."""
-        self.stop_part("controller-manager")
-        self.stop_part("scheduler")
+    def restart_watchers(self):
+        """Brings all back, and begins anew what was without an API server meanwhile: that tries again more and more rarely,
+        up to half a minute, in which a node that is there is taken for lost, or takes up no pod. Waits until one runs."""
+        for part in ("coredns", "proxy", "kubelet", "scheduler", "controller-manager"):
+            self.stop_part(part)
         self.bring_back()
+        name = f"probe-{uuid.uuid4().hex[:10]}"
+        container = {"name": "c", "image": self.pause_image, "imagePullPolicy": "Never"}
+        self.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}))
+        self.kubectl("wait", "pod", name, "--for=jsonpath={.status.phase}=Running", "--timeout=120s")
+        self.kubectl("delete", "pod", name, "--wait=false")
 
     def load_image(self, archive):
         """Hands an OCI archive to the node."""
