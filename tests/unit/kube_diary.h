@@ -112,6 +112,18 @@ static inline struct df_kube_watch *start(struct df_kube *k, const struct df_kub
     return w;
 }
 
+/* Watches, by these fields (NULL: JSON), until the word was written. */
+static inline void watch_until(struct kube_server *s, struct diary *d,
+                               const struct df_proto_field *fields, const char *word)
+{
+    DF_KUBE struct df_kube *k = kube_client(s);
+    struct df_kube_watch_options o = options(d);
+    o.fields = fields;
+    struct df_kube_watch *w = start(k, &o);
+    await(d, word);
+    df_kube_watch_stop(w);
+}
+
 /* Waits for the first request that is counted so. */
 static inline void await_requests(struct kube_server *s, const unsigned *counter)
 {
@@ -128,5 +140,47 @@ static inline void await_requests(struct kube_server *s, const unsigned *counter
     "\",\"resourceVersion\":\"" version "\"}}"
 #define LIST(version, items)                                                                       \
     "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
+
+/* Tells what happened since the version that is asked for. */
+typedef void (*kube_teller)(const struct kube_request *r, struct kube_reply *a);
+
+/* The first stream ends behind *arg bytes; the others are whole and stay open. */
+static inline void cut_first_stream(struct kube_server *s, const struct kube_request *r,
+                                    struct kube_reply *a, kube_teller tell)
+{
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
+        return;
+    }
+    tell(r, a);
+    a->hold = true;
+    if (s->watches == 1)
+        a->cut = *(const size_t *)s->arg;
+}
+
+/* handle: that cuts a stream of what tell() tells. */
+static inline void cut_at_every_byte(void (*handle)(struct kube_server *,
+                                                    const struct kube_request *,
+                                                    struct kube_reply *),
+                                     kube_teller tell, const struct df_proto_field *fields)
+{
+    struct kube_reply whole = {.bytes = DF_BUF_INIT(DF_MIB)};
+    tell(&(struct kube_request){.target = "?resourceVersion=10"}, &whole);
+    size_t len = whole.bytes.len;
+    df_buf_free(&whole.bytes);
+    for (size_t cut = 0; cut < len; cut++) {
+        struct kube_server s;
+        struct diary d;
+        kube_start(&s, handle, &cut);
+        diary_open(&d);
+        watch_until(&s, &d, fields, "+c22");
+        assert_string_equal(df_buf_str(&d.text), "begin +a5 listed +b11 +a12 -b13 +\xc3\xa9"
+                                                 "21 +c22 ");
+        kube_stop(&s);
+        assert_int_equal(s.lists, 1);
+        assert_int_equal(s.watches, cut < len - 2 ? 2 : s.watches);
+        diary_close(&d);
+    }
+}
 
 #endif

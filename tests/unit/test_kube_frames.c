@@ -49,46 +49,38 @@ static void tell_frames(const struct kube_request *r, struct kube_reply *a)
             tell_job(a, told[i].type, told[i].name, told[i].text);
 }
 
-/* The first stream ends behind *arg bytes; in frames where they are asked for. */
+static void tell_nothing(const struct kube_request *r, struct kube_reply *a)
+{
+    (void)r, (void)a;
+}
+
+/* In frames where they are asked for. */
 static void cut_the_first_frames(struct kube_server *s, const struct kube_request *r,
                                  struct kube_reply *a)
 {
-    bool frames = strstr(r->head, "Accept: " DF_PROTO_WATCH_TYPE ",application/json\r\n");
-    if (!strstr(r->target, "watch=true")) {
-        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
-        return;
-    }
-    if (frames)
-        tell_frames(r, a);
-    a->hold = true;
-    if (s->watches == 1)
-        a->cut = *(const size_t *)s->arg;
+    bool asked = strstr(r->head, "Accept: " DF_PROTO_WATCH_TYPE ",application/json\r\n");
+    cut_first_stream(s, r, a, asked ? tell_frames : tell_nothing);
 }
 
 static void a_stream_of_frames_cut_at_any_byte_is_taken_up_where_it_was(void **state)
 {
     (void)state;
-    struct kube_reply whole = {.bytes = DF_BUF_INIT(DF_MIB)};
-    tell_frames(&(struct kube_request){.target = "?resourceVersion=10"}, &whole);
-    size_t len = whole.bytes.len;
-    df_buf_free(&whole.bytes);
-    for (size_t cut = 0; cut < len; cut++) {
-        struct kube_server s;
-        struct diary d;
-        kube_start(&s, cut_the_first_frames, &cut);
-        diary_open(&d);
-        DF_KUBE struct df_kube *k = kube_client(&s);
-        struct df_kube_watch_options o = options(&d);
-        o.fields = df_job_fields;
-        struct df_kube_watch *w = start(k, &o);
-        await(&d, "+c22");
-        df_kube_watch_stop(w);
-        assert_string_equal(df_buf_str(&d.text), "begin +a5 listed +b11 +a12 -b13 +\xc3\xa9"
-                                                 "21 +c22 ");
-        kube_stop(&s);
-        assert_int_equal(s.lists, 1);
-        diary_close(&d);
+    cut_at_every_byte(cut_the_first_frames, tell_frames, df_job_fields);
+}
+
+/* Everything but the first stream is answered as it should be. */
+static bool is_first_stream(const struct kube_server *s, const struct kube_request *r,
+                            struct kube_reply *a)
+{
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(a, 200, "", LIST("10", ""));
+        return false;
     }
+    if (s->watches == 1)
+        return true;
+    tell_frames(r, a);
+    a->hold = true;
+    return false;
 }
 
 /* Refuses the first stream by its head or in its first frame, with a Status. */
@@ -97,15 +89,8 @@ static void refuse_in_frames(struct kube_server *s, const struct kube_request *r
 {
     const bool *in_stream = s->arg;
     DF_BUF struct df_buf status = DF_BUF_INIT(DF_KIB), text = DF_BUF_INIT(DF_KIB);
-    if (!strstr(r->target, "watch=true")) {
-        kube_say(a, 200, "", LIST("10", ""));
+    if (!is_first_stream(s, r, a))
         return;
-    }
-    if (s->watches > 1) {
-        tell_frames(r, a);
-        a->hold = true;
-        return;
-    }
     proto_text(&status, 3, "jobs is forbidden to you");
     proto_text(&status, 4, "Forbidden");
     proto_number(&status, 6, 403);
@@ -130,12 +115,7 @@ static void why_a_watch_is_refused_is_read_as_protobuf_too(void **state)
         bool arg = in_stream;
         kube_start(&s, refuse_in_frames, &arg);
         diary_open(&d);
-        DF_KUBE struct df_kube *k = kube_client(&s);
-        struct df_kube_watch_options o = options(&d);
-        o.fields = df_job_fields;
-        struct df_kube_watch *w = start(k, &o);
-        await(&d, "+c22");
-        df_kube_watch_stop(w);
+        watch_until(&s, &d, df_job_fields, "+c22");
         kube_stop(&s);
         assert_int_equal(d.last.cls, DF_ERR_DENIED);
         assert_non_null(strstr(d.last.message, "jobs is forbidden to you (HTTP 403 Forbidden)"));
@@ -146,15 +126,8 @@ static void why_a_watch_is_refused_is_read_as_protobuf_too(void **state)
 /* A frame that claims to be longer than any object is. */
 static void claim_much(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
-    if (!strstr(r->target, "watch=true")) {
-        kube_say(a, 200, "", LIST("10", ""));
+    if (!is_first_stream(s, r, a))
         return;
-    }
-    if (s->watches > 1) {
-        tell_frames(r, a);
-        a->hold = true;
-        return;
-    }
     DF_BUF struct df_buf much = DF_BUF_INIT(8 * DF_MIB);
     for (size_t i = 0; i < DF_LIMIT_KUBE_OBJECT / DF_KIB + 1; i++) {
         static const char zeros[DF_KIB];
@@ -171,12 +144,7 @@ static void an_endless_frame_ends_the_stream(void **state)
     struct diary d;
     kube_start(&s, claim_much, NULL);
     diary_open(&d);
-    DF_KUBE struct df_kube *k = kube_client(&s);
-    struct df_kube_watch_options o = options(&d);
-    o.fields = df_job_fields;
-    struct df_kube_watch *w = start(k, &o);
-    await(&d, "+c22");
-    df_kube_watch_stop(w);
+    watch_until(&s, &d, df_job_fields, "+c22");
     kube_stop(&s);
     assert_int_equal(d.last.cls, DF_ERR_LIMIT);
     diary_close(&d);

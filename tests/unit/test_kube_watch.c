@@ -36,43 +36,15 @@ static void tell_history(const struct kube_request *r, struct kube_reply *a)
             kube_line(a, history[i].line);
 }
 
-/* The first stream ends behind *arg bytes; the others are whole and stay open. */
 static void cut_the_first(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
-    if (!strstr(r->target, "watch=true")) {
-        kube_say(a, 200, "", LIST("10", OBJECT("a", "5")));
-        return;
-    }
-    tell_history(r, a);
-    a->hold = true;
-    if (s->watches == 1)
-        a->cut = *(const size_t *)s->arg;
+    cut_first_stream(s, r, a, tell_history);
 }
 
 static void a_stream_cut_at_any_byte_is_taken_up_where_it_was(void **state)
 {
     (void)state;
-    struct kube_reply whole = {.bytes = DF_BUF_INIT(DF_MIB)};
-    tell_history(&(struct kube_request){.target = "?resourceVersion=10"}, &whole);
-    size_t len = whole.bytes.len;
-    df_buf_free(&whole.bytes);
-    for (size_t cut = 0; cut < len; cut++) {
-        struct kube_server s;
-        struct diary d;
-        kube_start(&s, cut_the_first, &cut);
-        diary_open(&d);
-        DF_KUBE struct df_kube *k = kube_client(&s);
-        struct df_kube_watch_options o = options(&d);
-        struct df_kube_watch *w = start(k, &o);
-        await(&d, "+c22");
-        df_kube_watch_stop(w);
-        assert_string_equal(df_buf_str(&d.text), "begin +a5 listed +b11 +a12 -b13 +\xc3\xa9"
-                                                 "21 +c22 ");
-        kube_stop(&s);
-        assert_int_equal(s.lists, 1);
-        assert_int_equal(s.watches, cut < len - 2 ? 2 : s.watches);
-        diary_close(&d);
-    }
+    cut_at_every_byte(cut_the_first, tell_history, NULL);
 }
 
 static void a_server_that_knows_json_alone_is_understood(void **state)
@@ -83,12 +55,7 @@ static void a_server_that_knows_json_alone_is_understood(void **state)
     size_t cut = SIZE_MAX;
     kube_start(&s, cut_the_first, &cut);
     diary_open(&d);
-    DF_KUBE struct df_kube *k = kube_client(&s);
-    struct df_kube_watch_options o = options(&d);
-    o.fields = df_job_fields;
-    struct df_kube_watch *w = start(k, &o);
-    await(&d, "+c22");
-    df_kube_watch_stop(w);
+    watch_until(&s, &d, df_job_fields, "+c22");
     kube_stop(&s);
     assert_int_equal(s.watches, 1);
     diary_close(&d);
