@@ -112,13 +112,16 @@ def by_token(home, namespace, tofu):
 
 def test_a_secret_value_is_in_no_object_but_the_steps_secret_and_in_no_log(either):
     process, run, pod = hold(either)
+    # The apply may begin before the kubelet says that the plan's pod has ended.
+    wait_for("the plan's Secret to be gone",
+             lambda: len(either.namespace.get("secrets")) == (either.mode == "secret"))
     during = everything(either.namespace)
     secrets = [json.loads(line) for line in during.pop("Secret").splitlines()]
     assert during["Event"] and during["Job"] and during["Pod"]
     if either.mode == "token":
         assert not secrets
     else:
-        secret, = secrets  # the plan's is gone
+        secret, = secrets
         assert secret["metadata"]["ownerReferences"][0]["kind"] == "Job"
         assert secret["metadata"]["ownerReferences"][0]["name"] == f"{run}-apply"
         assert finds(base64.b64decode(secret["data"]["step.json"]).decode(), PASSWORD), "the test looks for the right value"
