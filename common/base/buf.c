@@ -132,6 +132,16 @@ char *df_strf(const char *fmt, ...)
     return n < 0 ? NULL : s;
 }
 
+int df_str_set(char **to, const char *value, struct df_err *err)
+{
+    char *copy = value ? strdup(value) : NULL;
+    if (value && !copy)
+        return df_fail_oom(err);
+    free(*to);
+    *to = copy;
+    return 0;
+}
+
 void df_buf_wipe(struct df_buf *b)
 {
     if (b->data)

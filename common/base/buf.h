@@ -50,6 +50,10 @@ char *df_buf_take(struct df_buf *b);
 /* Like asprintf with a return value: NULL on no memory. The caller frees it. */
 char *df_strf(const char *fmt, ...) DF_PRINTF(1, 2);
 
+/* Replaces what *to owns by a copy of value, or by NULL where that is NULL; value may be *to
+ * itself. Without memory for it -1, and *to is as it was. */
+int df_str_set(char **to, const char *value, struct df_err *err) DF_MUST_CHECK;
+
 /* Overwrites the content with zeros (in a way no compiler removes), then frees. For secrets. */
 void df_buf_wipe(struct df_buf *b);
 

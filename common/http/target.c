@@ -34,12 +34,7 @@ static int show(struct df_http_target *t, struct df_err *err)
         curl_url_set(plain, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK)
         (void)curl_url_get(plain, CURLUPART_URL, &text, 0);
     curl_url_cleanup(plain);
-    char *shown = text ? strdup(text) : NULL;
-    if (!shown)
-        return df_fail_oom(err);
-    free(t->shown);
-    t->shown = shown;
-    return 0;
+    return text ? df_str_set(&t->shown, text, err) : df_fail_oom(err);
 }
 
 /* Looks at the parts of t->url; *ret_origin is the caller's. */

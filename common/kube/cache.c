@@ -48,21 +48,11 @@ static int reduce(const struct df_kube_cache *c, const cJSON *object, struct df_
     return kept ? df_pack(c->packer, kept, ret, err) : df_fail_oom(err);
 }
 
-static int set(char **to, const char *version, struct df_err *err)
-{
-    char *fresh = strdup(version);
-    if (!fresh)
-        return df_fail_oom(err);
-    free(*to);
-    *to = fresh;
-    return 0;
-}
-
 static int on_begin(void *arg, const char *version, struct df_err *err)
 {
     struct df_kube_cache *c = arg;
     (void)pthread_mutex_lock(&c->lock);
-    int result = set(&c->listed, version, err);
+    int result = df_str_set(&c->listed, version, err);
     if (result == 0)
         df_kube_store_begin(&c->store);
     (void)pthread_mutex_unlock(&c->lock);
@@ -74,7 +64,7 @@ static int raise_newest(struct df_kube_cache *c, const char *version, struct df_
     (void)pthread_mutex_lock(&c->lock);
     int result = 0;
     if (version && !df_kube_version_is_older(version, c->newest))
-        result = set(&c->newest, version, err);
+        result = df_str_set(&c->newest, version, err);
     (void)pthread_mutex_unlock(&c->lock);
     return result;
 }

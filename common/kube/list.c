@@ -39,16 +39,6 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
     return df_kube_request_json(l->k, &r, ret, err);
 }
 
-static int set_next(struct list *l, const char *token, struct df_err *err)
-{
-    char *fresh = df_str_empty(token) ? NULL : strdup(token);
-    if (!df_str_empty(token) && !fresh)
-        return df_fail_oom(err);
-    free(l->next);
-    l->next = fresh;
-    return 0;
-}
-
 static int begin(struct list *l, const cJSON *page, struct df_err *err)
 {
     const char *version = df_kube_version(page);
@@ -67,7 +57,8 @@ static int take_page(struct list *l, const cJSON *page, struct df_err *err)
         if (l->sink->item(l->sink->arg, item, err) < 0)
             return -1;
     }
-    return set_next(l, df_json_str(page, "metadata.continue"), err);
+    const char *token = df_json_str(page, "metadata.continue");
+    return df_str_set(&l->next, df_str_empty(token) ? NULL : token, err);
 }
 
 /* Is there a way on after this failure? */

@@ -53,16 +53,6 @@ bool df_kube_version_is_older(const char *b, const char *a)
     return m != n ? m < n : strcmp(b, a) < 0;
 }
 
-static int set(char **to, const char *version, struct df_err *err)
-{
-    char *fresh = strdup(version);
-    if (!fresh)
-        return df_fail_oom(err);
-    free(*to);
-    *to = fresh;
-    return 0;
-}
-
 /* ---- the list ------------------------------------------------------------------------------- */
 
 static int on_list(void *arg, const char *version, struct df_err *err)
@@ -74,7 +64,7 @@ static int on_list(void *arg, const char *version, struct df_err *err)
                               "seen before; if its etcd was restored from a backup, restart this "
                               "service",
                               w->o.resource->plural, version, w->seen);
-    if (set(&w->listing, version, err) < 0)
+    if (df_str_set(&w->listing, version, err) < 0)
         return -1;
     return w->o.to.begin(w->o.to.arg, version, err);
 }
@@ -119,7 +109,7 @@ static int take_event(struct df_kube_watch *w, const char *type, const cJSON *ob
     } else if (!df_streq(type, "BOOKMARK")) {
         return 0; /* of a later Kubernetes */
     }
-    return set(&w->seen, version, err);
+    return df_str_set(&w->seen, version, err);
 }
 
 static int read_event(const struct df_kube_watch *w, cJSON **ret, struct df_err *err)

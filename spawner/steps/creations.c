@@ -120,16 +120,6 @@ static char *key_of(const char *module, const char *type, const char *name, cons
 
 /* ---- events ---- */
 
-static int keep(char **to, const char *value, struct df_err *err)
-{
-    char *copy = value ? strdup(value) : NULL;
-    if (value && !copy)
-        return df_fail_oom(err);
-    free(*to);
-    *to = copy;
-    return 0;
-}
-
 /* A secret that was masked in an id leaves nothing to compare with. */
 static bool is_whole(const char *id)
 {
@@ -145,7 +135,7 @@ static int note_creation(struct object *o, const char *type, const cJSON *hook, 
     o->finished = true;
     if (!id_key || !is_whole(id))
         return 0;
-    return keep(&o->id, id, err) < 0 || keep(&o->id_key, id_key, err) < 0 ? -1 : 0;
+    return df_str_set(&o->id, id, err) < 0 || df_str_set(&o->id_key, id_key, err) < 0 ? -1 : 0;
 }
 
 /* What is destroyed to be replaced: a state that still has it is older than its successor. */
@@ -155,7 +145,8 @@ static int note_destruction(struct object *o, const char *type, const cJSON *hoo
     const char *id = df_json_str(hook, "id_value"), *id_key = df_json_str(hook, "id_key");
     if (!df_streq(type, "apply_start") || !id_key || !is_whole(id))
         return 0;
-    return keep(&o->old_id, id, err) < 0 || keep(&o->old_id_key, id_key, err) < 0 ? -1 : 0;
+    return df_str_set(&o->old_id, id, err) < 0 || df_str_set(&o->old_id_key, id_key, err) < 0 ? -1
+                                                                                              : 0;
 }
 
 static int note_hook(struct df_creations *c, const char *type, const cJSON *hook,

@@ -262,15 +262,12 @@ static bool hold(struct face *f, const cJSON *wire, bool gone, struct df_err *er
 static int on_begin(void *arg, const char *version, struct df_err *err)
 {
     struct face *f = arg;
-    char *fresh = strdup(version);
-    if (!fresh)
-        return df_fail_oom(err);
     lock(f->mirror);
-    free(f->listed);
-    f->listed = fresh;
-    df_documents_begin(&f->documents);
+    int result = df_str_set(&f->listed, version, err);
+    if (result == 0)
+        df_documents_begin(&f->documents);
     unlock(f->mirror);
-    return 0;
+    return result;
 }
 
 static int on_apply(void *arg, const cJSON *wire, struct df_err *err)

@@ -15,9 +15,15 @@ static char top[] = "/tmp/dayfly-fuzz-archive-XXXXXX";
 static char target[64], canary[64], one[64];
 static int canary_fd = -1; /* kept open: a canary that was replaced is a dead one */
 
+static void remove_place(void)
+{
+    if (df_fs_remove_tree(top, NULL) < 0)
+        perror(top);
+}
+
 static void make_place(void)
 {
-    if (!mkdtemp(top))
+    if (!mkdtemp(top) || atexit(remove_place) != 0)
         abort();
     (void)snprintf(target, sizeof(target), "%s/target", top);
     (void)snprintf(canary, sizeof(canary), "%s/canary", top);

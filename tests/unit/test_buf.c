@@ -95,6 +95,20 @@ static void wiping_leaves_an_empty_buffer_with_the_same_cap(void **state)
     assert_int_equal(b.max, 10);
 }
 
+static void a_kept_string_is_replaced_by_a_copy_or_by_nothing(void **state)
+{
+    (void)state;
+    DF_FREE char *kept = NULL;
+    char value[] = "first";
+    assert_int_equal(df_str_set(&kept, value, NULL), 0);
+    value[0] = 'F';
+    assert_string_equal(kept, "first");
+    assert_int_equal(df_str_set(&kept, kept, NULL), 0);
+    assert_string_equal(kept, "first");
+    assert_int_equal(df_str_set(&kept, NULL, NULL), 0);
+    assert_null(kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +119,7 @@ int main(void)
         cmocka_unit_test(bytes_are_consumed_from_the_front),
         cmocka_unit_test(clearing_forgets_content_and_failure),
         cmocka_unit_test(reserved_room_is_within_the_cap),
+        cmocka_unit_test(a_kept_string_is_replaced_by_a_copy_or_by_nothing),
         cmocka_unit_test(wiping_leaves_an_empty_buffer_with_the_same_cap),
     };
     return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
