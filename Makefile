@@ -222,7 +222,7 @@ IMG ?= localhost/dayfly-spawner:$(VERSION)
 RUNNER_IMG ?= $(subst dayfly-spawner,dayfly-runner,$(IMG))
 KUBECTL ?= kubectl
 CONTAINER_TOOL ?=
-RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) KUBECTL=$(KUBECTL) rbac/render
+RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) KUBECTL='$(KUBECTL)' rbac/render
 APPLY = $(KUBECTL) apply --server-side --force-conflicts --field-manager dayfly-make
 ## the custom resource definitions, into the cluster of kubectl's context
 .PHONY: install

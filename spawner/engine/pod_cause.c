@@ -55,12 +55,16 @@ const char *df_pod_cause(const char *text, const char *fallback)
     return fallback;
 }
 
+bool df_pod_cause_webhook(const char *text)
+{
+    return text && strstr(text, "failed calling webhook");
+}
+
 bool df_pod_cause_lasts(const char *reason, const char *text)
 {
-    bool no_answer = text && strstr(text, "failed calling webhook");
     return df_streq(reason, "ObjectRefused") || df_streq(reason, "NamespaceMissing") ||
            df_streq(reason, "CommandMissing") ||
-           (df_streq(reason, "AdmissionRefused") && !no_answer);
+           (df_streq(reason, "AdmissionRefused") && !df_pod_cause_webhook(text));
 }
 
 /* ---- ours ---- */

@@ -11,6 +11,10 @@
  * QuotaExceeded, ...; or fallback. Borrowed literal. */
 const char *df_pod_cause(const char *text, const char *fallback);
 
+/* Do these words of the API server, or of an Event, blame a webhook that does not answer? text may
+ * be NULL. */
+bool df_pod_cause_webhook(const char *text);
+
 /* Would the same object be refused again, however often it is made? Not so where something else
  * must come or go: an account, a quota's room, a webhook that does not answer. text may be NULL. */
 bool df_pod_cause_lasts(const char *reason, const char *text);

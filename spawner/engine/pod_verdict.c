@@ -236,7 +236,9 @@ struct df_pod_verdict df_pod_refusal(int http_status, const char *message)
         return v;
     }
     df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "RuntimeFailure");
-    df_pod_explain(&v, "EngineFailed", message);
+    /* A webhook that is away is an error of the API server's own here. */
+    df_pod_explain(&v, df_pod_cause_webhook(message) ? "AdmissionRefused" : "EngineFailed",
+                   message);
     return v;
 }
 

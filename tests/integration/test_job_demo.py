@@ -3,7 +3,7 @@
 import pytest
 
 from lib import dayfly, pods
-from lib.cluster import Calm
+from lib.cluster import Calm, with_kubectl
 from lib.dayfly import wait_for
 
 
@@ -18,7 +18,8 @@ def test_the_demo_leaves_a_pod_of_the_plan_and_one_of_the_apply_to_be_looked_at(
     pods.image(cluster, "spawner", pods.TAG)
     pods.runner_image(cluster, tofu)
     result = home.run(dayfly.ROOT / "tests/demo-kubernetes", timeout=300,
-                      env={"KUBECONFIG": str(cluster.kubeconfig), "DAYFLY_TAG": pods.TAG, "TMPDIR": str(tmp_path)})
+                      env={"KUBECONFIG": str(cluster.kubeconfig), "DAYFLY_TAG": pods.TAG, "TMPDIR": str(tmp_path),
+                           "PATH": with_kubectl(home.env["PATH"])})
     assert result.returncode == 0, result.stdout + result.stderr
 
     def names():

@@ -70,8 +70,12 @@ CAUSES = {
     "pod-security": Cause("AdmissionRefused", 'violates PodSecurity "baseline', patch={"spec": {"hostPID": True}}),
     "pod-policy": Cause("AdmissionRefused", "no pods like this", placement={"labels": {"refused": "pod"}}),
     "job-policy": Cause("AdmissionRefused", "no jobs like this", placement={"labels": {"refused": "job"}}),
+    "pod-webhook": Cause("AdmissionRefused", "failed calling webhook", placement={"labels": {"refused": "pod-webhook"}}),
+    "job-webhook": Cause("AdmissionRefused", "failed calling webhook", placement={"labels": {"refused": "job-webhook"}}),
     "priority-class": Cause("AdmissionRefused", "absent-priority", placement={"priorityClassName": "absent-priority"}),
     "root": Cause("RunsAsRoot", "non-root", runner={"securityContext": {"runAsUser": 0}}),
+    "container": Cause("ContainerFailed", "seccomp", runner={"securityContext": {"seccompProfile": {
+        "type": "Localhost", "localhostProfile": "nowhere.json"}}}),
     "command": Cause("CommandMissing", "/absent/program", runner={"command": ["/absent/program"]}),
     "quantity": Cause("ObjectRefused", "quantities must match", runner={"resources": {"limits": {"memory": "lots"}}}),
     "field": Cause("ObjectRefused", "dnsPolicy", patch={"spec": {"dnsPolicy": "Sometimes"}}),
@@ -96,6 +100,15 @@ def policy(tag, what, group, resource):
              "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}}]
 
 
+def dead_webhook(tag, what, group, resource):
+    """Somebody's webhook that does not answer: of the objects of this namespace that have the label."""
+    return {"name": f"{what}.dayfly.test", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+            "clientConfig": {"url": "https://127.0.0.1:9/"}, "timeoutSeconds": 1,
+            "rules": [{"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}],
+            "objectSelector": {"matchLabels": {"refused": what}},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": tag}}}
+
+
 def silent_node(name):
     """A node that no kubelet speaks for."""
     room = {"cpu": "8", "memory": "16Gi", "pods": "100", "ephemeral-storage": "100Gi"}
@@ -118,7 +131,9 @@ def obstacles(namespace):
     add_silent_node(cluster, f"{tag}-silent")
     objects = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"{tag}-none"}, "value": -7},
-        *policy(tag, "pod", "", "pods"), *policy(tag, "job", "batch", "jobs")]
+        *policy(tag, "pod", "", "pods"), *policy(tag, "job", "batch", "jobs"),
+        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": tag},
+         "webhooks": [dead_webhook(tag, "pod-webhook", "", "pods"), dead_webhook(tag, "job-webhook", "batch", "jobs")]}]
     cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     namespace.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "there"}, "stringData": {"some-key": "x"}},
@@ -129,11 +144,11 @@ def obstacles(namespace):
             {"type": "Container", "max": {"ephemeral-storage": "1Gi"}, "default": {"ephemeral-storage": "512Mi"},
              "defaultRequest": {"ephemeral-storage": "1Mi"}}]}})
 
-    def in_force():
-        probe = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe", "labels": {"refused": "job"}}, "spec": {
+    def in_force(what):
+        probe = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe", "labels": {"refused": what}}, "spec": {
             "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}}
         return namespace.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(probe), check=False).returncode
-    wait_for("the policies to be in force", in_force)
+    wait_for("the policies and webhooks to be in force", lambda: in_force("job") and in_force("job-webhook"))
 
 
 def clear(namespace):
@@ -141,6 +156,7 @@ def clear(namespace):
     namespace.kubectl("delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false", check=False)
     for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
         namespace.cluster.kubectl("delete", kind, f"{tag}-pod", f"{tag}-job", "--ignore-not-found", check=False)
+    namespace.cluster.kubectl("delete", "validatingwebhookconfiguration", tag, "--ignore-not-found", check=False)
     namespace.cluster.kubectl("delete", "node", f"{tag}-silent", "--ignore-not-found", check=False)
     namespace.cluster.kubectl("delete", "priorityclass", f"{tag}-none", "--ignore-not-found", check=False)
 

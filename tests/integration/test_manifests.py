@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from lib import crds, pods
+from lib.cluster import with_kubectl
 from lib.dayfly import ROOT, wait_for
 from lib.registry import Registry
 from lib.release import CHART, helm
@@ -19,16 +20,21 @@ VERSION = (ROOT / "VERSION").read_text().strip()
 TARGETS = ["install", "uninstall", "deploy", "undeploy", "build-installer", "docker-build", "docker-push", "help"]
 
 
+def user(env):
+    """The environment of somebody who has kubectl."""
+    return {**os.environ, "PATH": with_kubectl(os.environ["PATH"]), **env}
+
+
 def make(*args, tree=ROOT, **env):
     """`make` as a user calls it, in a checkout."""
-    result = subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env={**os.environ, **env}, capture_output=True,
+    result = subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env=user(env), capture_output=True,
                             text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
 def render(what, **env):
-    result = subprocess.run([ROOT / "rbac/render", what], env={**os.environ, **env}, capture_output=True, text=True, check=True)
+    result = subprocess.run([ROOT / "rbac/render", what], env=user(env), capture_output=True, text=True, check=True)
     return [doc for doc in yaml.safe_load_all(result.stdout) if doc]
 
 
@@ -51,6 +57,12 @@ def test_help_names_every_target():
     said = make("help")
     for target in TARGETS:
         assert re.search(rf"^make {target} ", said, re.M), target
+
+
+def test_without_kubectl_it_is_named_and_so_is_the_way_out():
+    result = subprocess.run([ROOT / "rbac/render", "all"], env={**os.environ, "KUBECTL": "absent kubectl"}, capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 127 and "there is no absent in PATH; KUBECTL=" in result.stderr
 
 
 def test_namespace_and_images_are_those_that_were_said():
@@ -124,7 +136,7 @@ class Operator:
 
     def __init__(self, namespace, tofu):
         self.namespace = namespace
-        self.env = {"KUBECONFIG": str(namespace.cluster.kubeconfig), "PATH": f"{namespace.cluster.programs}:{os.environ['PATH']}"}
+        self.env = {"KUBECONFIG": str(namespace.cluster.kubeconfig)}
         self.settings = [f"NAMESPACE={namespace.name}", f"IMG={pods.image(namespace.cluster, 'spawner', pods.TAG)}",
                          f"RUNNER_IMG={pods.runner_image(namespace.cluster, tofu)}"]
 
@@ -219,7 +231,7 @@ def test_definitions_come_and_go(cluster, tmp_path):
     shutil.copytree(ROOT / "rbac", tmp_path / "rbac")
     for file in (tmp_path / "rbac/crds").glob("*.yaml"):
         file.write_text(re.sub(rf"((?:group: |name: \w+\.)){crds.GROUP}", rf"\g<1>{group}", file.read_text()))
-    env = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.programs}:{os.environ['PATH']}"}
+    env = {"KUBECONFIG": str(cluster.kubeconfig)}
     names = [f"crd/{plural}.{group}" for plural in crds.PLURALS.values()]
     make("install", tree=tmp_path, **env)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)

@@ -158,6 +158,14 @@ def test_a_pod_that_was_killed_is_made_again_and_counted(world):
     assert (status["reason"], status["executionStatus"]["retryCount"]) == ("Completed", 1), status
 
 
+def test_a_pod_that_is_killed_again_and_again_is_given_up(world):
+    world.ask("restart", "exit 137")
+    status = world.ended("restart", seconds=150)["status"]
+    assert (status["reason"], status["executionStatus"]["retryCount"]) == ("PodsExhausted", 3), status
+    assert "killed again and again" in world.home.dayfly("why", "taskaction/restart").stdout
+    world.namespace.wait_gone("job", JOB)
+
+
 def test_what_runs_out_of_time_says_why_it_never_started(world):
     world.ask("restart", spec={"timeoutSeconds": 8}, dependencies={"secrets": [{"name": "absent"}]})
     status = world.ended("restart")["status"]

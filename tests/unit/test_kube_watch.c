@@ -112,7 +112,7 @@ static void forget_once(struct kube_server *s, const struct kube_request *r, str
     }
 }
 
-static void a_forgotten_version_is_one_list_more_and_no_failure(void **state)
+static void a_forgotten_version_is_one_list_more_at_once_and_no_failure(void **state)
 {
     (void)state;
     static const char *const hows[] = {"status", "event"};
@@ -124,6 +124,8 @@ static void a_forgotten_version_is_one_list_more_and_no_failure(void **state)
         diary_open(&d);
         DF_KUBE struct df_kube *k = kube_client(&s);
         struct df_kube_watch_options o = options(&d);
+        o.backoff_min_ms = o.backoff_max_ms =
+            3600 * 1000; /* it would rest too long for this test */
         struct df_kube_watch *w = start(k, &o);
         await(&d, "+a25 listed");
         (void)pthread_mutex_lock(&s.lock);
@@ -445,7 +447,7 @@ int main(void)
         cmocka_unit_test(a_stream_cut_at_any_byte_is_taken_up_where_it_was),
         cmocka_unit_test(a_server_that_knows_json_alone_is_understood),
         cmocka_unit_test(the_watch_asks_for_what_its_owner_selected_with_bookmarks),
-        cmocka_unit_test(a_forgotten_version_is_one_list_more_and_no_failure),
+        cmocka_unit_test(a_forgotten_version_is_one_list_more_at_once_and_no_failure),
         cmocka_unit_test(nothing_older_than_what_was_seen_is_told),
         cmocka_unit_test(versions_are_compared_where_they_are_numbers),
         cmocka_unit_test(what_fails_is_told_and_tried_again),

@@ -470,6 +470,8 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
          DF_POD_PERMANENT, "InvalidResource", "AdmissionRefused"},
         {404, "namespaces \"x\" not found", DF_POD_PERMANENT, "NotFound", "NamespaceMissing"},
         {413, "too large", DF_POD_PERMANENT, "EntityTooLarge", "ObjectRefused"},
+        {500, "Internal error occurred: failed calling webhook \"w\": connection refused",
+         DF_POD_RETRYABLE, "RuntimeFailure", "AdmissionRefused"},
         {500, "etcd away", DF_POD_RETRYABLE, "RuntimeFailure", "EngineFailed"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {

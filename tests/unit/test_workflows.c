@@ -268,14 +268,13 @@ static void news_of_a_lock_wake_all_who_use_it(void **state)
     start(w);
     ask(w, "restart", APP);
     (void)await_start(w, "restart");
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "restart"); /* whoever ended has no lock */
+    const char *lock = cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(df_json_at(task, "metadata.labels"), "dayfly.dev/queue"));
+    assert_true(lock && df_starts_with(lock, "wfe-"));
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, "restart")->seen.phase = DF_ENGINE_ENDED;
     (void)pthread_mutex_unlock(&w->engine.lock);
-    DF_FREE char *lock = NULL;
-    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "restart");
-    lock = strdup(cJSON_GetStringValue(
-        cJSON_GetObjectItemCaseSensitive(df_json_at(task, "metadata.labels"), "dayfly.dev/queue")));
-    assert_true(df_starts_with(lock, "wfe-"));
     df_control_engine_news(w->s.control, lock);
     await_value(w, DF_KIND_TASK_ACTION, "restart", "status.reason", "WorkflowFailed");
 }

@@ -1,6 +1,7 @@
 """The real one-node Kubernetes of tests/cluster, as tests use it: kubectl, a namespace of one's own, waiting."""
 
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -18,6 +19,18 @@ CALM = ROOT / "build/cluster.calm"  # held shared by every test that runs, exclu
 OURS = ROOT / "build/cluster.by-tests"  # there: tests brought it up, the last one takes it down
 
 
+@functools.cache
+def programs():
+    """Where kubectl is, and the cluster's own programs: the machine may have none."""
+    return pathlib.Path(subprocess.run([ROOT / "tests/tools/get-kubernetes"], check=True, text=True,
+                                       stdout=subprocess.PIPE).stdout.strip())
+
+
+def with_kubectl(path):
+    """This PATH with kubectl in front."""
+    return f"{programs()}:{path}"
+
+
 class Cluster:
     """A running cluster. Its parts can be stopped, killed and brought back."""
 
@@ -27,8 +40,7 @@ class Cluster:
     pause_image = "localhost/dayfly-pause:1"
 
     def __init__(self):
-        self.programs = pathlib.Path(subprocess.run([ROOT / "tests/tools/get-kubernetes"], check=True, text=True,
-                                                    stdout=subprocess.PIPE).stdout.strip())
+        self.programs = programs()
 
     @staticmethod
     def script(*args, check=True):
