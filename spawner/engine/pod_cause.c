@@ -4,6 +4,8 @@
 
 /* ---- the words of Kubernetes ---- */
 
+#define NO_ANSWER "failed calling webhook"
+
 /* In this order: what is named first is more exact. */
 static const struct {
     const char *needle, *also; /* both must be there; also may be NULL */
@@ -35,7 +37,7 @@ static const struct {
     {"subPath", NULL, "VolumeFailed"},
     {"violates PodSecurity", NULL, "AdmissionRefused"},
     {"admission webhook", NULL, "AdmissionRefused"},
-    {"failed calling webhook", NULL, "AdmissionRefused"},
+    {NO_ANSWER, NULL, "AdmissionRefused"},
     {"ValidatingAdmissionPolicy", NULL, "AdmissionRefused"},
     {"no PriorityClass", NULL, "AdmissionRefused"},
     {"RuntimeClass", "not found", "AdmissionRefused"},
@@ -57,7 +59,7 @@ const char *df_pod_cause(const char *text, const char *fallback)
 
 bool df_pod_cause_webhook(const char *text)
 {
-    return text && strstr(text, "failed calling webhook");
+    return text && strstr(text, NO_ANSWER);
 }
 
 bool df_pod_cause_lasts(const char *reason, const char *text)

@@ -8,23 +8,16 @@
 #include "common/archive/archive.h"
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
+#include "tests/fuzz/directory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char top[] = "/tmp/dayfly-fuzz-archive-XXXXXX";
-static char target[64], canary[64], one[64];
+static char target[300], canary[300], one[300];
 static int canary_fd = -1; /* kept open: a canary that was replaced is a dead one */
-
-static void remove_place(void)
-{
-    if (df_fs_remove_tree(top, NULL) < 0)
-        perror(top);
-}
 
 static void make_place(void)
 {
-    if (!mkdtemp(top) || atexit(remove_place) != 0)
-        abort();
+    const char *top = fuzz_directory();
     (void)snprintf(target, sizeof(target), "%s/target", top);
     (void)snprintf(canary, sizeof(canary), "%s/canary", top);
     (void)snprintf(one, sizeof(one), "%s/one", top);
@@ -51,7 +44,7 @@ static void check_canary(void)
     char text[8] = "";
     if (fstat(canary_fd, &kept) < 0 || lstat(canary, &there) < 0 || kept.st_ino != there.st_ino ||
         there.st_nlink != 1 || pread(canary_fd, text, sizeof(text), 0) != 5 ||
-        !df_streq(text, "alive") || count_entries(top) != 2)
+        !df_streq(text, "alive") || count_entries(fuzz_directory()) != 2)
         abort();
 }
 

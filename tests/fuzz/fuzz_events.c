@@ -10,33 +10,15 @@
 #include "common/json/json.h"
 #include "runner/report/events.h"
 #include "runner/report/output.h"
+#include "tests/fuzz/directory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char secret[] = "hunter2 \"s\"";
 
-static char scratch[256];
-
-static void remove_scratch(void)
-{
-    if (df_fs_remove_tree(scratch, NULL) < 0)
-        perror(scratch);
-}
-
-static const char *directory(void)
-{
-    if (!*scratch) {
-        const char *parent = getenv("TMPDIR");
-        (void)snprintf(scratch, sizeof scratch, "%s/dayfly-fuzz-XXXXXX", parent ? parent : "/tmp");
-        if (!mkdtemp(scratch) || atexit(remove_scratch) != 0)
-            abort();
-    }
-    return scratch;
-}
-
 static void check_file(const char *name, bool json)
 {
-    DF_FREE char *path = df_fs_join(directory(), name);
+    DF_FREE char *path = df_fs_join(fuzz_directory(), name);
     DF_BUF struct df_buf b = DF_BUF_INIT(64 * DF_MIB);
     if (df_fs_read(path, &b, NULL) < 0)
         abort();
@@ -63,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t piece = 1 + (data[0] >> 1);
     struct df_report *report = NULL;
     struct df_output *output = NULL;
-    if (df_report_to_directory(directory(), &report, NULL) < 0 ||
+    if (df_report_to_directory(fuzz_directory(), &report, NULL) < 0 ||
         df_output_new(set, report, -1, &output, NULL) < 0)
         abort();
     for (size_t at = 1; at < size; at += piece) {

@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "spawner/store/scan.h"
 #include "spawner/store/state.h"
+#include "tests/fuzz/directory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -87,20 +88,13 @@ static void fuzz_state(const char *text, size_t n)
     }
 }
 
-static char dir[] = "/tmp/dayfly-fuzz-XXXXXX";
-
-static void clean_up(void)
-{
-    must(df_fs_remove_tree(dir, NULL) == 0, "clean up");
-}
-
 static struct df_states *the_states(void)
 {
     static struct df_states *states;
     if (states)
         return states;
     struct df_blob *blobs = NULL;
-    must(mkdtemp(dir) && atexit(clean_up) == 0 && df_blob_open(dir, &blobs, NULL) == 0 &&
+    must(df_blob_open(fuzz_directory(), &blobs, NULL) == 0 &&
              df_states_open(blobs, &states, NULL) == 0,
          "open");
     return states;

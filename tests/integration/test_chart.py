@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from lib import crds
-from lib.dayfly import ROOT, wait_for
+from lib.dayfly import ROOT, tool, wait_for
 from lib.ledger import MODULE, Ledger
 from lib.pods import claim_on, reach, runner_image
 from lib.release import CHART, Release, helm
@@ -276,10 +276,9 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are():
 
 
 def test_prometheus_takes_the_rules(tmp_path):
-    promtool = subprocess.run([ROOT / "tests/tools/get-promtool"], check=True, text=True, stdout=subprocess.PIPE)
     rules = tmp_path / "rules.yaml"
     rules.write_text(yaml.safe_dump(one(render(*EVERYTHING), "PrometheusRule")["spec"]))
-    checked = subprocess.run([promtool.stdout.strip(), "check", "rules", rules], capture_output=True, text=True, check=False)
+    checked = subprocess.run([tool("promtool"), "check", "rules", rules], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

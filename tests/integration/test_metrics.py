@@ -2,15 +2,7 @@
 
 import subprocess
 
-import pytest
-
-from lib.dayfly import ROOT, wait_for
-
-
-@pytest.fixture(scope="module")
-def promtool():
-    return subprocess.run([str(ROOT / "tests/tools/get-promtool")], check=True, capture_output=True,
-                          text=True).stdout.strip()
+from lib.dayfly import tool, wait_for
 
 
 def metrics(server):
@@ -25,12 +17,12 @@ def value(text, series):
     return float(lines[0].split()[-1]) if lines else None
 
 
-def test_promtool_finds_nothing_to_complain_about(home, server, promtool):
+def test_promtool_finds_nothing_to_complain_about(home, server):
     module = home.module("net", 'resource "terraform_data" "a" {}\n')
     home.json("run", module, "--auto-approve")
     server.request("GET", "/v1/nothing")
     server.request("GET", "/v1/runs", headers={"Authorization": "Bearer nobody"})
-    result = subprocess.run([promtool, "check", "metrics"], input=metrics(server), capture_output=True, text=True,
+    result = subprocess.run([tool("promtool"), "check", "metrics"], input=metrics(server), capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0 and not result.stderr.strip(), result.stdout + result.stderr
 

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import threading
 import zipfile
 from hashlib import sha256
@@ -37,8 +36,7 @@ resource "simple_resource" "r" {{ value = "x" }}
 @pytest.fixture(scope="session")
 def provider():
     """A real provider plugin."""
-    return subprocess.run([dayfly.ROOT / "tests/tools/get-provider"], check=True, capture_output=True,
-                          text=True).stdout.strip()
+    return dayfly.tool("provider")
 
 
 def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider):

@@ -124,8 +124,7 @@ static void a_forgotten_version_is_one_list_more_at_once_and_no_failure(void **s
         diary_open(&d);
         DF_KUBE struct df_kube *k = kube_client(&s);
         struct df_kube_watch_options o = options(&d);
-        o.backoff_min_ms = o.backoff_max_ms =
-            3600 * 1000; /* it would rest too long for this test */
+        o.backoff_min_ms = o.backoff_max_ms = 3600 * 1000; /* who rests is never seen again */
         struct df_kube_watch *w = start(k, &o);
         await(&d, "+a25 listed");
         (void)pthread_mutex_lock(&s.lock);

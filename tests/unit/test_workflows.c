@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/labels.h"
 #include "tests/unit/control_world.h"
 
 static int setup(void **state)
@@ -270,7 +271,7 @@ static void news_of_a_lock_wake_all_who_use_it(void **state)
     (void)await_start(w, "restart");
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "restart"); /* whoever ended has no lock */
     const char *lock = cJSON_GetStringValue(
-        cJSON_GetObjectItemCaseSensitive(df_json_at(task, "metadata.labels"), "dayfly.dev/queue"));
+        cJSON_GetObjectItemCaseSensitive(df_json_at(task, "metadata.labels"), DF_LABEL_QUEUE));
     assert_true(lock && df_starts_with(lock, "wfe-"));
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, "restart")->seen.phase = DF_ENGINE_ENDED;

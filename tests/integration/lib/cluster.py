@@ -1,16 +1,14 @@
 """The real one-node Kubernetes of tests/cluster, as tests use it: kubectl, a namespace of one's own, waiting."""
 
 import fcntl
-import functools
 import json
 import os
-import pathlib
 import subprocess
 import uuid
 
 import yaml
 
-from lib.dayfly import ROOT, wait_for
+from lib.dayfly import ROOT, tool, wait_for
 
 SCRIPT = ROOT / "tests/cluster/cluster"
 HOME = ROOT / "build/cluster"
@@ -19,16 +17,9 @@ CALM = ROOT / "build/cluster.calm"  # held shared by every test that runs, exclu
 OURS = ROOT / "build/cluster.by-tests"  # there: tests brought it up, the last one takes it down
 
 
-@functools.cache
-def programs():
-    """Where kubectl is, and the cluster's own programs: the machine may have none."""
-    return pathlib.Path(subprocess.run([ROOT / "tests/tools/get-kubernetes"], check=True, text=True,
-                                       stdout=subprocess.PIPE).stdout.strip())
-
-
 def with_kubectl(path):
-    """This PATH with kubectl in front."""
-    return f"{programs()}:{path}"
+    """This PATH with the cluster's own kubectl in front: the machine may have none."""
+    return f"{tool('kubernetes')}:{path}"
 
 
 class Cluster:
@@ -38,9 +29,6 @@ class Cluster:
     audit_log = HOME / "audit.log"
     node = "node1"
     pause_image = "localhost/dayfly-pause:1"
-
-    def __init__(self):
-        self.programs = programs()
 
     @staticmethod
     def script(*args, check=True):
@@ -78,7 +66,7 @@ class Cluster:
 
     def kubectl(self, *args, check=True, **kwargs):
         kwargs.setdefault("capture_output", True)
-        result = subprocess.run([str(self.programs / "kubectl"), "--kubeconfig", str(self.kubeconfig), *map(str, args)],
+        result = subprocess.run([f"{tool('kubernetes')}/kubectl", "--kubeconfig", str(self.kubeconfig), *map(str, args)],
                                 text=True, check=False, **kwargs)
         assert not check or result.returncode == 0, f"kubectl {' '.join(map(str, args))}: {result.stderr}"
         return result

@@ -1,5 +1,6 @@
 """The real programs as tests drive them: command line, server, runner, work directories."""
 
+import functools
 import json
 import os
 import pathlib
@@ -208,11 +209,15 @@ class Server:
             assert code == 0, f"dayfly serve ended with {code}:\n{self.log.read_text()[-20000:]}"
 
 
+@functools.cache
+def tool(name):
+    """The path that tests/tools/get-<name> prints; what is not there yet it builds or fetches first."""
+    return subprocess.run([ROOT / f"tests/tools/get-{name}"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 def tofu():
     """The real OpenTofu of these tests."""
-    path = os.environ.get("DAYFLY_TEST_TOFU")
-    return path or subprocess.run([str(ROOT / "tests/tools/get-tofu")], check=True, capture_output=True,
-                                  text=True).stdout.strip()
+    return os.environ.get("DAYFLY_TEST_TOFU") or tool("tofu")
 
 
 def terraform():

@@ -6,18 +6,14 @@ import subprocess
 import yaml
 
 from lib import pods
-from lib.dayfly import ROOT, wait_for
+from lib.dayfly import ROOT, tool, wait_for
 from lib.pods import NODE, Pods
 
 CHART = ROOT / "charts/dayfly"
 
 
-def program():
-    return subprocess.run([ROOT / "tests/tools/get-helm"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
-
-
 def helm(*args, check=True, **kwargs):
-    result = subprocess.run([program(), *map(str, args)], capture_output=True, text=True, check=False, **kwargs)
+    result = subprocess.run([tool("helm"), *map(str, args)], capture_output=True, text=True, check=False, **kwargs)
     assert not check or result.returncode == 0, f"helm {' '.join(map(str, args))}:\n{result.stdout}{result.stderr}"
     return result
 
