@@ -24,7 +24,13 @@ LDFLAGS_release := -Wl,--gc-sections -Wl,-z,relro,-z,now
 LDFLAGS_asan    := -fsanitize=address,undefined
 LDFLAGS_tsan    := -fsanitize=thread
 LDFLAGS_fuzz    := -fsanitize=address,undefined,fuzzer
-CC := $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
+# What was compiled before, here or in another checkout, is not compiled again.
+CCACHE := $(shell command -v ccache)
+ifneq ($(CCACHE),)
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+endif
+CC := $(CCACHE) $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
 
 CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include
 CFLAGS := -std=gnu17 -fstack-protector-strong -fPIE $(WARN) $(CFLAGS_$(VARIANT)) $(EXTRA_CFLAGS)
@@ -35,7 +41,7 @@ COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lc
 SPAWNER_LIBS := -lmicrohttpd -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
-SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c)))
+SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c spawner/*/*/*.c)))
 RUNNER_SRC := $(filter-out runner/main.c,$(sort $(wildcard runner/*.c runner/*/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -154,6 +160,17 @@ fuzz: fuzz-programs
 	@mkdir -p build/fuzz/work/$(F)
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) build/fuzz/work/$(F) tests/fuzz/corpus/$(F)
 
+# What clang warns of in the files that no fuzzer is built from: it need not make code of them.
+ifeq ($(VARIANT),clang)
+.PHONY: warnings
+warnings: $(patsubst %.c,$(B)/obj/%.ok,spawner/main.c runner/main.c $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC))
+$(B)/obj/%.ok: %.c
+	@mkdir -p $(@D)
+	$(SAY) WARN $<
+	$(Q)clang $(CPPFLAGS) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@
+endif
+
 ## clang-format the sources; `make tidy` looks at them with clang-tidy
 .PHONY: format
 .PHONY: format-check tidy
@@ -161,15 +178,21 @@ FORMAT_SRC = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.
 format:
 	clang-format -i $(FORMAT_SRC)
 format-check:
-	@clang-format --dry-run -Werror $(FORMAT_SRC)
+	@printf '%s\n' $(FORMAT_SRC) | xargs -P $(JOBS) -n 50 clang-format --dry-run -Werror
 
-# clang-tidy looks at each file once; a stamp remembers the clean ones until a header changes.
+## install the pre-commit hook: format of what is staged, tests/style, the quick check
+.PHONY: hooks
+hooks:
+	@mkdir -p "$$(git rev-parse --git-path hooks)"
+	@hook="$$(git rev-parse --git-path hooks)/pre-commit"; script="$(CURDIR)/tools/pre-commit"; \
+	  [ "$$(readlink "$$hook")" = "$$script" ] || ln -s "$$script" "$$hook"
+
+# Stamps remember the clean files until a header changes, tests/tidy by what they consist of.
 TIDY_STAMPS := $(patsubst %.c,build/tidy/%.stamp,$(ALL_SRC))
 tidy: $(TIDY_STAMPS)
-build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h spawner/*/*.h runner/*.h runner/*/*.h))
+build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h spawner/*/*.h spawner/*/*/*.h runner/*.h runner/*/*.h))
 	@mkdir -p $(@D)
-	@clang-tidy --quiet $< -- $(CPPFLAGS) -std=gnu17 2>build/tidy/$(subst /,-,$<).log \
-	  || { cat build/tidy/$(subst /,-,$<).log; exit 1; }
+	@tests/tidy $< $(CPPFLAGS) -std=gnu17
 	@touch $@
 
 ## the main job in front of your eyes: plan, approve, apply, change, destroy
@@ -201,20 +224,56 @@ images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 # What the API server is to refuse comes from the tables of the model: after a change of them.
 ## make the custom resource definitions in rbac/crds anew
 .PHONY: crds
-crds: $(B)/tools/crd
+crds: $(B)/tools/schemas
 	@for k in executors runs taskactions audittrails; do \
 	  $< $$k >rbac/crds/$$k.yaml || exit 1; done
 
+## make the schemas of documents in spawner/api/openapi.yaml anew
+.PHONY: openapi
+openapi: $(B)/tools/schemas
+	@$< openapi spawner/api/openapi.yaml >$(B)/openapi.yaml && cp $(B)/openapi.yaml spawner/api/
+
 PREFIX ?= /usr/local
-## install programs and completions below PREFIX (/usr/local)
+BINDIR := $(PREFIX)/bin
+DATADIR := $(PREFIX)/share
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+## install programs, manual pages, completions and the systemd unit below PREFIX (/usr/local)
 .PHONY: install-programs
 install-programs: all
-	install -D -t $(DESTDIR)$(PREFIX)/bin $(B)/dayfly $(B)/dayfly-runner
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(B)/dayfly completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dayfly
-	$(B)/dayfly completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dayfly
-	$(B)/dayfly completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/dayfly.fish
+	@$(MAKE) --no-print-directory install-files
+
+.PHONY: install-files
+install-files: man
+	install -D -t $(DESTDIR)$(BINDIR) $(B)/dayfly $(B)/dayfly-runner
+	install -D -m 644 -t $(DESTDIR)$(DATADIR)/man/man1 $(B)/man/*.1
+	install -D -m 644 -t $(DESTDIR)$(DATADIR)/doc/dayfly packaging/dayfly.yaml docs/*.md
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DATADIR)/bash-completion/completions
+	install -d $(DESTDIR)$(DATADIR)/zsh/site-functions $(DESTDIR)$(DATADIR)/fish/vendor_completions.d
+	sed 's,@BINDIR@,$(BINDIR),' packaging/dayfly.service >$(DESTDIR)$(UNITDIR)/dayfly.service
+	$(B)/dayfly completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/dayfly
+	$(B)/dayfly completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
+	$(B)/dayfly completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
+
+## remove what install-programs installed below PREFIX; data and configuration stay
+.PHONY: uninstall-programs
+uninstall-programs:
+	rm -f $(DESTDIR)$(BINDIR)/dayfly $(DESTDIR)$(BINDIR)/dayfly-runner $(DESTDIR)$(UNITDIR)/dayfly.service
+	rm -f $(DESTDIR)$(DATADIR)/man/man1/dayfly.1 $(DESTDIR)$(DATADIR)/man/man1/dayfly-*.1
+	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/dayfly $(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
+	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
+	rm -rf $(DESTDIR)$(DATADIR)/doc/dayfly
+
+## the manual pages, in build/man, from the same table as --help
+.PHONY: man
+man: programs
+	@rm -rf $(B)/man && mkdir -p $(B)/man
+	$(Q)$(B)/dayfly help --man $(B)/man
+	$(Q)sed 's/@VERSION@/$(VERSION)/' packaging/dayfly-runner.1 >$(B)/man/dayfly-runner.1
+
+## a Debian package, in build/deb
+.PHONY: deb
+deb: all
+	@packaging/deb
 
 # The operator, with the targets that people know from others. What is done is done to the cluster of kubectl's current context.
 NAMESPACE ?= dayfly
@@ -274,20 +333,22 @@ chart:
 check: setup-check
 	@tests/run
 
+## the quick look before a commit: release build, unit tests, style
+.PHONY: quick
+quick: setup-check
+	@tests/run --quick
+
+## what is long by nature: fuzzing (DAYFLY_FUZZ_SECONDS=600 each), both sweeps, ten thousand objects
+.PHONY: soak
+soak: setup-check
+	@tests/run --soak
+
 ## kill the spawner at every one of its system calls during a provision (check: at 100)
 .PHONY: crash-sweep
-crash-sweep: setup-check
-	@$(MAKE) --no-print-directory -j$(JOBS) programs tool-programs
-	DAYFLY_CRASH_POINTS=all $$(tests/tools/get-python) -m pytest -c tests/integration/pytest.ini \
-	    --rootdir tests/integration -n $$(nproc) tests/integration/test_crash.py
-
 ## kill the spawner at random moments of 100 runs in pods, and replicas of 200 (check: of 30 and 16); DAYFLY_FAULT_SEED=… repeats one
 .PHONY: fault-sweep
-fault-sweep: setup-check
-	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	DAYFLY_FAULT_RUNS=100 DAYFLY_REPLICA_RUNS=150 $$(tests/tools/get-python) -m pytest \
-	    -c tests/integration/pytest.ini --rootdir tests/integration -s -k random \
-	    tests/integration/test_job_faults.py tests/integration/test_replicas.py
+crash-sweep fault-sweep: setup-check
+	@tests/run --soak build $@
 
 ## measure, and write the table of docs/benchmarks.md
 .PHONY: bench

@@ -1,3 +1,9 @@
+/*
+ * Fetches the approved bundle, checks it against this step (source, tool, lock file), applies the
+ * plan file, and takes care of a state that tofu could not store. Read df_apply() at the end first.
+ */
+#include "runner/apply.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -5,13 +11,15 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/bundle/bundle.h"
-#include "runner/pipeline.h"
+#include "runner/args.h"
+#include "runner/init.h"
+#include "runner/outputs.h"
 #include "runner/tofu/failure.h"
 
-/* As patient as with the result: it may be the only record of what was made. */
+/* As long as for the result: the file may be the only record of what was created. */
 enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
 
-/* ---- the plan that was approved ---- */
+/* ---- the approved plan ---- */
 
 struct approved {
     int fd;        /* of the bundle; owned */
@@ -27,12 +35,12 @@ static void approved_free(struct approved *a)
     free(a->plan);
 }
 
-static int fetch_bundle(struct df_pipeline *p, struct approved *a, struct df_err *err)
+static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err *err)
 {
-    DF_FREE char *path = df_fs_join(p->dirs->secret, "bundle");
+    DF_FREE char *path = df_fs_join(c->dirs->secret, "bundle");
     if (!path)
         return df_fail_oom(err);
-    if (df_report_get_plan(p->report, path, p->deadline_ms, err) < 0)
+    if (df_report_get_plan(c->report, path, c->deadline_ms, err) < 0)
         return -1;
     a->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (a->fd < 0)
@@ -42,9 +50,9 @@ static int fetch_bundle(struct df_pipeline *p, struct approved *a, struct df_err
     return df_bundle_verify(a->fd, err);
 }
 
-static int check_run(const struct df_pipeline *p, const cJSON *header, struct df_err *err)
+static int check_run(const struct df_context *c, const cJSON *header, struct df_err *err)
 {
-    const char *planned = df_json_str(header, "run"), *ours = df_json_str(p->doc, "run");
+    const char *planned = df_json_str(header, "run"), *ours = df_json_str(c->doc, "run");
     if (df_streq(planned, ours) || (!planned && !ours))
         return 0;
     return df_fail_reason(err, DF_ERR_DENIED, "PlanOfOtherRun",
@@ -73,14 +81,14 @@ static const char *part_digest(const cJSON *header, const char *name)
     return NULL;
 }
 
-/* The lock file inside, what the header says of it, and what the spawner remembers of it. */
-static int check_lock(const struct df_pipeline *p, const cJSON *header, struct df_err *err)
+/* Digest of the lock file: in the bundle, in its header, and as stored by the spawner. */
+static int check_lock(const struct df_context *c, const cJSON *header, struct df_err *err)
 {
     const char *inside = part_digest(header, "lock");
-    const char *said = df_json_str(header, "lockFileSha256");
-    const char *expected = df_json_str(p->doc, "expected.lockFileSha256");
-    bool remembered = df_json_at(p->doc, "expected");
-    if (!df_streq(inside, said) && (inside || said))
+    const char *in_header = df_json_str(header, "lockFileSha256");
+    const char *expected = df_json_str(c->doc, "expected.lockFileSha256");
+    bool remembered = df_json_at(c->doc, "expected");
+    if (!df_streq(inside, in_header) && (inside || in_header))
         return df_fail_reason(err, DF_ERR_CONFLICT, "LockFileChanged",
                               "the plan's .terraform.lock.hcl is not the one it was made with");
     if (remembered && !df_streq(inside, expected) && (inside || expected))
@@ -90,7 +98,7 @@ static int check_lock(const struct df_pipeline *p, const cJSON *header, struct d
     return 0;
 }
 
-static int check_bundle(const struct df_pipeline *p, const cJSON *header, struct df_err *err)
+static int check_bundle(const struct df_context *c, const cJSON *header, struct df_err *err)
 {
     static const struct {
         const char *member, *reason;
@@ -98,20 +106,20 @@ static int check_bundle(const struct df_pipeline *p, const cJSON *header, struct
                 {"source.treeDigest", "SourceChanged"},
                 {"tool.name", "ToolVersionChanged"},
                 {"tool.version", "ToolVersionChanged"}};
-    if (check_run(p, header, err) < 0)
+    if (check_run(c, header, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(same); i++) {
-        if (check_same(header, p->result, same[i].member, same[i].reason, err) < 0)
+        if (check_same(header, c->result, same[i].member, same[i].reason, err) < 0)
             return -1;
     }
-    return check_lock(p, header, err);
+    return check_lock(c, header, err);
 }
 
-/* Plan file and lock file to where tofu wants them. */
-static int unpack(struct df_pipeline *p, struct approved *a, struct df_err *err)
+/* Writes plan file and lock file to where tofu reads them. */
+static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
 {
-    a->plan = df_fs_join(p->dirs->secret, "plan");
-    DF_FREE char *lock = df_fs_join(p->source.module_dir, ".terraform.lock.hcl");
+    a->plan = df_fs_join(c->dirs->secret, "plan");
+    DF_FREE char *lock = df_fs_join(c->source.module_dir, ".terraform.lock.hcl");
     if (!a->plan || !lock)
         return df_fail_oom(err);
     if (df_bundle_extract(a->fd, "plan", a->plan, err) < 0)
@@ -123,22 +131,22 @@ static int unpack(struct df_pipeline *p, struct approved *a, struct df_err *err)
         return df_fail_errno(err, errno, "replace %s", lock);
     if (df_bundle_extract(a->fd, "lock", lock, err) < 0)
         return -1;
-    return df_json_add_str(p->result, "lockFileSha256", digest, err);
+    return df_json_add_str(c->result, "lockFileSha256", digest, err);
 }
 
 /* ---- apply ---- */
 
-/* Of the arguments, which are the plan's, only this one is not in the plan file. */
-static void add_parallelism(const struct df_pipeline *p, struct df_strs *args)
+/* The only argument of the plan that the plan file does not contain. */
+static void add_parallelism(const struct df_context *c, struct df_strs *args)
 {
     const cJSON *argument;
-    cJSON_ArrayForEach (argument, df_json_at(p->doc, "arguments")) {
+    cJSON_ArrayForEach (argument, df_json_at(c->doc, "arguments")) {
         if (cJSON_IsString(argument) && df_starts_with(argument->valuestring, "-parallelism="))
             (void)df_strs_add(args, argument->valuestring);
     }
 }
 
-static int run_apply(struct df_pipeline *p, const char *plan, int *ret_code, struct df_err *err)
+static int run_apply(struct df_context *c, const char *plan, int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
     struct df_command_end end;
@@ -147,114 +155,115 @@ static int run_apply(struct df_pipeline *p, const char *plan, int *ret_code, str
     (void)df_strs_add(&args, "-no-color");
     (void)df_strs_add(&args, "-auto-approve");
     (void)df_strs_add(&args, DF_LOCK_TIMEOUT);
-    add_parallelism(p, &args);
-    enum df_command_events events = df_pipeline_events(p, &args);
+    add_parallelism(c, &args);
+    if (df_tool_apply_takes_varfiles(&c->tool))
+        df_args_add_all(&args, &c->varfiles.files);
+    enum df_command_events events = df_args_add_events(c, &args);
     (void)df_strs_add(&args, plan);
-    df_output_reset(p->output);
+    df_output_reset(c->output);
     if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&p->commander, &args, events, NULL, &end, err) < 0)
+        df_command_run(&c->commander, &args, events, NULL, &end, err) < 0)
         return -1;
     *ret_code = end.code;
     return 0;
 }
 
-/* ---- a state that could not be stored ---- */
+/* ---- errored.tfstate ---- */
 
-/* Beside the work directory, which is removed with the step. */
-static int keep_errored_state(const struct df_pipeline *p, const char *path, char **ret,
+/* Moves it beside the work directory, which is removed at the end. */
+static int keep_errored_state(const struct df_context *c, const char *path, char **ret,
                               struct df_err *err)
 {
-    DF_FREE char *kept = df_fs_join(p->step_dir, "errored.tfstate");
+    DF_FREE char *kept = df_fs_join(c->step_dir, "errored.tfstate");
     if (!kept)
         return df_fail_oom(err);
     if (rename(path, kept) < 0)
         return df_fail_errno(err, errno, "move it to %s", kept);
     *ret = DF_TAKE(kept);
-    return df_fs_sync_dir(p->step_dir, err);
+    return df_fs_sync_dir(c->step_dir, err);
 }
 
-/* Says in words what became of errored.tfstate; "" when there is none. */
-static void save_errored_state(struct df_pipeline *p, char *words, size_t size)
+/* Uploads or keeps errored.tfstate; words: what became of it, "" if there is none. */
+static void save_errored_state(struct df_context *c, char *words, size_t size)
 {
-    DF_FREE char *path = df_fs_join(p->source.module_dir, "errored.tfstate");
+    DF_FREE char *path = df_fs_join(c->source.module_dir, "errored.tfstate");
     DF_FREE char *kept = NULL;
     struct df_err why = {0}, unkept = {0};
     words[0] = '\0';
     if (!path || !df_fs_exists(path))
         return;
-    if (df_report_put_artifact(p->report, "errored-state", path,
+    if (df_report_put_artifact(c->report, "errored-state", path,
                                df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0) {
-        (void)unlink(path); /* it is in good hands */
+        (void)unlink(path); /* the spawner has it */
         (void)snprintf(words, size,
                        "; the new state was not stored, but kept as the errored state: push it "
                        "before anything else");
-    } else if (keep_errored_state(p, path, &kept, &unkept) == 0)
+    } else if (keep_errored_state(c, path, &kept, &unkept) == 0)
         (void)snprintf(words, size, "; the new state was not stored, but kept in %s (%.100s)", kept,
                        why.message);
     else
         (void)snprintf(words, size, "; the new state was not stored; it is in %s (%.100s; %.100s)",
                        path, why.message, unkept.message);
-    (void)df_output_note(p->output, "dayfly: errored.tfstate%s", words);
+    (void)df_output_note(c->output, "dayfly: errored.tfstate%s", words);
 }
 
 /* ---- the end ---- */
 
-static int fail_apply(struct df_pipeline *p, const char *state_words, struct df_err *err)
+static int fail_apply(struct df_context *c, const char *state_words, struct df_err *err)
 {
-    const struct df_output_summary *s = df_output_summary(p->output);
+    const struct df_output_summary *s = df_output_summary(c->output);
     struct df_failure f;
-    char name[32];
-    p->partial = s->applied > 0;
+    char name[DF_TOOL_COMMAND_TEXT];
+    c->partial = s->applied > 0;
     df_failure_from_events(s, &f);
-    (void)df_failure_explain(&f, df_pipeline_command_name(p, "apply", name), "ApplyFailed", err);
+    (void)df_failure_explain(&f, df_tool_command_name(&c->tool, "apply", name), "ApplyFailed", err);
     size_t used = strlen(err->message), words = strlen(state_words);
     size_t room = sizeof err->message - 1;
     if (used + words > room)
-        used = words < room ? room - words : 0; /* where the state is matters more */
+        used = words < room ? room - words : 0; /* the place of the state matters more */
     (void)snprintf(err->message + used, sizeof err->message - used, "%s", state_words);
     return -1;
 }
 
-static void describe(const struct df_pipeline *p, const cJSON *header, struct df_outcome *ret)
+static void apply_succeed(struct df_context *c, const cJSON *header)
 {
-    const struct df_output_summary *s = df_output_summary(p->output);
-    bool destroyed = df_streq(df_json_str(header, "action"), "plan-destroy");
-    (void)snprintf(ret->reason, sizeof ret->reason, "%s", destroyed ? "Destroyed" : "Applied");
-    (void)snprintf(ret->message, sizeof ret->message,
-                   "%d added, %d changed, %d destroyed, %d imported", s->add, s->change, s->destroy,
-                   s->import);
+    const struct df_output_summary *s = df_output_summary(c->output);
+    bool destroyed = df_streq(df_json_str(header, "action"), DF_ACTION_PLAN_DESTROY);
+    df_context_set_outcome(c, destroyed ? "Destroyed" : "Applied",
+                           "%d added, %d changed, %d destroyed, %d imported", s->add, s->change,
+                           s->destroy, s->import);
 }
 
-static int apply_plan(struct df_pipeline *p, const struct approved *a, struct df_outcome *ret,
-                      struct df_err *err)
+static int apply_plan(struct df_context *c, const struct approved *a, struct df_err *err)
 {
     int code = -1;
     char state_words[512];
-    if (run_apply(p, a->plan, &code, err) < 0)
+    if (run_apply(c, a->plan, &code, err) < 0)
         return -1;
-    save_errored_state(p, state_words, sizeof state_words);
-    if (df_pipeline_mark(p, "executed", df_real_us(), err) < 0 ||
-        df_pipeline_add_summary(p, err) < 0 ||
-        df_json_add_bool(p->result, "hasChanges", df_output_summary(p->output)->applied > 0, err) <
+    save_errored_state(c, state_words, sizeof state_words);
+    if (df_context_mark(c, "executed", df_real_us(), err) < 0 ||
+        df_context_add_summary(c, err) < 0 ||
+        df_json_add_bool(c->result, "hasChanges", df_output_summary(c->output)->applied > 0, err) <
             0)
         return -1;
     if (code != 0)
-        return fail_apply(p, state_words, err);
-    describe(p, a->header, ret);
-    return df_pipeline_mark(p, "stored", df_real_us(), err);
+        return fail_apply(c, state_words, err);
+    apply_succeed(c, a->header);
+    df_outputs_keep(c);
+    return df_context_mark(c, "stored", df_real_us(), err);
 }
 
-int df_apply(struct df_pipeline *p, struct df_outcome *ret, struct df_err *err)
+int df_apply(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(approved_free) struct approved a = {.fd = -1};
-    if (fetch_bundle(p, &a, err) < 0 || check_bundle(p, a.header, err) < 0 ||
-        unpack(p, &a, err) < 0)
+    if (fetch_bundle(c, &a, err) < 0 || check_bundle(c, a.header, err) < 0 ||
+        unpack(c, &a, err) < 0)
         return -1;
     bool init = df_json_bool(a.header, "needsInit", true);
-    if ((init && df_pipeline_init(p, true, err) < 0) ||
-        df_pipeline_mark(p, "initialized", df_real_us(), err) < 0)
+    if ((init && df_init(c, true, err) < 0) ||
+        df_context_mark(c, "initialized", df_real_us(), err) < 0)
         return -1;
-    if (df_stopped(df_stop_flag(p->stop)))
+    if (df_stopped(df_stop_flag(c->stop)))
         return df_fail(err, DF_ERR_RETRY, "before the plan was applied");
-    return apply_plan(p, &a, ret, err);
+    return apply_plan(c, &a, err);
 }

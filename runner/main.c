@@ -1,8 +1,8 @@
 #include <getopt.h>
 
+#include "common/base/exit.h"
 #include "common/base/log.h"
 #include "common/base/parse.h"
-#include "runner/pipeline.h"
 #include "runner/probe.h"
 #include "runner/source/source.h"
 #include "runner/step.h"
@@ -11,26 +11,26 @@ static const char usage[] =
     "dayfly-runner runs one step of a run and exits.\n"
     "\n"
     "  dayfly-runner step --handoff-fd N [--work-dir DIR]\n"
-    "      Takes the step that a spawner hands over through the open descriptor N.\n"
+    "      Runs the step whose handoff is read from the open descriptor N.\n"
     "  dayfly-runner step --handoff-file FILE [--work-dir DIR]\n"
-    "      The same in a pod, below " DF_STEP_POD_DIR " unless DIR is given.\n"
+    "      The same in a pod, with the handoff in a file; default DIR: " DF_STEP_POD_DIR ".\n"
     "  dayfly-runner step --file STEP.json --report-dir DIR [--work-dir DIR]\n"
     "      Runs the step document of a file; log, events, plan and result go to DIR.\n"
     "  dayfly-runner probe --handoff-file FILE --work-dir DIR [--plugin-cache DIR]\n"
     "                      [--tools JSON]\n"
-    "      Tells whether a step could live here, for `dayfly doctor`; does none.\n"
+    "      Reports whether a step could run here, for `dayfly doctor`; runs none.\n"
     "  dayfly-runner version\n"
     "\n"
     "Exit codes: 0 success, 1 failure, 2 something changed and then it failed, 3 invalid input,\n"
     "4 timeout.\n";
 
-static int refuse(const char *what)
+static int refuse_usage(const char *what)
 {
     (void)fprintf(stderr, "dayfly-runner: %s\n\n%s", what, usage);
-    return DF_EXIT_INVALID;
+    return DF_EXIT_INPUT;
 }
 
-static int step(int argc, char **argv)
+static int step_command(int argc, char **argv)
 {
     static const struct option options[] = {{"handoff-fd", required_argument, NULL, 'h'},
                                             {"handoff-file", required_argument, NULL, 'p'},
@@ -44,7 +44,7 @@ static int step(int argc, char **argv)
         switch (c) {
         case 'h':
             if (df_parse_i64(optarg, 3, 1 << 20, &fd, NULL) < 0)
-                return refuse("--handoff-fd: not a descriptor");
+                return refuse_usage("--handoff-fd: not a descriptor");
             o.handoff_fd = (int)fd;
             break;
         case 'p':
@@ -60,62 +60,74 @@ static int step(int argc, char **argv)
             o.work_dir = optarg;
             break;
         default:
-            return refuse("unknown option");
+            return refuse_usage("unknown option");
         }
     }
     if (optind < argc)
-        return refuse("step takes no further words");
+        return refuse_usage("step takes no further arguments");
     int ways = (o.handoff_fd >= 0) + (o.handoff_file != NULL) + (o.file != NULL);
     if (ways != 1 || (o.file != NULL) != (o.report_dir != NULL))
-        return refuse("step needs --handoff-fd, --handoff-file, or --file with --report-dir");
+        return refuse_usage("step needs --handoff-fd, --handoff-file, or --file with --report-dir");
     return df_step(&o);
 }
 
-static int probe(int argc, char **argv)
+static int probe_command(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"handoff-file", required_argument, NULL, 'p'}, {"work-dir", required_argument, NULL, 'w'},
-        {"plugin-cache", required_argument, NULL, 'c'}, {"tools", required_argument, NULL, 't'},
-        {"runtime", required_argument, NULL, 'n'},      {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"handoff-file", required_argument, NULL, 'p'},
+                                            {"work-dir", required_argument, NULL, 'w'},
+                                            {"plugin-cache", required_argument, NULL, 'c'},
+                                            {"tools", required_argument, NULL, 't'},
+                                            {NULL, 0, NULL, 0}};
     struct df_probe_options o = {.handoff_file = NULL};
-    const char **const members[] = {
-        ['p'] = &o.handoff_file, ['w'] = &o.work_dir, ['c'] = &o.plugin_cache, ['t'] = &o.tools};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == '?')
-            return refuse("unknown option");
-        *members[c] = optarg;
+        switch (c) {
+        case 'p':
+            o.handoff_file = optarg;
+            break;
+        case 'w':
+            o.work_dir = optarg;
+            break;
+        case 'c':
+            o.plugin_cache = optarg;
+            break;
+        case 't':
+            o.tools = optarg;
+            break;
+        default:
+            return refuse_usage("unknown option");
+        }
     }
     if (optind < argc || !o.handoff_file || !o.work_dir)
-        return refuse("probe needs --handoff-file and --work-dir");
+        return refuse_usage("probe needs --handoff-file and --work-dir");
     return df_probe(&o);
 }
 
-static int version(int argc, char **argv)
+static int print_version(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    return puts("dayfly-runner " DF_VERSION) < 0 ? DF_EXIT_FAILED : DF_EXIT_OK;
+    return puts("dayfly-runner " DF_VERSION) < 0 ? DF_EXIT_FAILURE : DF_EXIT_OK;
 }
 
-static int help(int argc, char **argv)
+static int print_help(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    return fputs(usage, stdout) < 0 ? DF_EXIT_FAILED : DF_EXIT_OK;
+    return fputs(usage, stdout) < 0 ? DF_EXIT_FAILURE : DF_EXIT_OK;
 }
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"step", step},         {"probe", probe}, {"version", version},
-                {"--version", version}, {"help", help},   {"--help", help}};
+} commands[] = {{"step", step_command},       {"probe", probe_command}, {"version", print_version},
+                {"--version", print_version}, {"help", print_help},     {"--help", print_help}};
 
 int main(int argc, char **argv)
 {
-    if (df_source_is_askpass()) /* git asks for its password */
+    if (df_source_is_askpass()) /* git runs this program to ask for the password */
         return df_source_askpass(argc, argv);
     df_log_setup(DF_LOG_INFO, false, "runner");
     for (size_t i = 0; argc > 1 && i < DF_ARRAY_SIZE(commands); i++) {
         if (df_streq(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);
     }
-    return refuse(argc > 1 ? "unknown command" : "a command is missing");
+    return refuse_usage(argc > 1 ? "unknown command" : "a command is missing");
 }

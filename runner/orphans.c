@@ -20,7 +20,7 @@ int df_orphans_adopt(struct df_err *err)
     return 0;
 }
 
-/* Field 4 of /proc/<pid>/stat; the name before it may hold anything. -1: gone. */
+/* Field 4 of /proc/<pid>/stat, behind a name of any bytes. -1: there is no such process. */
 static int64_t parent_of(const char *pid)
 {
     DF_FREE char *path = df_strf("/proc/%s/stat", pid);
@@ -36,7 +36,7 @@ static int64_t parent_of(const char *pid)
     return number && df_parse_i64(number, 0, INT32_MAX, &ppid, NULL) == 0 ? ppid : -1;
 }
 
-/* A child that was not reaped keeps its pid: no other process can be hit. */
+/* An unreaped child keeps its pid, so no other process can be hit. */
 static void kill_children(void)
 {
     DIR *proc = opendir("/proc");
@@ -50,8 +50,8 @@ static void kill_children(void)
         (void)closedir(proc);
 }
 
-/* False when there is no child left. */
-static bool reap(void)
+/* False: there is no child left. */
+static bool reap_children(void)
 {
     pid_t pid;
     do {
@@ -63,7 +63,7 @@ static bool reap(void)
 void df_orphans_end(void)
 {
     int64_t deadline = df_mono_ms() + PATIENCE_MS;
-    while (reap() && df_mono_ms() < deadline) {
+    while (reap_children() && df_mono_ms() < deadline) {
         kill_children();
         (void)poll(NULL, 0, PAUSE_MS);
     }

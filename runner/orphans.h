@@ -1,8 +1,8 @@
 /*
  * orphans.h - no process of a step outlives it.
  *
- * As child subreaper the runner becomes the parent of whatever tofu, its providers and its
- * provisioners leave behind, however they detach themselves. Thread rule: main thread.
+ * As a child subreaper the runner becomes the parent of every process that tofu, its providers and
+ * its provisioners leave behind, however they detach themselves. Thread rule: main thread.
  */
 #ifndef DF_ORPHANS_H
 #define DF_ORPHANS_H
@@ -12,8 +12,8 @@
 /* From now on orphans of this process's descendants become its children. */
 int df_orphans_adopt(struct df_err *err) DF_MUST_CHECK;
 
-/* Kills (SIGKILL) and reaps every child, then the children they leave, until there is none, for at
- * most a few seconds: a process that the kernel cannot end is left to the engine. */
+/* Kills (SIGKILL) and reaps every child, and then their orphans, until there is none. Gives up
+ * after a few seconds: the engine deals with a process that the kernel cannot end. */
 void df_orphans_end(void);
 
 #endif

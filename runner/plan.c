@@ -1,3 +1,10 @@
+/*
+ * init, plan, show, bundle. `show -json` takes as long as half the plan, so it is started together
+ * with the plan and waits at a gate (tofu/gate.h) for the plan file. Read df_plan() at the end
+ * first.
+ */
+#include "runner/plan.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -6,13 +13,16 @@
 #include "common/base/fs.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
-#include "runner/pipeline.h"
+#include "runner/args.h"
+#include "runner/emptied.h"
+#include "runner/init.h"
+#include "runner/outputs.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
 
 enum { PLAN_NO_CHANGES = 0, PLAN_CHANGES = 2 }; /* of -detailed-exitcode */
 
-/* Everything that one plan leaves behind. All owned. */
+/* The files of one plan. All owned. */
 struct paths {
     char *plan, *json, *errors, *lock, *bundle, *gate;
 };
@@ -27,21 +37,21 @@ static void paths_free(struct paths *f)
     free(f->gate);
 }
 
-static int name_paths(const struct df_pipeline *p, struct paths *f, struct df_err *err)
+static int name_paths(const struct df_context *c, struct paths *f, struct df_err *err)
 {
-    f->plan = df_fs_join(p->dirs->secret, "plan");
-    f->json = df_fs_join(p->dirs->secret, "plan.json");
-    f->errors = df_fs_join(p->dirs->secret, "show.err");
-    f->bundle = df_fs_join(p->dirs->secret, "bundle");
-    f->gate = df_fs_join(p->dirs->secret, "plan-to-show");
-    f->lock = df_fs_join(p->source.module_dir, ".terraform.lock.hcl");
+    f->plan = df_fs_join(c->dirs->secret, "plan");
+    f->json = df_fs_join(c->dirs->secret, "plan.json");
+    f->errors = df_fs_join(c->dirs->secret, "show.err");
+    f->bundle = df_fs_join(c->dirs->secret, "bundle");
+    f->gate = df_fs_join(c->dirs->secret, "plan-to-show");
+    f->lock = df_fs_join(c->source.module_dir, ".terraform.lock.hcl");
     return f->plan && f->json && f->errors && f->bundle && f->gate && f->lock ? 0
                                                                               : df_fail_oom(err);
 }
 
-/* ---- what init left ---- */
+/* ---- after init ---- */
 
-static int add_lock_digest(struct df_pipeline *p, const char *path, struct df_err *err)
+static int add_lock_digest(struct df_context *c, const char *path, struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     char hex[DF_SHA256_HEX];
@@ -51,7 +61,7 @@ static int add_lock_digest(struct df_pipeline *p, const char *path, struct df_er
         return df_fail_errno(err, errno, "open %s", path);
     if (df_sha256_file_hex(fd, hex, NULL, err) < 0)
         return -1;
-    return df_json_add_str(p->result, "lockFileSha256", hex, err);
+    return df_json_add_str(c->result, "lockFileSha256", hex, err);
 }
 
 static bool has_more_than(const char *dir, const char *name)
@@ -65,23 +75,24 @@ static bool has_more_than(const char *dir, const char *name)
     return more;
 }
 
-/* Only provider plugins and fetched modules make an apply in a fresh directory need an init. */
-static int needs_init(const struct df_pipeline *p, bool *ret, struct df_err *err)
+/* A fresh directory needs an init only for provider plugins, fetched modules, and a backend that
+ * `output` reads after the apply. */
+static int needs_init(const struct df_context *c, bool *ret, struct df_err *err)
 {
-    DF_FREE char *providers = df_strf("%s/.terraform/providers", p->source.module_dir);
-    DF_FREE char *modules = df_strf("%s/.terraform/modules", p->source.module_dir);
+    DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);
+    DF_FREE char *modules = df_strf("%s/.terraform/modules", c->source.module_dir);
     if (!providers || !modules)
         return df_fail_oom(err);
-    *ret = df_fs_exists(providers) || has_more_than(modules, "modules.json");
+    *ret = df_fs_exists(providers) || has_more_than(modules, "modules.json") ||
+           !df_workspace_is_managed(c->doc);
     return 0;
 }
 
 /* ---- plan ---- */
 
-static int run_plan(struct df_pipeline *p, const char *plan_path, int *ret_code, struct df_err *err)
+static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    const cJSON *argument;
     struct df_command_end end;
     (void)df_strs_add(&args, "plan");
     (void)df_strs_add(&args, "-input=false");
@@ -89,62 +100,61 @@ static int run_plan(struct df_pipeline *p, const char *plan_path, int *ret_code,
     (void)df_strs_add(&args, "-detailed-exitcode");
     (void)df_strs_add(&args, DF_LOCK_TIMEOUT);
     (void)df_strs_addf(&args, "-out=%s", plan_path);
-    if (p->action == DF_STEP_PLAN_DESTROY)
+    if (c->destroys)
         (void)df_strs_add(&args, "-destroy");
-    enum df_command_events events = df_pipeline_events(p, &args);
-    cJSON_ArrayForEach (argument, df_json_at(p->doc, "arguments"))
-        (void)df_strs_add(&args, cJSON_IsString(argument) ? argument->valuestring : "");
-    df_output_reset(p->output);
+    enum df_command_events events = df_args_add_events(c, &args);
+    df_args_add_all(&args, &c->varfiles.files);
+    df_args_add_all(&args, &c->varfiles.arguments);
+    df_output_reset(c->output);
     if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&p->commander, &args, events, NULL, &end, err) < 0)
+        df_command_run(&c->commander, &args, events, NULL, &end, err) < 0)
         return -1;
     *ret_code = end.code;
     return 0;
 }
 
-static int fail_plan(struct df_pipeline *p, struct df_err *err)
+static int fail_plan(struct df_context *c, struct df_err *err)
 {
     struct df_failure f;
-    char name[32];
-    df_failure_from_events(df_output_summary(p->output), &f);
-    return df_failure_explain(&f, df_pipeline_command_name(p, "plan", name), "PlanFailed", err);
+    char name[DF_TOOL_COMMAND_TEXT];
+    df_failure_from_events(df_output_summary(c->output), &f);
+    return df_failure_explain(&f, df_tool_command_name(&c->tool, "plan", name), "PlanFailed", err);
 }
 
-static void describe(const struct df_pipeline *p, bool changes, struct df_outcome *ret)
+static void plan_succeed(struct df_context *c, bool changes)
 {
-    const struct df_output_summary *s = df_output_summary(p->output);
-    (void)snprintf(ret->reason, sizeof ret->reason, "%s", changes ? "Planned" : "NoChanges");
+    const struct df_output_summary *s = df_output_summary(c->output);
     if (!changes)
-        (void)snprintf(ret->message, sizeof ret->message, "no changes");
+        df_context_set_outcome(c, "NoChanges", "no changes");
     else if (s->add + s->change + s->destroy + s->import == 0)
-        (void)snprintf(ret->message, sizeof ret->message, "only outputs change");
+        df_context_set_outcome(c, "Planned", "only outputs change");
     else
-        (void)snprintf(ret->message, sizeof ret->message,
-                       "%d to add, %d to change, %d to destroy, %d to import", s->add, s->change,
-                       s->destroy, s->import);
+        df_context_set_outcome(c, "Planned", "%d to add, %d to change, %d to destroy, %d to import",
+                               s->add, s->change, s->destroy, s->import);
 }
 
-/* ---- the plan, shown ---- */
+/* ---- show ---- */
 
-/* `show -json`, which is started together with `plan` and waits at the gate for its end. */
-struct shower {
+/* `show -json` in the background: started with `plan`, it waits at the gate for the plan file. */
+struct background_show {
     struct df_gate gate;
     struct df_process process; /* pid -1: not started */
 };
-#define SHOWER_INIT ((struct shower){.gate = DF_GATE_INIT, .process = DF_PROCESS_INIT})
+#define BACKGROUND_SHOW_INIT                                                                       \
+    ((struct background_show){.gate = DF_GATE_INIT, .process = DF_PROCESS_INIT})
 
-static void shower_drop(struct shower *s)
+static void background_show_drop(struct background_show *s)
 {
     if (s->process.pid > 0)
         df_command_drop(&s->process);
     df_gate_drop(&s->gate);
 }
 
-static int start_show(struct df_pipeline *p, const struct paths *f, const char *plan,
+static int start_show(struct df_context *c, const struct paths *f, const char *plan,
                       struct df_process *ret, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    struct df_commander brief = p->commander;
+    struct df_commander brief = c->commander;
     brief.is_brief = true;
     (void)df_strs_add(&args, "show");
     (void)df_strs_add(&args, "-json");
@@ -154,91 +164,98 @@ static int start_show(struct df_pipeline *p, const struct paths *f, const char *
     return df_command_start(&brief, &args, f->json, f->errors, ret, err);
 }
 
-/* A plan that is approved as soon as it is made goes with its run: nobody would read the JSON, and
- * making it takes as long as half the plan. */
-static bool is_reviewed(const struct df_pipeline *p)
+/* Nobody reads the JSON of a plan that is approved automatically. */
+static bool is_reviewed(const struct df_context *c)
 {
-    return df_json_bool(p->doc, "reviewed", true);
+    return df_json_bool(c->doc, "reviewed", true);
 }
 
-/* Only time is lost when this fails. */
-static void start_shower(struct df_pipeline *p, const struct paths *f, struct shower *s)
+/* A plan that may empty the state is checked in any case. */
+static bool needs_json(const struct df_context *c)
 {
-    if (!is_reviewed(p))
+    return is_reviewed(c) || df_plan_may_empty(c);
+}
+
+/* A failure costs only time: show_plan() starts it again. */
+static void start_background_show(struct df_context *c, const struct paths *f,
+                                  struct background_show *s)
+{
+    if (!is_reviewed(c))
         return;
     if (df_gate_make(f->gate, &s->gate, NULL) < 0 ||
-        start_show(p, f, f->gate, &s->process, NULL) < 0)
-        shower_drop(s);
+        start_show(c, f, f->gate, &s->process, NULL) < 0)
+        background_show_drop(s);
 }
 
-/* The plan for people, from tools that cannot print it beside their events. */
-static int show_text(struct df_pipeline *p, const char *plan_path, struct df_err *err)
+/* The plan as text, for tools that cannot print it beside their events. */
+static int show_text(struct df_context *c, const char *plan_path, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
     struct df_command_end end;
-    if (df_pipeline_prints_both(p))
+    if (df_tool_has_json_into(&c->tool))
         return 0;
     (void)df_strs_add(&args, "show");
     (void)df_strs_add(&args, "-no-color");
     (void)df_strs_add(&args, plan_path);
     if (df_strs_check(&args, err) < 0)
         return -1;
-    return df_command_run(&p->commander, &args, DF_EVENTS_NONE, NULL, &end, err);
+    return df_command_run(&c->commander, &args, DF_EVENTS_NONE, NULL, &end, err);
 }
 
-static int fail_show(struct df_pipeline *p, const char *errors, struct df_err *err)
+static int fail_show(struct df_context *c, const char *errors, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
     struct df_failure f = {.summary = ""};
-    char name[32];
+    char name[DF_TOOL_COMMAND_TEXT];
     if (df_fs_read(errors, &text, NULL) == 0)
         df_failure_from_text(df_buf_str(&text), &f);
-    return df_failure_explain(&f, df_pipeline_command_name(p, "show -json", name), "PlanFailed",
+    return df_failure_explain(&f, df_tool_command_name(&c->tool, "show -json", name), "PlanFailed",
                               err);
 }
 
-/* The plan as JSON; meanwhile as text, where it was not printed yet. */
-static int show(struct df_pipeline *p, const struct paths *f, struct shower *s, struct df_err *err)
+/* The plan as JSON, and as text if it was not printed yet. */
+static int show_plan(struct df_context *c, const struct paths *f, struct background_show *s,
+                     struct df_err *err)
 {
     struct df_command_end end = {.code = -1};
     bool waiting = s->process.pid > 0 && df_gate_open(&s->gate, f->plan, NULL) == 0;
-    if (show_text(p, f->plan, err) < 0)
+    if (show_text(c, f->plan, err) < 0)
         return -1;
-    if (!is_reviewed(p))
+    if (!needs_json(c))
         return 0;
-    if (waiting && df_command_wait(&p->commander, &s->process, &end, err) < 0)
+    if (waiting && df_command_wait(&c->commander, &s->process, &end, err) < 0)
         return -1;
     if (end.code == 0)
         return 0;
-    shower_drop(s);
-    if (start_show(p, f, f->plan, &s->process, err) < 0 ||
-        df_command_wait(&p->commander, &s->process, &end, err) < 0)
+    background_show_drop(s);
+    if (start_show(c, f, f->plan, &s->process, err) < 0 ||
+        df_command_wait(&c->commander, &s->process, &end, err) < 0)
         return -1;
-    return end.code == 0 ? 0 : fail_show(p, f->errors, err);
+    return end.code == 0 ? 0 : fail_show(c, f->errors, err);
 }
 
 /* ---- collect ---- */
 
-static int bundle_header(const struct df_pipeline *p, cJSON *header, struct df_err *err)
+static int bundle_header(const struct df_context *c, cJSON *header, struct df_err *err)
 {
     static const char *const copied[] = {"source", "tool", "lockFileSha256"};
     bool init = true;
-    if (needs_init(p, &init, err) < 0 ||
-        df_json_add_str(header, "run", df_json_str(p->doc, "run"), err) < 0 ||
-        df_json_add_str(header, "step", df_json_str(p->doc, "uid"), err) < 0 ||
-        df_json_add_str(header, "action", df_json_str(p->doc, "action"), err) < 0 ||
+    if (needs_init(c, &init, err) < 0 ||
+        df_json_add_str(header, "run", df_json_str(c->doc, "run"), err) < 0 ||
+        df_json_add_str(header, "step", df_json_str(c->doc, "uid"), err) < 0 ||
+        df_json_add_str(header, "action", df_json_str(c->doc, "action"), err) < 0 ||
         df_json_add_bool(header, "needsInit", init, err) < 0 ||
         df_json_add_time(header, "createdAt", df_real_us(), err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(copied); i++) {
-        const cJSON *item = df_json_at(p->result, copied[i]);
+        const cJSON *item = df_json_at(c->result, copied[i]);
         if (item && df_json_add(header, copied[i], cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
     return 0;
 }
 
-static int write_bundle(struct df_pipeline *p, const struct paths *f, struct df_err *err)
+static int write_bundle(struct df_context *c, const struct paths *f, struct df_err *err)
 {
     const struct df_bundle_part parts[] = {
         {"plan", f->plan}, {"plan.json", f->json}, {"lock", f->lock}};
@@ -248,11 +265,11 @@ static int write_bundle(struct df_pipeline *p, const struct paths *f, struct df_
     if (fd < 0)
         return df_fail_errno(err, errno, "create %s", f->bundle);
     DF_JSON cJSON *header = cJSON_CreateObject();
-    if (bundle_header(p, header, err) < 0 ||
+    if (bundle_header(c, header, err) < 0 ||
         df_bundle_write(fd, header, parts, DF_ARRAY_SIZE(parts), err) < 0 ||
         df_sha256_file_hex(fd, hex, &size, err) < 0)
         return -1;
-    cJSON *plan = df_json_object_at(p->result, "plan");
+    cJSON *plan = df_json_object_at(c->result, "plan");
     if (!plan)
         return df_fail_oom(err);
     if (df_json_add_str(plan, "sha256", hex, err) < 0)
@@ -260,42 +277,56 @@ static int write_bundle(struct df_pipeline *p, const struct paths *f, struct df_
     return df_json_add_num(plan, "size", (double)size, err);
 }
 
-static int store(struct df_pipeline *p, const struct paths *f, struct df_err *err)
+static int store_plan(struct df_context *c, const struct paths *f, struct df_err *err)
 {
-    if (write_bundle(p, f, err) < 0)
+    if (write_bundle(c, f, err) < 0)
         return -1;
-    if (df_report_put_artifact(p->report, "plan", f->bundle, p->deadline_ms, err) < 0)
+    if (df_report_put_artifact(c->report, "plan", f->bundle, c->deadline_ms, err) < 0)
         return df_err_wrap(err, "store the plan");
-    return df_pipeline_mark(p, "stored", df_real_us(), err);
+    return df_context_mark(c, "stored", df_real_us(), err);
 }
 
-static int plan_and_store(struct df_pipeline *p, const struct paths *f, struct shower *s,
-                          struct df_outcome *ret, struct df_err *err)
+/* A tool that prints only events has no event for this sentence. */
+static int print_no_changes(struct df_context *c, struct df_err *err)
+{
+    const char *text = c->destroys ? "No changes. No objects need to be destroyed.\n"
+                                   : "No changes. Your infrastructure matches the configuration.\n";
+    return df_tool_has_json_into(&c->tool) ? 0 : df_output_text(c->output, text, strlen(text), err);
+}
+
+static int plan_and_store(struct df_context *c, const struct paths *f, struct background_show *s,
+                          struct df_err *err)
 {
     int code = -1;
-    if (run_plan(p, f->plan, &code, err) < 0 ||
-        df_pipeline_mark(p, "executed", df_real_us(), err) < 0 ||
-        df_pipeline_add_summary(p, err) < 0)
+    if (run_plan(c, f->plan, &code, err) < 0 ||
+        df_context_mark(c, "executed", df_real_us(), err) < 0 || df_context_add_summary(c, err) < 0)
         return -1;
     if (code != PLAN_NO_CHANGES && code != PLAN_CHANGES)
-        return fail_plan(p, err);
+        return fail_plan(c, err);
     bool changes = code == PLAN_CHANGES;
-    describe(p, changes, ret);
-    if (df_json_add_bool(p->result, "hasChanges", changes, err) < 0)
+    plan_succeed(c, changes);
+    if (df_json_add_bool(c->result, "hasChanges", changes, err) < 0)
         return -1;
-    if (!changes)
-        return 0;
-    return show(p, f, s, err) < 0 ? -1 : store(p, f, err);
+    if (!changes) {
+        df_outputs_keep(c);
+        return print_no_changes(c, err);
+    }
+    if (show_plan(c, f, s, err) < 0)
+        return -1;
+    if (df_plan_may_empty(c) && df_plan_empties(f->json) &&
+        df_json_add_bool(c->result, "destroysAll", true, err) < 0)
+        return -1;
+    return store_plan(c, f, err);
 }
 
-int df_plan(struct df_pipeline *p, struct df_outcome *ret, struct df_err *err)
+int df_plan(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(paths_free) struct paths f = {0};
-    if (name_paths(p, &f, err) < 0 || df_pipeline_init(p, false, err) < 0 ||
-        df_pipeline_mark(p, "initialized", df_real_us(), err) < 0 ||
-        add_lock_digest(p, f.lock, err) < 0)
+    if (name_paths(c, &f, err) < 0 || df_init(c, false, err) < 0 ||
+        df_context_mark(c, "initialized", df_real_us(), err) < 0 ||
+        add_lock_digest(c, f.lock, err) < 0)
         return -1;
-    DF_CLEANUP(shower_drop) struct shower shower = SHOWER_INIT;
-    start_shower(p, &f, &shower);
-    return plan_and_store(p, &f, &shower, ret, err);
+    DF_CLEANUP(background_show_drop) struct background_show show = BACKGROUND_SHOW_INIT;
+    start_background_show(c, &f, &show);
+    return plan_and_store(c, &f, &show, err);
 }

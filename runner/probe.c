@@ -1,3 +1,7 @@
+/*
+ * One function a check (look_at_...) and the table parts[] that names them; each check fills its
+ * part of the report.
+ */
 #include "runner/probe.h"
 
 #include <arpa/inet.h>
@@ -6,18 +10,18 @@
 #include <sys/statvfs.h>
 
 #include "common/base/clock.h"
+#include "common/base/exit.h"
 #include "common/base/fs.h"
 #include "common/crypto/jwt.h"
 #include "common/http/http.h"
-#include "runner/pipeline.h"
 #include "runner/report/termination.h"
 #include "runner/step.h"
 #include "runner/tofu/toolchain.h"
 
-#define ANSWER_MS 15000 /* a spawner that takes longer is none */
-#define ADDRESSES_MAX 4 /* shown */
+#define ANSWER_MS 15000 /* a spawner that answers later counts as unreachable */
+#define ADDRESSES_MAX 4 /* reported at most */
 
-/* ---- what is looked at; each puts what it found into part ---- */
+/* ---- the checks; each adds its findings to part ---- */
 
 struct probe {
     const struct df_probe_options *o;
@@ -74,7 +78,7 @@ static int look_at_server(const struct probe *p, cJSON *part, struct df_err *err
     return df_json_add_num(part, "status", answer.status, err);
 }
 
-/* Of the token only what it says of itself: the token stays here. */
+/* Reports claims of the token, never the token. */
 static int look_at_token(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
@@ -130,7 +134,7 @@ static int find_tool(const cJSON *tools, enum df_tool_kind kind, cJSON *part, st
     return df_json_add_str(part, "version", df_version_format(&tool.version, version), err);
 }
 
-/* One of the two will do: which one, every executor says. */
+/* One of the two is enough: each executor chooses its own. */
 static int look_at_tool(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_JSON cJSON *tools = NULL;
@@ -165,7 +169,7 @@ static bool has_tools(const struct probe *p)
 
 static const struct {
     const char *name;
-    bool (*concerns)(const struct probe *p); /* NULL: always */
+    bool (*applies)(const struct probe *p); /* NULL: always */
     int (*look)(const struct probe *p, cJSON *part, struct df_err *err);
 } parts[] = {
     {"name", has_server, look_at_name},
@@ -189,19 +193,19 @@ static int add_part(const struct probe *p, size_t i, cJSON *report, struct df_er
                : df_json_add_str(part, "error", why.message, err);
 }
 
-static int fill(const struct probe *p, cJSON *report, struct df_err *err)
+static int fill_report(const struct probe *p, cJSON *report, struct df_err *err)
 {
     if (df_json_add_str(report, "probe", "dayfly", err) < 0 ||
         df_json_add_str(report, "version", DF_VERSION, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++)
-        if ((!parts[i].concerns || parts[i].concerns(p)) && add_part(p, i, report, err) < 0)
+        if ((!parts[i].applies || parts[i].applies(p)) && add_part(p, i, report, err) < 0)
             return -1;
-    /* Last, so that it lies close to when the report is read. */
+    /* Last: as close as possible to the moment when the report is read. */
     return df_json_add_time(report, "time", df_real_us(), err);
 }
 
-static int tell(const struct probe *p, const cJSON *report, struct df_err *err)
+static int write_report(const struct probe *p, const cJSON *report, struct df_err *err)
 {
     const char *log = df_json_str(p->handoff, "terminationLog");
     DF_FREE char *text = df_json_print(report);
@@ -212,7 +216,7 @@ static int tell(const struct probe *p, const cJSON *report, struct df_err *err)
     return df_termination_write(log ? log : DF_TERMINATION_LOG, report, err);
 }
 
-static int probe(const struct df_probe_options *o, struct df_err *err)
+static int run_probe(const struct df_probe_options *o, struct df_err *err)
 {
     DF_JSON cJSON *handoff = NULL, *report = cJSON_CreateObject();
     struct probe p = {.o = o};
@@ -222,14 +226,14 @@ static int probe(const struct df_probe_options *o, struct df_err *err)
         df_json_load(o->handoff_file, DF_HANDOFF_MAX, &handoff, err) < 0)
         return -1;
     p.handoff = handoff;
-    return fill(&p, report, err) < 0 ? -1 : tell(&p, report, err);
+    return fill_report(&p, report, err) < 0 ? -1 : write_report(&p, report, err);
 }
 
 int df_probe(const struct df_probe_options *o)
 {
     struct df_err err = {0};
-    if (probe(o, &err) == 0)
+    if (run_probe(o, &err) == 0)
         return DF_EXIT_OK;
     (void)fprintf(stderr, "dayfly-runner: probe: %s\n", err.message);
-    return DF_EXIT_FAILED;
+    return DF_EXIT_FAILURE;
 }

@@ -1,14 +1,18 @@
 /*
- * probe.h - what a pod of a step finds, told without doing a step: `dayfly doctor` starts one.
+ * probe.h - checks the conditions in a step's pod without running a step: `dayfly doctor` starts
+ * such a pod.
  *
- * It has all that a step's pod has, and looks whether a step could live with it: its clock, the
- * spawner's name, the spawner itself, its token, its directories, the tool. The report is one JSON
- * object on standard output and in the termination log:
+ * It has everything that a step's pod has, and checks clock, name and reachability of the spawner,
+ * token, directories and tool. The report is one JSON object, on standard output and in the
+ * termination log:
+ *
  *   {"probe": "dayfly", "version": "0.5.0", "time": "...",
- *    "name": {"host", "addresses"[]} , "server": {"url", "status"}, "token": {"issuer",
- * "audience"}, "work": {"path", "free"}, "pluginCache": {"path", "free"}, "tool": {"name",
- * "version"}} Each of the objects has "error" instead when it is not well; one that does not
- * concern the pod is left out. No secret is in it. Thread rule: main thread.
+ *    "name": {"host", "addresses"[]}, "server": {"url", "status"},
+ *    "token": {"issuer", "audience"}, "work": {"path", "free"},
+ *    "pluginCache": {"path", "free"}, "tool": {"name", "version"}}
+ *
+ * A failed check has "class" and "error"; a check that does not apply is left out. No secret is in
+ * the report. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_PROBE_H
 #define DF_RUNNER_PROBE_H
@@ -16,13 +20,13 @@
 #include "common/base/err.h"
 
 struct df_probe_options {
-    const char *handoff_file; /* as of a step */
+    const char *handoff_file; /* of a step */
     const char *work_dir;
     const char *plugin_cache; /* directory; or NULL */
     const char *tools;        /* JSON: the member of a step document; or NULL */
 };
 
-/* The exit code: 0 when there is a report, whatever it says. */
+/* Returns the exit code: 0 once a report was written, even if checks failed. */
 int df_probe(const struct df_probe_options *o);
 
 #endif

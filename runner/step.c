@@ -1,3 +1,7 @@
+/*
+ * From the handoff to the result: df_step() at the end receives the step (step_start) and runs it
+ * (step_run). From the claim on every end is a result; before it, a failure is only logged.
+ */
 #include "runner/step.h"
 
 #include <errno.h>
@@ -6,6 +10,7 @@
 #include <sys/file.h>
 
 #include "common/base/clock.h"
+#include "common/base/exit.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/http/http.h"
@@ -13,14 +18,16 @@
 #include "runner/orphans.h"
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
+#include "runner/secrets.h"
+#include "runner/tofu/failure.h"
 
-/* The result is offered for so long; then result.json must do. */
+/* How long to retry the result; after that only result.json has it. */
 #define GIVE_UP_MS (DF_TIMEOUT_RESULT_SECONDS * 1000)
 
-/* All that one run of this program holds. Everything is owned. */
+/* Everything that one step holds. All owned. */
 struct run {
     char *dir;      /* the step's directory */
-    bool temporary; /* ours to remove */
+    bool temporary; /* remove dir at the end */
     int lock_fd;
     struct df_dirs dirs;
     struct df_report *report;
@@ -30,13 +37,13 @@ struct run {
     cJSON *doc;
     struct df_redact_set *secrets;
     struct df_output *output;
-    struct df_pipeline pipeline;
+    struct df_context context;
 };
 
 static void run_free(struct run *r)
 {
     struct df_err err;
-    df_pipeline_free(&r->pipeline);
+    df_context_free(&r->context);
     df_output_free(r->output);
     df_redact_set_free(r->secrets);
     df_json_wipe(r->doc);
@@ -75,14 +82,14 @@ static int choose_dir(struct run *r, const char *work_dir, struct df_err *err)
     return 0;
 }
 
-/* Two runners of one step must not touch each other's files. */
+/* Two runners in one directory would overwrite each other's files. */
 static int lock_dir(struct run *r, struct df_err *err)
 {
     r->lock_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r->lock_fd < 0)
         return df_fail_errno(err, errno, "open %s", r->dir);
     if (flock(r->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return df_fail(err, DF_ERR_CONFLICT, "%s: another runner is at work here", r->dir);
+        return df_fail(err, DF_ERR_CONFLICT, "%s: another runner works in this directory", r->dir);
     return 0;
 }
 
@@ -94,12 +101,12 @@ static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
     return work ? df_dirs_make(work, &r->dirs, err) : df_fail_oom(err);
 }
 
-/* ---- where the step comes from ---- */
+/* ---- the handoff ---- */
 
-/* What a hand-over says. Strings are borrowed from the document it was read from. */
+/* Strings are borrowed from the document that they were read from. */
 struct handoff {
     const char *server, *uid, *endpoint_file, *ca_file;
-    const char *token, *token_file; /* for the claim: one of them */
+    const char *token, *token_file; /* one of them, for the claim */
     const char *document_file;      /* or the document itself */
 };
 
@@ -108,9 +115,9 @@ static int check_handoff(const struct handoff *h, struct df_err *err)
     int ways = (h->token != NULL) + (h->token_file != NULL) + (h->document_file != NULL);
     if (ways != 1)
         return df_fail(err, DF_ERR_USER,
-                       "the hand-over must have one of token, tokenFile, documentFile");
+                       "the handoff must have one of token, tokenFile, documentFile");
     if (!h->document_file && (!h->server || !h->uid))
-        return df_fail(err, DF_ERR_USER, "the hand-over has no server or uid");
+        return df_fail(err, DF_ERR_USER, "the handoff has no server or uid");
     return 0;
 }
 
@@ -125,8 +132,8 @@ static int load_document(struct run *r, const struct handoff *h, struct df_err *
     return 0;
 }
 
-/* Where no spawner can be reached the files stay here, and the termination log has the result. */
-static int stay_here(struct run *r, struct df_err *err)
+/* Without a server the report stays in files, and the termination log has the result. */
+static int report_to_files(struct run *r, struct df_err *err)
 {
     DF_FREE char *dir = df_fs_join(r->dir, "report");
     if (!dir)
@@ -141,7 +148,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
     if (check_handoff(h, err) < 0 || (h->document_file && load_document(r, h, err) < 0))
         return -1;
     if (!h->server)
-        return stay_here(r, err);
+        return report_to_files(r, err);
     const struct df_report_spawner o = {.server = h->server,
                                         .uid = r->doc ? df_json_str(r->doc, "uid") : h->uid,
                                         .claim_token =
@@ -190,13 +197,13 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
                  df_json_parse(df_buf_str(&text), text.len, &handoff, err) < 0;
     df_buf_wipe(&text);
     if (failed)
-        return df_err_wrap(err, "read the hand-over");
+        return df_err_wrap(err, "read the handoff");
     failed = use_handoff(r, handoff, o->handoff_file != NULL, err);
     df_json_wipe(handoff);
     return failed;
 }
 
-static int connect_home(struct run *r, const struct df_step_options *o, struct df_err *err)
+static int connect_report(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
     if (o->handoff_file || o->handoff_fd >= 0)
         return take_handoff(r, o, err);
@@ -212,45 +219,8 @@ static int get_document(struct run *r, struct df_err *err)
     if (!r->has_spawner)
         return 0;
     if (r->doc)
-        return df_report_greet(r->report, r->doc, df_stop_flag(r->stop), pending_ms, err);
+        return df_report_confirm(r->report, r->doc, df_stop_flag(r->stop), pending_ms, err);
     return df_report_claim(r->report, df_stop_flag(r->stop), pending_ms, &r->doc, err);
-}
-
-/* ---- secrets ---- */
-
-static void add_string(struct df_strs *to, const char *value)
-{
-    if (!df_str_empty(value))
-        (void)df_strs_add(to, value);
-}
-
-static void add_strings_of(struct df_strs *to, const cJSON *parent)
-{
-    const cJSON *entry;
-    cJSON_ArrayForEach (entry, parent) {
-        if (cJSON_IsString(entry))
-            add_string(to, entry->valuestring);
-    }
-}
-
-/* What the spawner names, and what this document itself shows to be secret. */
-static int collect_secrets(const cJSON *doc, struct df_redact_set **ret, struct df_err *err)
-{
-    static const char *const groups[] = {"mask", "secretEnvironment", "files",
-                                         "providers.credentials"};
-    static const char *const singles[] = {"stepToken", "state.password",
-                                          "source.credentials.password",
-                                          "source.credentials.sshPrivateKey"};
-    struct df_strs all = {0};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(groups); i++)
-        add_strings_of(&all, df_json_at(doc, groups[i]));
-    for (size_t i = 0; i < DF_ARRAY_SIZE(singles); i++)
-        add_string(&all, df_json_str(doc, singles[i]));
-    int failed = df_strs_check(&all, err) < 0 || df_redact_set_new(&all, ret, err) < 0;
-    for (size_t i = 0; i < all.len; i++)
-        explicit_bzero(all.items[i], strlen(all.items[i]));
-    df_strs_free(&all);
-    return failed ? -1 : 0;
 }
 
 /* ---- the result ---- */
@@ -258,63 +228,64 @@ static int collect_secrets(const cJSON *doc, struct df_redact_set **ret, struct 
 static int exit_code_of(const struct run *r, const struct df_err *failure)
 {
     if (df_streq(failure->reason, "InvalidStep"))
-        return DF_EXIT_INVALID;
+        return DF_EXIT_INPUT;
     if (df_streq(failure->reason, "TimedOut"))
         return DF_EXIT_TIMEOUT;
-    return r->pipeline.partial ? DF_EXIT_PARTIAL : DF_EXIT_FAILED;
+    return r->context.partial ? DF_EXIT_PARTIAL : DF_EXIT_FAILURE;
 }
 
-static int finish_result(struct run *r, int code, const char *reason, const char *message,
-                         struct df_err *err)
+static int finish_result(struct run *r, int code, struct df_err *err)
 {
-    cJSON *result = r->pipeline.result;
+    const struct df_outcome *outcome = &r->context.outcome;
+    cJSON *result = r->context.result;
     DF_BUF struct df_buf clean = DF_BUF_INIT(16 * DF_KIB);
-    if (df_redact_string(r->secrets, message, &clean, err) < 0 ||
+    if (df_redact_string(r->secrets, outcome->message, &clean, err) < 0 ||
         df_json_add_num(result, "exitCode", code, err) < 0 ||
-        df_json_add_str(result, "reason", reason, err) < 0)
+        df_json_add_str(result, "reason", outcome->reason, err) < 0)
         return -1;
     return df_json_add_str(result, "message", df_buf_str(&clean), err);
 }
 
 static int save_result(const struct run *r, struct df_err *err)
 {
-    DF_FREE char *text = df_json_print(r->pipeline.result);
+    DF_FREE char *text = df_json_print(r->context.result);
     DF_FREE char *path = df_fs_join(r->dir, "result.json");
     if (!text || !path)
         return df_fail_oom(err);
     return df_fs_write(path, text, strlen(text), 0600, err);
 }
 
-/* On disk and with the cluster first: the spawner may be away until this process must end. */
+/* To the disk and the termination log first: the spawner may be away until this process must
+ * end. */
 static void deliver_result(struct run *r)
 {
     struct df_err err = {0};
     if (save_result(r, &err) < 0)
         df_warn("the result is not on disk: %s", err.message);
-    if (r->termination_log &&
-        df_termination_write(r->termination_log, r->pipeline.result, &err) < 0)
+    if (r->termination_log && df_termination_write(r->termination_log, r->context.result, &err) < 0)
         df_warn("the result is not in the termination log: %s", err.message);
-    if (df_report_result(r->report, r->pipeline.result, &err) < 0)
+    if (df_report_result(r->report, r->context.result, &err) < 0)
         df_warn("the result was not delivered: %s", err.message);
 }
 
 /* ---- the step ---- */
 
-static int prepare(struct run *r, struct df_err *err)
+static int step_prepare(struct run *r, struct df_err *err)
 {
-    if (collect_secrets(r->doc, &r->secrets, err) < 0 ||
+    if (df_secrets_collect(r->doc, NULL, NULL, &r->secrets, err) < 0 ||
         df_output_new(r->secrets, r->report, STDOUT_FILENO, &r->output, err) < 0)
         return -1;
     int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
     df_stop_after(r->stop, seconds * 1000);
-    r->pipeline.doc = r->doc;
-    r->pipeline.output = r->output;
-    r->pipeline.deadline_ms = df_mono_ms() + seconds * 1000;
-    return df_pipeline_mark(&r->pipeline, "claimed", df_real_us(), err);
+    r->context.doc = r->doc;
+    r->context.output = r->output;
+    r->context.secrets = &r->secrets;
+    r->context.deadline_ms = df_mono_ms() + seconds * 1000;
+    return df_context_mark(&r->context, "claimed", df_real_us(), err);
 }
 
-/* A failure after the kernel killed something in this container is the memory limit's, whatever
- * word tofu has for it. Where the limit is not the step's own, nobody can tell. */
+/* If the kernel killed a process of this container, the memory limit caused the failure, whatever
+ * tofu reports. Only in a pod is the limit the step's own. */
 static void explain_memory(const struct run *r, struct df_err *err)
 {
     struct df_err why = *err;
@@ -328,53 +299,74 @@ static void explain_memory(const struct run *r, struct df_err *err)
                              (long long)kills, kills == 1 ? " was" : "es were", why.message);
 }
 
-/* From here on there is a step, and it gets a result. */
-static int run_step(struct run *r)
+/* True if the log already has this failure in the tool's words, and the message adds nothing. */
+static bool is_logged_by_tool(const struct run *r, const char *message)
+{
+    const struct df_output_summary *summary = df_output_summary(r->output);
+    struct df_failure f = r->context.logged;
+    if (summary->errors)
+        df_failure_from_events(summary, &f);
+    return *f.summary && strstr(message, f.summary) &&
+           df_ends_with(message, *f.detail  ? f.detail
+                                 : *f.place ? ")"
+                                            : f.summary);
+}
+
+/* The last line of the log; the tool has printed its changes and errors above it. */
+static void note_end(const struct run *r, int code)
+{
+    const struct df_outcome *outcome = &r->context.outcome;
+    if (code == DF_EXIT_OK || is_logged_by_tool(r, outcome->message))
+        (void)df_output_note(r->output, "dayfly: %s", outcome->reason);
+    else
+        (void)df_output_note(r->output, "dayfly: %s: %s", outcome->reason, outcome->message);
+}
+
+/* Runs the received step. Always delivers a result. */
+static int step_run(struct run *r)
 {
     struct df_err err = {0};
-    struct df_outcome outcome = {.reason = ""};
     int code = DF_EXIT_OK;
-    if (prepare(r, &err) < 0 || df_pipeline_run(&r->pipeline, &outcome, &err) < 0) {
+    if (step_prepare(r, &err) < 0 || df_pipeline_run(&r->context, &err) < 0) {
         (void)df_err_reason(&err, "RunnerFailed");
         explain_memory(r, &err);
         code = exit_code_of(r, &err);
-        (void)snprintf(outcome.reason, sizeof outcome.reason, "%s", err.reason);
-        (void)snprintf(outcome.message, sizeof outcome.message, "%s", err.message);
+        df_context_set_outcome(&r->context, err.reason, "%s", err.message);
     }
     df_orphans_end();
     if (r->output) {
-        (void)df_output_note(r->output, "dayfly: %s: %s", outcome.reason, outcome.message);
+        note_end(r, code);
         if (df_output_flush(r->output, &err) < 0)
             df_warn("the end of the log is lost: %s", err.message);
     }
-    if (finish_result(r, code, outcome.reason, outcome.message, &err) < 0)
+    if (finish_result(r, code, &err) < 0)
         df_error("the result is incomplete: %s", err.message);
     deliver_result(r);
     return code;
 }
 
-static int start(struct run *r, const struct df_step_options *o, struct df_err *err)
+static int step_start(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
     int64_t started_us = df_real_us();
-    r->pipeline.result = cJSON_CreateObject();
-    if (!r->pipeline.result)
+    r->context.result = cJSON_CreateObject();
+    if (!r->context.result)
         return df_fail_oom(err);
     const char *work_dir = o->work_dir || !o->handoff_file ? o->work_dir : DF_STEP_POD_DIR;
     if (make_dirs(r, work_dir, err) < 0 || df_orphans_adopt(err) < 0 ||
-        df_http_global_init(err) < 0 || connect_home(r, o, err) < 0 ||
+        df_http_global_init(err) < 0 || connect_report(r, o, err) < 0 ||
         df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
         return -1;
-    r->pipeline.report = r->report;
-    r->pipeline.stop = r->stop;
-    r->pipeline.dirs = &r->dirs;
-    r->pipeline.step_dir = r->dir;
-    if (df_pipeline_mark(&r->pipeline, "started", started_us, err) < 0)
+    r->context.report = r->report;
+    r->context.stop = r->stop;
+    r->context.dirs = &r->dirs;
+    r->context.step_dir = r->dir;
+    if (df_context_mark(&r->context, "started", started_us, err) < 0)
         return -1;
     return get_document(r, err);
 }
 
-/* Who started the container finds there why no step came of it: a sentence, and no result. */
-static void tell_container(const struct run *r, const char *why)
+/* Leaves the reason in the termination log, as a sentence: without a step there is no result. */
+static void note_in_container(const struct run *r, const char *why)
 {
     struct df_err err = {0};
     if (r->termination_log && df_termination_tell(r->termination_log, why, &err) < 0)
@@ -388,11 +380,11 @@ int df_step(const struct df_step_options *o)
     df_stop_block();
     (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must not end a step */
     (void)signal(SIGIO, SIG_IGN);   /* gate.h */
-    if (start(&r, o, &err) < 0) {
+    if (step_start(&r, o, &err) < 0) {
         df_error("%s", err.message);
-        tell_container(&r, err.message);
-        return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILED
-                                                                   : DF_EXIT_INVALID;
+        note_in_container(&r, err.message);
+        return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE
+                                                                   : DF_EXIT_INPUT;
     }
-    return run_step(&r);
+    return step_run(&r);
 }

@@ -9,8 +9,8 @@
 #include <sys/timerfd.h>
 
 struct df_stop {
-    int signal_fd, timer_fd, over_fd; /* what is waited for; over_fd is borrowed */
-    int quit_fd;                      /* readable: the thread ends */
+    int signal_fd, timer_fd, over_fd; /* the causes; over_fd is borrowed */
+    int quit_fd;                      /* readable: the thread must end */
     int stopped_fd;                   /* readable: there is a cause */
     volatile bool flag;               /* atomic */
     int cause;                        /* enum df_stop_cause, atomic, set before the flag */

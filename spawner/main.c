@@ -1,5 +1,5 @@
 /* dayfly: the spawner service and its command line. */
-#include "spawner/cli/cli.h"
+#include "spawner/cli/program.h"
 
 int main(int argc, char **argv)
 {

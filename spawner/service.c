@@ -21,11 +21,13 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/process/process.h"
-#include "spawner/api/api.h"
+#include "spawner/api/routes.h"
 #include "spawner/control/election.h"
-#include "spawner/engine/job.h"
-#include "spawner/news/events.h"
-#include "spawner/steps/claim.h"
+#include "spawner/engine/job/job.h"
+#include "spawner/http/api.h"
+#include "spawner/identity/claim.h"
+#include "spawner/journal/events.h"
+#include "spawner/store/documents/holder.h"
 
 struct df_service {
     struct df_spawner spawner;
@@ -51,15 +53,38 @@ static int make_data_directory(const char *path, struct df_err *err)
     return 0;
 }
 
-static int fail_busy(const struct df_service *s, struct df_err *err)
+/* ", at http://127.0.0.1:8030" of the service there, or "". */
+static void add_endpoint(const struct df_service *s, struct df_buf *out)
 {
     DF_BUF struct df_buf url = DF_BUF_INIT(DF_KIB);
-    if (df_fs_read(s->spawner.endpoint_file, &url, NULL) < 0)
-        df_buf_clear(&url);
-    int n = (int)strcspn(df_buf_str(&url), "\n");
+    int n = df_fs_read(s->spawner.endpoint_file, &url, NULL) < 0
+                ? 0
+                : (int)strcspn(df_buf_str(&url), "\n");
+    if (n)
+        (void)df_buf_addf(out, ", at %.*s", n, df_buf_str(&url));
+}
+
+static int fail_busy(const struct df_service *s, struct df_err *err)
+{
+    struct df_holder holder = {0};
+    DF_BUF struct df_buf at = DF_BUF_INIT(2 * DF_KIB);
+    const char *directory = s->spawner.config->data_directory;
+    add_endpoint(s, &at);
+    if (!df_holder_find(directory, &holder))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "Busy",
+                              "another dayfly process holds the data directory %s%s", directory,
+                              df_buf_str(&at));
     return df_fail_reason(err, DF_ERR_CONFLICT, "Busy",
-                          "another dayfly serves the data directory %s%s%.*s",
-                          s->spawner.config->data_directory, n ? ", at " : "", n, df_buf_str(&url));
+                          "process %d (%s) holds the data directory %s%s: end it first, or choose "
+                          "another --data-directory",
+                          (int)holder.pid, holder.command, directory, df_buf_str(&at));
+}
+
+static int fail_lock(struct df_service *s, const char *path, struct df_err *err)
+{
+    int saved = errno;
+    (void)close(DF_TAKE_FD(s->lock_fd));
+    return saved == EWOULDBLOCK ? fail_busy(s, err) : df_fail_errno(err, saved, "lock %s", path);
 }
 
 static int lock_data_directory(struct df_service *s, struct df_err *err)
@@ -71,9 +96,8 @@ static int lock_data_directory(struct df_service *s, struct df_err *err)
     if (s->lock_fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? fail_busy(s, err)
-                                    : df_fail_errno(err, errno, "lock %s", path);
-    return 0;
+        return fail_lock(s, path, err);
+    return df_holder_write(s->lock_fd, err);
 }
 
 /* ---- the parts ---- */
@@ -94,7 +118,7 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     struct df_kube_config config = {0};
-    if (!is_in_cluster(c) && !df_streq(c->engine, "job"))
+    if (!is_in_cluster(c) && !c->runs_pods)
         return 0;
     if (load_cluster(c, &config, err) < 0)
         return -1;
@@ -219,9 +243,12 @@ static int open_job(struct df_service *s, struct df_err *err)
     return df_events_start(&events, &s->spawner.events, err);
 }
 
-static int open_engine(struct df_service *s, struct df_err *err)
+static int open_engines(struct df_service *s, struct df_err *err)
 {
-    return df_streq(s->spawner.config->engine, "job") ? open_job(s, err) : open_local(s, err);
+    const struct df_config *c = s->spawner.config;
+    if (c->runs_here && open_local(s, err) < 0)
+        return -1;
+    return c->runs_pods ? open_job(s, err) : 0;
 }
 
 /* The keys of the cluster that the Jobs are in. */
@@ -252,7 +279,7 @@ static int open_claims(struct df_service *s, struct df_err *err)
 static int start_api(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
-    if (df_api_start(p, &s->api, err) < 0)
+    if (df_api_start(p, &df_routes, &s->api, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("%s\n", p->server_url);
     if (!line)
@@ -264,6 +291,8 @@ static int start_api(struct df_service *s, struct df_err *err)
 static int start_work(struct df_service *s, struct df_err *err)
 {
     struct df_kube_config config = {0};
+    if (s->spawner.config->only_answers)
+        return 0;
     if (!s->spawner.config->elects)
         return df_control_start(s->spawner.control, err);
     if (load_cluster(s->spawner.config, &config, err) < 0)
@@ -287,7 +316,7 @@ static int start(struct df_service *s, struct df_err *err)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
-        df_control_new(p, &p->control, err) < 0 || open_engine(s, err) < 0 ||
+        df_control_new(p, &p->control, err) < 0 || open_engines(s, err) < 0 ||
         wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
     return start_work(s, err);
@@ -311,8 +340,10 @@ static void close_all(struct df_service *s)
         df_vault_close(p->vault);
     df_store_close(p->store);
     df_kube_free(s->spawner.kube);
-    if (s->lock_fd >= 0)
+    if (s->lock_fd >= 0) {
+        df_holder_clear(s->lock_fd);
         (void)close(s->lock_fd);
+    }
     free(p->server_url);
     free(p->endpoint_file);
     free(s);

@@ -8,9 +8,9 @@
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
-#include "spawner/store/state.h"
 #include "spawner/store/store.h"
-#include "spawner/store/vault.h"
+#include "spawner/store/tofu_state/state.h"
+#include "spawner/store/vault/vault.h"
 
 struct df_spawner {
     const struct df_config *config;

@@ -1,3 +1,7 @@
+/*
+ * Unpacks entry by entry; symbolic links are made last, and verified once all of them exist. Read
+ * df_archive_unpack() first; df_archive_unpack_one() at the end is for tool zips.
+ */
 #include "common/archive/archive.h"
 
 #include <errno.h>
@@ -14,7 +18,7 @@ struct unpacking {
     struct df_archive_reader *reader;
     int root;
     struct df_names names;
-    struct df_strs links; /* path, target, path, target: made when all else is there */
+    struct df_strs links; /* path, target, path, target: created last */
 };
 
 static void free_unpacking(struct unpacking *u)
@@ -23,8 +27,8 @@ static void free_unpacking(struct unpacking *u)
     df_strs_free(&u->links);
 }
 
-/* Opens the directory that shall hold path, making what is missing; *ret_name is its last
- * component. No link is followed, and there is none yet. */
+/* Opens the parent directory of path, creating missing ones; *ret_name is its last component.
+ * Follows no links; none exists yet. */
 static int open_parent(int root, const char *path, int *ret_fd, const char **ret_name,
                        struct df_err *err)
 {
@@ -139,7 +143,7 @@ static int unpack_entries(struct unpacking *u, struct df_err *err)
     return 0;
 }
 
-/* Looks for the one top directory. */
+/* Finds the only top directory, if there is one. */
 struct top {
     char name[256];
     int count;
@@ -149,7 +153,7 @@ static enum df_tree_visit top_visitor(void *arg, const struct df_tree_entry *e, 
 {
     (void)err;
     struct top *t = arg;
-    t->count += S_ISDIR(e->st->st_mode) ? 1 : 2; /* anything else: there is no such directory */
+    t->count += S_ISDIR(e->st->st_mode) ? 1 : 2; /* any other entry: there is no such directory */
     (void)snprintf(t->name, sizeof(t->name), "%s", e->name);
     return DF_TREE_SKIP;
 }
@@ -174,7 +178,7 @@ static int lift_top(int root, const char *directory, struct df_err *err)
         return -1;
     if (top.count != 1)
         return 0;
-    /* Out of the way first: it may hold a child of its own name. */
+    /* Rename it first: it may contain an entry of its own name. */
     static const char aside[] = ".dayfly-top-directory";
     if (renameat(root, top.name, root, aside) < 0)
         return df_fail_errno(err, errno, "move %s aside", top.name);
@@ -202,7 +206,7 @@ static int unpack_into(struct df_archive_reader *r, int root, const char *direct
     DF_CLEANUP(free_unpacking) struct unpacking u = {.reader = r, .root = root};
     if (unpack_entries(&u, err) < 0 || (strip_top && lift_top(root, directory, err) < 0))
         return -1;
-    /* Where a link leads is only known when all of them are there. */
+    /* Verify links once all exist: one may lead through another. */
     return u.links.len ? df_tree_walk(directory, link_visitor, &root, err) : 0;
 }
 
@@ -224,7 +228,7 @@ int df_archive_unpack(int fd, const char *directory, bool strip_top,
     return result;
 }
 
-/* Moves to the regular file of this name. */
+/* Advances to the regular file of this name. */
 static int find_file(struct df_archive_reader *r, const char *name, struct archive_entry **ret,
                      struct df_err *err)
 {

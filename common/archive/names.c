@@ -14,7 +14,7 @@ struct name {
 };
 
 DF_PRINTF(3, 0)
-static int refuse(struct df_err *err, enum df_err_class cls, const char *fmt, va_list ap)
+static int names_refuse(struct df_err *err, enum df_err_class cls, const char *fmt, va_list ap)
 {
     char text[1024];
     (void)vsnprintf(text, sizeof(text), fmt, ap);
@@ -25,7 +25,7 @@ int df_archive_refuse(struct df_err *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    (void)refuse(err, DF_ERR_USER, fmt, ap);
+    (void)names_refuse(err, DF_ERR_USER, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -34,7 +34,7 @@ int df_archive_too_much(struct df_err *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    (void)refuse(err, DF_ERR_LIMIT, fmt, ap);
+    (void)names_refuse(err, DF_ERR_LIMIT, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -45,12 +45,12 @@ void df_names_free(struct df_names *n)
     n->tree = NULL;
 }
 
-static int compare(const void *a, const void *b)
+static int names_compare(const void *a, const void *b)
 {
     return strcasecmp(((const struct name *)a)->path, ((const struct name *)b)->path);
 }
 
-/* The name that is there under this path in any case: the new one or an older one. */
+/* The entry for this path, ignoring case: a new one or an older one. */
 static const struct name *find_or_add(struct df_names *n, const char *path, size_t len,
                                       enum df_name_kind kind, bool *ret_new)
 {
@@ -60,7 +60,7 @@ static const struct name *find_or_add(struct df_names *n, const char *path, size
     fresh->kind = kind;
     memcpy(fresh->path, path, len);
     fresh->path[len] = '\0';
-    struct name **found = tsearch(fresh, &n->tree, compare);
+    struct name **found = tsearch(fresh, &n->tree, names_compare);
     *ret_new = found && *found == fresh;
     if (!*ret_new)
         free(fresh);
@@ -95,7 +95,7 @@ int df_names_add(struct df_names *n, const char *path, enum df_name_kind kind, s
     return add_one(n, path, strlen(path), kind, err);
 }
 
-/* For messages: what no terminal should get is left out. */
+/* Copies the name for a message, without control characters. */
 static void printable(const char *raw, char to[128])
 {
     size_t n = 0;

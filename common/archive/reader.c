@@ -1,3 +1,7 @@
+/*
+ * libarchive with only the readers for tar and zip. df_archive_next() checks every entry (kind,
+ * caps) and, for tar, that the end was not cut off.
+ */
 #include "common/archive/reader.h"
 
 #include <errno.h>
@@ -57,12 +61,12 @@ int df_archive_open(struct df_archive_reader *r, int fd, const struct df_archive
     if (fstat(fd, &st) < 0)
         return df_fail_errno(err, errno, "open archive");
     if (!S_ISREG(st.st_mode))
-        return df_archive_refuse(err, "it is no regular file");
+        return df_archive_refuse(err, "it is not a regular file");
     r->packed = st.st_size;
     r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     r->before = r->utf8 ? uselocale(r->utf8) : (locale_t)0;
     r->a = archive_read_new();
-    /* Our own, because libarchive does not notice when it has no memory for one. */
+    /* Allocated here: libarchive does not notice a failed allocation. */
     r->entry = archive_entry_new();
     if (!r->a || !r->entry || set_up(r) < 0)
         return df_fail_oom(err);
@@ -92,8 +96,8 @@ static int broken(struct df_archive_reader *r, struct df_err *err)
                              text ? text : "no details");
 }
 
-/* Both what came out and what was read to find it count: a bomb may hide in headers. */
-static int check_size(const struct df_archive_reader *r, struct df_err *err)
+/* Checks unpacked and read bytes: a bomb may be in headers. */
+static int reader_check_size(const struct df_archive_reader *r, struct df_err *err)
 {
     int64_t stream = archive_filter_bytes(r->a, 0);
     int64_t bytes = stream > r->unpacked ? stream : r->unpacked;
@@ -106,8 +110,8 @@ static int check_size(const struct df_archive_reader *r, struct df_err *err)
     return 0;
 }
 
-/* libarchive takes a tar that just stops between two entries for a whole one; only the two empty
- * blocks at its end prove that nothing was cut off. */
+/* libarchive accepts a tar that was cut off between two entries; only the two empty blocks at its
+ * end prove that it is complete. */
 static int check_end(struct df_archive_reader *r, struct df_err *err)
 {
     bool tar = (archive_format(r->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
@@ -116,7 +120,7 @@ static int check_end(struct df_archive_reader *r, struct df_err *err)
     return 0;
 }
 
-static int check_kind(struct archive_entry *e, struct df_err *err)
+static int reader_check_kind(struct archive_entry *e, struct df_err *err)
 {
     const char *name = archive_entry_pathname(e);
     if (!name || !*name)
@@ -152,7 +156,7 @@ int df_archive_next(struct df_archive_reader *r, struct archive_entry **ret, str
     if (++r->entries > r->limits.max_entries)
         return df_archive_too_much(err, "it holds more than %lld entries",
                                    (long long)r->limits.max_entries);
-    if (check_size(r, err) < 0 || check_kind(r->entry, err) < 0)
+    if (reader_check_size(r, err) < 0 || reader_check_kind(r->entry, err) < 0)
         return -1;
     *ret = r->entry;
     return 0;
@@ -177,7 +181,7 @@ int df_archive_copy(struct df_archive_reader *r, struct archive_entry *e, int to
             return df_archive_refuse(err, "\"%s\" has holes", archive_entry_pathname(e));
         done += (int64_t)n;
         r->unpacked += (int64_t)n;
-        if (check_size(r, err) < 0 || df_fs_write_all(to_fd, bytes, n, err) < 0)
+        if (reader_check_size(r, err) < 0 || df_fs_write_all(to_fd, bytes, n, err) < 0)
             return -1;
     }
     if (size >= 0 && done != size)

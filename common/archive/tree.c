@@ -1,3 +1,7 @@
+/*
+ * df_tree_walk() first; then df_tree_link_stays(), which resolves a link component by component and
+ * never asks the kernel to follow one.
+ */
 #include "common/archive/tree.h"
 
 #include <dirent.h>
@@ -12,7 +16,7 @@
 struct walk {
     df_tree_visitor visit;
     void *arg;
-    struct df_buf path; /* of the entry at hand */
+    struct df_buf path; /* of the current entry */
     size_t entries;
 };
 
@@ -109,8 +113,8 @@ int df_tree_walk(const char *directory, df_tree_visitor visit, void *arg, struct
     return result;
 }
 
-/* Where a link leads: `at` is the place reached so far, free of links and of ".."; `rest` is what
- * is still to go. */
+/* Resolution of a link: `at` is the path so far, without links and ".."; `rest` is not resolved
+ * yet. */
 struct resolver {
     int root;
     struct df_buf at, rest;
@@ -132,7 +136,7 @@ static void go_up(struct resolver *r)
     r->at.data[r->at.len] = '\0';
 }
 
-/* Reads the link at r->at into target: false when there is none. */
+/* Reads the link at r->at into target. False: it is not a link. */
 static bool read_link(const struct resolver *r, char target[LINK_MAX_LEN])
 {
     ssize_t n = readlinkat(r->root, df_buf_str(&r->at), target, LINK_MAX_LEN - 1);
@@ -140,7 +144,7 @@ static bool read_link(const struct resolver *r, char target[LINK_MAX_LEN])
     return n >= 0;
 }
 
-/* Takes the first component off rest. */
+/* Removes the first component of rest. */
 static int next_component(struct resolver *r, char name[256], const char *path, struct df_err *err)
 {
     const char *rest = df_buf_str(&r->rest);

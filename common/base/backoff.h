@@ -1,17 +1,17 @@
 /*
- * backoff.h - how long to rest before the next try. Thread rule: any thread.
+ * backoff.h - how long to wait before the next attempt. Thread rule: any thread.
  */
 #ifndef DF_BASE_BACKOFF_H
 #define DF_BASE_BACKOFF_H
 
 #include <stdint.h>
 
-/* After so many failures in a row (>= 1): min, doubled with each further one, at most max. Any unit
- * of time. */
+/* The delay after so many failures in a row (>= 1): min, doubled with each further failure, at most
+ * max. Any unit of time. */
 int64_t df_backoff(int64_t min, int64_t max, int failures);
 
-/* Half of that for sure, the other half by chance, so that many who fail together do not come back
- * as one. */
+/* Half of that delay plus a random part of the other half, so that many clients that failed
+ * together do not retry together. */
 int64_t df_backoff_pause(int64_t min, int64_t max, int failures);
 
 #endif

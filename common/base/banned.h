@@ -1,5 +1,5 @@
 /*
- * banned.h - functions that have a safer twin do not compile here.
+ * banned.h - poisons functions that have a safer replacement: using one is a compile error.
  *
  * Included by util.h and so by everything. Each line names what to use instead.
  */

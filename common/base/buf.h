@@ -1,5 +1,5 @@
 /*
- * buf.h - a growing byte buffer that is born with a cap.
+ * buf.h - a growing byte buffer with a fixed limit.
  *
  * Invariants: data is NUL-terminated whenever it is not NULL; len does not count that NUL; bytes
  * may contain NULs; len never exceeds max. The first failure (cap or memory) sticks: later adders
@@ -50,8 +50,8 @@ char *df_buf_take(struct df_buf *b);
 /* Like asprintf with a return value: NULL on no memory. The caller frees it. */
 char *df_strf(const char *fmt, ...) DF_PRINTF(1, 2);
 
-/* Replaces what *to owns by a copy of value, or by NULL where that is NULL; value may be *to
- * itself. Without memory for it -1, and *to is as it was. */
+/* Replaces the string in *to by a copy of value (NULL: by NULL); value may be *to itself. On no
+ * memory it returns -1, and *to is unchanged. */
 int df_str_set(char **to, const char *value, struct df_err *err) DF_MUST_CHECK;
 
 /* Overwrites the content with zeros (in a way no compiler removes), then frees. For secrets. */

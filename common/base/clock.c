@@ -1,3 +1,7 @@
+/*
+ * clock.c - the installed clock (the system's unless a test replaces it), random bytes, and the
+ * strict parsers and printers of times and durations.
+ */
 #include "common/base/clock.h"
 
 #include <errno.h>
@@ -58,6 +62,15 @@ int64_t df_mono_ms(void)
 int64_t df_real_us(void)
 {
     return the_clock->real_us();
+}
+
+void df_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
 }
 
 struct timespec df_mono_after_us(int64_t us)
@@ -121,7 +134,7 @@ const char *df_time_format(int64_t real_us, char out[DF_TIME_LEN])
     return out;
 }
 
-/* ---- RFC 3339, to the letter: strptime() forgives blanks, signs and missing digits ---- */
+/* ---- RFC 3339, strictly: strptime() accepts blanks, signs and missing digits ---- */
 
 static bool is_digit(char c)
 {

@@ -8,6 +8,7 @@
 #ifndef DF_BASE_CLOCK_H
 #define DF_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <time.h>
 
 #include "common/base/err.h"
@@ -18,16 +19,18 @@ struct df_clock {
     int (*fill_random)(void *bytes, size_t n); /* 0, or -1 with errno */
 };
 
-/* clock == NULL brings back the system's. The table is borrowed and must live on. */
+/* clock NULL: back to the system's clock. The table is borrowed for as long as it is installed. */
 void df_clock_install(const struct df_clock *clock);
 
 int64_t df_mono_us(void);
 int64_t df_mono_ms(void);
 int64_t df_real_us(void);
 
-/* When the system's monotonic clock will be that much further: for a pthread_cond_timedwait() on a
- * condition that goes by it. What is past already (< 0) is now. */
+/* The system's monotonic time in that many microseconds, for pthread_cond_timedwait() on a
+ * condition of df_cond_init(). A negative number counts as 0. */
 struct timespec df_mono_after_us(int64_t us);
+/* Makes such a condition. */
+void df_cond_init(pthread_cond_t *cond);
 
 /* Fills bytes from the kernel's generator. */
 int df_random(void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;

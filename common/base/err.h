@@ -1,5 +1,5 @@
 /*
- * err.h - how a failure travels.
+ * err.h - errors: their classes, and how functions return them.
  *
  * A function that can fail returns int: 0 on success, -1 on failure, and takes a struct df_err * as
  * its last argument, which it fills on failure and leaves untouched on success. Out-parameters
@@ -16,22 +16,23 @@
 #include "common/base/util.h"
 
 enum df_err_class {
+    // clang-format off
     DF_ERR_NONE = 0,
-    DF_ERR_USER,   /* the input is wrong; the same call will fail again            -> 400, exit 3 */
-    DF_ERR_DENIED, /* who asks may not                                             -> 401/403     */
-    DF_ERR_NOT_FOUND, /* the thing named does not exist                               -> 404 */
-    DF_ERR_CONFLICT,  /* somebody else was faster, or the state forbids it            -> 409/412/423
-                       */
-    DF_ERR_RETRY,  /* a passing fault: the same call may succeed later             -> 503         */
-    DF_ERR_LIMIT,  /* a cap of limits.h or of the configuration was reached        -> 413/429     */
-    DF_ERR_SYSTEM, /* disk, memory, a broken peer: an operator must look           -> 500         */
-    DF_ERR_BUG     /* cannot happen; please report                                 -> 500         */
+    DF_ERR_USER,      /* the input is wrong; the same call will fail again   -> 400, exit 3 */
+    DF_ERR_DENIED,    /* the caller may not do this                          -> 401/403     */
+    DF_ERR_NOT_FOUND, /* the named object does not exist                     -> 404         */
+    DF_ERR_CONFLICT,  /* another writer was first, or the state forbids it   -> 409/412/423 */
+    DF_ERR_RETRY,     /* a temporary fault: the same call may succeed later  -> 503         */
+    DF_ERR_LIMIT,     /* a limit of limits.h or the configuration is reached -> 413/429     */
+    DF_ERR_SYSTEM,    /* disk, memory, a broken peer: needs an operator      -> 500         */
+    DF_ERR_BUG        /* cannot happen; please report                        -> 500         */
+    // clang-format on
 };
 
 struct df_err {
     enum df_err_class cls;
-    int os_errno;       /* 0, or the errno behind it */
-    int retry_after_s;  /* 0, or how long a peer that is busy asked to be left alone */
+    int os_errno;       /* the errno that caused it; or 0 */
+    int retry_after_s;  /* how long a busy peer asked us to wait; or 0 */
     char reason[48];    /* CamelCase word for machines ("SourceChanged"), or "" */
     char message[1024]; /* one sentence for people; long ones are cut at the end */
 };

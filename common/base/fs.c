@@ -1,3 +1,7 @@
+/*
+ * fs.c - capped reads, then writes (write_whole() serves replace, write and create), then the
+ * removal of trees by descriptors, so that no symbolic link is followed.
+ */
 #include "common/base/fs.h"
 
 #include <dirent.h>

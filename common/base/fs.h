@@ -14,7 +14,7 @@
 /* Reads a whole file, at most b->max bytes (class LIMIT beyond). Appends to b. */
 int df_fs_read(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
 int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
-/* Adds what lies from offset to end, as far as b has room and the file goes. */
+/* Appends the bytes from offset to end, at most up to b->max and the end of the file. */
 int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b,
                   struct df_err *err) DF_MUST_CHECK;
 
@@ -30,12 +30,12 @@ int df_fs_replace(const char *path, const void *bytes, size_t n, mode_t mode,
 int df_fs_create(const char *path, const void *bytes, size_t n, mode_t mode,
                  struct df_err *err) DF_MUST_CHECK;
 
-/* df_fs_replace() without the syncs: for what need not outlive the machine's next crash. */
+/* df_fs_replace() without fsync: for content that may be lost in a power cut. */
 int df_fs_write(const char *path, const void *bytes, size_t n, mode_t mode,
                 struct df_err *err) DF_MUST_CHECK;
 
-/* A new file in the directory that has no name any more: what a killed process leaves is nothing.
- * The caller closes. */
+/* Opens a new unnamed file in the directory: a killed process leaves nothing behind. The caller
+ * closes it. */
 int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
 /* fsync of a directory, so that names made or removed in it are durable. */

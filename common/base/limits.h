@@ -50,8 +50,9 @@
 #define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
 #define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
 #define DF_LIMIT_STATE_ANSWER (64 * DF_KIB)  /* of a State Service: an id and a status */
-#define DF_LIMIT_REPORTS 4096 /* names of steps with news; beyond that all are looked at */
-#define DF_LIMIT_TOKENS 1000  /* bearer tokens; all are compared at each request */
+#define DF_LIMIT_REPORTS 4096  /* names of steps with news; beyond that all are looked at */
+#define DF_LIMIT_SELECTOR 1024 /* bytes of a label selector in a query */
+#define DF_LIMIT_TOKENS 1000   /* bearer tokens; all are compared at each request */
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
 #define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
@@ -68,6 +69,7 @@
 #define DF_LIMIT_STATE (512 * DF_MIB)        /* a state that large is pathological but real */
 #define DF_LIMIT_STATE_DEPTH 10000           /* what Go's own reader takes, and so tofu's */
 #define DF_LIMIT_OUTPUTS (16 * DF_MIB)       /* all outputs of a state: an answer, not a store */
+#define DF_LIMIT_PLAN_READ (256 * DF_MIB)    /* the JSON of a plan that only destroys, in memory */
 #define DF_LIMIT_BUNDLE (1 * DF_GIB)         /* plan file + its JSON + lock file */
 #define DF_LIMIT_BUNDLE_HEADER (64 * DF_KIB) /* a few names and digests: 1 KiB in truth */
 #define DF_LIMIT_STREAM                                                                            \
@@ -100,6 +102,12 @@
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
 #define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
 
+/* A module's configuration, as far as we read it ourselves */
+#define DF_LIMIT_HCL_FILE (8 * DF_MIB) /* one file */
+#define DF_LIMIT_HCL_FILES 10000       /* of one directory; all names are held */
+#define DF_LIMIT_HCL_BLOCKS 100000     /* of one module, some hundred bytes each */
+#define DF_LIMIT_HCL_ATTRIBUTES 1000   /* of one backend, cloud or variable block */
+
 /* Kubernetes */
 #define DF_LIMIT_KUBECONFIG                                                                        \
     (4 * DF_MIB)                     /* one file: hundreds of clusters with their certificates */
@@ -117,6 +125,7 @@
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
 #define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* what is left for it when the spawner stops */
+#define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
 #define DF_TIMEOUT_FORGET_SECONDS 60      /* a deleted step waits so long, from its end on */
 #define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
 #define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
@@ -135,6 +144,8 @@
 #define DF_LIMIT_SECRET_KEY 253      /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
+#define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* what one run is given; it goes into one value */
+#define DF_RUN_SECRETS_GRACE_SECONDS 600    /* a run that is being stored finds them so long */
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* those values in every form in which they travel */
 #define DF_LIMIT_VARIABLES 1000
 #define DF_LIMIT_ARGUMENTS 100

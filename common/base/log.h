@@ -1,5 +1,5 @@
 /*
- * log.h - the program's own log: one JSON object a line, or text for people, on stderr.
+ * log.h - the program's own log on stderr: one JSON object per line, or text for people.
  *
  * Only top-level code logs (main, workers, request loop); library code returns errors.
  * Each line has ts (RFC 3339, microseconds), level, component, msg and the context of the thread
@@ -19,7 +19,7 @@ void df_log_setup(enum df_log_level level, bool json, const char *component);
 /* "debug", "info", "warn" or "error"; class USER for other words. */
 int df_log_level_parse(const char *word, enum df_log_level *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The run and step that this thread works on, copied; NULL takes them away. */
+/* Sets the run and step that this thread works on (copied); NULL: none. */
 void df_log_context(const char *run, const char *step);
 
 void df_log(enum df_log_level level, const char *fmt, ...) DF_PRINTF(2, 3);

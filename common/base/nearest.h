@@ -1,5 +1,5 @@
 /*
- * nearest.h - which of the known words somebody meant who typed another one.
+ * nearest.h - suggests the known word that is nearest to a mistyped one.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_BASE_NEAREST_H
@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* How many single letters must change to make b of a, counting a swap of neighbours as one. */
+/* How many single-letter edits turn a into b; a swap of neighbouring letters counts as one. */
 size_t df_edit_distance(const char *a, const char *b);
-/* Keeps in *best the candidate nearest to word, if it is near enough to be a slip of the hand.
+/* Keeps in *best the candidate nearest to word, if it is near enough to be a typing error.
  * *best_distance starts as SIZE_MAX. */
 void df_nearest(const char *word, const char *candidate, const char **best, size_t *best_distance);
 

@@ -1,5 +1,5 @@
 /*
- * parse.h - numbers and names out of text, strictly: the whole text or nothing.
+ * parse.h - strict parsers for numbers and names: the whole text must match.
  */
 #ifndef DF_BASE_PARSE_H
 #define DF_BASE_PARSE_H
@@ -10,8 +10,8 @@
 int df_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
-/* Reads the decimal integer at the front of *text, behind spaces, and moves *text behind it. False,
- * and nothing moved, where there is none within int64_t. */
+/* Skips spaces, reads a decimal integer and moves *text behind it. False, with *text unchanged, if
+ * there is none that fits into int64_t. */
 bool df_scan_i64(const char **text, int64_t *ret);
 
 /* A DNS-1123 label: 1..63 of [a-z0-9-], alphanumeric at both ends. */
@@ -23,13 +23,13 @@ bool df_is_env_name(const char *s);
 /* 2 * n lower-case hex digits of bytes into out (2 * n + 1 bytes). */
 void df_hex(const void *bytes, size_t n, char *out);
 
-/* Holds it a byte below 0x20, or 0x7f? NULL holds none. */
+/* True if s has a byte below 0x20, or 0x7f. NULL: false. */
 bool df_has_control(const char *s);
 
-/* How long the character that begins with this byte is; 0 for a byte that begins none. */
+/* The length of the UTF-8 character that begins with this byte; 0 if none begins so. */
 size_t df_utf8_length(unsigned char c);
 
-/* Are the n bytes well-formed UTF-8 (RFC 3629, no surrogates, no overlong forms)? */
+/* True if the n bytes are well-formed UTF-8 (RFC 3629, no surrogates, no overlong forms). */
 bool df_is_utf8(const char *s, size_t n);
 
 #endif

@@ -26,7 +26,7 @@ int df_strs_addf(struct df_strs *v, const char *fmt, ...) DF_PRINTF(2, 3);
 int df_strs_take(struct df_strs *v, char *s);
 int df_strs_check(const struct df_strs *v, struct df_err *err) DF_MUST_CHECK;
 bool df_strs_has(const struct df_strs *v, const char *s);
-/* Adds a copy of what is not there yet. Is it new? Not when it could not be added. */
+/* Adds a copy unless the vector has the string. True if it was added. */
 bool df_strs_add_new(struct df_strs *v, const char *s);
 
 /* For environments: replaces "NAME=..." or adds it. */

@@ -1,6 +1,9 @@
-#include "common/base/fs.h"
+/*
+ * Checks keys and hands each call to the backend; the few calls that two backends do alike are
+ * here.
+ */
 #include "common/base/limits.h"
-#include "common/blob/home.h"
+#include "common/blob/backend.h"
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
@@ -36,7 +39,12 @@ int df_blob_fail_gap(const char *key, int64_t size, int64_t offset, struct df_er
                           (long long)size, (long long)offset);
 }
 
-/* ---- whichever home it is ------------------------------------------------------------------- */
+int df_blob_fail_absent(const char *key, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
+}
+
+/* ---- whichever backend it is ---------------------------------------------------------------- */
 
 void df_blob_close(struct df_blob *b)
 {
@@ -51,38 +59,50 @@ const char *df_blob_tmp_dir(const struct df_blob *b)
     return b->tmp;
 }
 
+static int put(struct df_blob *b, const char *key, struct df_blob_content content,
+               enum df_blob_how how, struct df_err *err)
+{
+    return check_key(key, err) < 0 ? -1 : b->ops->put(b, key, &content, how, err);
+}
+
 int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->put(b, key, bytes, n, err);
+    return put(b, key, (struct df_blob_content){bytes, n, NULL}, DF_BLOB_REPLACE, err);
 }
 
 int df_blob_create(struct df_blob *b, const char *key, const void *bytes, size_t n,
                    struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->create(b, key, bytes, n, err);
+    return put(b, key, (struct df_blob_content){bytes, n, NULL}, DF_BLOB_CREATE, err);
 }
 
 int df_blob_put_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->put_file(b, key, path, err);
+    return put(b, key, (struct df_blob_content){.path = path}, DF_BLOB_REPLACE, err);
 }
 
 int df_blob_stage_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->stage_file(b, key, path, err);
+    return put(b, key, (struct df_blob_content){.path = path}, DF_BLOB_STAGE, err);
 }
 
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->sync(b, key, err);
+    if (check_key(key, err) < 0)
+        return -1;
+    return b->ops->sync ? b->ops->sync(b, key, err) : 0;
 }
 
 int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct df_err *err)
 {
-    DF_CLOSE int fd = -1;
-    if (df_blob_open_read(b, key, &fd, NULL, err) < 0)
+    size_t room = out->max - out->len;
+    int64_t size = 0;
+    if (df_blob_read_at(b, key, 0, out, &size, err) < 0)
         return -1;
-    return df_fs_read_fd(fd, out, err) < 0 ? df_err_wrap(err, "blob %s", key) : 0;
+    if ((uint64_t)size > room)
+        return df_fail(err, DF_ERR_LIMIT, "blob %s has %lld bytes, more than %zu", key,
+                       (long long)size, room);
+    return 0;
 }
 
 int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
@@ -99,17 +119,12 @@ int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *
 int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
                     int64_t *ret_size, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->read_at(b, key, offset, out, ret_size, err);
+    return check_key(key, err) < 0 ? -1 : b->ops->get(b, key, offset, out, ret_size, err);
 }
 
 int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
 {
     return check_key(key, err) < 0 ? -1 : b->ops->remove(b, key, err);
-}
-
-int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
-{
-    return check_key(prefix, err) < 0 ? -1 : b->ops->remove_all(b, prefix, err);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -124,6 +139,21 @@ int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, str
         return -1;
     if (out->len)
         qsort(out->items, out->len, sizeof(*out->items), by_bytes);
+    return 0;
+}
+
+int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
+{
+    DF_STRS struct df_strs keys = {0};
+    if (check_key(prefix, err) < 0)
+        return -1;
+    if (b->ops->remove_all)
+        return b->ops->remove_all(b, prefix, err);
+    if (df_blob_list(b, prefix, &keys, err) < 0)
+        return -1;
+    for (size_t i = 0; i < keys.len; i++)
+        if (b->ops->remove(b, keys.items[i], err) < 0)
+            return df_err_wrap(err, "remove blobs %s", prefix);
     return 0;
 }
 

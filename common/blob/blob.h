@@ -6,10 +6,11 @@
  * a failure or a kill never leaves a part. Thread rule: any thread; two writers of one key are
  * serialised by the caller (create and append decide by themselves).
  *
- * One interface, two homes. A directory: files of mode 0600, one process a directory. A namespace
- * of Kubernetes, in Secrets and what only they can open: any number of processes; failures are
- * those of kube.h besides. There class RETRY may mean that the call was done and its answer lost:
- * put and delete are simply repeated, a repeated create or append finds out by its CONFLICT.
+ * One interface, two backends. A directory: files of mode 0600, one process a directory. An object
+ * store: any number of processes. The only one is a namespace of Kubernetes, where blobs are in
+ * Secrets and what only they can open; failures are those of kube.h besides. There class RETRY may
+ * mean that the call was done and its answer lost: put and delete are simply repeated, a repeated
+ * create or append finds out by its CONFLICT.
  */
 #ifndef DF_BLOB_H
 #define DF_BLOB_H
@@ -29,7 +30,7 @@ struct df_blob_kube_options {
     const char *directory; /* its tmp/ is this process's alone, for what is built or read: made when
                               absent, emptied when it is there; nothing else in it is touched */
 };
-/* In a namespace; how they lie there says kube_head.h. A blob has at most
+/* In a namespace; how they lie there says head.h. A blob has at most
  * DF_LIMIT_BLOB_KUBE bytes there: class LIMIT beyond. Asks the API server nothing yet. What killed
  * writers left is removed an hour later, by whoever lists then. */
 int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret,
@@ -55,7 +56,8 @@ int df_blob_put_file(struct df_blob *b, const char *key, const char *path,
  * directory sync. */
 int df_blob_stage_file(struct df_blob *b, const char *key, const char *path,
                        struct df_err *err) DF_MUST_CHECK;
-/* Makes a blob durable that is there although a call had failed at its last sync. */
+/* Makes a blob durable that is there although a call had failed at its last sync. In an object
+ * store what is there is durable. */
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err) DF_MUST_CHECK;
 /* Appends to out; more than out->max: class LIMIT. */
 int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out,

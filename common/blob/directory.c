@@ -9,7 +9,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "common/blob/home.h"
+#include "common/blob/backend.h"
 
 struct directory {
     struct df_blob blob;
@@ -101,37 +101,6 @@ static int write_temporary(char *tmp, const void *bytes, size_t n, struct df_err
     return fsync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
 }
 
-static int write_blob(struct df_blob *b, placing how, const char *key, const void *bytes, size_t n,
-                      struct df_err *err)
-{
-    DF_FREE char *path = path_of(b, key, err);
-    if (!path)
-        return -1;
-    DF_FREE char *tmp = df_fs_join(b->tmp, "put-XXXXXX");
-    if (!tmp)
-        return df_fail_oom(err);
-    int result = write_temporary(tmp, bytes, n, err);
-    if (result == 0)
-        result = place(b, how, tmp, path, err);
-    /* A rename has taken the temporary name away; a link and a failure have not. */
-    if (result < 0 || how == link_new)
-        (void)unlink(tmp);
-    if (result == 0)
-        result = sync_parent(path, err);
-    return result < 0 ? df_err_wrap(err, "store blob %s", key) : 0;
-}
-
-static int put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
-{
-    return write_blob(b, move_over, key, bytes, n, err);
-}
-
-static int create(struct df_blob *b, const char *key, const void *bytes, size_t n,
-                  struct df_err *err)
-{
-    return write_blob(b, link_new, key, bytes, n, err);
-}
-
 static int seal_content(const char *path, struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -140,29 +109,39 @@ static int seal_content(const char *path, struct df_err *err)
     return 0;
 }
 
-/* Where it went; the caller frees. NULL with err on failure. */
-static char *move_in(struct df_blob *b, const char *key, const char *from, struct df_err *err)
+/* The bytes, as a finished file with its name in place. */
+static int put_bytes(struct df_blob *b, char *path, const struct df_blob_content *content,
+                     enum df_blob_how how, struct df_err *err)
+{
+    placing give_name = how == DF_BLOB_CREATE ? link_new : move_over;
+    DF_FREE char *tmp = df_fs_join(b->tmp, "put-XXXXXX");
+    if (!tmp)
+        return df_fail_oom(err);
+    int result = write_temporary(tmp, content->bytes, content->n, err);
+    if (result == 0)
+        result = place(b, give_name, tmp, path, err);
+    /* A rename has taken the temporary name away; a link and a failure have not. */
+    if (result < 0 || how == DF_BLOB_CREATE)
+        (void)unlink(tmp);
+    return result;
+}
+
+static int put_file(struct df_blob *b, char *path, const char *from, struct df_err *err)
+{
+    return seal_content(from, err) < 0 ? -1 : place(b, move_over, from, path, err);
+}
+
+static int put(struct df_blob *b, const char *key, const struct df_blob_content *content,
+               enum df_blob_how how, struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
-        return NULL;
-    if (seal_content(from, err) < 0 || place(b, move_over, from, path, err) < 0) {
-        (void)df_err_wrap(err, "store blob %s", key);
-        return NULL;
-    }
-    return DF_TAKE(path);
-}
-
-static int stage_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
-{
-    DF_FREE char *placed = move_in(b, key, path, err);
-    return placed ? 0 : -1;
-}
-
-static int put_file(struct df_blob *b, const char *key, const char *path, struct df_err *err)
-{
-    DF_FREE char *placed = move_in(b, key, path, err);
-    return placed ? sync_parent(placed, err) : -1;
+        return -1;
+    int result = content->path ? put_file(b, path, content->path, err)
+                               : put_bytes(b, path, content, how, err);
+    if (result == 0 && how != DF_BLOB_STAGE)
+        result = sync_parent(path, err);
+    return result < 0 ? df_err_wrap(err, "store blob %s", key) : 0;
 }
 
 static int sync_blob(struct df_blob *b, const char *key, struct df_err *err)
@@ -183,20 +162,20 @@ static int open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *r
         return -1;
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
+        return df_blob_fail_absent(key, err);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return df_fail_errno(err, errno, "open %s", path);
     if (!S_ISREG(st.st_mode))
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
+        return df_blob_fail_absent(key, err);
     if (ret_size)
         *ret_size = st.st_size;
     *ret_fd = DF_TAKE_FD(fd);
     return 0;
 }
 
-static int read_at(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
-                   int64_t *ret_size, struct df_err *err)
+static int get_range(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
+                     int64_t *ret_size, struct df_err *err)
 {
     DF_CLOSE int fd = -1;
     int64_t size = 0;
@@ -390,17 +369,14 @@ static void close_directory(struct df_blob *b)
 static const struct df_blob_ops directory_ops = {
     .close = close_directory,
     .put = put,
-    .create = create,
-    .put_file = put_file,
-    .stage_file = stage_file,
-    .sync = sync_blob,
-    .open_read = open_read,
-    .read_at = read_at,
-    .remove = remove_blob,
-    .remove_all = remove_all,
-    .list = list,
     .append = append,
+    .get = get_range,
+    .open_read = open_read,
     .size = get_size,
+    .remove = remove_blob,
+    .list = list,
+    .sync = sync_blob,
+    .remove_all = remove_all,
 };
 
 int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err)

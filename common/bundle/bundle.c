@@ -1,3 +1,7 @@
+/*
+ * Reading first: the header and its checks, one part, all parts. Then writing: the parts are
+ * described (size, digest), then copied. The format is in docs/step-protocol.md.
+ */
 #include "common/bundle/bundle.h"
 
 #include <errno.h>
@@ -39,7 +43,7 @@ static int read_at(int fd, void *to, size_t n, int64_t offset, struct df_err *er
     return 0;
 }
 
-/* Reads size bytes at offset, writes them to out_fd (-1: nowhere) and yields their SHA-256. */
+/* Reads size bytes at offset, writes them to out_fd (-1: nowhere) and computes their SHA-256. */
 static int copy_range(int fd, int64_t offset, int64_t size, int out_fd, char hex[DF_SHA256_HEX],
                       struct df_err *err)
 {
@@ -75,7 +79,7 @@ static bool is_lower_hex(const char *s, size_t n)
     return s && strlen(s) == n && strspn(s, "0123456789abcdef") == n;
 }
 
-/* Adds the sizes up; what any part lacks makes the whole bundle damaged. */
+/* Adds the sizes up. A part with a missing member means that the bundle is damaged. */
 static int check_parts(const cJSON *header, int64_t room, struct df_err *err)
 {
     const cJSON *parts = df_json_at(header, "parts");
@@ -104,7 +108,7 @@ static int header_length(int fd, size_t *ret, struct df_err *err)
     start[HEADER_AT - 1] = '\0';
     const char *digits = start + MAGIC_LEN;
     if (!is_lower_hex(digits, LENGTH_DIGITS))
-        return corrupt(err, "the length of its header is no number");
+        return corrupt(err, "the length of its header is not a number");
     *ret = strtoul(digits, NULL, 16);
     return *ret > DF_LIMIT_BUNDLE_HEADER ? corrupt(err, "its header is too long") : 0;
 }
@@ -203,7 +207,7 @@ int df_bundle_verify(int fd, struct df_err *err)
 
 /* ---- writing ---- */
 
-/* A part that is there: *ret_fd stays -1 when the file is absent. */
+/* *ret_fd is -1 if there is no such file. */
 static int open_part(const char *path, int *ret_fd, struct df_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -237,7 +241,7 @@ static int describe_part(const struct df_bundle_part *part, cJSON *list, struct 
     return df_json_add_str(item, "sha256", hex, err);
 }
 
-/* The files may have changed since they were described: then the bundle would never verify. */
+/* A file that changed after its description would make a bundle that never verifies. */
 static int write_part(int out_fd, const struct df_bundle_part *part, const cJSON *item,
                       struct df_err *err)
 {

@@ -1,5 +1,6 @@
 /*
- * bundle.h - the plan hand-over file: format in docs/step-protocol.md, "The bundle".
+ * bundle.h - the file that carries a plan to its apply; format: docs/step-protocol.md, "The
+ * bundle".
  * Thread rule: one bundle, one thread.
  */
 #ifndef DF_BUNDLE_H
@@ -9,20 +10,20 @@
 
 struct df_bundle_part {
     const char *name; /* "plan", "plan.json", "lock" */
-    const char *path; /* file with the content; an absent file leaves the part out */
+    const char *path; /* file with the content; without it the part is left out */
 };
 
-/* Writes a bundle to out_fd (from its offset). header: the members of the header but "parts",
+/* Writes a bundle to out_fd, from its offset. header: all members of the header except "parts";
  * borrowed. */
 int df_bundle_write(int out_fd, const cJSON *header, const struct df_bundle_part *parts, size_t n,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* Reads and checks the header alone (format, sizes that add up to the file's). The caller deletes
- * *ret. */
+/* Reads and checks only the header: format, and that the sizes add up to the file's. The caller
+ * deletes *ret. */
 int df_bundle_header(int fd, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Extracts one part to path (mode 0600), verifying its digest; NOT_FOUND when the bundle has no
- * such part; any mismatch: class DENIED, reason PlanCorrupt. */
+/* Extracts one part to path (mode 0600) and verifies its digest. NOT_FOUND if the bundle has no
+ * such part; class DENIED, reason PlanCorrupt, for a mismatch. */
 int df_bundle_extract(int fd, const char *name, const char *path, struct df_err *err) DF_MUST_CHECK;
 
 /* Verifies every part's digest. */

@@ -1,3 +1,7 @@
+/*
+ * certificate.c - PEM in and out, then the creation of an authority and of server certificates,
+ * then the checks of existing ones.
+ */
 #include "common/crypto/ssl.h"
 
 #include <arpa/inet.h>
@@ -31,7 +35,7 @@ static void cleanup_pkey(EVP_PKEY **k)
 
 /* ---- PEM ---- */
 
-/* Without a prompt for a passphrase, which would wait at a terminal for ever. */
+/* Prevents OpenSSL's passphrase prompt, which would block on the terminal. */
 static int no_passphrase(char *buf, int size, int writing, void *arg)
 {
     (void)buf, (void)size, (void)writing, (void)arg;
@@ -73,7 +77,7 @@ static int write_pair(EVP_PKEY *k, X509 *c, struct df_buf *key, struct df_buf *c
     return take_bio(kb, key, err) < 0 ? -1 : take_bio(cb, certificate, err);
 }
 
-/* ---- making them ---- */
+/* ---- creation ---- */
 
 static int add_extension(X509 *c, X509V3_CTX *ctx, int nid, const char *value)
 {
@@ -95,7 +99,7 @@ static int set_serial(X509 *c)
     return ok;
 }
 
-/* Everything that both kinds have; subject: of the certificate, issuer NULL: itself. */
+/* The fields of both kinds of certificates. issuer NULL: self-signed. */
 static int fill(X509 *c, EVP_PKEY *key, const char *subject, X509 *issuer, long days)
 {
     time_t now = (time_t)(df_real_us() / 1000000);
@@ -132,7 +136,7 @@ static bool is_ip(const char *name)
     return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* As a structure: the textual form of OpenSSL would read commas in a name as its own. */
+/* As a structure: in OpenSSL's textual form a comma in a name would separate names. */
 static int add_name(GENERAL_NAMES *all, const char *name)
 {
     GENERAL_NAME *one = GENERAL_NAME_new();
@@ -185,7 +189,7 @@ int df_certificate_issue(const char *authority_key, const char *authority_certif
     return write_pair(k, c, key, certificate, err);
 }
 
-/* ---- looking at them ---- */
+/* ---- checks ---- */
 
 static bool has_names(X509 *c, const struct df_strs *names)
 {

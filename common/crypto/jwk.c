@@ -1,3 +1,7 @@
+/*
+ * jwk.c - reads the RSA and P-256 keys of a JSON Web Key Set into OpenSSL keys; keys that are not
+ * for signatures or not supported are skipped. Read df_jwk_set_parse() first.
+ */
 #include "common/crypto/jwk.h"
 
 #include <errno.h>
@@ -35,10 +39,10 @@ static void cleanup_pkey_ctx(EVP_PKEY_CTX **c)
 
 /* ---- numbers and keys ---- */
 
-/* Why a key cannot be read, when it is not the key's fault. */
+/* The reason if reading a key fails although the key is valid. */
 static const char no_memory[] = "out of memory";
 
-/* A member in base64url. -1: absent, no base64url, or longer than a key of ours can have. */
+/* A member in base64url. -1: absent, not base64url, or longer than in any supported key. */
 static int decode(const cJSON *jwk, const char *member, struct df_buf *out)
 {
     const char *text = df_json_str(jwk, member);
@@ -108,7 +112,7 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
 
 /* ---- the set ---- */
 
-/* Members that say what a key is for may be absent; when they are there they must fit. */
+/* Members that declare the use of a key are optional; if present, they must allow signatures. */
 static bool is_for_signatures(const cJSON *jwk)
 {
     const char *use = df_json_str(jwk, "use");

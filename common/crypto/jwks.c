@@ -1,3 +1,7 @@
+/*
+ * jwks.c - verifies tokens with the cluster's keys, which it fetches and caches. An unknown
+ * key leads to one refresh and a second verification.
+ */
 #include "common/crypto/jwks.h"
 
 #include <pthread.h>
@@ -17,7 +21,7 @@ struct df_jwks {
     int64_t tried_ms; /* monotonic: the last fetch, good or not */
 };
 
-/* ---- birth and death ---- */
+/* ---- lifecycle ---- */
 
 int df_jwks_new(const struct df_jwks_options *o, struct df_jwks **ret, struct df_err *err)
 {
@@ -98,7 +102,7 @@ static void take_over(struct df_jwks *j, struct df_jwk_set *keys, char *issuer)
     j->keys_ms = df_mono_ms();
 }
 
-/* Whoever comes while another thread fetches waits for what that one brings. */
+/* If another thread is fetching already, wait for its result. */
 static int refresh(struct df_jwks *j, struct df_err *err)
 {
     struct df_jwk_set *keys = NULL;

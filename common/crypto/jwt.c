@@ -1,3 +1,7 @@
+/*
+ * jwt.c - df_jwt_verify() at the end of the file splits the token, checks its signature with a key
+ * of the set, then its claims: issuer, audience and times. Every failure has a reason of its own.
+ */
 #include "common/crypto/jwk.h"
 
 #include <math.h>
@@ -9,7 +13,7 @@
 
 #define ES256_LEN ((size_t)64) /* r and s, 32 bytes each */
 
-/* A token taken apart. Everything is owned but signed_part. */
+/* The parts of a token. All are owned, except signed_part. */
 struct parts {
     const char *signed_part; /* header.payload, borrowed */
     size_t signed_len;
@@ -35,9 +39,9 @@ bool df_jwt_is(const char *token)
     return second && !strchr(second + 1, '.');
 }
 
-/* ---- taking it apart ---- */
+/* ---- parts ---- */
 
-/* The reader refuses a member that stands twice, too; whoever sent it is told the difference. */
+/* A duplicate member has a reason of its own; other JSON errors make the token malformed. */
 static int fail_json(const struct df_buf *text, const char *what, const struct df_err *why,
                      struct df_err *err)
 {
@@ -122,7 +126,7 @@ static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
     return 0;
 }
 
-/* The two numbers of JOSE as the DER that OpenSSL reads. The caller frees; NULL on no memory. */
+/* JOSE's two numbers as the DER that OpenSSL expects. The caller frees; NULL on no memory. */
 static unsigned char *ecdsa_der(const struct df_buf *raw, int *ret_len)
 {
     const unsigned char *bytes = (const unsigned char *)raw->data;

@@ -1,3 +1,7 @@
+/*
+ * exchange.c - one request with libcurl: connection, TLS, headers and limits are set as options,
+ * then perform() drives the transfer, and explain() turns curl's result into an error.
+ */
 #include "common/http/exchange.h"
 
 #include <errno.h>
@@ -8,10 +12,10 @@
 
 enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 1000 };
 
-/* Why we ended an exchange ourselves. */
+/* Why we aborted a transfer. */
 enum end { END_NOT, END_RECEIVER, END_STOP, END_IDLE, END_TOO_LARGE, END_MEMORY, END_BODY };
 
-/* One request to one URL and its answer, as the callbacks see it. */
+/* One request and its response, as the curl callbacks see it. */
 struct exchange {
     CURL *easy;
     const struct df_http_request *req;
@@ -214,7 +218,7 @@ static CURLcode set_method(CURL *easy, const struct df_http_request *req)
     return rc;
 }
 
-/* 0: none. An answer that announces too much is refused before its first byte is read. */
+/* 0: no limit. A response that announces too many bytes is rejected before its body is read. */
 static CURLcode set_limits(CURL *easy, size_t max_response, int64_t timeout_ms)
 {
     CURLcode rc = CURLE_OK;
@@ -275,7 +279,8 @@ static int make_headers(const struct df_http_request *req, struct curl_slist **l
     return 0;
 }
 
-/* Is it time to give up? Sets x->end, and how long to wait for the next byte otherwise. */
+/* True if the transfer must be aborted, with the reason in x->end; else sets how long to wait for
+ * the next byte. */
 static bool must_end(struct exchange *x, int *wait_ms)
 {
     *wait_ms = x->req->stop ? STOP_POLL_MS : IDLE_POLL_MS;
@@ -301,7 +306,7 @@ static CURLcode result_of(CURLM *multi)
     return m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
 }
 
-/* The multi interface, because the easy one looks at its callbacks only once a second. */
+/* The multi interface, because the easy one calls its progress callback only once a second. */
 static CURLcode perform(CURLM *multi, struct exchange *x)
 {
     if (curl_multi_add_handle(multi, x->easy) != CURLM_OK)
@@ -374,8 +379,8 @@ static int explain(const struct exchange *x, CURLcode code, const char *what, st
                                         : "");
 }
 
-/* Another name for the certificate: curl is told that name as the host, where to connect instead,
- * and what to say in the Host header. */
+/* Verifies the certificate for another name than the URL's host: curl gets that name as the host,
+ * the address to connect to, and the Host header to send. */
 struct alias {
     CURLU *url;
     struct curl_slist *connect_to;

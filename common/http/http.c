@@ -1,3 +1,7 @@
+/*
+ * http.c - the client with its credentials, and df_http_send(): one exchange (exchange.c) for each
+ * redirect until there is a response or the deadline is over.
+ */
 #include "common/http/http.h"
 
 #include "common/base/clock.h"

@@ -1,3 +1,7 @@
+/*
+ * json.c - helpers over cJSON trees: adders that fail on no memory, getters by path, and
+ * operations on whole trees (compare, hash, wipe, merge patch).
+ */
 #include "common/json/json.h"
 
 #include <math.h>
@@ -143,7 +147,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Up to so many members each is compared with each: quicker than to sort them. */
+/* Up to so many members, comparing all pairs is faster than sorting. */
 #define FEW 12
 
 static const char *duplicate_of_few(const cJSON *object)

@@ -1,7 +1,12 @@
+/*
+ * packed.c - documents as compressed JSON text. A document that packs badly becomes the sample
+ * (dictionary) for the later ones. Read df_pack(), then df_unpack().
+ */
 #include "common/json/packed.h"
 
 #include <pthread.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum {
     LEVEL = 1,        /* the quickest; higher ones gain little on a few KiB */
@@ -56,7 +61,7 @@ void df_packer_free(struct df_packer *p)
 
 /* ---- packing -------------------------------------------------------------------------------- */
 
-/* Under the lock of packing. Without memory there is no sample: it is worth nobody's failure. */
+/* Under the lock of packing. On no memory there is no sample: packing works without it. */
 static void keep_sample(struct df_packer *p, const char *text, size_t n)
 {
     struct df_sample *s =
@@ -113,8 +118,10 @@ int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret, 
     size_t n = ZSTD_decompress_usingDict(p->unpack, text, packed->text_len, packed->bytes,
                                          packed->len, s ? s->text : NULL, s ? s->len : 0);
     (void)pthread_mutex_unlock(&p->unpacking);
+    if (ZSTD_isError(n) && ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+        return df_fail_oom(err);
     if (n != packed->text_len)
-        return df_fail_oom(err); /* they are our own bytes: as above */
+        return df_fail(err, DF_ERR_SYSTEM, "a packed document is damaged");
     return df_json_parse(text, n, ret, err);
 }
 

@@ -20,7 +20,7 @@ struct reader {
 
 static int read_value(struct reader *r, cJSON **ret);
 
-/* The byte at the reading place; NUL at the end (a NUL in the text is refused before). */
+/* The next byte; NUL at the end (a NUL inside the text is rejected earlier). */
 static char peek(const struct reader *r)
 {
     return r->at < r->n ? r->text[r->at] : '\0';
@@ -242,10 +242,10 @@ static int skip_number(struct reader *r, bool *whole)
     return 0;
 }
 
-/* Up to here there is no doubt about a number of digits. */
+/* Numbers with at most so many digits are exact in a double. */
 #define SURE_DIGITS 15
 
-/* A whole number of a few digits; false: it is for others to look at. */
+/* The fast path for short whole numbers. False: use the general one. */
 static bool is_small(const char *digits, size_t n, double *ret)
 {
     int64_t value = 0;
@@ -311,7 +311,7 @@ static int skip_string(struct reader *r)
     return 0;
 }
 
-/* To the comma or bracket behind a value, whatever is in it. */
+/* Moves behind a value without parsing it. */
 static int skip_value(struct reader *r)
 {
     size_t start = r->at;

@@ -99,15 +99,15 @@ static void put_escaped(struct writer *w, unsigned c)
     puts_to(w, text);
 }
 
-/* Besides what JSON asks for: controls that a terminal would obey, and what YAML readers refuse or
- * take for a line break, so that the text may stand in both. */
+/* More than JSON requires: controls that a terminal would execute, and characters that YAML parsers
+ * reject or read as a line break. So the text is safe in both. */
 static bool must_escape(unsigned c)
 {
     return c < 0x20 || c == '"' || c == '\\' || (c >= 0x7f && c < 0xa0) || c == 0x2028 ||
            c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
-/* The length and the code point of the sequence at s; 0 when it is no UTF-8. */
+/* The length and the code point of the sequence at s; 0 if it is not UTF-8. */
 static size_t decode(const char *s, unsigned *ret)
 {
     static const unsigned first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -122,8 +122,7 @@ static size_t decode(const char *s, unsigned *ret)
     return 0;
 }
 
-/* How many bytes of ASCII from here on stand for themselves: nearly all, and so they are copied as
- * one. */
+/* How many bytes from here on need no escape: nearly all do not, so they are copied at once. */
 static size_t plain_length(const char *s)
 {
     size_t n = 0;
@@ -132,7 +131,7 @@ static size_t plain_length(const char *s)
     return n;
 }
 
-/* Strings of a tree need not come from a parser: bytes that are no UTF-8 become U+FFFD. */
+/* A tree's strings may not come from a parser: bytes that are not UTF-8 become U+FFFD. */
 static size_t put_other(struct writer *w, const char *s)
 {
     unsigned c = 0;

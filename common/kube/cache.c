@@ -1,182 +1,379 @@
+/*
+ * The watch's thread brings objects (on_apply, on_remove, and on_listed at the end of a list), writers
+ * bring answers (df_kube_cache_note); all go through take() or let_go(), which ask under the lock
+ * whether it is news, change the objects, and call the owner back without the lock. An object that
+ * somebody writes is held back from the watch: hold() and df_kube_cache_end().
+ */
 #include "common/kube/cache.h"
 
 #include <pthread.h>
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/kube/store.h"
 
 enum { STOP_POLL_MS = 100 };
 
 struct df_kube_cache {
     struct df_kube_cache_options o;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* synced */
-    struct df_kube_store store;
+    pthread_cond_t changed; /* synced, a write is over */
+    struct df_kube_objects objects;
     struct df_packer *packer;
-    char *listed; /* the resourceVersion of the newest list */
-    char *newest; /* of all that the watch told; NULL: nothing yet */
+    struct df_kube_write *writes;
+    char *listed; /* the resourceVersion of the newest list; the watch's thread alone writes it */
+    char *newest; /* of all that the watch said; NULL: nothing yet */
     bool synced;
     struct df_err last; /* what failed last before it was synced */
     struct df_kube_watch *watch;
 };
 
-/* ---- what the watch tells ------------------------------------------------------------------- */
+static void lock(struct df_kube_cache *c)
+{
+    (void)pthread_mutex_lock(&c->lock);
+}
+
+static void unlock(struct df_kube_cache *c)
+{
+    (void)pthread_mutex_unlock(&c->lock);
+}
 
 static const char *text_of(const char *s)
 {
     return s ? s : "";
 }
 
-static const char *name_space_of(const cJSON *object)
+/* Where all objects are of one namespace none of them carries it. */
+static const char *key_space(const struct df_kube_cache *c, const char *name_space)
 {
-    return text_of(df_json_str(object, "metadata.namespace"));
+    return c->o.name_space ? "" : text_of(name_space);
 }
 
-static cJSON *keep_most(const cJSON *object)
+/* The item of an object, all borrowed, as far as it is known before it is packed. */
+static struct df_kube_item item_of(const struct df_kube_cache *c, const cJSON *object)
+{
+    return (struct df_kube_item){.name_space =
+                                     key_space(c, df_json_str(object, "metadata.namespace")),
+                                 .name = text_of(df_kube_name(object)),
+                                 .uid = text_of(df_kube_uid(object)),
+                                 .version = text_of(df_kube_version(object))};
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* The change becomes one of the sequence. Under the lock. */
+static void draw_sequence(struct df_kube_cache *c, struct df_kube_change *change)
+{
+    change->is_initial = !c->synced;
+    if (c->synced && c->o.sequence)
+        change->sequence = c->o.sequence(c->o.arg);
+}
+
+static void notify(const struct df_kube_cache *c, struct df_kube_change *change)
+{
+    change->name_space = c->o.name_space ? c->o.name_space : change->name_space;
+    if (c->o.changed)
+        c->o.changed(c->o.arg, change);
+}
+
+/* Under the lock. */
+static struct df_kube_write *find_write(const struct df_kube_cache *c, const char *name_space,
+                                        const char *name)
+{
+    struct df_kube_write *w = c->writes;
+    while (w && (strcmp(w->name, name) != 0 || strcmp(w->name_space, name_space) != 0))
+        w = w->next;
+    return w;
+}
+
+/* Would it change anything? The older answer of a verb (noted) does not bring back what the watch
+ * has seen go; in a write the watch is held back and knows nothing of the object. Under the lock. */
+static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool noted)
+{
+    if (noted && c->newest && !df_kube_version_is_older(c->newest, i->version) &&
+        !find_write(c, i->name_space, i->name))
+        return false;
+    return df_kube_objects_is_news(&c->objects, i->name_space, i->name, i->uid, i->version);
+}
+
+/* Puts it if it is news; *ret_changed says so, and *change what kind of change it is. */
+static int put(struct df_kube_cache *c, const struct df_kube_item *item, bool noted,
+               struct df_kube_change *change, bool *ret_changed, struct df_err *err)
+{
+    lock(c);
+    const struct df_kube_object *old =
+        df_kube_objects_find(&c->objects, item->name_space, item->name);
+    bool was_there = old && !old->is_tombstone;
+    change->type = was_there ? DF_KUBE_MODIFIED : DF_KUBE_ADDED;
+    change->is_noop = was_there && old->digest == item->digest;
+    *ret_changed = is_news(c, item, noted);
+    int result = *ret_changed ? df_kube_objects_put(&c->objects, item, err) : 0;
+    if (*ret_changed && result == 0)
+        draw_sequence(c, change);
+    unlock(c);
+    return result;
+}
+
+static void keys_free(struct df_kube_keys *k)
+{
+    df_strs_free(&k->words);
+}
+
+static cJSON *without_managed_fields(const cJSON *object)
 {
     cJSON *copy = cJSON_Duplicate(object, true);
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
-    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "managedFields");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, DF_KUBE_MANAGED);
     return copy;
 }
 
 static int reduce(const struct df_kube_cache *c, const cJSON *object, struct df_packed *ret,
                   struct df_err *err)
 {
-    DF_JSON cJSON *kept = c->o.keep ? c->o.keep(c->o.arg, object) : keep_most(object);
+    if (!c->o.keep && !df_json_at(object, "metadata." DF_KUBE_MANAGED))
+        return df_pack(c->packer, object, ret, err);
+    DF_JSON cJSON *kept = c->o.keep ? c->o.keep(c->o.arg, object) : without_managed_fields(object);
     return kept ? df_pack(c->packer, kept, ret, err) : df_fail_oom(err);
 }
 
-static int on_begin(void *arg, const char *version, struct df_err *err)
+/* Asks twice whether it is news, because packing is done without the lock. */
+static int take(struct df_kube_cache *c, const cJSON *object, bool noted, bool is_local,
+                struct df_err *err)
 {
-    struct df_kube_cache *c = arg;
-    (void)pthread_mutex_lock(&c->lock);
-    int result = df_str_set(&c->listed, version, err);
-    if (result == 0)
-        df_kube_store_begin(&c->store);
-    (void)pthread_mutex_unlock(&c->lock);
-    return result;
-}
-
-static int raise_newest(struct df_kube_cache *c, const char *version, struct df_err *err)
-{
-    (void)pthread_mutex_lock(&c->lock);
-    int result = 0;
-    if (version && !df_kube_version_is_older(version, c->newest))
-        result = df_str_set(&c->newest, version, err);
-    (void)pthread_mutex_unlock(&c->lock);
-    return result;
-}
-
-/* Would it change anything? What the watch told already is never told again by the older answer of
- * a verb (noted). Under the lock. */
-static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool noted)
-{
-    if (noted && c->newest && !df_kube_version_is_older(c->newest, i->version))
-        return false;
-    return df_kube_store_look(&c->store, i->name_space, i->name, i->uid, i->version) ==
-           DF_KUBE_PUT_CHANGED;
-}
-
-/* Looked at twice, because the reducer runs without the lock. */
-static int put(struct df_kube_cache *c, const cJSON *object, const struct df_kube_item *key,
-               bool noted, bool *ret_changed, struct df_err *err)
-{
-    (void)pthread_mutex_lock(&c->lock);
-    bool news = is_news(c, key, noted);
-    (void)pthread_mutex_unlock(&c->lock);
-    *ret_changed = false;
+    struct df_kube_item item = item_of(c, object);
+    struct df_kube_change change = {.name_space = item.name_space,
+                                    .name = item.name,
+                                    .version = item.version,
+                                    .is_local = is_local};
+    DF_CLEANUP(keys_free) struct df_kube_keys keys = {0};
+    DF_PACKED struct df_packed text = {0};
+    bool changed = false;
+    lock(c);
+    bool news = is_news(c, &item, noted);
+    unlock(c);
     if (!news)
         return 0;
-    DF_PACKED struct df_packed text = {0};
-    if (reduce(c, object, &text, err) < 0)
+    if (reduce(c, object, &text, err) < 0 ||
+        (c->o.keys && c->o.keys(c->o.arg, object, &keys, err) < 0))
         return -1;
-    struct df_kube_item item = *key;
     item.text = &text;
-    item.index = c->o.index ? text_of(c->o.index(c->o.arg, object)) : "";
-    (void)pthread_mutex_lock(&c->lock);
-    *ret_changed = is_news(c, &item, noted);
-    int result = *ret_changed ? df_kube_store_put(&c->store, &item, err) : 0;
-    (void)pthread_mutex_unlock(&c->lock);
-    return result;
-}
-
-static int take(struct df_kube_cache *c, const cJSON *object, bool noted, struct df_err *err)
-{
-    const struct df_kube_item key = {.name_space = name_space_of(object),
-                                     .name = text_of(df_kube_name(object)),
-                                     .uid = text_of(df_kube_uid(object)),
-                                     .version = text_of(df_kube_version(object))};
-    bool changed = false;
-    if (put(c, object, &key, noted, &changed, err) < 0)
+    item.words = &keys.words;
+    item.order = keys.order;
+    item.digest = keys.digest;
+    if (put(c, &item, noted, &change, &changed, err) < 0)
         return -1;
-    if (changed && c->o.changed)
-        c->o.changed(c->o.arg, key.name_space, key.name);
+    if (changed)
+        notify(c, &change);
     return 0;
 }
 
-int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, struct df_err *err)
+/* Takes the object out, or leaves a tombstone, unless what is there is newer than this version. */
+static void let_go(struct df_kube_cache *c, const struct df_kube_item *item, bool is_local,
+                   bool leave_tombstone)
 {
-    return take(c, object, true, err);
-}
-
-static void on_remove(void *arg, const cJSON *object)
-{
-    struct df_kube_cache *c = arg;
-    /* No memory: a late answer of a verb may then show the object until the next list. */
-    (void)raise_newest(c, df_kube_version(object), NULL);
-    const char *ns = name_space_of(object), *name = text_of(df_kube_name(object));
-    (void)pthread_mutex_lock(&c->lock);
-    bool removed = df_kube_store_remove(&c->store, ns, name, text_of(df_kube_version(object)));
-    (void)pthread_mutex_unlock(&c->lock);
-    if (removed && c->o.changed)
-        c->o.changed(c->o.arg, ns, name);
-}
-
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
-{
-    struct df_kube_cache *c = arg;
-    if (raise_newest(c, df_kube_version(object), err) < 0)
-        return -1;
-    if (!c->o.wants || c->o.wants(c->o.arg, object))
-        return take(c, object, false, err);
-    on_remove(c, object);
-    return 0;
-}
-
-static void on_listed(void *arg)
-{
-    struct df_kube_cache *c = arg;
-    (void)raise_newest(c, c->listed, NULL); /* the watch's own thread alone writes it */
-    (void)pthread_mutex_lock(&c->lock);
-    struct df_kube_entry *gone = df_kube_store_sweep(&c->store, c->listed);
-    c->synced = true;
-    (void)pthread_cond_broadcast(&c->changed);
-    (void)pthread_mutex_unlock(&c->lock);
-    for (struct df_kube_entry *next; gone; gone = next) {
-        next = gone->next;
-        if (c->o.changed)
-            c->o.changed(c->o.arg, gone->name_space, gone->name);
-        free(gone);
-    }
+    struct df_kube_change change = {.type = DF_KUBE_DELETED,
+                                    .name_space = item->name_space,
+                                    .name = item->name,
+                                    .version = item->version,
+                                    .is_local = is_local};
+    lock(c);
+    struct df_kube_object *o = df_kube_objects_find(&c->objects, item->name_space, item->name);
+    if (o && df_kube_version_is_older(item->version, df_kube_object_version(o)))
+        o = NULL;
+    bool was_there = o && !o->is_tombstone;
+    if (was_there)
+        draw_sequence(c, &change);
+    if (o && leave_tombstone)
+        df_kube_objects_bury(&c->objects, o);
+    else if (o)
+        df_kube_objects_remove(&c->objects, o);
+    unlock(c);
+    free(leave_tombstone ? NULL : o);
+    if (was_there)
+        notify(c, &change);
 }
 
 static void on_failed(void *arg, const struct df_err *err)
 {
     struct df_kube_cache *c = arg;
-    (void)pthread_mutex_lock(&c->lock);
+    lock(c);
     c->last = *err;
-    (void)pthread_mutex_unlock(&c->lock);
+    unlock(c);
     if (c->o.failed)
         c->o.failed(c->o.arg, err);
+}
+
+/* ---- own writes ------------------------------------------------------------------------------ */
+
+int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
+                       struct df_err *err)
+{
+    return take(c, object, true, is_local, err);
+}
+
+void df_kube_cache_note_deleted(struct df_kube_cache *c, const cJSON *object, bool is_local)
+{
+    const struct df_kube_item item = item_of(c, object);
+    let_go(c, &item, is_local, is_local);
+}
+
+void df_kube_cache_begin(struct df_kube_cache *c, struct df_kube_write *w, const char *name_space,
+                         const char *name)
+{
+    *w = (struct df_kube_write){.name_space = key_space(c, name_space), .name = name};
+    lock(c);
+    while (find_write(c, w->name_space, name))
+        (void)pthread_cond_wait(&c->changed, &c->lock);
+    w->next = c->writes;
+    c->writes = w;
+    unlock(c);
+}
+
+/* What was held back, if anything; else the write is over. */
+static cJSON *take_held(struct df_kube_cache *c, struct df_kube_write *w, bool *ret_deleted)
+{
+    lock(c);
+    cJSON *held = DF_TAKE(w->held);
+    *ret_deleted = w->held_is_deleted;
+    if (!held) {
+        struct df_kube_write **at = &c->writes;
+        while (*at != w)
+            at = &(*at)->next;
+        *at = w->next;
+        (void)pthread_cond_broadcast(&c->changed);
+    }
+    unlock(c);
+    return held;
+}
+
+/* The write is over only when nothing is held back any more: what comes meanwhile must not overtake.
+ * What could not be taken comes again with a new list. */
+void df_kube_cache_end(struct df_kube_cache *c, struct df_kube_write *w)
+{
+    bool deleted = false;
+    for (cJSON *held; (held = take_held(c, w, &deleted)); cJSON_Delete(held)) {
+        struct df_err err = {0};
+        const struct df_kube_item item = item_of(c, held);
+        if (deleted)
+            let_go(c, &item, false, false);
+        else if (take(c, held, false, false, &err) < 0) {
+            on_failed(c, &err);
+            (void)df_kube_watch_list_anew(c->watch);
+        }
+    }
+}
+
+/* Is the object being written? Then what the watch says of it is held back: 1, or -1. */
+static int hold(struct df_kube_cache *c, const cJSON *object, bool is_deleted, struct df_err *err)
+{
+    const struct df_kube_item item = item_of(c, object);
+    int result = 0;
+    lock(c);
+    struct df_kube_write *w = find_write(c, item.name_space, item.name);
+    if (w) {
+        struct df_kube_object *o = df_kube_objects_find(&c->objects, item.name_space, item.name);
+        cJSON *copy = cJSON_Duplicate(object, true);
+        if (o)
+            o->generation = c->objects.generation;
+        if (copy) {
+            cJSON_Delete(w->held);
+            w->held = copy;
+            w->held_is_deleted = is_deleted;
+        }
+        result = copy ? 1 : df_fail_oom(err);
+    }
+    unlock(c);
+    return result;
+}
+
+/* ---- what the watch says --------------------------------------------------------------------- */
+
+static int on_begin(void *arg, const char *version, struct df_err *err)
+{
+    struct df_kube_cache *c = arg;
+    lock(c);
+    int result = df_str_set(&c->listed, version, err);
+    if (result == 0)
+        df_kube_objects_begin(&c->objects);
+    unlock(c);
+    return result;
+}
+
+static int raise_newest(struct df_kube_cache *c, const char *version, struct df_err *err)
+{
+    lock(c);
+    int result = 0;
+    if (version && !df_kube_version_is_older(version, c->newest))
+        result = df_str_set(&c->newest, version, err);
+    unlock(c);
+    return result;
+}
+
+static void on_remove(void *arg, const cJSON *object)
+{
+    struct df_kube_cache *c = arg;
+    const struct df_kube_item item = item_of(c, object);
+    /* Without memory a late answer of a verb may show the object until the next list, */
+    (void)raise_newest(c, item.version, NULL);
+    /* and it goes now although somebody writes it, who finds out. */
+    if (hold(c, object, true, NULL) <= 0)
+        let_go(c, &item, false, false);
+}
+
+static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+{
+    struct df_kube_cache *c = arg;
+    if (c->o.wants && !c->o.wants(c->o.arg, object)) {
+        on_remove(c, object);
+        return 0;
+    }
+    if (raise_newest(c, df_kube_version(object), err) < 0)
+        return -1;
+    int held = hold(c, object, false, err);
+    return held == 0 ? take(c, object, false, false, err) : held < 0 ? -1 : 0;
+}
+
+/* Takes out the next object that the list did not have, unless it is newer than the list or is being
+ * written: then its writer finds out. The caller frees it; NULL: there is no more. */
+static struct df_kube_object *sweep_one(struct df_kube_cache *c, size_t *bucket,
+                                        struct df_kube_change *change)
+{
+    struct df_kube_object *o;
+    lock(c);
+    while ((o = df_kube_objects_unlisted(&c->objects, bucket)) &&
+           (df_kube_version_is_older(c->listed, df_kube_object_version(o)) ||
+            find_write(c, df_kube_object_space(o), o->name)))
+        o->generation = c->objects.generation;
+    if (o)
+        df_kube_objects_remove(&c->objects, o);
+    if (o && !o->is_tombstone)
+        draw_sequence(c, change);
+    unlock(c);
+    return o;
+}
+
+static void on_listed(void *arg)
+{
+    struct df_kube_cache *c = arg;
+    struct df_kube_change change = {.type = DF_KUBE_DELETED, .version = c->listed};
+    struct df_kube_object *o;
+    (void)raise_newest(c, c->listed, NULL);
+    for (size_t bucket = 0; (o = sweep_one(c, &bucket, &change)); free(o)) {
+        change.name_space = df_kube_object_space(o);
+        change.name = o->name;
+        if (!o->is_tombstone)
+            notify(c, &change);
+    }
+    lock(c);
+    c->synced = true;
+    (void)pthread_cond_broadcast(&c->changed);
+    unlock(c);
 }
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
 static void cache_free(struct df_kube_cache *c)
 {
-    df_kube_store_free(&c->store);
+    df_kube_objects_free(&c->objects);
     df_packer_free(c->packer);
     free(c->listed);
     free(c->newest);
@@ -191,11 +388,7 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
     struct df_kube_cache *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    df_cond_init(&c->changed);
     (void)pthread_mutex_init(&c->lock, NULL);
     c->o = *o;
     struct df_kube_watch_options w = o->watch;
@@ -204,7 +397,7 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
     w.select = o->select;
     w.to = (struct df_kube_watcher){on_begin, on_apply, on_remove, on_listed, on_failed, c};
     *ret = c; /* before the watch's thread, which may ask it at once */
-    if (df_kube_store_init(&c->store, err) < 0 || df_packer_new(&c->packer, err) < 0 ||
+    if (df_kube_objects_init(&c->objects, err) < 0 || df_packer_new(&c->packer, err) < 0 ||
         df_kube_watch_start(k, &w, &c->watch, err) < 0) {
         *ret = NULL;
         cache_free(c);
@@ -234,42 +427,119 @@ int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volati
                        struct df_err *err)
 {
     int64_t deadline = df_mono_ms() + timeout_ms;
-    (void)pthread_mutex_lock(&c->lock);
+    lock(c);
     while (!c->synced && !df_stopped(stop) && (timeout_ms < 0 || df_mono_ms() < deadline))
         wait_a_little(c);
     bool synced = c->synced;
     struct df_err last = c->last;
-    (void)pthread_mutex_unlock(&c->lock);
+    unlock(c);
     if (synced)
         return 0;
     return df_fail_reason(err, DF_ERR_RETRY, "NotListedYet", "the list of %s is not there yet%s%s",
                           c->o.resource->plural, last.message[0] ? ": " : "", last.message);
 }
 
-int df_kube_cache_get(struct df_kube_cache *c, const char *name_space, const char *name,
-                      cJSON **ret, struct df_err *err)
+uint64_t df_kube_cache_list_anew(struct df_kube_cache *c)
 {
-    (void)pthread_mutex_lock(&c->lock);
-    const struct df_kube_entry *e = df_kube_store_find(&c->store, text_of(name_space), name);
-    bool found = e;
-    DF_PACKED struct df_packed text = {0};
-    int result = found ? df_packed_copy(&e->text, &text, err) : 0;
-    (void)pthread_mutex_unlock(&c->lock);
-    if (!found)
-        return df_fail(err, DF_ERR_NOT_FOUND, "%s %s/%s does not exist", c->o.resource->plural,
-                       text_of(name_space), name);
-    return result < 0 ? -1 : df_unpack(c->packer, &text, ret, err);
+    return df_kube_watch_list_anew(c->watch);
 }
 
-int df_kube_cache_each(struct df_kube_cache *c, const char *index,
+int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile bool *stop,
+                        struct df_err *err)
+{
+    return df_kube_watch_await(c->watch, ticket, stop, err);
+}
+
+/* Unpacks a copy of what was found; *ret is NULL without one. Takes the lock from its caller. */
+static int unpack_and_unlock(struct df_kube_cache *c, const struct df_kube_object *o, cJSON **ret,
+                             struct df_err *err)
+{
+    DF_PACKED struct df_packed text = {0};
+    bool found = o && !o->is_tombstone;
+    int result = found ? df_packed_copy(&o->text, &text, err) : 0;
+    unlock(c);
+    if (result < 0)
+        return -1;
+    if (found)
+        return df_unpack(c->packer, &text, ret, err);
+    *ret = NULL;
+    return 0;
+}
+
+int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
+                       cJSON **ret, struct df_err *err)
+{
+    lock(c);
+    return unpack_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name),
+                             ret, err);
+}
+
+int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
+                          struct df_err *err)
+{
+    lock(c);
+    return unpack_and_unlock(c, df_kube_objects_first(&c->objects, word), ret, err);
+}
+
+/* Copies the texts of a page, as of df_kube_cache_list(). */
+static int cut_page(struct df_kube_object *const *found, size_t count, size_t objects, size_t bytes,
+                    struct df_packed_list *ret, int64_t *ret_last, struct df_err *err)
+{
+    size_t sum = 0;
+    *ret_last = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += found[i]->text.text_len;
+        if (i == objects || (i > 0 && sum > bytes)) {
+            *ret_last = found[i - 1]->order;
+            break;
+        }
+        if (df_packed_list_add(ret, &found[i]->text, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_page(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
+                     size_t bytes, struct df_packed_list *ret, int64_t *ret_last,
+                     struct df_err *err)
+{
+    DF_FREE struct df_kube_object **found = NULL;
+    size_t count = 0;
+    lock(c);
+    int result = df_kube_objects_select(&c->objects, q, &found, &count, err);
+    if (result == 0)
+        result = cut_page(found, count, objects, bytes, ret, ret_last, err);
+    unlock(c);
+    return result;
+}
+
+int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
+                       size_t bytes, cJSON **ret, int64_t *ret_last, struct df_err *err)
+{
+    DF_PACKED_LIST struct df_packed_list texts = {0};
+    DF_JSON cJSON *list = cJSON_CreateArray();
+    if (!list)
+        return df_fail_oom(err);
+    if (read_page(c, q, objects, bytes, &texts, ret_last, err) < 0)
+        return -1;
+    for (size_t i = 0; i < texts.len; i++) {
+        cJSON *kept = NULL;
+        if (df_unpack(c->packer, &texts.items[i], &kept, err) < 0 ||
+            df_json_append(list, kept, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(list);
+    return 0;
+}
+
+int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                        struct df_err *err)
 {
+    const struct df_kube_query q = {.word = word};
     DF_PACKED_LIST struct df_packed_list texts = {0};
-    (void)pthread_mutex_lock(&c->lock);
-    int result = df_kube_store_texts(&c->store, index, &texts, err);
-    (void)pthread_mutex_unlock(&c->lock);
-    if (result < 0)
+    int64_t last;
+    if (read_page(c, &q, SIZE_MAX, SIZE_MAX, &texts, &last, err) < 0)
         return -1;
     for (size_t i = 0; i < texts.len; i++) {
         DF_JSON cJSON *kept = NULL;
@@ -279,10 +549,19 @@ int df_kube_cache_each(struct df_kube_cache *c, const char *index,
     return 0;
 }
 
-size_t df_kube_cache_count(struct df_kube_cache *c)
+size_t df_kube_cache_count(struct df_kube_cache *c, const char *word)
 {
-    (void)pthread_mutex_lock(&c->lock);
-    size_t n = c->store.len;
-    (void)pthread_mutex_unlock(&c->lock);
+    lock(c);
+    size_t n = word ? df_kube_objects_count(&c->objects, word) : c->objects.count;
+    unlock(c);
     return n;
+}
+
+int df_kube_cache_names(struct df_kube_cache *c, const char *word, struct df_strs *to,
+                        struct df_err *err)
+{
+    lock(c);
+    df_kube_objects_names(&c->objects, word, to);
+    unlock(c);
+    return df_strs_check(to, err);
 }

@@ -1,3 +1,7 @@
+/*
+ * One request to the API server: a pool of kept connections, the query, credentials, the fence of a
+ * leader, and the answer as df_err. Read df_kube_request().
+ */
 #include "common/kube/client.h"
 
 #include <errno.h>

@@ -112,3 +112,29 @@ int df_kube_config_load(const struct df_kube_config_options *o, struct df_kube_c
     c = (struct df_kube_config){0};
     return 0;
 }
+
+/* ---- files that it names -------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+int df_kube_read_secret(const char *path, size_t max, char **ret, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf b = DF_BUF_INIT(max);
+    if (df_fs_read(path, &b, err) < 0)
+        return -1;
+    const char *from = df_buf_str(&b), *to = from + strlen(from);
+    while (is_space(*from))
+        from++;
+    while (to > from && is_space(to[-1]))
+        to--;
+    if (to == from)
+        return df_fail(err, DF_ERR_USER, "%s is empty", path);
+    char *text = strndup(from, (size_t)(to - from));
+    if (!text)
+        return df_fail_oom(err);
+    *ret = text;
+    return 0;
+}

@@ -57,4 +57,8 @@ int df_kube_config_load(const struct df_kube_config_options *o, struct df_kube_c
 void df_kube_config_free(struct df_kube_config *c);
 #define DF_KUBE_CONFIG DF_CLEANUP(df_kube_config_free)
 
+/* The text of a file that a key names, of at most `max` bytes, without the white space around it;
+ * the caller wipes and frees. */
+int df_kube_read_secret(const char *path, size_t max, char **ret, struct df_err *err) DF_MUST_CHECK;
+
 #endif

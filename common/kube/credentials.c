@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "common/base/clock.h"
-#include "common/base/fs.h"
+#include "common/base/limits.h"
 
 struct df_kube_credentials {
     const struct df_kube_config *config;
@@ -45,30 +45,6 @@ void df_kube_credentials_free(struct df_kube_credentials *c)
     df_kube_credential_free(&c->now);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-int df_kube_read_secret(const char *path, size_t max, char **ret, struct df_err *err)
-{
-    DF_CLEANUP(df_buf_wipe) struct df_buf b = DF_BUF_INIT(max);
-    if (df_fs_read(path, &b, err) < 0)
-        return -1;
-    const char *from = df_buf_str(&b), *to = from + strlen(from);
-    while (is_space(*from))
-        from++;
-    while (to > from && is_space(to[-1]))
-        to--;
-    if (to == from)
-        return df_fail(err, DF_ERR_USER, "%s is empty", path);
-    char *text = strndup(from, (size_t)(to - from));
-    if (!text)
-        return df_fail_oom(err);
-    *ret = text;
-    return 0;
 }
 
 /* From the text of the configuration or, when a file is named, from there. */

@@ -42,8 +42,4 @@ void df_kube_credentials_refused(struct df_kube_credentials *c, unsigned generat
 int df_kube_exec_run(const struct df_kube_config *config, const volatile bool *stop,
                      struct df_kube_credential *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The text of a file of at most `max` bytes, white space around it taken away; the caller wipes and
- * frees. */
-int df_kube_read_secret(const char *path, size_t max, char **ret, struct df_err *err) DF_MUST_CHECK;
-
 #endif

@@ -1,6 +1,11 @@
+/*
+ * Credentials from an exec plug-in of a kubeconfig: what it is given, what it answers, and how it
+ * is run. Read df_kube_exec_run() at the end.
+ */
 #include <errno.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 #include "common/json/json.h"
 #include "common/kube/credentials.h"

@@ -1,3 +1,7 @@
+/*
+ * Reads kubeconfig files the way kubectl merges them: the first file that has a name wins. Read
+ * df_kubeconfig_load() at the end; the fields of cluster and user are tables before it.
+ */
 #include "common/kube/kubeconfig.h"
 
 #include "common/base/fs.h"

@@ -1,3 +1,7 @@
+/*
+ * The Lease of leader election. One thread holds or waits: read hold() and what it calls. What was
+ * seen of the Lease and what is written to it are separate parts.
+ */
 #include "common/kube/lease.h"
 
 #include <pthread.h>
@@ -331,11 +335,7 @@ static int copy_options(struct df_lease *l, const struct df_lease_options *o, st
 
 static void init_sync(struct df_lease *l)
 {
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&l->news, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    df_cond_init(&l->news);
     (void)pthread_mutex_init(&l->lock, NULL);
 }
 

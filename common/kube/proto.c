@@ -1,3 +1,7 @@
+/*
+ * Protobuf into the trees that the JSON would be: first the wire format, then tables of fields into
+ * trees, then the envelope of objects and watch events.
+ */
 #include "common/kube/proto.h"
 
 #include <time.h>

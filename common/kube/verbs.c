@@ -1,3 +1,6 @@
+/*
+ * The verbs of the API as functions, one request each; then what every object has.
+ */
 #include "common/kube/client.h"
 
 #include <time.h>

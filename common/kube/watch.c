@@ -1,3 +1,7 @@
+/*
+ * The thread behind a watch: it lists in pages, then reads the stream, and decides after each end
+ * whether to continue, wait or list anew. Read the thread, then list and stream.
+ */
 #include "common/kube/watch.h"
 
 #include <pthread.h>
@@ -348,12 +352,8 @@ static int own(const char **s, struct df_err *err)
 
 static int set_up(struct df_kube_watch *w, struct df_err *err)
 {
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_cond_init(&w->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    df_cond_init(&w->changed);
     w->event = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     w->must_list = true;
     w->o.without = w->o.without ? w->o.without : managed;

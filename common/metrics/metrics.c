@@ -1,3 +1,7 @@
+/*
+ * metrics.c - a list of metrics, each with its series by label values: declaring, counting, and
+ * writing them in the Prometheus text format.
+ */
 #include "common/metrics/metrics.h"
 
 #include <math.h>
@@ -67,7 +71,7 @@ static char *other_labels(const struct df_metric *m)
     return df_buf_take(&b);
 }
 
-/* The series of these values, made when it is new. NULL on no memory. */
+/* The series with these label values; created if needed. NULL on no memory. */
 static struct series *at(struct df_metric *m, const char *labels)
 {
     struct series *s = find(m, m->labels && labels ? labels : "");
@@ -205,7 +209,7 @@ static void put_escaped(struct df_buf *out, const char *s, size_t n, bool quotes
     }
 }
 
-/* name="value" pairs; the last name takes what is left of the values. */
+/* name="value" pairs; the last name gets the rest of the values. */
 static void put_pairs(struct df_buf *out, const char *names, const char *values)
 {
     for (bool more = true; more;) {

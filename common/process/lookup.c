@@ -27,7 +27,7 @@ char *df_process_which(const char *name, const char *path_env)
     return NULL;
 }
 
-/* "pid (comm) state ppid ...": comm may hold anything, even ")", so the last one counts. */
+/* "pid (comm) state ppid ...": comm may contain ")", so search for the last one. */
 static const char *after_comm(const char *stat_line)
 {
     const char *p = strrchr(stat_line, ')');

@@ -1,3 +1,8 @@
+/*
+ * Spawning: df_process_spawn() prepares a plan, and the child executes it between vfork() and exec
+ * with nothing but system calls, reporting the stage that failed through a pipe. Then waiting and
+ * signals.
+ */
 #include "common/process/process.h"
 
 #include <errno.h>
@@ -10,15 +15,15 @@
 
 #include "common/base/clock.h"
 
-/* What the child of spawn() was doing when it failed; sent to the parent through a pipe. */
+/* The stage at which the child failed; sent to the parent through a pipe. */
 enum stage { STAGE_GROUP, STAGE_PARENT_GONE, STAGE_LIMITS, STAGE_FDS, STAGE_CWD, STAGE_EXEC };
 struct report {
     enum stage stage;
     int os_errno;
 };
 
-/* All the child needs, prepared by the parent: between vfork and exec only system calls are made.
- */
+/* Everything the child needs, prepared by the parent: after vfork() it may only make system
+ * calls. */
 struct plan {
     const struct df_process_options *o;
     const char *program;
@@ -36,7 +41,7 @@ static _Noreturn void child_fail(const struct plan *p, enum stage stage)
 
 static void child_signals(void)
 {
-    /* Handlers first: the mask opens only when no handler of the parent can run any more. */
+    /* Reset handlers before unblocking signals: no handler of the parent may run in the child. */
     const struct sigaction dfl = {.sa_handler = SIG_DFL};
     for (int sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &dfl, NULL);
@@ -47,13 +52,13 @@ static void child_signals(void)
 
 static void child_group(const struct plan *p)
 {
-    if ((p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
+    if (!p->o->in_our_group && (p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
         child_fail(p, STAGE_GROUP);
     if (!p->o->death_signal)
         return;
     if (prctl(PR_SET_PDEATHSIG, p->o->death_signal) < 0)
         child_fail(p, STAGE_GROUP);
-    /* The parent may have died before the line above: then no signal will ever come. */
+    /* If the parent died before the line above, the signal never comes. */
     if (getppid() != p->parent)
         child_fail(p, STAGE_PARENT_GONE);
 }
@@ -68,7 +73,7 @@ static void child_limits(const struct plan *p)
         child_fail(p, STAGE_LIMITS);
 }
 
-/* A descriptor for the given one that no dup2 onto 0, 1 or 2 can destroy. */
+/* Duplicates fd to 3 or above, where no dup2() onto 0, 1 or 2 can overwrite it. */
 static int child_lift(const struct plan *p, int fd)
 {
     if (fd < 0)
@@ -84,7 +89,7 @@ static void child_close_on_exec_above_stdio(void)
 {
     if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
         return;
-    /* Kernels before 5.11 and some sandboxes. */
+    /* For kernels before 5.11 and some sandboxes. */
     struct rlimit files = {1024, 1024};
     (void)getrlimit(RLIMIT_NOFILE, &files);
     for (int fd = STDERR_FILENO + 1; (rlim_t)fd < files.rlim_cur; fd++)
@@ -113,7 +118,7 @@ static _Noreturn void child_main(struct plan *p)
     child_fds(p);
     if (p->o->cwd && chdir(p->o->cwd) < 0)
         child_fail(p, STAGE_CWD);
-    /* execve takes no const for history's sake; it changes neither. */
+    /* execve() lacks const for historical reasons; it changes neither. */
     union {
         const char *const *in;
         char *const *out;
@@ -122,9 +127,9 @@ static _Noreturn void child_main(struct plan *p)
     child_fail(p, STAGE_EXEC);
 }
 
-/* The child shares the parent's memory until its exec: nothing of a large parent is copied. A
- * signal handler must not run in that time, hence the mask around it. posix_spawn(3) would do the
- * same, but knows no death signal, no limits and no working directory. */
+/* The child shares the parent's memory until its exec, so a large parent costs nothing. No signal
+ * handler may run in that time, hence the mask. posix_spawn(3) has neither death signal nor limits
+ * nor working directory. */
 static pid_t fork_and_exec(struct plan *p)
 {
     sigset_t all, before;
@@ -132,14 +137,14 @@ static pid_t fork_and_exec(struct plan *p)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
     if (pid == 0)
-        child_main(p); /* NOLINT(clang-analyzer-unix.Vfork): system calls alone, no return */
+        child_main(p); /* NOLINT(clang-analyzer-unix.Vfork): only system calls, no return */
     int saved = errno;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
     return pid;
 }
 
-static int explain(const struct plan *p, const struct report *r, struct df_err *err)
+static int explain_spawn(const struct plan *p, const struct report *r, struct df_err *err)
 {
     switch (r->stage) {
     case STAGE_EXEC:
@@ -148,7 +153,7 @@ static int explain(const struct plan *p, const struct report *r, struct df_err *
         return df_fail_errno(err, r->os_errno, "start %s: enter directory %s", p->program,
                              p->o->cwd);
     case STAGE_FDS:
-        return df_fail_errno(err, r->os_errno, "start %s: hand over descriptors", p->program);
+        return df_fail_errno(err, r->os_errno, "start %s: pass descriptors", p->program);
     case STAGE_LIMITS:
         return df_fail_errno(err, r->os_errno, "start %s: set resource limits", p->program);
     case STAGE_PARENT_GONE:
@@ -159,13 +164,13 @@ static int explain(const struct plan *p, const struct report *r, struct df_err *
     }
 }
 
-static void reap(pid_t pid)
+static void process_reap(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }
 
-/* Reads the child's report: none, because the exec closed the pipe, means that it runs. */
+/* Reads the child's report. An empty pipe, closed by the exec, means that the program runs. */
 static int await_exec(const struct plan *p, int report_fd, pid_t pid, struct df_err *err)
 {
     struct report r;
@@ -175,10 +180,10 @@ static int await_exec(const struct plan *p, int report_fd, pid_t pid, struct df_
     while (n < 0 && errno == EINTR);
     if (n == 0)
         return 0;
-    reap(pid);
+    process_reap(pid);
     if (n != (ssize_t)sizeof(r))
         return df_fail(err, DF_ERR_SYSTEM, "start %s: no report from the child", p->program);
-    return explain(p, &r, err);
+    return explain_spawn(p, &r, err);
 }
 
 static int spawn(const struct plan *prepared, struct df_process *ret, struct df_err *err)
@@ -200,7 +205,7 @@ static int spawn(const struct plan *prepared, struct df_process *ret, struct df_
     if (pidfd < 0) {
         int saved = errno;
         (void)kill(-pid, SIGKILL);
-        reap(pid);
+        process_reap(pid);
         return df_fail_errno(err, saved, "start %s: open its pidfd", p.program);
     }
     *ret = (struct df_process){.pid = pid, .pidfd = pidfd};

@@ -1,9 +1,8 @@
 /*
- * process.h - child processes: started with a composed environment and exactly the descriptors
- * named.
+ * process.h - child processes with a composed environment and only the given descriptors.
  *
- * The child gets its own process group, default signal handlers and an empty signal mask; every
- * descriptor but the named ones is closed. Thread rule: any thread may spawn; one df_process, one
+ * The child gets its own process group, default signal handlers and an empty signal mask; all other
+ * descriptors are closed. Thread rule: any thread may spawn; one df_process, one
  * thread.
  */
 #ifndef DF_PROCESS_H
@@ -24,12 +23,13 @@ struct df_process_options {
     int stderr_fd;           /* -1: /dev/null; may equal stdout_fd */
     const int *keep_fds;     /* further descriptors (3 and above) that stay open under their own
                                 numbers, ended by -1; or NULL */
-    int death_signal;        /* sent to the child when the thread that spawned it dies; 0: none */
+    int death_signal;        /* sent to the child when the thread that spawned it ends; 0: none */
     bool new_session;        /* setsid() instead of only a process group */
-    rlim_t max_file_bytes;   /* RLIMIT_FSIZE; 0: as it is */
+    bool in_our_group;       /* no group of its own, to use our terminal; never signal its group */
+    rlim_t max_file_bytes;   /* RLIMIT_FSIZE; 0: unchanged */
     bool no_core;            /* RLIMIT_CORE 0 */
-    const volatile bool *stop; /* df_process_run() alone: when it turns true the group is killed
-                                  within 100 ms, class RETRY; or NULL */
+    const volatile bool *stop; /* only df_process_run(): once true the group is killed within
+                                  100 ms, class RETRY; or NULL */
 };
 
 /* Everything off or NULL, the three standard descriptors /dev/null. */
@@ -44,41 +44,40 @@ struct df_process {
 
 #define DF_PROCESS_INIT ((struct df_process){.pid = -1, .pidfd = -1})
 
-/* Spawns. Failure to execute (no such program, not executable) is reported here, not by an exit
- * code: NOT_FOUND names the program. When it fails, nothing runs and nothing is left to reap. */
+/* Spawns. Fails if the program cannot be executed (NOT_FOUND names it), instead of an exit code of
+ * the child. After a failure nothing runs, and there is nothing to reap. */
 int df_process_spawn(const struct df_process_options *o, struct df_process *ret,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* Waits up to timeout_ms (-1: for ever). *ret_exited says whether it ended, and then *ret_status is
- * as of waitpid(2) and the pid is free for others: do not wait again or signal the group. */
+/* Waits up to timeout_ms (-1: for ever). If *ret_exited, *ret_status is that of waitpid(2), and the
+ * pid may be reused: do not wait again or signal the group. */
 int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, int *ret_status,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* To the process alone; a process that is gone is success. */
+/* Signals only the process; success if it has ended. */
 int df_process_signal(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
 
-/* To the process and whatever it started that stayed in its group; an empty group is success. Only
- * before df_process_wait() has reported the end. */
+/* Signals every process of the group; success if it is empty. Not after df_process_wait() has
+ * reported the end. */
 int df_process_signal_group(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
 
 /* Closes the pidfd; does not wait or kill. */
 void df_process_close(struct df_process *p);
 #define DF_PROCESS DF_CLEANUP(df_process_close)
 
-/* Runs to the end, collecting stdout in out (beyond its cap: the group is killed, class LIMIT) and
- * the last err_tail->max bytes of stderr in err_tail; with NULL the descriptors of the options are
- * used. Ended by SIGKILL to its group after timeout_ms (-1: never), class RETRY. Whatever is left
- * of the group when the process ends is killed, too. Exit code in *ret_code (128 + signal when
- * killed). */
+/* Runs the process to its end. Collects stdout in out (past its cap the group is killed, class
+ * LIMIT) and the last err_tail->max bytes of stderr in err_tail; NULL: the descriptor of the
+ * options. Kills the group after timeout_ms (-1: never), class RETRY, and what is left of it when
+ * the process ends. *ret_code: exit code, or 128 + signal. */
 int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struct df_buf *out,
                    struct df_buf *err_tail, int *ret_code, struct df_err *err) DF_MUST_CHECK;
 
-/* Identity that survives pid re-use: field 22 of /proc/<pid>/stat. NOT_FOUND when there is no such
- * process (a zombie counts as gone). */
+/* Together with the pid identifies a process: field 22 of /proc/<pid>/stat. NOT_FOUND if there is
+ * no such process, or only a zombie. */
 int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Looks name up in a PATH-like list; only absolute directories count, so that the work dir never
- * supplies a program. The caller frees; NULL: not found or no memory. */
+/* Looks name up in a list like PATH. Ignores relative directories, so that the current directory
+ * never supplies a program. The caller frees; NULL: not found or no memory. */
 char *df_process_which(const char *name, const char *path_env);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * A process run to its end: start with pipes, follow until it has ended (collecting output,
+ * watching deadline and stop), then kill the rest of its group and reap. Read df_process_run() at
+ * the end first.
+ */
 #include "common/process/process.h"
 
 #include <errno.h>
@@ -8,14 +13,14 @@
 
 #include "common/base/clock.h"
 
-/* READS_AT_ONCE * READ_SIZE is more than a pipe holds, and bounded: a flood cannot keep us from
- * seeing the deadline. */
+/* READS_AT_ONCE * READ_SIZE is more than a pipe holds, and bounded: the deadline is checked even
+ * during a flood of output. */
 enum { STOP_POLL_MS = 100, READ_SIZE = 16384, READS_AT_ONCE = 16 };
 
-/* One of the two streams that are collected. */
+/* stdout or stderr, collected. */
 struct stream {
     struct df_buf *to; /* NULL: not collected */
-    bool tail;         /* keep the end instead of failing when full */
+    bool tail;         /* keep the end instead of failing at the cap */
     int fd;            /* read end, -1 once it is closed */
 };
 
@@ -37,7 +42,7 @@ static void add_tail(struct df_buf *b, const char *bytes, size_t n)
     (void)df_buf_add(b, bytes, n);
 }
 
-/* Takes what is there without waiting; closes at the end of the stream. */
+/* Reads available bytes without waiting; closes an ended stream. */
 static int drain(struct stream *s, struct df_err *err)
 {
     char bytes[READ_SIZE];
@@ -63,7 +68,7 @@ static int drain(struct stream *s, struct df_err *err)
     return 0;
 }
 
-/* How long poll may sleep: -1 for ever. */
+/* Timeout for poll(2) in milliseconds; -1: none. */
 static int64_t next_wake(const struct run *r)
 {
     int64_t ms = r->stop ? STOP_POLL_MS : -1;
@@ -74,9 +79,9 @@ static int64_t next_wake(const struct run *r)
     return ms < 0 || left < ms ? left : ms;
 }
 
-/* Until the process has ended, without reaping it: as long as it is not reaped its group cannot be
- * somebody else's. */
-static int follow(struct run *r, struct df_err *err)
+/* Waits for the end of the process without reaping it: until then no other group can have its
+ * id. */
+static int run_follow(struct run *r, struct df_err *err)
 {
     for (;;) {
         struct pollfd fds[] = {{.fd = r->process.pidfd, .events = POLLIN},
@@ -111,7 +116,7 @@ static int collect_into(struct stream *s, int *child_fd, struct df_err *err)
     return 0;
 }
 
-static int start(struct run *r, const struct df_process_options *asked, struct df_err *err)
+static int run_start(struct run *r, const struct df_process_options *asked, struct df_err *err)
 {
     struct df_process_options o = *asked;
     DF_CLOSE int out = -1;
@@ -123,7 +128,7 @@ static int start(struct run *r, const struct df_process_options *asked, struct d
     return df_process_spawn(&o, &r->process, err);
 }
 
-static int finish(struct run *r, int followed, int *ret_code, struct df_err *err)
+static int run_finish(struct run *r, int followed, int *ret_code, struct df_err *err)
 {
     (void)kill(-r->process.pid, SIGKILL);
     bool exited = false;
@@ -160,10 +165,10 @@ int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struc
         .stop = o->stop,
         .deadline_ms = timeout_ms < 0 ? -1 : df_mono_ms() + timeout_ms,
     };
-    if (start(&r, o, err) < 0)
+    if (run_start(&r, o, err) < 0)
         return -1;
-    int followed = follow(&r, err);
+    int followed = run_follow(&r, err);
     if (followed < 0)
         (void)df_err_wrap(err, "%s", o->argv[0]);
-    return finish(&r, followed, ret_code, err);
+    return run_finish(&r, followed, ret_code, err);
 }

@@ -38,7 +38,7 @@ int df_tmpdir_make(const char *work_dir, char **ret, struct df_err *err)
         return -1;
     if (df_fs_remove_tree(path, err) < 0)
         return df_err_wrap(err, "empty %s", path);
-    if (mkdir(path, 0700) < 0) /* /tmp is everybody's: one that is there again is not ours */
+    if (mkdir(path, 0700) < 0) /* anybody may create it in /tmp: EEXIST means that it is not ours */
         return df_fail_errno(err, errno, "create directory %s", path);
     *ret = DF_TAKE(path);
     return 0;

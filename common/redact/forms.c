@@ -1,6 +1,10 @@
+/*
+ * One function an encoding (emit_...), each calling the sink for every form of a value;
+ * emit_piece() and df_redact_forms() at the end apply them to lines and pieces.
+ */
 #include "common/redact/forms.h"
 
-/* The form being made. Pieces are so short that none can be longer. */
+/* The form being built. Pieces are short enough that none can be longer. */
 struct form {
     char bytes[DF_REDACT_FORM_MAX];
     size_t n;
@@ -12,7 +16,7 @@ struct forms {
     struct form out;
 };
 
-static void put(struct form *o, char c)
+static void form_put(struct form *o, char c)
 {
     if (o->n == sizeof o->bytes)
         DF_BUG("a form of a secret has more than %zu bytes", sizeof o->bytes);
@@ -22,7 +26,7 @@ static void put(struct form *o, char c)
 static void puts_all(struct form *o, const char *s)
 {
     while (*s)
-        put(o, *s++);
+        form_put(o, *s++);
 }
 
 static int emit_form(struct forms *f, struct df_err *err)
@@ -39,8 +43,8 @@ static const char upper_hex[] = "0123456789ABCDEF";
 
 static void add_hex(struct form *o, unsigned char c, const char *digits)
 {
-    put(o, digits[c >> 4]);
-    put(o, digits[c & 15]);
+    form_put(o, digits[c >> 4]);
+    form_put(o, digits[c & 15]);
 }
 
 static int emit_hex(struct forms *f, const unsigned char *v, size_t n, const char *digits,
@@ -51,8 +55,8 @@ static int emit_hex(struct forms *f, const unsigned char *v, size_t n, const cha
     return emit_form(f, err);
 }
 
-/* The value as it stands in base64 when "before" bytes precede it in a group of three: only the
- * characters that are made of its bits alone. */
+/* The value in base64 if `before` bytes precede it in its group of three: only the characters that
+ * depend on no other byte. */
 static int emit_base64(struct forms *f, const unsigned char *v, size_t n, size_t before,
                        const char *alphabet, struct df_err *err)
 {
@@ -60,7 +64,7 @@ static int emit_base64(struct forms *f, const unsigned char *v, size_t n, size_t
     for (size_t bit = (first_bit + 5) / 6 * 6; bit + 6 <= end_bit; bit += 6) {
         size_t at = (bit - first_bit) / 8, shift = (bit - first_bit) % 8;
         unsigned two = (unsigned)v[at] << 8 | (at + 1 < n ? v[at + 1] : 0U);
-        put(&f->out, alphabet[two >> (10 - shift) & 63]);
+        form_put(&f->out, alphabet[two >> (10 - shift) & 63]);
     }
     return emit_form(f, err);
 }
@@ -84,7 +88,7 @@ static bool is_alnum(unsigned char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The most usual values: no encoder but those of every byte changes anything. */
+/* Most values are such words: only encoders that change every byte change them. */
 static bool is_plain_word(const unsigned char *v, size_t n)
 {
     while (n && (is_alnum(v[n - 1]) || strchr("-._", v[n - 1])))
@@ -93,7 +97,7 @@ static bool is_plain_word(const unsigned char *v, size_t n)
 }
 
 struct percent_style {
-    const char *plain; /* left alone besides letters and digits; NULL: not even those */
+    const char *plain; /* unchanged besides letters and digits; NULL: nothing is */
     bool plus;         /* a blank becomes '+' */
 };
 
@@ -103,11 +107,11 @@ static int emit_percent(struct forms *f, const unsigned char *v, size_t n,
     for (size_t i = 0; i < n; i++) {
         bool plain = style->plain && (is_alnum(v[i]) || strchr(style->plain, v[i]));
         if (style->plus && v[i] == ' ') {
-            put(&f->out, '+');
+            form_put(&f->out, '+');
         } else if (plain) {
-            put(&f->out, (char)v[i]);
+            form_put(&f->out, (char)v[i]);
         } else {
-            put(&f->out, '%');
+            form_put(&f->out, '%');
             add_hex(&f->out, v[i], digits);
         }
     }
@@ -140,7 +144,7 @@ enum json_style {
     JSON_SLASH = 1,  /* / is escaped */
     JSON_HTML = 2,   /* < > & are \u003c and so on: Go */
     JSON_QUOTES = 4, /* " ' + ` are \u0022 and so on: .NET */
-    JSON_ASCII = 8,  /* everything beyond ASCII is \uXXXX */
+    JSON_ASCII = 8,  /* every character beyond ASCII is \uXXXX */
     JSON_UPPER = 16  /* \u003C */
 };
 
@@ -152,7 +156,7 @@ static void add_u(struct form *o, unsigned code, int style)
     add_hex(o, (unsigned char)code, digits);
 }
 
-/* One code point of UTF-8; 0 when there is none: the byte is then taken as it is. */
+/* Length of the UTF-8 character at v; 0 if invalid: the byte is then taken as it is. */
 static size_t read_utf8(const unsigned char *v, size_t n, unsigned *ret)
 {
     size_t len = v[0] >= 0xf0 ? 4 : v[0] >= 0xe0 ? 3 : v[0] >= 0xc0 ? 2 : 0;
@@ -174,7 +178,7 @@ static size_t add_json_wide(struct form *o, const unsigned char *v, size_t n, in
     size_t len = read_utf8(v, n, &code);
     bool line_end = len && (code == 0x2028 || code == 0x2029);
     if (!len || (!(style & JSON_ASCII) && !(line_end && style & JSON_HTML))) {
-        put(o, (char)v[0]);
+        form_put(o, (char)v[0]);
         return 1;
     }
     if (code >= 0x10000) {
@@ -194,12 +198,12 @@ static void add_json_ascii(struct form *o, unsigned char c, int style)
     if (as_number)
         add_u(o, c, style);
     else if (at) {
-        put(o, '\\');
-        put(o, to[at - from]);
+        form_put(o, '\\');
+        form_put(o, to[at - from]);
     } else if (c == '/' && style & JSON_SLASH)
         puts_all(o, "\\/");
     else
-        put(o, (char)c);
+        form_put(o, (char)c);
 }
 
 static void add_json(struct form *o, const unsigned char *v, size_t n, int style)
@@ -251,11 +255,11 @@ static int emit_hcl(struct forms *f, const unsigned char *v, size_t n, bool quot
 {
     for (size_t i = 0; i < n;) {
         if ((v[i] == '$' || v[i] == '%') && i + 1 < n && v[i + 1] == '{')
-            put(&f->out, (char)v[i]);
+            form_put(&f->out, (char)v[i]);
         if (quoted && v[i] < 0x80)
             add_json_ascii(&f->out, v[i], 0);
         else
-            put(&f->out, (char)v[i]);
+            form_put(&f->out, (char)v[i]);
         i++;
     }
     return emit_form(f, err);
@@ -273,7 +277,7 @@ static int emit_shell(struct forms *f, const unsigned char *v, size_t n,
     for (size_t i = 0; i < n; i++) {
         bool special = strchr(style->special, v[i]);
         puts_all(&f->out, special ? style->prefix : "");
-        put(&f->out, (char)v[i]);
+        form_put(&f->out, (char)v[i]);
         puts_all(&f->out, special ? style->suffix : "");
     }
     return emit_form(f, err);
@@ -295,7 +299,7 @@ static int emit_quoted_all(struct forms *f, const unsigned char *v, size_t n, st
     return emit_hcl(f, v, n, true, err) < 0 || emit_hcl(f, v, n, false, err) < 0 ? -1 : 0;
 }
 
-/* A blank where a tool broke the line, as tofu does in the text of an error. */
+/* Each blank may be a line break, as in tofu's error texts. */
 static int emit_wrapped(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
 {
     enum { BREAKS = 32 };
@@ -305,7 +309,7 @@ static int emit_wrapped(struct forms *f, const unsigned char *v, size_t n, struc
             continue;
         breaks++;
         for (size_t i = 0; i < n; i++)
-            put(&f->out, (char)(i == at ? '\n' : v[i]));
+            form_put(&f->out, (char)(i == at ? '\n' : v[i]));
         if (emit_form(f, err) < 0)
             return -1;
     }
@@ -319,7 +323,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Blanks at the ends hide nothing, and tools add and drop them. */
+/* Tools add and remove blanks at the ends of a value. */
 static void trim(const char **s, size_t *n)
 {
     while (*n && is_blank((*s)[*n - 1]))

@@ -1,7 +1,7 @@
 /*
- * forms.h - the byte strings to look for when one secret value is to be hidden.
+ * forms.h - the byte strings to search for one secret value.
  *
- * Internal to the redactor, and the word list of its test oracle.
+ * Internal to the redactor; its test oracle uses the same list.
  */
 #ifndef DF_REDACT_FORMS_H
 #define DF_REDACT_FORMS_H
@@ -9,10 +9,10 @@
 #include "common/base/err.h"
 
 enum {
-    DF_REDACT_MIN = 4,        /* shorter strings are not looked for */
-    DF_REDACT_PIECE = 1024,   /* longer values are looked for in pieces of this size ... */
-    DF_REDACT_OVERLAP = 16,   /* ... that overlap, so that no seam shows */
-    DF_REDACT_FORM_MAX = 8192 /* no form of a piece is longer: \\u00XX escaped twice is 7 for 1 */
+    DF_REDACT_MIN = 4,        /* shorter strings are ignored */
+    DF_REDACT_PIECE = 1024,   /* longer values are searched in pieces of this size ... */
+    DF_REDACT_OVERLAP = 16,   /* ... that overlap by this much */
+    DF_REDACT_FORM_MAX = 8192 /* cap of a form: \\u00XX escaped twice is 7 for 1 */
 };
 
 /* Calls emit for each form of value: its lines and pieces, each in every encoding. The same bytes

@@ -8,11 +8,11 @@ static const char mask[] = "***";
 
 struct df_redact {
     const struct df_redact_set *set;
-    char *work;      /* held bytes and behind them the piece at hand; PIECE + max_len */
-    uint64_t *cover; /* one bit a byte of work: masked */
-    size_t held;     /* bytes that may be the beginning of a secret */
-    size_t masked;   /* so many of them, at the front, are covered already */
-    bool after_mask; /* the last thing that went out was a mask */
+    char *work;      /* held bytes, then the current piece; PIECE + max_len */
+    uint64_t *cover; /* a bit for each byte of work: masked */
+    size_t held;     /* bytes that may begin a secret */
+    size_t masked;   /* how many of them, at the front, are masked already */
+    bool after_mask; /* the output ends with a mask */
     uint64_t count;
 };
 
@@ -53,7 +53,7 @@ uint64_t df_redact_count(const struct df_redact *r)
     return r->count;
 }
 
-/* The first position from "from" on whose bit is "value"; n if there is none. */
+/* The first position at or after `from` whose bit is `value`; n if there is none. */
 static size_t find_bit(const uint64_t *bits, size_t from, size_t n, bool value)
 {
     while (from < n) {
@@ -68,8 +68,8 @@ static size_t find_bit(const uint64_t *bits, size_t from, size_t n, bool value)
     return n;
 }
 
-/* Writes work[0..n) with its covered runs replaced. */
-static void emit(struct df_redact *r, size_t n, struct df_buf *out)
+/* Writes work[0..n) with masked runs replaced. */
+static void emit_masked(struct df_redact *r, size_t n, struct df_buf *out)
 {
     for (size_t at = 0; at < n;) {
         size_t clean_end = find_bit(r->cover, at, n, true);
@@ -86,15 +86,15 @@ static void emit(struct df_redact *r, size_t n, struct df_buf *out)
     }
 }
 
-/* Decides what stands in work[0..n) as far as it can be decided; the rest is held. */
-static void settle(struct df_redact *r, size_t n, bool last, struct df_buf *out)
+/* Writes the part of work[0..n) that can be decided; holds the rest. */
+static void decide_bytes(struct df_redact *r, size_t n, bool last, struct df_buf *out)
 {
     memset(r->cover, 0, (n / 64 + 1) * sizeof *r->cover);
     for (size_t i = 0; i < r->masked; i++)
         r->cover[i / 64] |= (uint64_t)1 << (i % 64);
     (void)df_redact_scan(r->set, r->work, n, r->cover);
     size_t decided = last ? n : df_redact_hold(r->set, r->work, n);
-    emit(r, decided, out);
+    emit_masked(r, decided, out);
     r->held = n - decided;
     r->masked = find_bit(r->cover, decided, n, false) - decided;
     memmove(r->work, r->work + decided, r->held);
@@ -110,7 +110,7 @@ int df_redact_feed(struct df_redact *r, const char *bytes, size_t n, struct df_b
     while (n) {
         size_t piece = n < PIECE ? n : PIECE;
         memcpy(r->work + r->held, bytes, piece);
-        settle(r, r->held + piece, false, out);
+        decide_bytes(r, r->held + piece, false, out);
         bytes += piece;
         n -= piece;
     }
@@ -119,7 +119,7 @@ int df_redact_feed(struct df_redact *r, const char *bytes, size_t n, struct df_b
 
 int df_redact_finish(struct df_redact *r, struct df_buf *out, struct df_err *err)
 {
-    settle(r, r->held, true, out);
+    decide_bytes(r, r->held, true, out);
     r->after_mask = false;
     return df_buf_check(out, err);
 }

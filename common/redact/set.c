@@ -1,3 +1,7 @@
+/*
+ * Building: collect and sort the patterns, choose a window of each, fill the tables of grams.
+ * Searching: df_redact_scan() and df_redact_hold(). set.h explains the method.
+ */
 #include "common/redact/set.h"
 
 #include "common/base/limits.h"
@@ -25,10 +29,10 @@ static const char *bytes_of(const struct df_redact_set *s, const struct df_redac
 
 struct collector {
     struct df_redact_set *set;
-    size_t first; /* pattern of the secret at hand */
+    size_t first; /* first pattern of the current secret */
 };
 
-/* Like realloc, but no copy of a secret stays behind. */
+/* Like realloc(), but wipes the old copy. */
 static int grow_bytes(struct df_redact_set *s, size_t need, struct df_err *err)
 {
     if (need > DF_LIMIT_REDACT_BYTES)
@@ -82,7 +86,8 @@ static int add_pattern(void *arg, const char *bytes, size_t n, struct df_err *er
     return 0;
 }
 
-static int collect(struct df_redact_set *s, const struct df_strs *secrets, struct df_err *err)
+static int collect_patterns(struct df_redact_set *s, const struct df_strs *secrets,
+                            struct df_err *err)
 {
     if (secrets->len > DF_LIMIT_SECRETS_MASKED)
         return df_fail(err, DF_ERR_LIMIT, "%zu secrets to mask, at most %d are allowed",
@@ -95,7 +100,7 @@ static int collect(struct df_redact_set *s, const struct df_strs *secrets, struc
     return 0;
 }
 
-static int compare(const void *a, const void *b, void *arg)
+static int compare_patterns(const void *a, const void *b, void *arg)
 {
     const struct df_redact_set *s = arg;
     const struct df_redact_pattern *p = a, *q = b;
@@ -105,11 +110,11 @@ static int compare(const void *a, const void *b, void *arg)
 
 static void sort_patterns(struct df_redact_set *s)
 {
-    qsort_r(s->patterns, s->count, sizeof *s->patterns, compare, s);
+    qsort_r(s->patterns, s->count, sizeof *s->patterns, compare_patterns, s);
     size_t kept = 0, min_len = DF_REDACT_STEP_MAX + DF_GRAM - 1;
     for (size_t i = 0; i < s->count; i++) {
         struct df_redact_pattern *p = &s->patterns[i];
-        if (kept && compare(p, &s->patterns[kept - 1], s) == 0)
+        if (kept && compare_patterns(p, &s->patterns[kept - 1], s) == 0)
             continue;
         min_len = p->len < min_len ? p->len : min_len;
         s->max_len = p->len > s->max_len ? p->len : s->max_len;
@@ -123,7 +128,7 @@ static void sort_patterns(struct df_redact_set *s)
 
 enum { TALLY_BITS = 16 };
 
-/* How often each gram (by hash) occurs in all patterns. */
+/* The number of occurrences of each gram (by hash) in all patterns. */
 static uint32_t *tally_grams(const struct df_redact_set *s)
 {
     uint32_t *tally = calloc((size_t)1 << TALLY_BITS, sizeof *tally);
@@ -195,11 +200,12 @@ static int allocate_tables(struct df_redact_set *s, struct df_err *err)
     s->heads_log2 = log2_at_least(grams, 8, 18);
     s->bits = calloc(((size_t)1 << s->bits_log2) / 64, sizeof *s->bits);
     s->heads = calloc(((size_t)1 << s->heads_log2) + 1, sizeof *s->heads);
-    s->grams = calloc(grams + 1, sizeof *s->grams); /* never nothing */
+    s->grams = calloc(grams + 1, sizeof *s->grams); /* + 1: never zero bytes */
     return s->bits && s->heads && s->grams ? 0 : df_fail_oom(err);
 }
 
-/* Counts, then places from the end of each group on: heads is exact afterwards. */
+/* Counts the grams of each group, then fills groups from their ends: heads[] is exact
+ * afterwards. */
 static void fill_tables(struct df_redact_set *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -250,7 +256,7 @@ int df_redact_set_new(const struct df_strs *secrets, struct df_redact_set **ret,
     DF_CLEANUP(free_set) struct df_redact_set *s = calloc(1, sizeof *s);
     if (!s)
         return df_fail_oom(err);
-    if (collect(s, secrets, err) < 0)
+    if (collect_patterns(s, secrets, err) < 0)
         return -1;
     if (s->count) {
         sort_patterns(s);
@@ -274,9 +280,9 @@ static void set_range(uint64_t *bits, size_t from, size_t to)
         set_bit(bits, from);
 }
 
-/* The gram at text + at is in the table, or looks like one that is. */
-static bool verify(const struct df_redact_set *s, const char *text, size_t n, size_t at,
-                   uint64_t *cover)
+/* The gram at text + at may be in the table: compares the patterns that have it. */
+static bool verify_gram(const struct df_redact_set *s, const char *text, size_t n, size_t at,
+                        uint64_t *cover)
 {
     uint32_t gram = load_gram(text + at), h = hash(gram) >> (32 - s->heads_log2);
     bool found = false;
@@ -306,7 +312,7 @@ bool df_redact_scan(const struct df_redact_set *s, const char *text, size_t n, u
     for (size_t at = 0; at + DF_GRAM <= n; at += step) {
         if (__builtin_expect(!has_bit(bits, hash(load_gram(text + at)) >> shift), 1))
             continue;
-        if (verify(s, text, n, at, cover)) {
+        if (verify_gram(s, text, n, at, cover)) {
             found = true;
             if (!cover)
                 break;
@@ -315,7 +321,7 @@ bool df_redact_scan(const struct df_redact_set *s, const char *text, size_t n, u
     return found;
 }
 
-/* Is text a proper prefix of a pattern? Those that it begins come right behind it in the order. */
+/* True if text is a proper prefix of a pattern. Such patterns follow it in the sort order. */
 static bool begins_a_pattern(const struct df_redact_set *s, const char *text, size_t n)
 {
     size_t low = 0, high = s->count;

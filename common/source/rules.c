@@ -1,3 +1,7 @@
+/*
+ * df_source_url_fault() splits a URL into its parts and checks each; the short functions behind it
+ * check refs, commits, folders and names of archives.
+ */
 #include "common/source/rules.h"
 
 #include <ctype.h>
@@ -43,7 +47,7 @@ static bool is_word(const char *s, size_t n, const char *word)
     return strlen(word) == n && strncasecmp(s, word, n) == 0;
 }
 
-static bool is_loopback(const char *s, size_t n)
+static bool is_loopback_host(const char *s, size_t n)
 {
     return is_word(s, n, "localhost") || is_word(s, n, "127.0.0.1") || is_word(s, n, "[::1]");
 }
@@ -58,7 +62,7 @@ static bool is_plain_user(const char *s, size_t n)
     return true;
 }
 
-/* Of "host[:port]": how long the host is. */
+/* Sets *ret_host_len to the length of the host in "host[:port]". */
 static const char *split_port(const char *s, size_t n, size_t *ret_host_len)
 {
     const char *end = s + n, *bracket = memchr(s, ']', n), *after = bracket ? bracket : s;
@@ -75,7 +79,7 @@ static const char *split_port(const char *s, size_t n, size_t *ret_host_len)
     return df_parse_i64(port, 1, 65535, &number, NULL) < 0 ? "has no valid port" : NULL;
 }
 
-/* "[user@]host[:port]" in front of the path. */
+/* Splits "[user@]host[:port]" in front of the path. */
 static const char *split_authority(const char *s, bool is_plain_http, struct df_source_url *u)
 {
     size_t n = strcspn(s, "/?#"), host_len = 0;
@@ -86,7 +90,7 @@ static const char *split_authority(const char *s, bool is_plain_http, struct df_
     u->host_len = (size_t)(s + n - u->host);
     u->path = s + n;
     const char *fault = split_port(u->host, u->host_len, &host_len);
-    if (!fault && is_plain_http && !is_loopback(u->host, host_len))
+    if (!fault && is_plain_http && !is_loopback_host(u->host, host_len))
         return "must be https: plain http is for loopback hosts alone";
     return fault;
 }
@@ -94,7 +98,7 @@ static const char *split_authority(const char *s, bool is_plain_http, struct df_
 static const char *const schemes_wanted =
     "must be a file:///, https:// or ssh:// URL, or user@host:path";
 
-/* user@host:path, which ssh and git understand. */
+/* Splits user@host:path, as ssh and git write it. */
 static const char *split_scp(const char *s, struct df_source_url *u)
 {
     const char *at = strchr(s, '@'), *colon = at ? strchr(at, ':') : NULL;

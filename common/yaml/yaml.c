@@ -1,6 +1,6 @@
 /*
- * libyaml's events to cJSON trees. Aliases are copied, each copy paid for from the node budget
- * before it is made, so that "billion laughs" ends at the budget and not at the memory.
+ * yaml.c - builds cJSON trees from libyaml's events. Each copy of an alias is charged to the node
+ * budget before it is made, so that "billion laughs" exhausts the budget and not the memory.
  */
 #include "common/yaml/yaml.h"
 
@@ -25,7 +25,7 @@ struct loader {
     struct df_err *err;
 };
 
-/* Where a value goes: under which entry of the lines, with which key or index, how deep. */
+/* The position of a value: its parent in the lines, its key or index, its depth. */
 struct place {
     size_t parent;
     const char *key;
@@ -100,7 +100,7 @@ static struct anchor *find_anchor(struct loader *l, const char *name)
     return NULL;
 }
 
-/* Makes the name known before its value is read, so that a value that holds itself is noticed. */
+/* Declares the name before its value is read, so that a value that contains itself is detected. */
 static int declare_anchor(struct loader *l, const yaml_char_t *name, yaml_mark_t at,
                           struct anchor **ret)
 {

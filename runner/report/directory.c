@@ -1,3 +1,7 @@
+/*
+ * The report backend of a step without a spawner: log, events, progress, artifacts and result are
+ * files of one directory. The table at the end names the operations of backend.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -5,10 +9,9 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "runner/report/home.h"
+#include "runner/report/backend.h"
 #include "runner/report/spool.h"
 
-/* The home of a step without a spawner: files in one directory. */
 struct directory_report {
     struct df_report base;
     char *path;
@@ -18,14 +21,14 @@ struct directory_report {
 
 static const volatile bool never_over = false;
 
-static struct directory_report *self(struct df_report *r)
+static struct directory_report *directory_of(struct df_report *r)
 {
     return (struct directory_report *)r;
 }
 
-static void release(struct df_report *r)
+static void directory_release(struct df_report *r)
 {
-    struct directory_report *d = self(r);
+    struct directory_report *d = directory_of(r);
     for (int i = 0; i < DF_STREAMS; i++)
         df_spool_close(&d->streams[i]);
     df_spool_close(&d->progress);
@@ -33,32 +36,32 @@ static void release(struct df_report *r)
     free(d);
 }
 
-static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
-                 struct df_err *err)
+static int directory_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
+                           cJSON **ret, struct df_err *err)
 {
     (void)r, (void)stop, (void)pending_ms, (void)ret;
-    return df_fail(err, DF_ERR_USER, "a report directory hands out no steps");
+    return df_fail(err, DF_ERR_USER, "a report directory has no step to claim");
 }
 
-static int greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                 int64_t pending_ms, struct df_err *err)
+static int directory_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                             int64_t pending_ms, struct df_err *err)
 {
     (void)r, (void)document, (void)stop, (void)pending_ms;
-    return df_fail(err, DF_ERR_USER, "a report directory gives no leave to start");
+    return df_fail(err, DF_ERR_USER, "a report directory cannot confirm a start");
 }
 
-static int append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
-                  struct df_err *err)
+static int directory_append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
+                            struct df_err *err)
 {
-    return df_spool_append(&self(r)->streams[stream], bytes, n, err);
+    return df_spool_append(&directory_of(r)->streams[stream], bytes, n, err);
 }
 
-static void progress(struct df_report *r, const cJSON *body)
+static void directory_progress(struct df_report *r, const cJSON *body)
 {
     DF_FREE char *text = df_json_print(body);
     DF_FREE char *line = text ? df_strf("%s\n", text) : NULL;
-    struct df_err unsaid;
-    if (line && df_spool_append(&self(r)->progress, line, strlen(line), &unsaid) < 0)
+    struct df_err ignored;
+    if (line && df_spool_append(&directory_of(r)->progress, line, strlen(line), &ignored) < 0)
         return; /* by contract not an error */
 }
 
@@ -79,19 +82,19 @@ static int copy_file(const char *from, const char *to, struct df_err *err)
     return 0;
 }
 
-static int put_artifact(struct df_report *r, const char *name, const char *path,
-                        int64_t deadline_ms, struct df_err *err)
+static int directory_put_artifact(struct df_report *r, const char *name, const char *path,
+                                  int64_t deadline_ms, struct df_err *err)
 {
     (void)deadline_ms;
-    DF_FREE char *to = df_fs_join(self(r)->path, name);
+    DF_FREE char *to = df_fs_join(directory_of(r)->path, name);
     return to ? copy_file(path, to, err) : df_fail_oom(err);
 }
 
-static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                    struct df_err *err)
+static int directory_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
+                              struct df_err *err)
 {
     (void)deadline_ms;
-    DF_FREE char *from = df_fs_join(self(r)->path, "plan");
+    DF_FREE char *from = df_fs_join(directory_of(r)->path, "plan");
     if (!from)
         return df_fail_oom(err);
     if (!df_fs_exists(from))
@@ -106,9 +109,9 @@ static int sync_stream(struct df_spool *s, struct df_err *err)
     return fsync(s->fd) < 0 ? df_fail_errno(err, errno, "sync the log") : 0;
 }
 
-static int result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
+static int directory_result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
 {
-    struct directory_report *d = self(r);
+    struct directory_report *d = directory_of(r);
     for (int i = 0; i < DF_STREAMS; i++) {
         if (sync_stream(&d->streams[i], err) < 0)
             return -1;
@@ -122,21 +125,21 @@ static int result(struct df_report *r, const cJSON *result_doc, struct df_err *e
     return df_fs_replace(path, text, strlen(text), 0600, err);
 }
 
-static const struct df_report_home home = {.free = release,
-                                           .claim = claim,
-                                           .greet = greet,
-                                           .append = append,
-                                           .progress = progress,
-                                           .put_artifact = put_artifact,
-                                           .get_plan = get_plan,
-                                           .result = result};
+static const struct df_report_backend backend = {.free = directory_release,
+                                                 .claim = directory_claim,
+                                                 .confirm = directory_confirm,
+                                                 .append = directory_append,
+                                                 .progress = directory_progress,
+                                                 .put_artifact = directory_put_artifact,
+                                                 .get_plan = directory_get_plan,
+                                                 .result = directory_result};
 
 int df_report_to_directory(const char *directory, struct df_report **ret, struct df_err *err)
 {
     struct directory_report *d = calloc(1, sizeof *d);
     if (!d)
         return df_fail_oom(err);
-    d->base = (struct df_report){.home = &home, .over = &never_over, .over_fd = -1};
+    d->base = (struct df_report){.backend = &backend, .over = &never_over, .over_fd = -1};
     d->streams[DF_STREAM_LOG] = d->streams[DF_STREAM_EVENTS] = d->progress = DF_SPOOL_CLOSED;
     d->path = strdup(directory);
     int failed = d->path ? 0 : df_fail_oom(err);
@@ -146,7 +149,7 @@ int df_report_to_directory(const char *directory, struct df_report **ret, struct
         df_spool_open(&d->streams[DF_STREAM_EVENTS], directory, "events", true, DF_LIMIT_STREAM,
                       err) < 0 ||
         df_spool_open(&d->progress, directory, "progress", true, DF_LIMIT_DOCUMENT, err) < 0) {
-        release(&d->base);
+        directory_release(&d->base);
         return -1;
     }
     *ret = &d->base;

@@ -1,3 +1,7 @@
+/*
+ * One event of tofu in three steps: df_event_count() for the summary, df_event_render() for people,
+ * df_event_redact() for the event stream. Rendered text is redacted later, with the log.
+ */
 #include "runner/report/events.h"
 
 #include <limits.h>
@@ -42,9 +46,9 @@ static void count_outputs(const cJSON *event, struct df_output_summary *s)
     }
 }
 
-/* text, redacted, into out; takes text over. */
-static int keep(char *text, const struct df_redact_set *set, char *out, size_t size,
-                struct df_err *err)
+/* Writes text, redacted, to out. Takes over text; NULL: no memory. */
+static int keep_redacted(char *text, const struct df_redact_set *set, char *out, size_t size,
+                         struct df_err *err)
 {
     DF_FREE char *owned = text;
     DF_BUF struct df_buf clean = DF_BUF_INIT(2 * DF_LIMIT_EVENT_LINE);
@@ -64,13 +68,14 @@ static int keep_first_error(const cJSON *event, const struct df_redact_set *set,
     const char *detail = df_json_str(event, "diagnostic.detail");
     const char *file = df_json_str(event, "diagnostic.range.filename");
     long long line = (long long)df_json_int(event, "diagnostic.range.start.line", 0);
-    if (keep(df_strf("%s%s%s%s", summary ? summary : "error", address ? " (" : "",
-                     address ? address : "", address ? ")" : ""),
-             set, s->first_error, sizeof s->first_error, err) < 0 ||
-        keep(file ? df_strf("%s:%lld", file, line) : strdup(""), set, s->first_place,
-             sizeof s->first_place, err) < 0)
+    if (keep_redacted(df_strf("%s%s%s%s", summary ? summary : "error", address ? " (" : "",
+                              address ? address : "", address ? ")" : ""),
+                      set, s->first_error, sizeof s->first_error, err) < 0 ||
+        keep_redacted(file ? df_strf("%s:%lld", file, line) : strdup(""), set, s->first_place,
+                      sizeof s->first_place, err) < 0)
         return -1;
-    return keep(strdup(detail ? detail : ""), set, s->first_detail, sizeof s->first_detail, err);
+    return keep_redacted(strdup(detail ? detail : ""), set, s->first_detail, sizeof s->first_detail,
+                         err);
 }
 
 int df_event_count(const cJSON *event, const struct df_redact_set *set,
@@ -93,7 +98,7 @@ int df_event_count(const cJSON *event, const struct df_redact_set *set,
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* The lines of source code, numbered, and what the expressions in them were. */
+/* The source lines, numbered, and the values of the expressions in them. */
 static void render_snippet(const cJSON *snippet, struct df_buf *out)
 {
     int64_t number = df_json_int(snippet, "start_line", 0);
@@ -141,10 +146,22 @@ static void render_diagnostic(const cJSON *diagnostic, struct df_buf *out)
         (void)df_buf_addf(out, "\n%s%s", detail, df_ends_with(detail, "\n") ? "" : "\n");
 }
 
-/* Those of a plan have an action and no value. */
+static bool has_values(const cJSON *outputs)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach (o, outputs) {
+        bool sensitive = df_json_bool(o, "sensitive", false);
+        if (sensitive ? !df_json_str(o, "action") : cJSON_HasObjectItem(o, "value"))
+            return true;
+    }
+    return false;
+}
+
+/* Outputs of a plan have an action and no value. */
 static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_err *err)
 {
     const cJSON *o;
+    (void)df_buf_adds(out, has_values(outputs) ? "\nOutputs:\n\n" : "");
     cJSON_ArrayForEach (o, outputs) {
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, "value");
         if (df_json_bool(o, "sensitive", false)) {
@@ -159,7 +176,18 @@ static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_er
             return df_fail_oom(err);
         (void)df_buf_addf(out, "%s = %s\n", o->string, text);
     }
-    return 0;
+    return df_buf_check(out, err);
+}
+
+/* Events that the tool's own text does not have, or that the plan shown afterwards repeats. */
+static bool is_silent(const cJSON *event, const char *type)
+{
+    static const char *const silent[] = {"version", "planned_change", "refresh_complete"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(silent); i++)
+        if (df_streq(type, silent[i]))
+            return true;
+    return df_streq(type, "change_summary") &&
+           df_streq(df_json_str(event, "changes.operation"), "plan");
 }
 
 int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
@@ -169,10 +197,10 @@ int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
     const cJSON *diagnostic = df_json_at(event, "diagnostic");
     if (df_streq(type, "diagnostic") && cJSON_IsObject(diagnostic))
         render_diagnostic(diagnostic, out);
-    else if (message)
+    else if (df_streq(type, "outputs"))
+        return render_outputs(df_json_at(event, "outputs"), out, err);
+    else if (message && !is_silent(event, type))
         (void)df_buf_addf(out, "%s\n", message);
-    if (df_streq(type, "outputs") && render_outputs(df_json_at(event, "outputs"), out, err) < 0)
-        return -1;
     return df_buf_check(out, err);
 }
 
@@ -182,7 +210,7 @@ static const char unshowable[] =
     "{\"@level\":\"warn\",\"@message\":\"dayfly: an event could not be masked and was left out\","
     "\"@module\":\"dayfly\",\"type\":\"log\"}";
 
-/* *text with its secrets masked; *ret_changed says whether there were any. */
+/* Masks the secrets in *text; sets *ret_changed if there were any. */
 static int mask_text(char **text, const struct df_redact_set *set, bool *ret_changed,
                      struct df_err *err)
 {
@@ -200,7 +228,7 @@ static int mask_text(char **text, const struct df_redact_set *set, bool *ret_cha
     return 0;
 }
 
-/* A number that shows a secret becomes a string. */
+/* A number that contains a secret becomes a string. */
 static int mask_number(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
                        struct df_err *err)
 {
@@ -218,7 +246,7 @@ static int mask_number(cJSON *item, const struct df_redact_set *set, bool *ret_c
     return 0;
 }
 
-/* As deep as df_json_parse() lets documents be. */
+/* df_json_parse() caps the depth. */
 static int mask_tree(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
                      struct df_err *err)
 {
@@ -244,7 +272,7 @@ int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_re
     DF_FREE char *text = changed ? df_json_print(event) : strndup(line, n);
     if (!text)
         return df_fail_oom(err);
-    /* What is left is in the line's own syntax, say a value that is the end of an escape. */
+    /* What still matches lies in the line's JSON syntax, for example across an escape. */
     bool again = false;
     if (mask_text(&text, set, &again, err) < 0)
         return -1;

@@ -19,13 +19,13 @@ enum df_frame_next df_frame_answer(int status, const char *body, size_t n, uint6
 {
     if (status == 410)
         return DF_FRAME_OVER;
-    /* A full disk would be a 507 and passes. */
+    /* Not 507: a full disk is temporary. */
     if (status == 413)
         return DF_FRAME_REFUSED;
     uint64_t offset;
     if ((status != 200 && status != 409) || !read_offset(body, n, &offset) || offset == from)
         return DF_FRAME_AGAIN;
-    /* Bytes it once acknowledged are gone, or it has bytes that were never ours. */
+    /* The spawner lost acknowledged bytes, or has bytes that this stream never had. */
     if (offset < floor || offset > end)
         return DF_FRAME_REFUSED;
     *ret_offset = offset;

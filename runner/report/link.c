@@ -1,3 +1,7 @@
+/*
+ * Requests to the spawner with retries. df_link_try() at the end is the loop: send, decide whether
+ * the failure is temporary, pause with back-off, read the address again.
+ */
 #include "runner/report/link.h"
 
 #include <poll.h>
@@ -7,7 +11,7 @@
 #include "common/base/fs.h"
 
 enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 2048 };
-/* One of several spawners may be frozen and keep its connections: the next try may meet another. */
+/* A frozen replica keeps its connections open: time out, the next attempt may reach another one. */
 enum { CONNECT_MS = 5000, IDLE_MS = 15000 };
 
 struct df_link {
@@ -15,7 +19,7 @@ struct df_link {
     char *server; /* without a slash at its end */
     char *endpoint_file;
     char *ca_file;
-    char *token_file; /* NULL: the token stands */
+    char *token_file; /* NULL: the bearer is fixed */
     char *uid;
     int failures; /* in a row */
 };
@@ -82,7 +86,7 @@ int df_link_set_token(struct df_link *l, const char *token, struct df_err *err)
     return df_http_set_bearer(l->http, token, err);
 }
 
-/* A file that is not there yet, or is just being renewed, may be there at the next try. */
+/* A file that is missing now, say while Kubernetes renews it, may exist at the next attempt. */
 static int reread_token(struct df_link *l, struct df_err *err)
 {
     struct df_buf b = DF_BUF_INIT(DF_LIMIT_TOKEN);
@@ -115,8 +119,8 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     return sent;
 }
 
-/* A spawner that came back may listen elsewhere: true says that it does. A file that is not there,
- * or half written, changes nothing: the next pause reads it again. */
+/* True if the spawner has a new address. A missing or half-written file changes nothing: the next
+ * pause reads it again. */
 static bool reread_endpoint(struct df_link *l)
 {
     if (!l->endpoint_file)
@@ -165,8 +169,8 @@ bool df_link_pause(struct df_link *l, const struct df_patience *p)
     }
 }
 
-/* Another service may have taken the old port: "who are you" is believed only at the address that
- * is current. */
+/* Another service may listen on the spawner's old port: 401, 403 and 404 count only if the address
+ * is still current. */
 static bool asked_a_stranger(struct df_link *l, int sent, const struct df_http_response *answer)
 {
     int s = sent < 0 ? 0 : answer->status;

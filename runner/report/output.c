@@ -1,3 +1,7 @@
+/*
+ * Two inputs (text and events) become two outputs (log and events), both redacted. All text passes
+ * one redactor, because a secret may span two pieces; events are redacted one by one (events.c).
+ */
 #include "runner/report/output.h"
 
 #include <errno.h>
@@ -13,13 +17,13 @@ struct df_output {
     const struct df_redact_set *set;
     struct df_report *report;
     int echo_fd;
-    struct df_redact *text; /* everything that a person reads goes through here, in order */
+    struct df_redact *text; /* redactor of the log, in order */
     bool mid_line;
-    bool spool_failed;   /* said once */
-    struct df_buf clean; /* scratch; whoever fills it empties it first */
-    struct df_buf line;  /* of the event stream, not complete yet */
-    bool long_line;      /* its front was text already */
-    bool render;         /* events as text, too */
+    bool spool_failed;   /* reported once */
+    struct df_buf clean; /* scratch; emptied before each use */
+    struct df_buf line;  /* incomplete line of the event stream */
+    bool long_line;      /* too long: its start was already passed on as text */
+    bool render;         /* also as text */
     struct df_output_summary summary;
 };
 
@@ -54,14 +58,14 @@ void df_output_free(struct df_output *o)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Our own stdout is a convenience: when nobody reads it any more, the report goes on. */
+/* Our stdout is a convenience: once it is closed, the report continues without it. */
 static void echo(struct df_output *o, const char *bytes, size_t n)
 {
     if (o->echo_fd >= 0 && df_fs_write_all(o->echo_fd, bytes, n, NULL) < 0)
         o->echo_fd = -1;
 }
 
-static void say_spool_failed(struct df_output *o, const struct df_err *why)
+static void note_spool_failed(struct df_output *o, const struct df_err *why)
 {
     if (o->spool_failed)
         return;
@@ -71,11 +75,11 @@ static void say_spool_failed(struct df_output *o, const struct df_err *why)
     echo(o, line, (size_t)n);
 }
 
-static void hand_over_log(struct df_output *o)
+static void deliver_log(struct df_output *o)
 {
     struct df_err why = {0};
     if (df_report_log(o->report, df_buf_str(&o->clean), o->clean.len, &why) < 0)
-        say_spool_failed(o, &why);
+        note_spool_failed(o, &why);
     echo(o, df_buf_str(&o->clean), o->clean.len);
 }
 
@@ -86,7 +90,7 @@ int df_output_text(struct df_output *o, const char *bytes, size_t n, struct df_e
         df_buf_clear(&o->clean);
         if (df_redact_feed(o->text, bytes, piece, &o->clean, err) < 0)
             return -1;
-        hand_over_log(o);
+        deliver_log(o);
         o->mid_line = bytes[piece - 1] != '\n';
         bytes += piece;
         n -= piece;
@@ -125,7 +129,7 @@ static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
     struct df_err why = {0};
     if (df_buf_addc(&o->clean, '\n') == 0 &&
         df_report_event(o->report, o->clean.data, o->clean.len, &why) < 0)
-        say_spool_failed(o, &why);
+        note_spool_failed(o, &why);
     return 0;
 }
 
@@ -181,7 +185,18 @@ int df_output_flush(struct df_output *o, struct df_err *err)
     df_buf_clear(&o->clean);
     if (df_redact_finish(o->text, &o->clean, err) < 0)
         return -1;
-    hand_over_log(o);
+    deliver_log(o);
+    return 0;
+}
+
+int df_output_hide(struct df_output *o, const struct df_redact_set *set, struct df_err *err)
+{
+    struct df_redact *text = NULL;
+    if (df_output_flush(o, err) < 0 || df_redact_new(set, &text, err) < 0)
+        return -1;
+    df_redact_free(o->text);
+    o->text = text;
+    o->set = set;
     return 0;
 }
 

@@ -1,38 +1,38 @@
 #include "runner/report/report.h"
 
-#include "runner/report/home.h"
+#include "runner/report/backend.h"
 
 void df_report_free(struct df_report *r)
 {
     if (r)
-        r->home->free(r);
+        r->backend->free(r);
 }
 
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err)
 {
-    return r->home->claim(r, stop, pending_ms, ret, err);
+    return r->backend->claim(r, stop, pending_ms, ret, err);
 }
 
-int df_report_greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                    int64_t pending_ms, struct df_err *err)
+int df_report_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                      int64_t pending_ms, struct df_err *err)
 {
-    return r->home->greet(r, document, stop, pending_ms, err);
+    return r->backend->confirm(r, document, stop, pending_ms, err);
 }
 
 int df_report_log(struct df_report *r, const char *bytes, size_t n, struct df_err *err)
 {
-    return r->home->append(r, DF_STREAM_LOG, bytes, n, err);
+    return r->backend->append(r, DF_STREAM_LOG, bytes, n, err);
 }
 
 int df_report_event(struct df_report *r, const char *lines, size_t n, struct df_err *err)
 {
-    return r->home->append(r, DF_STREAM_EVENTS, lines, n, err);
+    return r->backend->append(r, DF_STREAM_EVENTS, lines, n, err);
 }
 
 void df_report_progress(struct df_report *r, const cJSON *body)
 {
-    r->home->progress(r, body);
+    r->backend->progress(r, body);
 }
 
 bool df_report_is_over(const struct df_report *r)
@@ -53,18 +53,18 @@ int df_report_over_fd(const struct df_report *r)
 int df_report_put_artifact(struct df_report *r, const char *name, const char *path,
                            int64_t deadline_ms, struct df_err *err)
 {
-    return r->home->put_artifact(r, name, path, deadline_ms, err);
+    return r->backend->put_artifact(r, name, path, deadline_ms, err);
 }
 
 int df_report_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
                        struct df_err *err)
 {
-    return r->home->get_plan(r, to_path, deadline_ms, err);
+    return r->backend->get_plan(r, to_path, deadline_ms, err);
 }
 
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err)
 {
-    return r->home->result(r, result, err);
+    return r->backend->result(r, result, err);
 }
 
 cJSON *df_report_result_document(const cJSON *result, uint64_t log_bytes, uint64_t event_bytes)

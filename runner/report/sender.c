@@ -1,3 +1,8 @@
+/*
+ * The owner's thread appends to the spools and publishes their ends under the lock; the sender's
+ * thread posts frames from the acknowledged offset on. Read struct df_sender first (who owns which
+ * member), then the owner's side, then sender_run() at the end.
+ */
 #include "runner/report/sender.h"
 
 #include <errno.h>
@@ -14,10 +19,10 @@
 enum { POST_TIMEOUT_MS = 60000, PROBE_MS = 5000 };
 
 struct stream {
-    struct df_spool spool; /* the appender's; file and reclaimed also the thread's */
+    struct df_spool spool; /* the owner's; the thread uses file and reclaimed */
     const char *path;
     /* Under the sender's lock. */
-    uint64_t end; /* appended; never more than the spool has */
+    uint64_t end; /* published; at most spool.end */
     uint64_t acked;
     bool refused;
 };
@@ -49,20 +54,6 @@ static void set_flag(volatile bool *flag)
     __atomic_store_n(flag, true, __ATOMIC_RELAXED);
 }
 
-/* Condition variables wait by the monotonic clock. */
-static int init_sync(struct df_sender *s)
-{
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0)
-        return -1;
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&s->lock, NULL);
-    (void)pthread_cond_init(&s->work, &attr);
-    (void)pthread_cond_init(&s->moved, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    return 0;
-}
-
 static void wait_ms(struct df_sender *s, pthread_cond_t *cond, int64_t ms)
 {
     const struct timespec until = df_mono_after_us(ms * 1000);
@@ -72,10 +63,11 @@ static void wait_ms(struct df_sender *s, pthread_cond_t *cond, int64_t ms)
 int df_sender_new(const char *spool_dir, struct df_sender **ret, struct df_err *err)
 {
     struct df_sender *s = calloc(1, sizeof *s);
-    if (!s || init_sync(s) < 0) {
-        free(s);
+    if (!s)
         return df_fail_oom(err);
-    }
+    (void)pthread_mutex_init(&s->lock, NULL);
+    df_cond_init(&s->work);
+    df_cond_init(&s->moved);
     s->streams[DF_STREAM_LOG] = (struct stream){.spool = DF_SPOOL_CLOSED, .path = "/streams/log"};
     s->streams[DF_STREAM_EVENTS] =
         (struct stream){.spool = DF_SPOOL_CLOSED, .path = "/streams/events"};
@@ -145,7 +137,7 @@ int df_sender_over_fd(const struct df_sender *s)
 
 /* --- the owner's side ------------------------------------------------------------------------ */
 
-/* Tells the thread what the spool has by now. */
+/* Makes the end of the spool known to the thread. */
 static void publish(struct df_sender *s, struct stream *st)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -164,7 +156,7 @@ int df_sender_append(struct df_sender *s, enum df_stream stream, const char *byt
     return 0;
 }
 
-/* Arrays are joined, everything else of "later" replaces. */
+/* Joins arrays and replaces other members. */
 static int merge_progress(cJSON *into, const cJSON *later)
 {
     for (const cJSON *m = later->child; m; m = m->next) {
@@ -230,8 +222,8 @@ uint64_t df_sender_size(struct df_sender *s, enum df_stream stream)
 
 enum outcome { NOTHING_TO_DO, DONE, FAILED };
 
-static int ask(struct df_sender *s, struct df_http_request req, const char *path,
-               struct df_http_response *answer)
+static int send_request(struct df_sender *s, struct df_http_request req, const char *path,
+                        struct df_http_response *answer)
 {
     req.timeout_ms = POST_TIMEOUT_MS;
     req.max_response = 64 * DF_KIB;
@@ -239,9 +231,9 @@ static int ask(struct df_sender *s, struct df_http_request req, const char *path
     return df_link_send(s->link, &req, path, answer, NULL);
 }
 
-/* One answered frame: moves the stream to where the spawner says it is. */
-static enum outcome settle(struct df_sender *s, struct stream *st, enum df_frame_next next,
-                           uint64_t offset)
+/* Moves the stream to the offset that the spawner answered. */
+static enum outcome apply_answer(struct df_sender *s, struct stream *st, enum df_frame_next next,
+                                 uint64_t offset)
 {
     if (next == DF_FRAME_AGAIN)
         return FAILED;
@@ -272,20 +264,20 @@ static enum outcome post_frame(struct df_sender *s, struct stream *st)
 
     size_t n = end - from < DF_LIMIT_STREAM_FRAME ? (size_t)(end - from) : DF_LIMIT_STREAM_FRAME;
     if (df_spool_read(&st->spool, from, s->frame, n, NULL) < 0)
-        return settle(s, st, DF_FRAME_REFUSED, 0);
+        return apply_answer(s, st, DF_FRAME_REFUSED, 0);
     DF_FREE char *path = df_strf("%s?offset=%" PRIu64, st->path, from);
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = s->frame;
     req.body_len = n;
     req.content_type = "application/octet-stream";
-    if (!path || ask(s, req, path, &answer) < 0)
+    if (!path || send_request(s, req, path, &answer) < 0)
         return FAILED;
     uint64_t offset = from;
     enum df_frame_next next =
         df_frame_answer(answer.status, df_buf_str(&answer.body), answer.body.len, from,
                         st->spool.reclaimed, end, &offset);
-    return settle(s, st, next, offset);
+    return apply_answer(s, st, next, offset);
 }
 
 static void put_back(struct df_sender *s, cJSON *unsent)
@@ -302,8 +294,8 @@ static void put_back(struct df_sender *s, cJSON *unsent)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Under the lock. When the progress that waits is to go; with the result, which says the same, it
- * need not. */
+/* Under the lock. When the pending progress is due; never while draining, because the result
+ * repeats it. */
 static int64_t progress_at_ms(const struct df_sender *s)
 {
     return s->progress && !s->draining ? s->last_progress_ms + DF_SENDER_PROGRESS_GAP_MS
@@ -324,7 +316,8 @@ static enum outcome post_progress(struct df_sender *s)
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = text;
     req.body_len = text ? strlen(text) : 0;
-    if (!text || ask(s, req, "/progress", &answer) < 0 || df_link_is_passing(0, &answer, NULL)) {
+    if (!text || send_request(s, req, "/progress", &answer) < 0 ||
+        df_link_is_passing(0, &answer, NULL)) {
         put_back(s, body);
         return FAILED;
     }
@@ -334,10 +327,10 @@ static enum outcome post_progress(struct df_sender *s)
     return DONE;
 }
 
-static enum outcome probe(struct df_sender *s)
+static enum outcome probe_step(struct df_sender *s)
 {
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (ask(s, DF_HTTP_REQUEST("GET", NULL), "/streams/log", &answer) < 0)
+    if (send_request(s, DF_HTTP_REQUEST("GET", NULL), "/streams/log", &answer) < 0)
         return FAILED;
     if (answer.status == 410)
         df_sender_set_over(s);
@@ -354,7 +347,7 @@ static bool has_full_frame(const struct df_sender *s)
     return false;
 }
 
-/* Waits until it is time to send, or to ask whether the step still lives. */
+/* Waits until there is something to send, or until the step is to be probed. */
 static void wait_for_work(struct df_sender *s, int64_t probe_at_ms)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -371,7 +364,7 @@ static void wait_for_work(struct df_sender *s, int64_t probe_at_ms)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* After a failure: nothing is tried before the pause is over, whatever comes in. */
+/* Waits out the pause after a failure, even if more arrives. */
 static void wait_out(struct df_sender *s, int64_t pause_ms)
 {
     int64_t until = df_mono_ms() + pause_ms, left;
@@ -397,10 +390,10 @@ static enum outcome send_round(struct df_sender *s)
         enum outcome o = post_progress(s);
         worst = o > worst ? o : worst;
     }
-    return worst == NOTHING_TO_DO && !is_ending(s) ? probe(s) : worst;
+    return worst == NOTHING_TO_DO && !is_ending(s) ? probe_step(s) : worst;
 }
 
-static void *run(void *arg)
+static void *sender_run(void *arg)
 {
     struct df_sender *s = arg;
     while (!is_ending(s)) {
@@ -423,7 +416,7 @@ int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *er
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&s->thread, NULL, run, s);
+    int failed = pthread_create(&s->thread, NULL, sender_run, s);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return df_fail_errno(err, failed, "start the sender thread");

@@ -1,11 +1,11 @@
 /*
  * sender.h - the thread that delivers a step's log, events and progress to the spawner.
  *
- * Two spools feed it. The first bytes after a silence are posted at once; while a stream flows,
- * posts are at least DF_SENDER_GAP_MS apart and carry what has gathered, up to
- * DF_LIMIT_STREAM_FRAME; progress at most every DF_SENDER_PROGRESS_GAP_MS, and not behind the end.
- * Memory is one frame, whatever flows. When nothing has to be said it asks
- * for the stream's end every few seconds, so that a cancelled step that prints nothing is noticed.
+ * Two spools feed it. The first bytes after a pause are posted at once; while a stream flows, posts
+ * are at least DF_SENDER_GAP_MS apart and carry up to DF_LIMIT_STREAM_FRAME bytes. Progress is
+ * posted at most every DF_SENDER_PROGRESS_GAP_MS, and not after df_sender_drain(). The sender needs
+ * memory for one frame. If there is nothing to send, it asks for the end of the log every few
+ * seconds, so that a step that prints nothing notices a cancel.
  * Thread rule: append to one stream from one thread; everything else from the owner's thread.
  */
 #ifndef DF_REPORT_SENDER_H
@@ -17,33 +17,34 @@
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS, DF_STREAMS };
 
 #define DF_SENDER_GAP_MS 15
-/* Progress comes in bursts, each is a durable write of the spawner, and the result repeats it. */
+/* Progress comes in bursts; each post is a durable write of the spawner, and the result
+ * repeats it. */
 #define DF_SENDER_PROGRESS_GAP_MS 100
 
 struct df_sender; /* opaque */
 
 /* Creates the spools spool_dir/log and spool_dir/events; no thread yet. */
 int df_sender_new(const char *spool_dir, struct df_sender **ret, struct df_err *err) DF_MUST_CHECK;
-/* Starts the thread. The link is taken over, also on failure. Once. */
+/* Starts the thread, once. Takes over the link, also on failure. */
 int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *err) DF_MUST_CHECK;
-/* Ends the thread (within 100 ms; what was not delivered stays in the spools). NULL is fine. */
+/* Ends the thread within 100 ms; undelivered bytes stay in the spools. NULL is fine. */
 void df_sender_free(struct df_sender *s);
 
-/* Never waits for the network. Fails when the spool does. */
+/* Never waits for the network. Fails if the spool does. */
 int df_sender_append(struct df_sender *s, enum df_stream stream, const char *bytes, size_t n,
                      struct df_err *err) DF_MUST_CHECK;
-/* Merged with what is not sent yet. body is borrowed. On no memory it is left out. */
+/* Merges body, borrowed, into the progress that is not sent yet. Without memory it is left out. */
 void df_sender_progress(struct df_sender *s, const cJSON *body);
 
-/* Ends the streams and waits until the spawner acknowledged every byte that it will ever take, the
- * step is over, or deadline_ms (of df_mono_ms()). */
+/* Ends the streams and waits until each is acknowledged or refused, the step is over, or
+ * deadline_ms (of df_mono_ms()). */
 void df_sender_drain(struct df_sender *s, int64_t deadline_ms);
 /* Bytes of the stream so far. */
 uint64_t df_sender_size(struct df_sender *s, enum df_stream stream);
 
-/* The spawner said 410: set by the thread, or by the owner when another call of the step got it.
- * The flag can be handed to df_http_request.stop, the descriptor (readable from then on) to
- * poll(2); both belong to the sender. */
+/* The spawner answered 410: the thread sets it, or the owner if another request of the step got the
+ * answer. The flag is for df_http_request.stop, the descriptor (readable from then on) for poll(2);
+ * both belong to the sender. */
 void df_sender_set_over(struct df_sender *s);
 const volatile bool *df_sender_over(const struct df_sender *s);
 int df_sender_over_fd(const struct df_sender *s);

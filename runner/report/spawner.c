@@ -1,3 +1,8 @@
+/*
+ * The report backend of a step that a spawner handed out (docs/step-protocol.md). sender.c posts
+ * log, events and progress from its own thread; claim, artifacts and result are requests of the
+ * pipeline's thread, in this order below.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,10 +11,8 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/process/process.h"
-#include "runner/report/home.h"
+#include "runner/report/backend.h"
 
-/* The home of a step that a spawner handed out (docs/step-protocol.md): the sender's thread posts
- * what flows; claim, artifacts and result are exchanges of the pipeline's own thread. */
 struct spawner_report {
     struct df_report base;
     struct df_link *link; /* the pipeline's own */
@@ -18,14 +21,14 @@ struct spawner_report {
     bool claimed;
 };
 
-static struct spawner_report *self(struct df_report *r)
+static struct spawner_report *spawner_of(struct df_report *r)
 {
     return (struct spawner_report *)r;
 }
 
-static void release(struct df_report *r)
+static void spawner_release(struct df_report *r)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     df_sender_free(s->sender);
     df_link_free(s->link);
     free(s);
@@ -37,14 +40,14 @@ static int fail_over(const char *what, struct df_err *err)
                           "%s: the spawner says that the step was cancelled or is over", what);
 }
 
-/* No answer: because the step is over, or because err says so. */
+/* There was no answer, because the step is over or for the reason in err. */
 static int no_answer(const struct spawner_report *s, const char *what, struct df_err *err)
 {
     return df_report_is_over(&s->base) ? fail_over(what, err) : df_err_wrap(err, "%s", what);
 }
 
-static int check(struct spawner_report *s, const struct df_http_response *answer, const char *what,
-                 struct df_err *err)
+static int check_answer(struct spawner_report *s, const struct df_http_response *answer,
+                        const char *what, struct df_err *err)
 {
     if (answer->status == 410) {
         df_sender_set_over(s->sender);
@@ -104,13 +107,13 @@ static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int
     if (answer->status == 409)
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "claim: the step was given to another runner");
-    return check(s, answer, "claim", err);
+    return check_answer(s, answer, "claim", err);
 }
 
-static int greet(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                 int64_t pending_ms, struct df_err *err)
+static int spawner_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
+                           int64_t pending_ms, struct df_err *err)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     if (ask_for_step(s, stop, pending_ms, &answer, err) < 0 || start_sender(s, document, err) < 0)
         return -1;
@@ -118,10 +121,10 @@ static int greet(struct df_report *r, const cJSON *document, const volatile bool
     return 0;
 }
 
-static int claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
-                 struct df_err *err)
+static int spawner_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
+                         cJSON **ret, struct df_err *err)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     if (ask_for_step(s, stop, pending_ms, &answer, err) < 0)
         return -1;
@@ -139,27 +142,27 @@ static int claim(struct df_report *r, const volatile bool *stop, int64_t pending
     return 0;
 }
 
-/* --- what flows ------------------------------------------------------------------------------ */
+/* --- log, events, progress ------------------------------------------------------------------ */
 
-static int append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
-                  struct df_err *err)
+static int spawner_append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
+                          struct df_err *err)
 {
-    return df_sender_append(self(r)->sender, stream, bytes, n, err);
+    return df_sender_append(spawner_of(r)->sender, stream, bytes, n, err);
 }
 
-static void progress(struct df_report *r, const cJSON *body)
+static void spawner_progress(struct df_report *r, const cJSON *body)
 {
-    df_sender_progress(self(r)->sender, body);
+    df_sender_progress(spawner_of(r)->sender, body);
 }
 
 /* --- artifacts ------------------------------------------------------------------------------- */
 
 enum { ARTIFACT_IDLE_MS = 30000 };
 
-static int put_artifact(struct df_report *r, const char *name, const char *path,
-                        int64_t deadline_ms, struct df_err *err)
+static int spawner_put_artifact(struct df_report *r, const char *name, const char *path,
+                                int64_t deadline_ms, struct df_err *err)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -177,7 +180,7 @@ static int put_artifact(struct df_report *r, const char *name, const char *path,
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     if (df_link_try(s->link, &req, where, &patience, &answer, err) < 0)
         return no_answer(s, "store the artifact", err);
-    return check(s, &answer, "store the artifact", err);
+    return check_answer(s, &answer, "store the artifact", err);
 }
 
 struct download {
@@ -195,7 +198,7 @@ static int on_plan_data(void *arg, const char *bytes, size_t n)
     return df_fs_write_all(d->fd, bytes, n, &d->err);
 }
 
-/* One try from the beginning. */
+/* One attempt, from the first byte. */
 static int fetch_plan_once(struct spawner_report *s, struct download *d,
                            struct df_http_response *answer, struct df_err *err)
 {
@@ -216,10 +219,10 @@ static int fetch_plan_once(struct spawner_report *s, struct download *d,
     return -1;
 }
 
-static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                    struct df_err *err)
+static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
+                            struct df_err *err)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     DF_CLOSE int fd = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return df_fail_errno(err, errno, "create %s", to_path);
@@ -232,7 +235,7 @@ static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_m
         if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &patience))
             continue;
         if (sent == 0)
-            return check(s, &answer, "fetch the plan", err);
+            return check_answer(s, &answer, "fetch the plan", err);
         if (err)
             *err = why;
         return no_answer(s, "fetch the plan", err);
@@ -241,9 +244,9 @@ static int get_plan(struct df_report *r, const char *to_path, int64_t deadline_m
 
 /* --- result ---------------------------------------------------------------------------------- */
 
-static int result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
+static int spawner_result(struct df_report *r, const cJSON *result_doc, struct df_err *err)
 {
-    struct spawner_report *s = self(r);
+    struct spawner_report *s = spawner_of(r);
     if (!s->claimed)
         return df_fail(err, DF_ERR_CONFLICT, "a step that was not claimed has no result");
     int64_t now = df_mono_ms();
@@ -261,19 +264,19 @@ static int result(struct df_report *r, const cJSON *result_doc, struct df_err *e
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     if (df_link_try(s->link, &req, "/result", &patience, &answer, err) < 0)
         return no_answer(s, "report the result", err);
-    return check(s, &answer, "report the result", err);
+    return check_answer(s, &answer, "report the result", err);
 }
 
-/* --- birth ----------------------------------------------------------------------------------- */
+/* --- create ---------------------------------------------------------------------------------- */
 
-static const struct df_report_home home = {.free = release,
-                                           .claim = claim,
-                                           .greet = greet,
-                                           .append = append,
-                                           .progress = progress,
-                                           .put_artifact = put_artifact,
-                                           .get_plan = get_plan,
-                                           .result = result};
+static const struct df_report_backend backend = {.free = spawner_release,
+                                                 .claim = spawner_claim,
+                                                 .confirm = spawner_confirm,
+                                                 .append = spawner_append,
+                                                 .progress = spawner_progress,
+                                                 .put_artifact = spawner_put_artifact,
+                                                 .get_plan = spawner_get_plan,
+                                                 .result = spawner_result};
 
 int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **ret,
                          struct df_err *err)
@@ -281,7 +284,7 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
     struct spawner_report *s = calloc(1, sizeof *s);
     if (!s)
         return df_fail_oom(err);
-    s->base.home = &home;
+    s->base.backend = &backend;
     s->give_up_ms = o->give_up_ms;
     const struct df_link_options link = {.server = o->server,
                                          .endpoint_file = o->endpoint_file,
@@ -290,7 +293,7 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
                                          .token = o->claim_token,
                                          .token_file = o->token_file};
     if (df_link_new(&link, &s->link, err) < 0 || df_sender_new(o->spool_dir, &s->sender, err) < 0) {
-        release(&s->base);
+        spawner_release(&s->base);
         return -1;
     }
     s->base.over = df_sender_over(s->sender);

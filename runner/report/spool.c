@@ -7,7 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 
-/* Room under the cap for the line that says what was dropped. */
+/* Room under the cap for the line that reports the loss. */
 enum { LAST_LINE_ROOM = 512 };
 
 int df_spool_open(struct df_spool *s, const char *dir, const char *name, bool events, uint64_t max,
@@ -113,7 +113,7 @@ int df_spool_read(const struct df_spool *s, uint64_t offset, char *to, size_t n,
         if (r < 0)
             return df_fail_errno(err, errno, "read spool");
         if (r == 0)
-            return df_fail(err, DF_ERR_SYSTEM, "the spool was cut by somebody else");
+            return df_fail(err, DF_ERR_SYSTEM, "the spool was truncated");
         done += (size_t)r;
     }
     return 0;

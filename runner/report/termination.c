@@ -5,7 +5,7 @@
 
 #include "common/base/fs.h"
 
-/* What can be missed, in this order. */
+/* Members to leave out, in this order. */
 static const char *const spare[] = {"timeline", "tool", "source", "lockFileSha256", "traceparent"};
 
 static bool fits(const char *text)
@@ -13,8 +13,8 @@ static bool fits(const char *text)
     return text && strlen(text) <= DF_TERMINATION_MAX;
 }
 
-/* The longest start of the message with which the whole fits, not inside of a character. Escapes
- * make the whole longer than its parts, so the length is tried. */
+/* Shortens the message, at a character boundary, until the document fits. Escapes make the printed
+ * length hard to compute, so each length is tried. */
 static int cut_message(cJSON *doc, char **ret, struct df_err *err)
 {
     const char *message = df_json_str(doc, "message");

@@ -1,7 +1,7 @@
 /*
- * git asks its helper two questions, in words: "Username for 'https://host:port': " and "Password
- * for 'https://user@host:port': ". Only the host that the credentials are for gets an answer: a
- * submodule or a redirect elsewhere gets none.
+ * git asks its helper two questions: "Username for 'https://host:port': " and "Password for
+ * 'https://user@host:port': ". Only the host of the source gets an answer: a submodule on another
+ * host or a redirect to one gets none.
  */
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -12,7 +12,7 @@ bool df_source_is_askpass(void)
     return getenv(DF_ASKPASS_ENV) != NULL;
 }
 
-/* Does the quoted URL of a question have this origin? */
+/* True if the URL that the question quotes has this origin. */
 static bool asks_for(const char *prompt, const char *origin)
 {
     const char *open = strchr(prompt, '\''), *close = open ? strrchr(prompt, '\'') : NULL;

@@ -2,9 +2,8 @@
  * The digest of a tree: SHA-256 over "dayfly-tree-1\n" and, for every entry in the order of
  * df_tree_walk(), "<kind> <size> <path>\0" and its content. kind is d (directory, size 0), f
  * (file), x (file that its owner may execute) or l (symbolic link, whose content is its target).
- * Owners, times and the other permission bits do not count: they differ from machine to machine.
- * `.git` and
- * `.terraform` are left out.
+ * Owners, times and other permission bits do not count: they differ from machine to machine. `.git`
+ * and `.terraform` are left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +19,8 @@ static void cleanup_sha256(struct df_sha256_ctx **c)
     df_sha256_free(*c);
 }
 
-static int add_header(struct df_sha256_ctx *c, char kind, int64_t size, const char *path,
-                      struct df_err *err)
+static int digest_header(struct df_sha256_ctx *c, char kind, int64_t size, const char *path,
+                         struct df_err *err)
 {
     char head[32];
     int n = snprintf(head, sizeof(head), "%c %lld ", kind, (long long)size);
@@ -37,7 +36,7 @@ static int add_file(struct df_sha256_ctx *c, const struct df_tree_entry *e, stru
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", e->path);
     char kind = e->st->st_mode & S_IXUSR ? 'x' : 'f';
-    if (add_header(c, kind, e->st->st_size, e->path, err) < 0)
+    if (digest_header(c, kind, e->st->st_size, e->path, err) < 0)
         return -1;
     char bytes[65536];
     int64_t left = e->st->st_size;
@@ -63,7 +62,7 @@ static int add_link(struct df_sha256_ctx *c, const struct df_tree_entry *e, stru
     ssize_t n = readlinkat(e->dir, e->name, target, sizeof(target));
     if (n < 0)
         return df_fail_errno(err, errno, "read the symbolic link %s", e->path);
-    return add_header(c, 'l', n, e->path, err) < 0 ||
+    return digest_header(c, 'l', n, e->path, err) < 0 ||
                    df_sha256_update(c, target, (size_t)n, err) < 0
                ? -1
                : 0;
@@ -73,7 +72,7 @@ static int add_entry(struct df_sha256_ctx *c, const struct df_tree_entry *e, str
 {
     switch (e->st->st_mode & S_IFMT) {
     case S_IFDIR:
-        return add_header(c, 'd', 0, e->path, err);
+        return digest_header(c, 'd', 0, e->path, err);
     case S_IFREG:
         return add_file(c, e, err);
     case S_IFLNK:

@@ -12,7 +12,7 @@ struct copying {
     int64_t bytes;
 };
 
-/* What a work tree holds that is no part of the module: other tools' data, states, crash logs. */
+/* Files of a work tree that are not part of the module: other tools' data, states, crash logs. */
 static bool is_left_out(const struct df_tree_entry *e)
 {
     if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
@@ -45,7 +45,7 @@ static int copy_bytes(struct copying *c, int from, int to, const char *path, str
 
 static int copy_file(struct copying *c, const struct df_tree_entry *e, struct df_err *err)
 {
-    /* It may be a fifo by now: do not hang on it. */
+    /* O_NONBLOCK: the file may have been replaced by a fifo. */
     DF_CLOSE int from = openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (from < 0)
         return df_fail_errno(err, errno, "open %s", e->path);
@@ -102,9 +102,9 @@ static enum df_tree_visit copy_visitor(void *arg, const struct df_tree_entry *e,
     return copy_entry(arg, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
 }
 
-/* A mounted ConfigMap or Secret has its files in a directory named by the time of the mount, behind
- * the link ..data, with links to them in front: what counts is that directory, for names of other
- * pods' mounts would make another module of it. The caller frees. */
+/* A mounted ConfigMap or Secret has its files in a directory named after the time of the mount, and
+ * ..data links to it. Copy only that directory: the name differs from pod to pod, and would change
+ * the digest. The caller frees. */
 static char *find_root(const char *path)
 {
     DF_FREE char *data = df_fs_join(path, "..data");

@@ -1,3 +1,7 @@
+/*
+ * The environment of every git process of a fetch: configuration, allowed transports, credentials.
+ * df_git_open() at the end lists the parts; each add_... adds its variables and writes its files.
+ */
 #include <errno.h>
 
 #include "common/base/fs.h"
@@ -5,8 +9,8 @@
 #include "runner/source/git.h"
 #include "runner/source/source.h"
 
-/* Read instead of every other configuration, by all git processes of this fetch (also the one at
- * the far end of a file URL, which hears no "-c"). */
+/* The only configuration that git processes of this fetch read, also the process that serves a file
+ * URL, which does not see "-c". */
 static const char configuration[] = "[core]\n"
                                     "\thooksPath = /dev/null\n"
                                     "\tfsmonitor = false\n"
@@ -16,7 +20,7 @@ static const char configuration[] = "[core]\n"
                                     "\tallow = never\n"
                                     "[transfer]\n"
                                     "\tfsckObjects = true\n"
-                                    /* Faults of old git versions that harm nobody. */
+                                    /* Harmless faults of old git versions. */
                                     "[fetch \"fsck\"]\n"
                                     "\tzeroPaddedFilemode = ignore\n"
                                     "\tmissingSpaceBeforeDate = ignore\n"
@@ -52,8 +56,7 @@ static int add_configuration(struct df_git *g, struct df_err *err)
     return df_strs_check(&g->env, err);
 }
 
-/* What git may take from our own environment: where programs are, and the way out of this network.
- */
+/* Variables that git inherits: where programs are, and the proxies. */
 static void add_inherited(struct df_strs *env)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -81,7 +84,7 @@ static int add_plain(struct df_git *g, struct df_err *err)
     return df_strs_check(&g->env, err);
 }
 
-/* A source on this disk may have submodules on it; one from elsewhere must not reach for them. */
+/* Only a source on this disk may have submodules on this disk. */
 static int add_transports(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
@@ -104,7 +107,7 @@ static int add_https(struct df_git *g, struct df_err *err)
     return df_strs_check(&g->env, err);
 }
 
-/* Without credentials there is no askpass, and git says at once what is missing. */
+/* Without credentials there is no askpass, and git reports at once what is missing. */
 static int add_askpass(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
@@ -130,7 +133,7 @@ static int add_askpass(struct df_git *g, struct df_err *err)
     return df_strs_check(&g->env, err);
 }
 
-/* path as an ssh option's value inside a shell's single quotes: '"/a b/%%"'. */
+/* Adds an ssh option with path, quoted for ssh and within single quotes: '"/a b/%%"'. */
 static int add_ssh_path(struct df_buf *b, const char *option, const char *path, struct df_err *err)
 {
     if (!path || strpbrk(path, "\"'\\"))
@@ -176,7 +179,7 @@ static int check_ssh(const struct df_source_spec *s, struct df_err *err)
     return 0;
 }
 
-/* ssh reads no key without its last line feed. */
+/* ssh rejects a key without a line feed at its end. */
 static int write_key(const struct df_fetch *f, const char *key, char **ret, struct df_err *err)
 {
     DF_FREE char *text = df_strf("%s\n", key);
@@ -187,7 +190,7 @@ static int write_key(const struct df_fetch *f, const char *key, char **ret, stru
     return result;
 }
 
-/* Also for an https source whose submodules come by ssh. */
+/* Also for an https source, whose submodules may use ssh. */
 static int add_ssh(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;

@@ -1,7 +1,7 @@
 #include "runner/source/git.h"
 
-/* What git, ssh and libcurl say when something is wrong, and what a person can do. The first needle
- * that is found counts, so what is more telling stands above. Texts are of LC_ALL=C. */
+/* Messages of git, ssh and libcurl (LC_ALL=C), and what a person can do. The first needle that is
+ * found counts: the more specific ones come first. */
 static const struct {
     const char *needle;
     enum df_err_class cls;
@@ -12,7 +12,8 @@ static const struct {
     {"Disk quota exceeded", DF_ERR_LIMIT, "DiskFull", "the disk quota is used up"},
     {"signal 25", DF_ERR_LIMIT, "SourceRefused", "the repository is larger than is allowed"},
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", DF_ERR_DENIED, "SourceRefused",
-     "the server's host key is not the pinned one: somebody is in between, or the key was changed "
+     "the server's host key is not the pinned one: somebody intercepts the connection, or the key "
+     "was changed "
      "(then put the new one as known_hosts into the source's secret)"},
     {"Host key verification failed", DF_ERR_DENIED, "SourceRefused",
      "the server's host key is not among the pinned ones: put its line as known_hosts into the "
@@ -21,15 +22,15 @@ static const struct {
      "the private key cannot be read: ssh-privatekey in the source's secret must be an OpenSSH or "
      "PEM key without a passphrase"},
     {"Permission denied (", DF_ERR_DENIED, "SourceFailed",
-     "the server does not take the key: is its public half registered there, and is the user name "
+     "the server rejects the key: is its public half registered there, and is the user name "
      "in the URL right?"},
     {"Authentication failed", DF_ERR_DENIED, "SourceFailed",
-     "the server does not take the user name and password (or token) of the source's secret"},
+     "the server rejects the user name and password (or token) of the source's secret"},
     {"could not read Username", DF_ERR_DENIED, "SourceFailed",
-     "the server wants credentials: name a secret with username and password, or token, in "
+     "the server requires credentials: name a secret with username and password, or token, in "
      "source.secretRef"},
     {"could not read Password", DF_ERR_DENIED, "SourceFailed",
-     "the server wants a password: name a secret with it in source.secretRef"},
+     "the server requires a password: name a secret with it in source.secretRef"},
     {"The requested URL returned error: 403", DF_ERR_DENIED, "SourceFailed",
      "the server forbids it: do these credentials reach this repository?"},
     {"SSL certificate problem", DF_ERR_DENIED, "SourceRefused",
@@ -62,7 +63,7 @@ static const struct {
 
 enum { LINE_MAX_LEN = 300 };
 
-/* The line that begins at text, without what no terminal should get. */
+/* Copies the line at text; control characters become blanks. */
 static void copy_line(const char *text, char to[LINE_MAX_LEN])
 {
     size_t i = 0;
@@ -78,8 +79,8 @@ static const char *line_around(const char *text, const char *inside)
     return inside;
 }
 
-/* Where nothing is recognised: the last line that begins with "fatal:" or "error:", else the last.
- */
+/* If no needle is found: the last line that begins with "fatal:" or "error:", else the last
+ * line. */
 static const char *telling_line(const char *tail)
 {
     const char *best = "";
@@ -109,5 +110,5 @@ int df_git_explain(const char *url, int code, const char *stderr_tail, struct df
     }
     copy_line(telling_line(stderr_tail), line);
     return df_fail_reason(err, DF_ERR_SYSTEM, "SourceFailed", "git %s: exit code %d (%s)", url,
-                          code, *line ? line : "it said nothing");
+                          code, *line ? line : "no message");
 }

@@ -14,7 +14,7 @@ static int build_argv(const char *const *args, struct df_strs *argv, struct df_e
     return df_strs_check(argv, err);
 }
 
-int df_git_run(const struct df_git *g, const struct df_git_place *p, const char *const *args,
+int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *const *args,
                struct df_buf *out, struct df_err *err)
 {
     DF_STRS struct df_strs argv = {0};
@@ -22,7 +22,7 @@ int df_git_run(const struct df_git *g, const struct df_git_place *p, const char 
         return -1;
     struct df_process_options o =
         DF_PROCESS_OPTIONS((const char *const *)argv.items, (const char *const *)g->env.items);
-    o.cwd = p->directory;
+    o.cwd = r->directory;
     o.death_signal = SIGKILL;
     o.no_core = true;
     o.max_file_bytes = DF_LIMIT_ARCHIVE_BYTES;
@@ -33,5 +33,5 @@ int df_git_run(const struct df_git *g, const struct df_git_place *p, const char 
         return err && err->cls == DF_ERR_NOT_FOUND
                    ? df_err_wrap(err, "a git source needs the git program")
                    : -1;
-    return code ? df_git_explain(p->remote, code, df_buf_str(&tail), err) : 0;
+    return code ? df_git_explain(r->remote, code, df_buf_str(&tail), err) : 0;
 }

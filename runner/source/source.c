@@ -1,8 +1,11 @@
+/*
+ * Fetches a source by its kind, cleans the checkout of what the digest leaves out, finds the module
+ * in it and computes the digest. Read df_source_fetch() at the end first.
+ */
 #include "runner/source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
@@ -11,38 +14,11 @@
 void df_source_result_free(struct df_source_result *r)
 {
     free(r->module_dir);
+    free(r->origin_dir);
     *r = (struct df_source_result){0};
 }
 
-void df_fetch_note(const struct df_fetch *f, const char *fmt, ...)
-{
-    if (f->log_fd < 0)
-        return;
-    char line[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    (void)dprintf(f->log_fd, "dayfly: %s\n", line);
-}
-
-int df_fetch_private_file(const struct df_fetch *f, const char *name, const char *text, char **ret,
-                          struct df_err *err)
-{
-    DF_FREE char *path = df_fs_join(f->private_dir, name);
-    if (!path)
-        return df_fail_oom(err);
-    /* Not durable: it lives as long as the fetch. */
-    DF_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    if (df_fs_write_all(fd, text, strlen(text), err) < 0)
-        return df_err_wrap(err, "%s", path);
-    *ret = DF_TAKE(path);
-    return 0;
-}
-
-static int fetch(const struct df_fetch *f, char ret_commit[65], struct df_err *err)
+static int fetch_by_kind(const struct df_fetch *f, char ret_commit[65], struct df_err *err)
 {
     switch (f->spec->kind) {
     case DF_SOURCE_GIT:
@@ -55,24 +31,24 @@ static int fetch(const struct df_fetch *f, char ret_commit[65], struct df_err *e
     }
 }
 
-struct settling {
+struct cleaning {
     int root;
     const char *checkout;
-    bool own_git; /* .git at the top was made by our git */
+    bool own_git; /* our git made .git at the top */
 };
 
-static int remove_entry(const struct settling *s, const struct df_tree_entry *e, struct df_err *err)
+static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(s->checkout, e->path);
     return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
 }
 
-/* Whatever the digest leaves out must not come from outside: a planted .terraform could bring
- * modules and providers that nobody looked at. */
-static enum df_tree_visit settle_visitor(void *arg, const struct df_tree_entry *e,
-                                         struct df_err *err)
+/* What the digest leaves out must not come with the source: a planted .terraform could bring
+ * modules and providers that nobody reviewed. */
+static enum df_tree_visit clean_visitor(void *arg, const struct df_tree_entry *e,
+                                        struct df_err *err)
 {
-    const struct settling *s = arg;
+    const struct cleaning *s = arg;
     if (df_streq(e->name, ".git") && s->own_git)
         return DF_TREE_SKIP;
     if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
@@ -82,16 +58,16 @@ static enum df_tree_visit settle_visitor(void *arg, const struct df_tree_entry *
     return DF_TREE_GO_ON;
 }
 
-static int settle(const struct df_fetch *f, struct df_err *err)
+static int clean_checkout(const struct df_fetch *f, struct df_err *err)
 {
     DF_CLOSE int root = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return df_fail_errno(err, errno, "open directory %s", f->checkout);
-    struct settling s = {root, f->checkout, f->spec->kind == DF_SOURCE_GIT};
-    return df_tree_walk(f->checkout, settle_visitor, &s, err);
+    struct cleaning s = {root, f->checkout, f->spec->kind == DF_SOURCE_GIT};
+    return df_tree_walk(f->checkout, clean_visitor, &s, err);
 }
 
-/* What lies at the top, for a message: "a, b, c". */
+/* The entries at the top, for a message: "a, b/, c". */
 struct listing {
     char text[256];
 };
@@ -113,26 +89,37 @@ static int find_module(const struct df_fetch *f, char **ret, struct df_err *err)
         f->spec->folder ? df_fs_join(f->checkout, f->spec->folder) : strdup(f->checkout);
     if (!dir)
         return df_fail_oom(err);
-    /* Links inside were found to stay inside: following them is fine. */
+    /* Following links is safe: clean_checkout() verified that they stay inside. */
     DF_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         struct listing l = {""};
         (void)!df_tree_walk(f->checkout, list_visitor, &l, NULL);
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "SourceFailed",
-                              "source.folder \"%s\" is no folder of %s, which has: %s",
+                              "source.folder \"%s\" is not a folder of %s, which has: %s",
                               f->spec->folder ? f->spec->folder : "", f->spec->url, l.text);
     }
     *ret = DF_TAKE(dir);
     return 0;
 }
 
+static int name_origin(const struct df_fetch *f, char **ret, struct df_err *err)
+{
+    const struct df_source_spec *spec = f->spec;
+    if (spec->kind != DF_SOURCE_DIRECTORY)
+        return 0;
+    *ret = spec->folder ? df_fs_join(spec->path, spec->folder) : strdup(spec->path);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
 static int fetch_and_look(const struct df_fetch *f, struct df_source_result *ret,
                           struct df_err *err)
 {
     struct df_source_result r = {0};
-    if (fetch(f, r.commit, err) < 0 || settle(f, err) < 0 || find_module(f, &r.module_dir, err) < 0)
+    if (fetch_by_kind(f, r.commit, err) < 0 || clean_checkout(f, err) < 0 ||
+        find_module(f, &r.module_dir, err) < 0)
         return -1;
-    if (df_tree_digest(f->checkout, r.tree_digest, err) < 0) {
+    if (df_tree_digest(f->checkout, r.tree_digest, err) < 0 ||
+        name_origin(f, &r.origin_dir, err) < 0) {
         df_source_result_free(&r);
         return -1;
     }
@@ -151,7 +138,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
 {
     const char *commit = df_str_empty(q->expected_commit) ? NULL : q->expected_commit;
     if (commit && df_source_commit_fault(commit))
-        return df_source_refuse(err, "the planned commit \"%s\" is no commit", commit);
+        return df_source_refuse(err, "the planned commit \"%s\" is not a commit id", commit);
     DF_SOURCE_SPEC struct df_source_spec spec = {0};
     if (df_source_spec_read(q->source, &spec, err) < 0)
         return give_reason(err);
@@ -166,7 +153,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
         (void)give_reason(err);
         (void)!df_tree_empty(q->checkout, NULL);
     }
-    /* Keys and passwords do not lie around while tofu runs. */
+    /* Remove keys and passwords before tofu runs. */
     struct df_err late;
     if (df_tree_empty(q->private_dir, &late) < 0 && result == 0) {
         df_source_result_free(ret);

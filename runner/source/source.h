@@ -1,11 +1,11 @@
 /*
- * source.h - brings a module to the work dir: directory, git or archive, and says exactly what it
- * brought.
+ * source.h - fetches a module from a directory, a git repository or an archive, and identifies it
+ * by commit and digest.
  *
- * Everything from outside is hostile: see archive.h for archives; git runs without hooks, prompts,
- * ext:: or fd:: transports, user or system configuration, LFS filters; credentials reach git
- * through an askpass helper and a key file inside the step's private dir, never through argv, URL
- * or the environment of tofu.
+ * Sources are hostile: see archive.h for archives. git runs without hooks, prompts, ext:: and fd::
+ * transports, user or system configuration, and LFS filters. It gets credentials through an askpass
+ * helper and a key file in the step's private directory, never through argv, a URL or the
+ * environment of tofu.
  */
 #ifndef DF_SOURCE_H
 #define DF_SOURCE_H
@@ -15,32 +15,34 @@
 
 struct df_source_result {
     char commit[65];      /* resolved commit, or "" */
-    char tree_digest[65]; /* SHA-256 over the sorted tree: path, mode, type, content (without .git
-                             and .terraform) */
+    char tree_digest[65]; /* of df_tree_digest() */
     char *module_dir;     /* owned: checkout + folder */
+    /* Owned: the directory that module_dir is a copy of, without states and .terraform; NULL for
+     * git and archives. */
+    char *origin_dir;
 };
 void df_source_result_free(struct df_source_result *r);
 
 struct df_source_request {
     const cJSON *source; /* the member of the step document */
-    const char
-        *expected_commit;      /* git: fetch exactly this one; NULL or "": what the source names */
-    const char *checkout;      /* an existing empty directory; empty again after a failure */
-    const char *private_dir;   /* 0700, for keys and helpers; emptied before the return */
+    /* git: fetch exactly this commit; NULL or "": that of the source. */
+    const char *expected_commit;
+    const char *checkout;      /* existing and empty; emptied after a failure */
+    const char *private_dir;   /* existing, 0700, for keys and helpers; emptied at the end */
     int log_fd;                /* lines for people, or -1 */
-    const volatile bool *stop; /* ends it when true, or NULL */
+    const volatile bool *stop; /* ends the fetch when true; or NULL */
 };
 
-/* Reasons: SourceFailed (cannot be had), SourceRefused (will not be taken), DiskFull. */
+/* Reasons: SourceFailed (not available), SourceRefused (not allowed), DiskFull. */
 int df_source_fetch(const struct df_source_request *q, struct df_source_result *ret,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* The digest alone. */
+/* SHA-256 over the sorted tree: paths, kinds, contents (digest.c). */
 int df_tree_digest(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
 
-/* git asks for a user name or password by starting a program: this very one, with this variable
- * set to the file that holds the answer. A program that calls df_source_fetch() therefore begins
- * its main() with `if (df_source_is_askpass()) return df_source_askpass(argc, argv);`. */
+/* To ask for a user name or password git starts this very program, with this variable set to the
+ * file that has the answer. A program that calls df_source_fetch() therefore begins its main() with
+ * `if (df_source_is_askpass()) return df_source_askpass(argc, argv);`. */
 #define DF_ASKPASS_ENV "DAYFLY_ASKPASS"
 bool df_source_is_askpass(void);
 int df_source_askpass(int argc, char **argv);

@@ -1,3 +1,7 @@
+/*
+ * Reads the `source` member of a step document: URL, kind, then the other members, each checked
+ * with the rules of common/source. Read df_source_spec_read() at the end first.
+ */
 #include "runner/source/spec.h"
 
 #include <ctype.h>
@@ -41,7 +45,7 @@ int df_source_url_check(const char *url, struct df_source_url *ret, struct df_er
 static int read_host(struct df_source_spec *s, const struct df_source_url *u, struct df_err *err)
 {
     s->host = strndup(u->user, (size_t)(u->host - u->user) + u->host_len);
-    if (u->scheme == DF_SCHEME_HTTPS) /* as git asks for a password */
+    if (u->scheme == DF_SCHEME_HTTPS) /* as in git's question for a password */
         s->origin = df_strf("%.*s%.*s", (int)(u->user - s->url), s->url, (int)u->host_len, u->host);
     return s->host && (s->origin || u->scheme != DF_SCHEME_HTTPS) ? 0 : df_fail_oom(err);
 }
@@ -62,7 +66,7 @@ static void percent_decode(char *s)
     *to = '\0';
 }
 
-/* A path as it stands, or percent-decoded when there is no such thing. */
+/* The path as written; percent-decoded if no such path exists. */
 static int read_path(struct df_source_spec *s, struct df_err *err)
 {
     s->path = strdup(s->url + strlen("file://"));
@@ -158,7 +162,7 @@ static int check_rest(const struct df_source_spec *s, struct df_err *err)
     return 0;
 }
 
-/* A member that is empty counts as absent. */
+/* An empty member counts as absent. */
 static const char *text(const cJSON *source, const char *path)
 {
     const char *s = df_json_str(source, path);

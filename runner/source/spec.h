@@ -1,6 +1,6 @@
 /*
- * spec.h - the `source` member of a step document, read and judged before anything is touched.
- * Internal to runner/source. The spawner has refused bad sources long ago; a runner trusts nobody.
+ * spec.h - the `source` member of a step document, read and checked before it is used. The spawner
+ * checked it too, but a runner trusts nobody. Internal to runner/source.
  */
 #ifndef DF_SOURCE_SPEC_H
 #define DF_SOURCE_SPEC_H
@@ -10,12 +10,12 @@
 
 enum df_source_kind { DF_SOURCE_DIRECTORY, DF_SOURCE_GIT, DF_SOURCE_ARCHIVE };
 
-/* Strings are borrowed from the document but for the owned ones. NULL: not given. */
+/* Strings are borrowed from the document unless owned. NULL: not given. */
 struct df_source_spec {
     enum df_source_kind kind;
     enum df_source_scheme scheme;
     const char *url;
-    char *path;   /* owned: of a file URL, as it is on disk; else NULL */
+    char *path;   /* owned: of a file URL, decoded; else NULL */
     char *host;   /* owned: "[user@]host[:port]", for messages; NULL of a file URL */
     char *origin; /* owned: "https://host:port" of an https URL as git shows it; else NULL */
     const char *tag, *branch, *commit; /* git: exactly one */
@@ -28,16 +28,16 @@ struct df_source_spec {
 void df_source_spec_free(struct df_source_spec *s);
 #define DF_SOURCE_SPEC DF_CLEANUP(df_source_spec_free)
 
-/* Class USER, reason SourceRefused, for what must not be taken; NOT_FOUND, reason SourceFailed, for
- * a path that is not there. source must outlive *ret. */
+/* Class USER, reason SourceRefused, for a source that is not allowed; NOT_FOUND, reason
+ * SourceFailed, for a path that does not exist. source must outlive *ret. */
 int df_source_spec_read(const cJSON *source, struct df_source_spec *ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* df_source_url_fault(), refused. */
+/* Refuses the fault of df_source_url_fault(). */
 int df_source_url_check(const char *url, struct df_source_url *ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* A refusal: class USER, reason SourceRefused. */
+/* Fails with class USER, reason SourceRefused. */
 int df_source_refuse(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Submodules, without `git submodule`: that leaves out silently what it does not like, and most of
- * what went wrong with hostile repositories went wrong there. The commit's own links say where a
- * submodule lies and at which commit; .gitmodules is asked for its URL and nothing else; and then
- * it is a repository like any other.
+ * Submodules without `git submodule`, which skips some of them silently and was the way in for most
+ * attacks by hostile repositories. The commit's links have the path and commit of a submodule; only
+ * its URL is read from .gitmodules. It is then checked out like any repository.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,19 +12,19 @@
 
 enum { MAX_NESTING = 8 };
 
-/* Adds ".gitmodules" as items "key\nvalue". */
-static int read_settings(const struct df_git *g, const struct df_git_place *p,
+/* Adds the settings of .gitmodules as items "key\nvalue". */
+static int read_settings(const struct df_git *g, const struct df_git_repo *r,
                          struct df_strs *settings, struct df_err *err)
 {
-    DF_FREE char *file = df_fs_join(p->directory, ".gitmodules");
+    DF_FREE char *file = df_fs_join(r->directory, ".gitmodules");
     struct stat st;
     if (!file)
         return df_fail_oom(err);
     if (lstat(file, &st) < 0 || !S_ISREG(st.st_mode))
-        return df_source_refuse(err, "%s has submodules, but .gitmodules is no file of it",
-                                p->remote);
+        return df_source_refuse(err, "%s has submodules, but no regular file .gitmodules",
+                                r->remote);
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    if (df_git_run(g, p,
+    if (df_git_run(g, r,
                    DF_GIT_ARGS("config", "-z", "--no-includes", "-f", ".gitmodules", "--list"),
                    &out, err) < 0)
         return df_err_wrap(err, ".gitmodules");
@@ -48,8 +47,8 @@ static const char *value_of(const struct df_strs *settings, const char *name, si
     return NULL;
 }
 
-/* The URL that belongs to a path. */
-static const char *url_of(const struct df_strs *settings, const char *path)
+/* The URL of the submodule at path. */
+static const char *submodule_url(const struct df_strs *settings, const char *path)
 {
     for (size_t i = 0; i < settings->len; i++) {
         const char *key = settings->items[i], *end = strchrnul(key, '\n');
@@ -62,8 +61,7 @@ static const char *url_of(const struct df_strs *settings, const char *path)
     return NULL;
 }
 
-/* Takes the last component off a URL, an absolute path or "user@host:path"; false when there is
- * none to take. */
+/* Removes the last component of a URL, an absolute path or "user@host:path"; false: it has none. */
 static bool go_up(char *base)
 {
     const char *scheme = strstr(base, "://");
@@ -100,7 +98,7 @@ int df_git_resolve_url(const char *parent, const char *url, char **ret, struct d
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* A source on this disk may have submodules on it, named by URL or by path. */
+/* Only a source on this disk may have submodules on this disk, named by URL or path. */
 static int check_url(const struct df_git *g, const char *path, const char *url, struct df_err *err)
 {
     bool local = g->fetch->spec->scheme == DF_SCHEME_FILE;
@@ -115,19 +113,19 @@ static int check_url(const struct df_git *g, const char *path, const char *url, 
     return 0;
 }
 
-/* git made an empty directory where the submodule shall be; anything else there is a trick. */
+/* git created an empty directory for the submodule; anything else there is an attack. */
 static int check_directory(const char *directory, const char *path, struct df_err *err)
 {
     struct stat st;
     if (lstat(directory, &st) < 0 || !S_ISDIR(st.st_mode))
-        return df_source_refuse(err, "submodule \"%s\" is no directory of its own", path);
+        return df_source_refuse(err, "submodule \"%s\" is not a directory", path);
     return 0;
 }
 
-static int take_one(struct df_git *g, const struct df_git_place *parent,
+static int take_one(struct df_git *g, const struct df_git_repo *parent,
                     const struct df_strs *settings, const char *link, struct df_err *err)
 {
-    const char *path = link + strcspn(link, " ") + 1, *url = url_of(settings, path);
+    const char *path = link + strcspn(link, " ") + 1, *url = submodule_url(settings, path);
     if (++g->submodules > DF_LIMIT_SUBMODULES)
         return df_source_refuse(err, "more than %d submodules", DF_LIMIT_SUBMODULES);
     if (!url)
@@ -135,30 +133,33 @@ static int take_one(struct df_git *g, const struct df_git_place *parent,
     DF_FREE char *commit = strndup(link, strcspn(link, " "));
     DF_FREE char *directory = df_fs_join(parent->directory, path);
     DF_FREE char *remote = NULL;
+    DF_STRS struct df_strs links = {0};
+    char got[65];
     if (!commit || !directory)
         return df_fail_oom(err);
     if (df_git_resolve_url(parent->remote, url, &remote, err) < 0 || !remote ||
         check_url(g, path, remote, err) < 0 || check_directory(directory, path, err) < 0)
         return -1;
-    const struct df_git_place p = {
+    const struct df_git_repo r = {
         .directory = directory, .remote = remote, .commit = commit, .depth = parent->depth + 1};
     df_fetch_note(g->fetch, "fetching submodule %s from %s", path, remote);
-    char got[65];
-    return df_git_take(g, &p, got, err) < 0 ? df_err_wrap(err, "submodule \"%s\"", path) : 0;
+    if (df_git_checkout(g, &r, got, &links, err) < 0 || df_git_submodules(g, &r, &links, err) < 0)
+        return df_err_wrap(err, "submodule \"%s\"", path);
+    return 0;
 }
 
-int df_git_submodules(struct df_git *g, const struct df_git_place *p, const struct df_strs *links,
+int df_git_submodules(struct df_git *g, const struct df_git_repo *r, const struct df_strs *links,
                       struct df_err *err)
 {
     if (!links->len)
         return 0;
-    if (p->depth >= MAX_NESTING)
+    if (r->depth >= MAX_NESTING)
         return df_source_refuse(err, "submodules are nested deeper than %d", MAX_NESTING);
     DF_STRS struct df_strs settings = {0};
-    if (read_settings(g, p, &settings, err) < 0)
+    if (read_settings(g, r, &settings, err) < 0)
         return -1;
     for (size_t i = 0; i < links->len; i++)
-        if (take_one(g, p, &settings, links->items[i], err) < 0)
+        if (take_one(g, r, &settings, links->items[i], err) < 0)
             return -1;
     return 0;
 }

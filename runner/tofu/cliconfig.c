@@ -34,8 +34,7 @@ static int add_credentials(cJSON *config, const cJSON *credentials, struct df_er
     return 0;
 }
 
-/* The tools' reader expands ${...} in strings, also in JSON; a dollar sign stands only in strings.
- */
+/* The tools expand ${...} in strings, also in JSON. A dollar sign occurs only in strings. */
 static void escape_dollars(const char *json, struct df_buf *out)
 {
     for (const char *p = json; *p; p++) {
@@ -62,7 +61,7 @@ static int write_config(const cJSON *config, const char *path, struct df_err *er
     return failed ? -1 : 0;
 }
 
-/* The tools insist that the directory exists. */
+/* The tools require that the directory exists. */
 static int add_plugin_cache(cJSON *config, const char *directory, struct df_err *err)
 {
     if (df_str_empty(directory))

@@ -1,3 +1,8 @@
+/*
+ * Runs one command of the tool: spawn with pipes, then watch_command() moves its output and, when
+ * the step must stop, steps from RUNNING to INTERRUPTED (one SIGINT) to KILLED. Read
+ * df_command_run() and df_command_wait() at the end first.
+ */
 #include "runner/tofu/command.h"
 
 #include <errno.h>
@@ -14,7 +19,7 @@ enum { PIPE_BYTES = 1024 * 1024, PIECE = 64 * 1024 };
 
 /* ---- starting ---- */
 
-/* "<pid> <start time> <boot id>\n": who the engine must interrupt when the runner is dead. */
+/* "<pid> <start time> <boot id>\n": the process for the engine to interrupt if the runner dies. */
 static void note_pid(const char *path, pid_t pid)
 {
     uint64_t start;
@@ -29,24 +34,24 @@ static void note_pid(const char *path, pid_t pid)
         return;
 }
 
-/* Made before tofu gets its one interrupt, so that the engine sends no second one, at which tofu
- * would give up its state, when the runner is killed behind it. */
+/* Created before the only SIGINT to tofu. If the runner is killed afterwards, the engine sees the
+ * file and sends no second SIGINT, at which tofu would abandon its state. */
 static void note_interrupt(const char *pid_path)
 {
     DF_FREE char *path = pid_path ? df_strf("%s.interrupted", pid_path) : NULL;
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    if (fd >= 0) /* else there is no engine, or no room: the interrupt itself matters more */
+    if (fd >= 0) /* on failure continue: the SIGINT matters more */
         (void)close(fd);
 }
 
-/* What a command does when the runner is killed. The kernel may send a death signal more than once
- * (once for each thread of the runner that ends before the last), so it cannot be the interrupt. */
+/* What happens to a command when the runner is killed. A death signal cannot be the SIGINT: the
+ * kernel may send it more than once, for each thread of the runner that ends. */
 enum orphan { LIVES_ON = 0, IS_KILLED = SIGKILL };
 
-/* Half as much again as Go itself allows; what the step says of it stands. */
+/* The default of Go is 100. A value in the step's environment takes precedence. */
 #define BRIEF_GC "GOGC=200"
 
-/* The pointers of the environment; the caller frees the array alone. */
+/* The environment as pointers; the caller frees only the array. */
 static const char **compose_env(const struct df_commander *c)
 {
     const char **env = calloc(c->env->len + 2, sizeof *env);
@@ -59,8 +64,8 @@ static const char **compose_env(const struct df_commander *c)
     return env;
 }
 
-static int spawn(const struct df_commander *c, const struct df_strs *args, const int fds[2],
-                 enum orphan orphan, struct df_process *ret, struct df_err *err)
+static int spawn_tool(const struct df_commander *c, const struct df_strs *args, const int fds[2],
+                      enum orphan orphan, struct df_process *ret, struct df_err *err)
 {
     DF_FREE const char **argv = calloc(args->len + 2, sizeof *argv);
     DF_FREE const char **env = compose_env(c);
@@ -82,13 +87,13 @@ static int spawn(const struct df_commander *c, const struct df_strs *args, const
 
 /* ---- watching ---- */
 
-/* What comes out of one command. Descriptors are -1 where there is nothing. */
+/* The output of one command. A descriptor is -1 if it has no such output. */
 struct flow {
     int text_fd, events_fd;
     bool text_is_events;
     struct df_buf *tail;
     char *piece;         /* PIECE bytes */
-    struct df_err fault; /* of the output, the first; the command goes on without */
+    struct df_err fault; /* first failure of the output; the command continues */
 };
 
 static void keep_tail(struct df_buf *tail, const char *bytes, size_t n)
@@ -110,10 +115,10 @@ static void deliver(const struct df_commander *c, struct flow *f, bool events, s
     struct df_err *fault = f->fault.cls == DF_ERR_NONE ? &f->fault : NULL;
     int failed = events ? df_output_events(c->output, f->piece, n, f->text_is_events, fault)
                         : df_output_text(c->output, f->piece, n, fault);
-    (void)failed; /* kept in fault: tofu must not be held up by a log that cannot be written */
+    (void)failed; /* kept in fault: a failing log must not block tofu */
 }
 
-/* Reads what is there, at most max bytes. False at the end of the stream. */
+/* Reads available bytes, at most max. False: end of the stream. */
 static bool pump(const struct df_commander *c, struct flow *f, int fd, size_t max)
 {
     bool events = fd == f->events_fd || f->text_is_events;
@@ -146,9 +151,9 @@ static int signal_once(const struct df_commander *c, const struct df_process *p,
     return df_process_signal(p, SIGINT, err);
 }
 
-/* Polls until the process has ended, its output flowing; steps over what comes with time. */
-static int watch(const struct df_commander *c, const struct df_process *p, struct flow *f,
-                 enum stage *stage, struct df_err *err)
+/* Moves output until the process has ended, and advances *stage on a stop and at the deadline. */
+static int watch_command(const struct df_commander *c, const struct df_process *p, struct flow *f,
+                         enum stage *stage, struct df_err *err)
 {
     int64_t deadline = INT64_MAX;
     struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN},
@@ -167,7 +172,7 @@ static int watch(const struct df_commander *c, const struct df_process *p, struc
                 return -1;
             deadline = *stage == KILLED ? INT64_MAX : deadline;
         }
-        /* A stream that ended would stay readable for ever. */
+        /* Stop polling an ended stream: it stays readable. */
         if (fds[2].revents && !pump(c, f, f->text_fd, PIECE))
             fds[2].fd = -1;
         if (fds[3].revents && !pump(c, f, f->events_fd, PIECE))
@@ -177,7 +182,7 @@ static int watch(const struct df_commander *c, const struct df_process *p, struc
     }
 }
 
-static int reap(struct df_process *p, int *ret_code, struct df_err *err)
+static int reap_command(struct df_process *p, int *ret_code, struct df_err *err)
 {
     bool exited;
     int status = 0;
@@ -188,14 +193,14 @@ static int reap(struct df_process *p, int *ret_code, struct df_err *err)
     return failed;
 }
 
-static int follow(const struct df_commander *c, struct df_process *p, struct flow *f,
-                  struct df_command_end *ret, struct df_err *err)
+static int follow_command(const struct df_commander *c, struct df_process *p, struct flow *f,
+                          struct df_command_end *ret, struct df_err *err)
 {
     enum stage stage = RUNNING;
     int code = -1;
-    if (watch(c, p, f, &stage, err) < 0 || reap(p, &code, err) < 0)
+    if (watch_command(c, p, f, &stage, err) < 0 || reap_command(p, &code, err) < 0)
         return -1;
-    /* What the pipes still hold; not more, for a process left behind may go on writing. */
+    /* Only what the pipes hold now: a process left behind may write for ever. */
     if (f->text_fd >= 0)
         (void)pump(c, f, f->text_fd, PIPE_BYTES);
     if (f->events_fd >= 0)
@@ -207,8 +212,7 @@ static int follow(const struct df_commander *c, struct df_process *p, struct flo
 
 /* ---- with output ---- */
 
-/* A pipe whose writers hold a read end, too: no SIGPIPE for them, ever. *ret_read does not block.
- */
+/* A pipe whose writers hold a read end, too, and so never get SIGPIPE. *ret_read does not block. */
 static int open_pipe(int *ret_read, int *ret_write, struct df_err *err)
 {
     int fds[2];
@@ -221,7 +225,7 @@ static int open_pipe(int *ret_read, int *ret_write, struct df_err *err)
     int writer = open(path, O_RDWR | O_CLOEXEC);
     if (writer < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    (void)fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES); /* the default does as well, slower */
+    (void)fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES); /* on failure the default size works, slower */
     if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0) {
         (void)close(writer);
         return df_fail_errno(err, errno, "make a pipe");
@@ -231,7 +235,7 @@ static int open_pipe(int *ret_read, int *ret_write, struct df_err *err)
     return 0;
 }
 
-/* A named pipe, because tofu opens it by its name: no process that tofu starts inherits it. */
+/* A named pipe: tofu opens it by name, so that no child of tofu inherits it. */
 static int open_fifo(const char *path, int *ret, struct df_err *err)
 {
     if ((unlink(path) < 0 && errno != ENOENT) || mkfifo(path, 0600) < 0)
@@ -264,10 +268,10 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
                      .piece = piece};
     struct df_process p = DF_PROCESS_INIT;
     struct df_command_end end;
-    if (spawn(c, args, (int[]){writer, writer}, LIVES_ON, &p, err) < 0)
+    if (spawn_tool(c, args, (int[]){writer, writer}, LIVES_ON, &p, err) < 0)
         return -1;
     note_pid(c->pid_path, p.pid);
-    if (follow(c, &p, &f, &end, err) < 0)
+    if (follow_command(c, &p, &f, &end, err) < 0)
         return -1;
     if (df_output_flush(c->output, &f.fault) < 0 || f.fault.cls != DF_ERR_NONE)
         (void)df_output_note(c->output, "dayfly: some output is lost: %s", f.fault.message);
@@ -277,7 +281,7 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
 
 /* ---- into files ---- */
 
-static int create(const char *path, int *ret, struct df_err *err)
+static int create_file(const char *path, int *ret, struct df_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -291,21 +295,21 @@ int df_command_start(const struct df_commander *c, const struct df_strs *args, c
 {
     DF_CLOSE int out = -1;
     DF_CLOSE int errors = -1;
-    if (create(out_path, &out, err) < 0 || create(err_path, &errors, err) < 0)
+    if (create_file(out_path, &out, err) < 0 || create_file(err_path, &errors, err) < 0)
         return -1;
-    return spawn(c, args, (int[]){out, errors}, IS_KILLED, ret, err);
+    return spawn_tool(c, args, (int[]){out, errors}, IS_KILLED, ret, err);
 }
 
 int df_command_wait(const struct df_commander *c, struct df_process *p, struct df_command_end *ret,
                     struct df_err *err)
 {
     struct flow nothing = {.text_fd = -1, .events_fd = -1};
-    return follow(c, p, &nothing, ret, err);
+    return follow_command(c, p, &nothing, ret, err);
 }
 
 void df_command_drop(struct df_process *p)
 {
     int code;
-    if (df_process_signal(p, SIGKILL, NULL) < 0 || reap(p, &code, NULL) < 0)
+    if (df_process_signal(p, SIGKILL, NULL) < 0 || reap_command(p, &code, NULL) < 0)
         df_process_close(p);
 }

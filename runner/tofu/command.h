@@ -1,12 +1,11 @@
 /*
- * command.h - runs one tofu command to its end: output on its way, one SIGINT when the step must
- * stop, SIGKILL when the grace period is over.
+ * command.h - runs one command of the tool: moves its output, sends one SIGINT when the step must
+ * stop, and SIGKILL when the grace period is over.
  *
- * tofu runs in a process group of its own within the runner's session, by which the engine finds
- * it, and outlives a runner that is killed: it holds a read end of the pipe that is its stdout, so
- * that no SIGPIPE ends it, and its state is still written. Its pid and start time stand in pid_path
- * for the engine, which then interrupts it, unless <pid_path>.interrupted says that it was,
- * and keeps its pipe from filling up.
+ * The tool runs in its own process group within the runner's session, by which the engine finds it.
+ * It outlives a runner that is killed, and still writes its state: it holds a read end of the pipe
+ * that is its stdout, so it never gets SIGPIPE. The engine then reads its pid and start time from
+ * pid_path, interrupts it unless <pid_path>.interrupted exists, and drains its pipe.
  * Thread rule: main thread (a child gets its death signal when the thread that started it ends).
  */
 #ifndef DF_COMMAND_H
@@ -22,13 +21,13 @@ struct df_commander {
     const char *program;
     const char *directory; /* the module */
     const struct df_strs *env;
-    const char *fifo_path; /* for events aside; made anew for each command */
+    const char *fifo_path; /* for DF_EVENTS_ASIDE; created for each command */
     const char *pid_path;  /* or NULL */
     struct df_output *output;
     const struct df_stop *stop;
     int64_t grace_ms; /* from SIGINT to SIGKILL */
-    /* It lives for milliseconds and holds little: most of its garbage need not be collected at all,
-     * which is a quarter of the start of such a program. */
+    /* The command lives for milliseconds and allocates little: collecting less garbage saves a
+     * quarter of its start. */
     bool is_brief;
 };
 
@@ -40,25 +39,25 @@ enum df_command_events {
 
 struct df_command_end {
     int code;     /* exit code; 128 + signal when a signal ended it */
-    bool stopped; /* it was told to stop before its end */
-    bool killed;  /* the grace period was over */
+    bool stopped; /* it was interrupted before its end */
+    bool killed;  /* at the end of the grace period */
 };
 
-/* Runs `program args...`, whose text and events go to the output. tail: gets the last part of the
- * text, unredacted (within its cap); or NULL. A non-zero exit is not a failure of this function. */
+/* Runs `program args...` and passes text and events to the output. tail: gets the end of the text,
+ * unredacted, within its cap; or NULL. A non-zero exit code is not a failure of this function. */
 int df_command_run(const struct df_commander *c, const struct df_strs *args,
                    enum df_command_events events, struct df_buf *tail, struct df_command_end *ret,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* Starts `program args...`, which only reads, with stdout and stderr into new files (0600); ended
- * by df_command_wait() or df_command_drop(). */
+/* Starts `program args...` with stdout and stderr in new files (0600). The command must not write
+ * state: it is killed with the runner. To be ended by df_command_wait() or df_command_drop(). */
 int df_command_start(const struct df_commander *c, const struct df_strs *args, const char *out_path,
                      const char *err_path, struct df_process *ret,
                      struct df_err *err) DF_MUST_CHECK;
-/* Waits for it like df_command_run() does, and closes it. */
+/* Waits like df_command_run(), and closes p. */
 int df_command_wait(const struct df_commander *c, struct df_process *p, struct df_command_end *ret,
                     struct df_err *err) DF_MUST_CHECK;
-/* Kills and closes one that is not wanted any more, and that only reads. */
+/* Kills the command and closes p. */
 void df_command_drop(struct df_process *p);
 
 #endif

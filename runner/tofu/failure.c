@@ -1,8 +1,13 @@
+/*
+ * Reads the first error from the text or the events of the tool, then finds its cause: meanings[]
+ * maps words of the tool to reason words; locks and credentials have functions of their own.
+ */
 #include "runner/tofu/failure.h"
 
 #include <inttypes.h>
 
 #include "common/base/parse.h"
+#include "runner/tofu/credentials.h"
 
 /* ---- text ---- */
 
@@ -12,7 +17,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* Where a line "Error: ..." has its words, or NULL. Frames around errors are passed over. */
+/* The text behind "Error: " in a line, also within a frame; NULL: another line. */
 static const char *error_words(const char *line)
 {
     static const char mark[] = "Error: ";
@@ -22,7 +27,7 @@ static const char *error_words(const char *line)
     return df_starts_with(at, mark) ? at + strlen(mark) : NULL;
 }
 
-/* terraform wraps what is wrong with the module into an error that only says that there is one. */
+/* terraform wraps errors of a module into an error that only announces them. */
 static bool says_nothing(const char *words)
 {
     return df_starts_with(words, "Terraform encountered problems") ||
@@ -105,7 +110,7 @@ void df_failure_from_events(const struct df_output_summary *summary, struct df_f
 
 /* ---- meaning ---- */
 
-/* The first row whose words all stand in what tofu said; an empty word stands everywhere. */
+/* The first row whose words are all in the message counts; an empty word always is. */
 static const struct {
     const char *summary, *detail, *reason;
 } meanings[] = {
@@ -142,7 +147,7 @@ static void word_after(const char *text, const char *key, char out[128])
     (void)snprintf(out, 128, "%.*s", (int)strcspn(at, " \n"), at);
 }
 
-/* terraform describes its own attempt as the holder; the true one's id stands in the error. */
+/* terraform describes its own attempt as the holder; the id of the real one is in the error. */
 static int explain_lock(const struct df_failure *f, const char *what, struct df_err *err)
 {
     char who[128], operation[128], created[128], id[128], true_id[128];
@@ -152,7 +157,8 @@ static int explain_lock(const struct df_failure *f, const char *what, struct df_
     word_after(info, "Who:", who);
     word_after(info, "Operation:", operation);
     word_after(info, "Created:", created);
-    static const char way_out[] = "wait for its end, or remove the lock if its holder is gone";
+    static const char way_out[] = "wait for its end, or release the lock with "
+                                  "`dayfly state unlock` if its holder is gone";
     if (*true_id && !df_streq(id, true_id))
         return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
                               "%s: the state is locked (lock %s): %s", what, true_id, way_out);
@@ -161,12 +167,28 @@ static int explain_lock(const struct df_failure *f, const char *what, struct df_
                           operation, created, id, way_out);
 }
 
+static int explain_credentials(const struct df_failure *f, const struct df_credentials_case *c,
+                               const char *what, struct df_err *err)
+{
+    return df_fail_reason(
+        err, DF_ERR_USER, "CredentialsMissing",
+        "%s: the provider has no valid credentials of %s. `dayfly run` without a service passes "
+        "those of the shell%s%s%s; towards a service use --env %s, or keep them with `dayfly "
+        "secret "
+        "set` and spec.integrations. The provider said: %s%s%.600s",
+        what, c->of, c->login ? " (get new ones with `" : "", c->login ? c->login : "",
+        c->login ? "`)" : "", c->variable, f->summary, *f->detail ? ": " : "", f->detail);
+}
+
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
                        struct df_err *err)
 {
     const char *reason = reason_of(f, fallback);
     if (df_streq(reason, "StateLocked"))
         return explain_lock(f, what, err);
+    const struct df_credentials_case *c = df_credentials_case_of(f);
+    if (c && df_streq(reason, fallback))
+        return explain_credentials(f, c, what, err);
     if (!*f->summary)
         return df_fail_reason(err, DF_ERR_USER, reason, "%s failed; its log says why", what);
     return df_fail_reason(err, DF_ERR_USER, reason, "%s: %s%s%s%s%s%s", what, f->summary,

@@ -1,26 +1,27 @@
 /*
- * failure.h - why tofu failed, from what it said: one sentence for people and the reason word of
- * the run's status (docs/objects.md). Thread rule: pure functions, any thread.
+ * failure.h - why tofu failed, from its messages: a sentence for people and the reason word of the
+ * run's status (docs/objects.md). Thread rule: pure functions, any thread.
  */
 #ifndef DF_TOFU_FAILURE_H
 #define DF_TOFU_FAILURE_H
 
 #include "runner/report/output.h"
 
-/* The first error that tofu named. Empty strings where it said nothing. */
+/* The first error of tofu. Strings are "" if the message lacks them. */
 struct df_failure {
     char summary[1024]; /* "Unclosed configuration block" */
     char place[256];    /* "main.tf:1" */
     char detail[2048];
 };
 
-/* From the text that `init` and `show` print ("Error: ..."); not redacted. */
+/* From the text of `init` and `show` ("Error: ..."). The result is not redacted. */
 void df_failure_from_text(const char *text, struct df_failure *ret);
-/* From the diagnostics among the events of `plan` and `apply`. */
+/* From the diagnostics in the events of `plan` and `apply`. */
 void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret);
 
-/* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with who
- * holds it), StateUnavailable, StateRefused, DiskFull, or the fallback. Returns -1. */
+/* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
+ * its holder), StateUnavailable, StateRefused, DiskFull, CredentialsMissing (with the ways to give
+ * them), or the fallback. Returns -1. */
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
                        struct df_err *err);
 

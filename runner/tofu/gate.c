@@ -35,6 +35,6 @@ int df_gate_open(struct df_gate *g, const char *content_path, struct df_err *err
 void df_gate_drop(struct df_gate *g)
 {
     if (g->fd >= 0)
-        (void)close(g->fd); /* the lease goes with it */
+        (void)close(g->fd); /* this releases the lease */
     g->fd = -1;
 }

@@ -1,12 +1,12 @@
 /*
- * gate.h - a file that can be named before it has its content: whoever opens it waits until then.
+ * gate.h - a file that exists before its content: open(2) of it waits for the content.
  *
- * tofu spends tens of milliseconds between its start and the opening of the plan that it is to
- * show. With a gate in the plan's place it spends them while the plan is still being made, and a
- * plan step costs that much less. It is a write lease of fcntl(2): the kernel holds back every
- * other open(2) until the lease is given up, for at most /proc/sys/fs/lease-break-time seconds;
- * then the file opens empty. Not every file system has leases: what is gained by a gate must be had
- * without, too. SIGIO must be ignored. Thread rule: one gate, one thread.
+ * `tofu show` needs tens of milliseconds from its start until it opens the plan. With a gate
+ * instead of the plan file it spends them while the plan is still being made, and a plan step takes
+ * that much less time. A gate is a write lease of fcntl(2): the kernel delays every other open(2)
+ * until the lease is released, for at most /proc/sys/fs/lease-break-time seconds; then the file
+ * opens empty. Not every file system has leases, so callers need a way without. SIGIO must be
+ * ignored. Thread rule: one gate, one thread.
  */
 #ifndef DF_GATE_H
 #define DF_GATE_H
@@ -20,9 +20,9 @@ struct df_gate {
 
 /* Creates path, which must not exist (mode 0600). */
 int df_gate_make(const char *path, struct df_gate *ret, struct df_err *err) DF_MUST_CHECK;
-/* Fills it with the content of another file, and opens it to everybody. */
+/* Copies the content of another file into it and releases it. */
 int df_gate_open(struct df_gate *g, const char *content_path, struct df_err *err) DF_MUST_CHECK;
-/* Gives it up; who waits finds what is in it by now. */
+/* Releases it with the content that it has by then. */
 void df_gate_drop(struct df_gate *g);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Which release (from_index() or from_mirror()), its digest from SHA256SUMS, the zip, and the
+ * program into the cache. Read df_release_fetch() at the end first.
+ */
 #include "runner/tofu/release.h"
 
 #include <errno.h>
@@ -25,10 +29,10 @@ enum { TRIES = 3, PAUSE_MS = 500, IDLE_MS = 30000 };
 #error "name this architecture as the releases do"
 #endif
 
-/* What to get, and from where. */
+/* What to download, and from where. */
 struct release {
     char version[DF_VERSION_TEXT];
-    char *file;    /* name of the zip: the key into SHA256SUMS */
+    char *file;    /* name of the zip, as in SHA256SUMS */
     char *url;     /* of the zip */
     char *sums[2]; /* URLs of SHA256SUMS, tried in this order; the second may be NULL */
 };
@@ -43,7 +47,7 @@ static void release_free(struct release *r)
 
 /* ---- transfers ---- */
 
-/* Where a body goes: sent anew, it starts anew. */
+/* Where a body goes. A repeated download starts from the first byte. */
 struct sink {
     int fd; /* -1: into the response */
     int64_t bytes;
@@ -60,8 +64,9 @@ static int on_data(void *arg, const char *bytes, size_t n)
     return df_fs_write_all(sink->fd, bytes, n, &sink->err);
 }
 
-static int get_once(struct df_http *http, const char *url, struct sink *sink,
-                    const volatile bool *stop, struct df_http_response *ret, struct df_err *err)
+static int download_once(struct df_http *http, const char *url, struct sink *sink,
+                         const volatile bool *stop, struct df_http_response *ret,
+                         struct df_err *err)
 {
     struct df_http_request req = DF_HTTP_REQUEST("GET", url);
     req.timeout_ms = -1;
@@ -83,15 +88,15 @@ static int get_once(struct df_http *http, const char *url, struct sink *sink,
     return df_http_check(ret, "answer", err);
 }
 
-/* Passing faults are tried again. */
-static int get(struct df_http *http, const char *url, int fd, const volatile bool *stop,
-               struct df_buf *ret, struct df_err *err)
+/* Retries temporary failures. */
+static int download_url(struct df_http *http, const char *url, int fd, const volatile bool *stop,
+                        struct df_buf *ret, struct df_err *err)
 {
     struct sink sink = {.fd = fd};
     for (int i = 0;; i++) {
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
         struct df_err why = {0};
-        if (get_once(http, url, &sink, stop, &answer, &why) == 0) {
+        if (download_once(http, url, &sink, stop, &answer, &why) == 0) {
             if (ret) {
                 *ret = answer.body;
                 answer.body = DF_BUF_INIT(0);
@@ -108,8 +113,8 @@ static int get(struct df_http *http, const char *url, int fd, const volatile boo
 
 /* ---- which release ---- */
 
-/* reference as seen from the document at base: absolute, or beside it. NULL on no memory. */
-static char *resolve(const char *base, const char *reference)
+/* Resolves a reference against the URL of its document. NULL: no memory. */
+static char *resolve_url(const char *base, const char *reference)
 {
     if (strstr(reference, "://"))
         return strdup(reference);
@@ -128,9 +133,9 @@ static const cJSON *find_build(const cJSON *entry)
     return NULL;
 }
 
-/* The highest version that the constraint allows and that was built for this machine. */
-static const cJSON *choose(const cJSON *index, const struct df_constraint *constraint,
-                           struct df_version *ret)
+/* The highest allowed version with a build for this machine. */
+static const cJSON *choose_version(const cJSON *index, const struct df_constraint *constraint,
+                                   struct df_version *ret)
 {
     const cJSON *best = NULL, *entry;
     cJSON_ArrayForEach (entry, df_json_at(index, "versions")) {
@@ -152,19 +157,19 @@ static int from_index(struct df_http *http, const char *url, const struct df_too
 {
     DF_BUF struct df_buf text = {0};
     DF_JSON cJSON *index = NULL;
-    if (get(http, url, -1, r->stop, &text, err) < 0)
+    if (download_url(http, url, -1, r->stop, &text, err) < 0)
         return -1;
     if (df_json_parse(df_buf_str(&text), text.len, &index, err) < 0)
-        return df_err_wrap(err, "%s is no releases index", url);
+        return df_err_wrap(err, "%s is not a releases index", url);
     struct df_version version;
-    const cJSON *entry = choose(index, constraint, &version);
+    const cJSON *entry = choose_version(index, constraint, &version);
     const char *sums = df_json_str(entry, "shasums");
     if (!entry || !sums)
         return df_fail(err, DF_ERR_NOT_FOUND, "%s lists none for " OS_NAME "_" ARCH_NAME, url);
     const cJSON *build = find_build(entry);
     (void)df_version_format(&version, ret->version);
-    ret->url = resolve(url, df_json_str(build, "url"));
-    ret->sums[0] = ret->url ? resolve(ret->url, sums) : NULL;
+    ret->url = resolve_url(url, df_json_str(build, "url"));
+    ret->sums[0] = ret->url ? resolve_url(ret->url, sums) : NULL;
     const char *file = df_json_str(build, "filename");
     const char *slash = ret->url ? strrchr(ret->url, '/') : NULL;
     ret->file = strdup(file ? file : slash ? slash + 1 : "");
@@ -193,7 +198,7 @@ static int from_mirror(const char *base, const struct df_tool_request *r,
 
 /* ---- its digest ---- */
 
-/* Lines of "<64 hex>  <file>", the file maybe with a star. */
+/* Lines are "<64 hex>  <file>", with an optional star before the file. */
 static bool find_sum(const char *text, const char *file, char ret[DF_SHA256_HEX])
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -215,9 +220,9 @@ static int expected_sum(struct df_http *http, const struct release *r, const vol
                         char ret[DF_SHA256_HEX], struct df_err *err)
 {
     DF_BUF struct df_buf text = {0};
-    int failed = get(http, r->sums[0], -1, stop, &text, err);
+    int failed = download_url(http, r->sums[0], -1, stop, &text, err);
     if (failed && r->sums[1] && err->cls == DF_ERR_NOT_FOUND)
-        failed = get(http, r->sums[1], -1, stop, &text, err);
+        failed = download_url(http, r->sums[1], -1, stop, &text, err);
     if (failed)
         return -1;
     if (!find_sum(df_buf_str(&text), r->file, ret))
@@ -228,11 +233,12 @@ static int expected_sum(struct df_http *http, const struct release *r, const vol
 
 /* ---- into the cache ---- */
 
-static int download(struct df_http *http, const struct release *r, const char *expected, int fd,
-                    const volatile bool *stop, struct df_err *err)
+static int download_zip(struct df_http *http, const struct release *r, const char *expected, int fd,
+                        const volatile bool *stop, struct df_err *err)
 {
     char actual[DF_SHA256_HEX];
-    if (get(http, r->url, fd, stop, NULL, err) < 0 || df_sha256_file_hex(fd, actual, NULL, err) < 0)
+    if (download_url(http, r->url, fd, stop, NULL, err) < 0 ||
+        df_sha256_file_hex(fd, actual, NULL, err) < 0)
         return -1;
     if (!df_streq(actual, expected))
         return df_fail_reason(err, DF_ERR_DENIED, "ToolChecksum",
@@ -248,10 +254,10 @@ static int sync_file(const char *path, struct df_err *err)
     return fd < 0 || fsync(fd) < 0 ? df_fail_errno(err, errno, "sync %s", path) : 0;
 }
 
-/* Builds the directory aside and renames it: whoever comes second finds it there and is content.
- * Aside is a name with a dot: who looks for tools in the cache passes those over. */
-static int install(int zip, const char *program, const char *cache, const char *dir,
-                   struct df_err *err)
+/* Builds the directory under another name and renames it; of two runners the second one uses the
+ * directory of the first. The search for tools skips names that begin with a dot. */
+static int install_program(int zip, const char *program, const char *cache, const char *dir,
+                           struct df_err *err)
 {
     DF_FREE char *tmp = df_fs_join(cache, ".new-XXXXXX");
     if (!tmp)
@@ -263,15 +269,15 @@ static int install(int zip, const char *program, const char *cache, const char *
                       : df_fail_oom(err);
     if (!failed)
         failed = sync_file(path, err);
-    /* mkdtemp() made it for this user alone; others may share the cache. */
+    /* mkdtemp() uses 0700, but users may share the cache. */
     if (!failed &&
         (chmod(tmp, 0755) < 0 || (rename(tmp, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY)))
         failed = df_fail_errno(err, errno, "rename to %s", dir);
     return df_fs_remove_tree(tmp, failed ? NULL : err) < 0 ? -1 : failed;
 }
 
-static int fetch(struct df_http *http, const struct release *release,
-                 const struct df_tool_request *r, char **ret, struct df_err *err)
+static int fetch_release(struct df_http *http, const struct release *release,
+                         const struct df_tool_request *r, char **ret, struct df_err *err)
 {
     const char *cache = df_json_str(r->tools, "cacheDirectory");
     const char *program = df_tool_kind_program(r->kind);
@@ -285,8 +291,8 @@ static int fetch(struct df_http *http, const struct release *release,
     DF_CLOSE int zip = -1;
     if (!df_fs_exists(path) &&
         (df_fs_mkdirs(cache, 0755, err) < 0 || df_fs_unnamed(cache, &zip, err) < 0 ||
-         download(http, release, sum, zip, r->stop, err) < 0 ||
-         install(zip, program, cache, dir, err) < 0))
+         download_zip(http, release, sum, zip, r->stop, err) < 0 ||
+         install_program(zip, program, cache, dir, err) < 0))
         return -1;
     *ret = DF_TAKE(path);
     return 0;
@@ -312,5 +318,5 @@ int df_release_fetch(const struct df_tool_request *r, const struct df_constraint
     int failed = df_ends_with(index, ".json")
                      ? from_index(http, index, r, constraint, &release, err)
                      : from_mirror(index, r, constraint, &release, err);
-    return failed ? -1 : fetch(http, &release, r, ret, err);
+    return failed ? -1 : fetch_release(http, &release, r, ret, err);
 }

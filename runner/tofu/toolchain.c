@@ -1,3 +1,8 @@
+/*
+ * Searches directories and PATH for the best version (consider() looks at one program), and
+ * downloads a release if there is none. What a program is, identify() asks it once and then
+ * remembers.
+ */
 #include "runner/tofu/toolchain.h"
 
 #include <dirent.h>
@@ -11,63 +16,9 @@
 
 enum { PROBE_TIMEOUT_MS = 60000, MAX_ENTRIES = 1000 };
 
-static const struct {
-    const char *name, *program, *title;
-} kinds[] = {
-    [DF_TOOL_OPENTOFU] = {"opentofu", "tofu", "OpenTofu v"},
-    [DF_TOOL_TERRAFORM] = {"terraform", "terraform", "Terraform v"},
-};
-
-const char *df_tool_kind_name(enum df_tool_kind kind)
-{
-    return kinds[kind].name;
-}
-
-const char *df_tool_kind_program(enum df_tool_kind kind)
-{
-    return kinds[kind].program;
-}
-
-int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *err)
-{
-    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
-        if (df_streq(name, kinds[i].name)) {
-            *ret = (enum df_tool_kind)i;
-            return 0;
-        }
-    }
-    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "runtime.name: \"%.40s\" is not opentofu or terraform", name);
-}
-
-void df_tool_free(struct df_tool *t)
-{
-    free(t->path);
-    t->path = NULL;
-}
-
 /* ---- what a program is ---- */
 
-/* "OpenTofu v1.12.6" or "Terraform v1.11.4" at the beginning of a line. */
-static int parse_banner(const char *text, struct df_tool *ret, struct df_err *err)
-{
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
-            if (!df_starts_with(line, kinds[i].title))
-                continue;
-            const char *word = line + strlen(kinds[i].title) - 1;
-            DF_FREE char *version = strndup(word, strcspn(word, " \r\n"));
-            if (!version)
-                return df_fail_oom(err);
-            ret->kind = (enum df_tool_kind)i;
-            return df_version_parse(version, &ret->version, err);
-        }
-    }
-    return df_fail(err, DF_ERR_USER, "its `version` names neither OpenTofu nor Terraform");
-}
-
-static int probe(const char *path, struct df_tool *ret, struct df_err *err)
+static int ask_version(const char *path, struct df_tool *ret, struct df_err *err)
 {
     const char *const argv[] = {path, "version", NULL};
     const char *const env[] = {"CHECKPOINT_DISABLE=1", "HOME=/nonexistent",
@@ -81,10 +32,10 @@ static int probe(const char *path, struct df_tool *ret, struct df_err *err)
         return -1;
     if (code != 0)
         return df_fail(err, DF_ERR_USER, "`version` ended with exit code %d", code);
-    return parse_banner(df_buf_str(&out), ret, err);
+    return df_tool_parse_banner(df_buf_str(&out), ret, err);
 }
 
-/* Where the answer for exactly this file is kept; NULL: nowhere. */
+/* The cache file for exactly this program file; NULL: none. */
 static char *memo_path(const char *cache, const char *path, const struct stat *st)
 {
     DF_FREE char *key =
@@ -99,16 +50,15 @@ static char *memo_path(const char *cache, const char *path, const struct stat *s
 static int recall(const char *memo, struct df_tool *ret)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(256);
-    return memo && df_fs_read(memo, &b, NULL) == 0 ? parse_banner(df_buf_str(&b), ret, NULL) : -1;
+    return memo && df_fs_read(memo, &b, NULL) == 0 ? df_tool_parse_banner(df_buf_str(&b), ret, NULL)
+                                                   : -1;
 }
 
-/* A cache that cannot be written costs time, nothing else. */
+/* An unwritable cache only costs time. */
 static void remember(const char *cache, const char *memo, const struct df_tool *t)
 {
     DF_FREE char *dir = cache ? df_fs_join(cache, "versions") : NULL;
-    char version[DF_VERSION_TEXT];
-    DF_FREE char *line =
-        df_strf("%s%s\n", kinds[t->kind].title, df_version_format(&t->version, version));
+    DF_FREE char *line = df_tool_print_banner(t);
     if (!memo || !dir || !line || df_fs_mkdirs(dir, 0700, NULL) < 0 ||
         df_fs_replace(memo, line, strlen(line), 0600, NULL) < 0)
         return;
@@ -122,7 +72,7 @@ static int identify(const char *cache, const char *path, struct df_tool *ret, st
     DF_FREE char *memo = memo_path(cache, path, &st);
     if (recall(memo, ret) == 0)
         return 0;
-    if (probe(path, ret, err) < 0)
+    if (ask_version(path, ret, err) < 0)
         return -1;
     remember(cache, memo, ret);
     return 0;
@@ -136,7 +86,7 @@ struct search {
     const char *cache;    /* or NULL */
     struct df_tool best;  /* path NULL: none yet */
     struct df_buf found;  /* "1.9.0 (/usr/bin/tofu), ..." for people */
-    struct df_buf places; /* where was looked */
+    struct df_buf places; /* where it searched */
 };
 
 static void search_free(struct search *s)
@@ -146,7 +96,7 @@ static void search_free(struct search *s)
     df_buf_free(&s->places);
 }
 
-static void note(struct df_buf *b, const char *what, const char *path)
+static void note_place(struct df_buf *b, const char *what, const char *path)
 {
     (void)df_buf_addf(b, "%s%s%s%s%s", b->len ? ", " : "", what, *what ? " (" : "", path,
                       *what ? ")" : "");
@@ -158,7 +108,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Takes the program at path into account, if it is one. Only memory can fail. */
+/* Considers the program at path, if there is one. Fails only if there is no memory. */
 static int consider(struct search *s, const char *path, struct df_err *err)
 {
     struct df_tool t = {0};
@@ -166,13 +116,13 @@ static int consider(struct search *s, const char *path, struct df_err *err)
         return 0;
     struct df_err why = {0};
     if (identify(s->cache, path, &t, &why) < 0) {
-        note(&s->found, why.message, path);
+        note_place(&s->found, why.message, path);
         return 0;
     }
     if (t.kind != s->request->kind)
         return 0;
     char version[DF_VERSION_TEXT];
-    note(&s->found, df_version_format(&t.version, version), path);
+    note_place(&s->found, df_version_format(&t.version, version), path);
     bool better = !s->best.path || df_version_compare(&t.version, &s->best.version) > 0;
     if (!better || !df_constraint_allows(&s->constraint, &t.version))
         return 0;
@@ -187,11 +137,11 @@ static int consider(struct search *s, const char *path, struct df_err *err)
 static int consider_in(struct search *s, const char *dir, const char *sub, struct df_err *err)
 {
     DF_FREE char *path =
-        df_strf("%s/%s%s%s", dir, sub, *sub ? "/" : "", kinds[s->request->kind].program);
+        df_strf("%s/%s%s%s", dir, sub, *sub ? "/" : "", df_tool_kind_program(s->request->kind));
     return path ? consider(s, path, err) : df_fail_oom(err);
 }
 
-/* <dir>/<anything>/tofu; what begins with a dot is being made. */
+/* <dir>/<anything>/tofu; names with a dot are incomplete downloads. */
 static int consider_below(struct search *s, const char *dir, struct df_err *err)
 {
     DIR *d = opendir(dir);
@@ -214,7 +164,7 @@ static int search_directories(struct search *s, struct df_err *err)
     cJSON_ArrayForEach (dir, df_json_at(s->request->tools, "directories")) {
         if (!cJSON_IsString(dir))
             continue;
-        note(&s->places, "", dir->valuestring);
+        note_place(&s->places, "", dir->valuestring);
         if (consider_in(s, dir->valuestring, "", err) < 0 ||
             consider_below(s, dir->valuestring, err) < 0)
             return -1;
@@ -227,13 +177,13 @@ static int search_path(struct search *s, struct df_err *err)
     const char *p = s->request->path_env;
     if (!p || !df_json_bool(s->request->tools, "searchPath", false))
         return 0;
-    note(&s->places, "", "PATH");
+    note_place(&s->places, "", "PATH");
     for (;;) {
         size_t n = strcspn(p, ":");
         DF_FREE char *dir = strndup(p, n);
         if (!dir)
             return df_fail_oom(err);
-        /* What PATH finds depends on nothing but PATH: no relative entries. */
+        /* Skip relative entries: the result must not depend on the current directory. */
         if (*dir == '/' && consider_in(s, dir, "", err) < 0)
             return -1;
         if (!p[n])
@@ -247,16 +197,20 @@ static int fail_missing(const struct search *s, const struct df_err *download, s
     const char *c = s->request->constraint;
     return df_fail_reason(
         err, DF_ERR_NOT_FOUND, *download->reason ? download->reason : "ToolMissing",
-        "no %s %s%sis here: looked in %s; found %s; %s", kinds[s->request->kind].name,
+        "no %s %s%sis here: looked in %s; found %s; %s", df_tool_kind_name(s->request->kind),
         df_str_empty(c) ? "" : c, df_str_empty(c) ? "" : " ",
         s->places.len ? df_buf_str(&s->places) : "no directory",
         s->found.len ? df_buf_str(&s->found) : "none", download->message);
 }
 
-static int download(struct search *s, struct df_err *err)
+static int download_tool(struct search *s, struct df_err *err)
 {
     struct df_err why = {0};
     DF_FREE char *path = NULL;
+    if (s->request->is_local) {
+        (void)df_fail(&why, DF_ERR_NOT_FOUND, "nothing was downloaded");
+        return fail_missing(s, &why, err);
+    }
     if (df_release_fetch(s->request, &s->constraint, &path, &why) < 0)
         return fail_missing(s, &why, err);
     if (identify(s->cache, path, &s->best, err) < 0)
@@ -264,7 +218,7 @@ static int download(struct search *s, struct df_err *err)
     if (s->best.kind != s->request->kind || !df_constraint_allows(&s->constraint, &s->best.version))
         return df_fail_reason(err, DF_ERR_USER, "ToolMissing",
                               "the release index calls something else %s %s: %s",
-                              kinds[s->request->kind].name, s->request->constraint, path);
+                              df_tool_kind_name(s->request->kind), s->request->constraint, path);
     s->best.path = DF_TAKE(path);
     return 0;
 }
@@ -280,9 +234,33 @@ int df_toolchain_find(const struct df_tool_request *r, struct df_tool *ret, stru
         return df_err_reason(err, "InvalidStep");
     if (search_directories(&s, err) < 0 || search_path(&s, err) < 0)
         return -1;
-    if (!s.best.path && download(&s, err) < 0)
+    if (!s.best.path && download_tool(&s, err) < 0)
         return -1;
     *ret = s.best;
     s.best.path = NULL;
     return 0;
+}
+
+int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, struct df_err *err)
+{
+    struct df_err first = {0};
+    struct df_tool_request one = *r;
+    for (size_t i = 0; i < 2 * DF_TOOL_KINDS; i++) {
+        struct df_err why = {0};
+        one.is_local = i < DF_TOOL_KINDS;
+        one.kind = (enum df_tool_kind)(i % DF_TOOL_KINDS);
+        if (df_toolchain_find(&one, ret, &why) == 0)
+            return 0;
+        bool is_final = !df_streq(why.reason, "ToolMissing");
+        if (is_final || i == DF_TOOL_KINDS)
+            first = why;
+        if (is_final)
+            break;
+    }
+    if (!df_streq(first.reason, "ToolMissing")) {
+        *err = first;
+        return -1;
+    }
+    return df_fail_reason(err, first.cls, first.reason, "%s; there is no terraform either",
+                          first.message);
 }

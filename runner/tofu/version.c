@@ -1,3 +1,6 @@
+/*
+ * Versions first (parse, format, compare as SemVer), then constraints (parse, allow).
+ */
 #include "runner/tofu/version.h"
 
 #include <ctype.h>
@@ -17,7 +20,7 @@ static bool is_pre(const char *s, size_t n, size_t cap)
     return true;
 }
 
-/* The digits at *p as the next number; *p then stands behind them. */
+/* Takes the digits at *p as the next number and moves *p behind them. */
 static bool take_number(const char **p, struct df_version *v)
 {
     size_t n = strspn(*p, "0123456789");
@@ -47,7 +50,7 @@ int df_version_parse(const char *text, struct df_version *ret, struct df_err *er
     if (good && *p == '+')
         p += strlen(p);
     if (!good || *p)
-        return df_fail(err, DF_ERR_USER, "\"%.80s\" is no version (such as 1.9.0)", text);
+        return df_fail(err, DF_ERR_USER, "\"%.80s\" is not a version (such as 1.9.0)", text);
     *ret = v;
     return 0;
 }

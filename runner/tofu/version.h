@@ -1,10 +1,11 @@
 /*
- * version.h - versions of tofu and terraform, and the constraints people write about them.
+ * version.h - versions of tofu and terraform, and version constraints.
  *
- * A version is one to three numbers ("1.9" is 1.9.0), maybe a "v" before and a pre-release behind
- * ("1.10.0-rc1"), ordered as SemVer 2.0.0 orders them; build metadata ("+...") is left out.
- * A constraint is a comma list of `=`, `!=`, `>`, `>=`, `<`, `<=`, `~>` (or nothing: `=`) and a
- * version. A pre-release satisfies it only when the list names a pre-release of the same numbers.
+ * A version has one to three numbers ("1.9" is 1.9.0), optionally a "v" before and a pre-release
+ * behind them ("1.10.0-rc1"), in the order of SemVer 2.0.0; build metadata ("+...") is ignored.
+ * A constraint is a comma-separated list of an operator (`=`, the default, `!=`, `>`, `>=`, `<`,
+ * `<=`, `~>`) and a version. A pre-release satisfies it only if the list names a pre-release with
+ * the same numbers.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_TOFU_VERSION_H

@@ -1,3 +1,7 @@
+/*
+ * Directories of a step, files in the module's directory, and the environment of the tool.
+ * df_workspace_prepare() at the end calls them in order; compose_env() has the precedence.
+ */
 #include "runner/tofu/workspace.h"
 
 #include <errno.h>
@@ -8,7 +12,7 @@
 #include "common/base/parse.h"
 #include "common/process/tmpdir.h"
 #include "runner/tofu/cliconfig.h"
-#include "runner/tofu/cloudblock.h"
+#include "runner/tofu/sealed.h"
 
 #define OVERRIDE_FILE "zzzz_dayfly_override.tf.json"
 #define VARIABLES_FILE "zzzz_dayfly.auto.tfvars.json"
@@ -38,7 +42,7 @@ static int make_dir(const char *work_dir, const char *name, char **ret, struct d
     return 0;
 }
 
-/* What an earlier runner left must not become part of this step. */
+/* Files of an earlier runner must not become part of this step. */
 static int make_empty_dir(const char *work_dir, const char *name, char **ret, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(work_dir, name);
@@ -52,11 +56,17 @@ static int make_empty_dir(const char *work_dir, const char *name, char **ret, st
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
 {
     struct df_dirs d = {0};
-    if (make_dir(work_dir, "spool", &d.spool, err) < 0 ||
-        make_empty_dir(work_dir, "source", &d.source, err) < 0 ||
-        make_empty_dir(work_dir, "fetch", &d.fetch, err) < 0 ||
-        make_empty_dir(work_dir, "secret", &d.secret, err) < 0 ||
-        make_empty_dir(work_dir, "home", &d.home, err) < 0 ||
+    if (df_fs_mkdirs(work_dir, 0700, err) < 0)
+        return -1;
+    /* The engine gives each step another link to the same directory (work_dir.h): resolve it. */
+    DF_FREE char *real = realpath(work_dir, NULL);
+    if (!real)
+        return df_fail_errno(err, errno, "%s", work_dir);
+    if (make_dir(real, "spool", &d.spool, err) < 0 ||
+        make_empty_dir(real, "source", &d.source, err) < 0 ||
+        make_empty_dir(real, "fetch", &d.fetch, err) < 0 ||
+        make_empty_dir(real, "secret", &d.secret, err) < 0 ||
+        make_empty_dir(real, "home", &d.home, err) < 0 ||
         df_tmpdir_make(work_dir, &d.temporary, err) < 0) {
         df_dirs_free(&d);
         return -1;
@@ -89,7 +99,8 @@ static int write_step_files(const cJSON *step, const char *dir, struct df_err *e
     cJSON_ArrayForEach (file, df_json_at(step, "files")) {
         if (!cJSON_IsString(file) || !is_file_name(file->string))
             return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                                  "files: \"%.80s\" is no file name with text", file->string);
+                                  "files: \"%.80s\" is not a file name with a string",
+                                  file->string);
         DF_FREE char *path = df_fs_join(dir, file->string);
         if (!path)
             return df_fail_oom(err);
@@ -100,6 +111,11 @@ static int write_step_files(const cJSON *step, const char *dir, struct df_err *e
 }
 
 /* ---- state ---- */
+
+bool df_workspace_is_managed(const cJSON *step)
+{
+    return df_streq(df_json_str(step, "state.type"), "managed");
+}
 
 static int check_state(const char *type, const cJSON *state, struct df_err *err)
 {
@@ -121,6 +137,8 @@ static int write_backend(const cJSON *state, const char *module_dir, struct df_e
     const char *type = df_json_str(state, "type");
     if (check_state(type, state, err) < 0)
         return -1;
+    if (df_streq(type, "module"))
+        return 0; /* keep the backend of the module */
     bool managed = df_streq(type, "managed");
     const cJSON *config = managed ? NULL : df_json_at(state, "config");
     DF_JSON cJSON *doc = cJSON_CreateObject();
@@ -145,8 +163,8 @@ static void add_state_env(const cJSON *state, struct df_strs *env)
     (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_ADDRESS", address);
     (void)df_strs_set_env(env, "TF_HTTP_LOCK_METHOD", "LOCK");
     (void)df_strs_set_env(env, "TF_HTTP_UNLOCK_METHOD", "UNLOCK");
-    /* A spawner that starts anew, or another that takes over, is waited for: 5 minutes where nobody
-     * listens (1, 2, 4, 5, 5, ... seconds), a minute where the answer is 503 (Retry-After: 1). */
+    /* Wait for a spawner that restarts or is replaced: 5 minutes while nothing listens (1, 2, 4, 5,
+     * 5, ... seconds), one minute while the answer is 503 (Retry-After: 1). */
     (void)df_strs_set_env(env, "TF_HTTP_RETRY_MAX", "60");
     (void)df_strs_set_env(env, "TF_HTTP_RETRY_WAIT_MAX", "5");
     if (user)
@@ -174,7 +192,7 @@ static const struct {
     {"TF_IN_AUTOMATION", "1"},
     {"TF_INPUT", "0"},
     {"CHECKPOINT_DISABLE", "1"},
-    /* Relative: plans name module paths below it, and apply runs in another directory. */
+    /* Relative: a plan has module paths below it, and its apply runs in another directory. */
     {"TF_DATA_DIR", ".terraform"},
 };
 
@@ -191,7 +209,7 @@ static void add_base_env(const struct df_dirs *dirs, struct df_strs *env)
     }
 }
 
-/* Puts the paths of the step's files for their names. */
+/* Replaces @files/<name> by the path of that file. */
 static void expand_files(const cJSON *step, const char *value, const char *files_dir,
                          struct df_buf *out)
 {
@@ -217,7 +235,8 @@ static int add_step_value(const cJSON *step, const cJSON *entry, const char *fil
 {
     if (!cJSON_IsString(entry) || !df_is_env_name(entry->string))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "environment: \"%.80s\" is no variable with text", entry->string);
+                              "environment: \"%.80s\" is not a variable with a string",
+                              entry->string);
     struct df_buf value = DF_BUF_INIT(DF_LIMIT_STEP_DOCUMENT);
     expand_files(step, entry->valuestring, files_dir, &value);
     int result = df_buf_check(&value, err);
@@ -255,8 +274,6 @@ static int prepare_module(const cJSON *step, const char *module_dir, struct df_e
         return df_fail_oom(err);
     if (df_fs_remove_tree(data, err) < 0)
         return -1;
-    if (df_cloudblock_refuse(module_dir, err) < 0)
-        return df_err_reason(err, "InitFailed");
     if (write_backend(df_json_at(step, "state"), module_dir, err) < 0)
         return -1;
     return cJSON_IsObject(variables) ? write_json(module_dir, VARIABLES_FILE, variables, err) : 0;
@@ -270,9 +287,10 @@ static int compose_env(const cJSON *step, const struct df_dirs *dirs, const char
     if (traceparent)
         (void)df_strs_set_env(env, "TRACEPARENT", traceparent);
     if (add_step_env(step, "environment", files_dir, env, err) < 0 ||
-        add_step_env(step, "secretEnvironment", files_dir, env, err) < 0)
+        add_step_env(step, "secretEnvironment", files_dir, env, err) < 0 ||
+        df_sealed_environment(step, env, err) < 0)
         return -1;
-    /* Last: no step may point its tofu elsewhere. */
+    /* Last: no variable of a step may override these. */
     for (size_t i = 0; i < DF_ARRAY_SIZE(fixed); i++)
         (void)df_strs_set_env(env, fixed[i].name, fixed[i].value);
     (void)df_strs_set_env(env, "TF_CLI_CONFIG_FILE", cli_config);
@@ -289,6 +307,7 @@ int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const ch
         return df_fail_oom(err);
     if (prepare_module(step, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
         write_step_files(step, files_dir, err) < 0 ||
+        df_sealed_link_home(step, dirs->home, err) < 0 ||
         df_cliconfig_write(df_json_at(step, "providers"), cli_config, err) < 0)
         return -1;
     struct df_workspace w = {0};

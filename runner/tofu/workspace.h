@@ -1,14 +1,16 @@
 /*
- * workspace.h - makes a fetched module ready to run: where its state lives, its variables, its
- * credentials and its environment. Nothing is inherited from the machine but what is listed here.
+ * workspace.h - prepares a fetched module: its backend, variables, credentials and environment.
+ * Only what is listed here is inherited from the machine.
  *
- * Into the module directory go `zzzz_dayfly_override.tf.json` (the backend; wins over the module's
- * own) and `zzzz_dayfly.auto.tfvars.json` (spec.variables; wins over the module's own); a
- * `.terraform` that came with the source is removed. Everything else lies outside of it.
- * The environment of tofu: PATH, locale, proxies and SSL_CERT_FILE, SSL_CERT_DIR of the runner;
- * HOME and TMPDIR of the step's own; what makes tofu quiet and unattended; the state's
- * address and password; the step's `environment` and `secretEnvironment`. `@files/<name>`
- * in a value there, with <name> a member of the step's `files`, becomes the path of that file.
+ * In the module's directory it writes `zzzz_dayfly_override.tf.json` (the backend, which wins over
+ * the module's; not for the state type "module") and `zzzz_dayfly.auto.tfvars.json` (the variables,
+ * which win over the module's), and removes a `.terraform` of the source. All other files are
+ * outside.
+ *
+ * The environment of tofu consists of PATH, locale, proxies, SSL_CERT_FILE and SSL_CERT_DIR of the
+ * runner; HOME and TMPDIR of the step; settings that make tofu quiet and unattended; the state's
+ * address and password; the step's `environment` and `secretEnvironment`. `@files/<name>` in their
+ * values, with <name> a member of the step's `files`, becomes the path of that file.
  * Thread rule: one thread.
  */
 #ifndef DF_WORKSPACE_H
@@ -21,12 +23,12 @@
 struct df_dirs {
     char *source;    /* the checkout */
     char *spool;     /* of the report */
-    char *fetch;     /* keys and helpers of the fetch */
+    char *fetch;     /* keys and helpers for the fetch */
     char *secret;    /* 0700: plan, bundle, CLI configuration, files of the step */
     char *home;      /* HOME of tofu */
-    char *temporary; /* TMPDIR of tofu; where it is: common/process/tmpdir.h */
+    char *temporary; /* TMPDIR of tofu (common/process/tmpdir.h) */
 };
-/* Makes them below work_dir, which is made too; all but spool are emptied. */
+/* Creates them below work_dir, which is created, too. Empties all but spool. */
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) DF_MUST_CHECK;
 void df_dirs_free(struct df_dirs *d);
 
@@ -34,8 +36,10 @@ struct df_workspace {
     struct df_strs env; /* of tofu; wiped by df_workspace_free() */
 };
 
-/* step: the step document. Reasons: InvalidStep for what the document says wrong, InitFailed for a
- * module whose state is elsewhere. */
+/* True if the spawner stores the state of this step. */
+bool df_workspace_is_managed(const cJSON *step);
+
+/* step: the step document. Reason InvalidStep for a fault of the document. */
 int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const char *module_dir,
                          struct df_workspace *ret, struct df_err *err) DF_MUST_CHECK;
 void df_workspace_free(struct df_workspace *w);

@@ -1,11 +1,12 @@
+/*
+ * Executors over REST: reading, then create, replace and patch, whose rules are in requests/.
+ */
 #include "spawner/api/handlers.h"
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
-#include "spawner/api/reserved.h"
-#include "spawner/api/server.h"
-#include "spawner/control/new_docs.h"
+#include "spawner/requests/holdings.h"
 
-#define PATCH_TRIES 8
+#define PATCH_TRIES 32 /* each time it is read anew */
 
 int df_list_executors(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -25,6 +26,13 @@ int df_get_executor(struct df_request *req, struct df_response *res, struct df_e
     return df_respond_document(req, res, 200, executor, err);
 }
 
+/* The state, wherever it came from, may forbid what the documents allow. */
+static bool holds(const struct df_request *req, const cJSON *executor)
+{
+    struct df_err ignored;
+    return df_holdings_check_delete(req->s, executor, req->caller.role, NULL, &ignored) < 0;
+}
+
 int df_get_executor_actions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL, *list = cJSON_CreateArray();
@@ -35,56 +43,24 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
     const char *words[9] = {0};
     df_executor_actions(executor, req->caller.role, words);
     for (size_t i = 0; words[i]; i++)
-        if (df_json_append_str(list, words[i], err) < 0)
+        if (!(df_streq(words[i], "delete") && holds(req, executor)) &&
+            df_json_append_str(list, words[i], err) < 0)
             return -1;
     return df_respond_list(res, DF_TAKE(list), NULL, err);
 }
 
-/* ---- what is checked ---- */
-
-static int check_document(const struct df_request *req, cJSON *doc, const cJSON *old,
-                          struct df_err *err)
-{
-    if (!doc)
-        return df_fail(err, DF_ERR_USER, "a body with the executor is required");
-    if (df_model_admit(DF_KIND_EXECUTOR, doc, old, err) < 0)
-        return -1;
-    cJSON *metadata = df_json_object_at(doc, "metadata");
-    const cJSON *before = df_json_at(old, "metadata");
-    if (!metadata)
-        return df_fail_oom(err);
-    if (df_keep_reserved(metadata, before, "labels", err) < 0 ||
-        df_keep_reserved(metadata, before, "annotations", err) < 0)
-        return -1;
-    return df_control_check_storage(req->s, doc, err);
-}
-
 /* ---- create ---- */
 
-static int create(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
+static int create(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
-    struct df_idempotency key;
-    if (df_idempotency_find(req, DF_KIND_EXECUTOR, &key, ret, err) < 0)
-        return -1;
-    res->replayed = *ret != NULL;
-    if (res->replayed)
-        return 0;
-    if (check_document(req, req->json, NULL, err) < 0 ||
-        df_idempotency_mark(&key, df_json_object_at(req->json, "metadata"), err) < 0 ||
-        df_new_executor_status(req->json, req->caller.name, err) < 0)
-        return -1;
-    return df_store_create(req->s->store, DF_KIND_EXECUTOR, req->json, ret, err);
+    return df_request_create_executor(req->s, req->json, marks, req->caller.name, ret, err);
 }
 
 int df_create_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    DF_JSON cJSON *made = NULL;
     const char *name = df_json_str(req->json, "metadata.name");
     (void)snprintf(res->audit_name, sizeof(res->audit_name), "%s", name ? name : "");
-    (void)pthread_mutex_lock(&req->api->creating);
-    int result = create(req, res, &made, err);
-    (void)pthread_mutex_unlock(&req->api->creating);
-    return result < 0 ? -1 : df_respond_created(req, res, DF_KIND_EXECUTOR, made, err);
+    return df_create_once(req, res, DF_KIND_EXECUTOR, create, err);
 }
 
 /* ---- change ---- */
@@ -100,49 +76,18 @@ static int check_match(const struct df_request *req, const cJSON *old, struct df
                           req->params[0], df_json_str(old, "metadata.resourceVersion"));
 }
 
-/* Puts the old document's server-side parts under the new spec, labels and annotations. */
-static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
-{
-    cJSON *metadata = cJSON_Duplicate(df_json_at(old, "metadata"), true);
-    cJSON *status = cJSON_Duplicate(df_json_at(old, "status"), true);
-    cJSON *sent = cJSON_DetachItemFromObjectCaseSensitive(doc, "metadata");
-    int failed = !metadata || !status || !sent;
-    static const char *const maps[] = {"labels", "annotations"};
-    for (size_t i = 0; !failed && i < DF_ARRAY_SIZE(maps); i++) {
-        cJSON *map = cJSON_DetachItemFromObjectCaseSensitive(sent, maps[i]);
-        cJSON_DeleteItemFromObjectCaseSensitive(metadata, maps[i]);
-        failed = map && df_json_add(metadata, maps[i], map, err) < 0;
-    }
-    cJSON_Delete(sent);
-    if (df_json_add(doc, "metadata", metadata, err) < 0 ||
-        df_json_add(doc, "status", status, err) < 0 || failed)
-        return df_fail_oom(err);
-    return 0;
-}
-
-static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)
-{
-    if (df_json_equal(df_json_at(doc, "spec"), df_json_at(old, "spec")))
-        return 0;
-    cJSON *status = df_json_object_at(doc, "status");
-    double next = df_json_num(old, "status.revision", 0) + 1;
-    return status ? df_json_set(status, "revision", cJSON_CreateNumber(next), err)
-                  : df_fail_oom(err);
-}
-
 /* Makes doc, which a client wants, the next version of old. */
 static int change(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **ret,
                   struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
+    bool confirmed = false; /* an admin may say that another repository is meant */
     if (name && !df_streq(name, req->params[0]))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "metadata.name: is %.64s, the path says %s", name, req->params[0]);
-    if (df_executor_check_edit(old, req->caller.role, err) < 0 ||
-        check_document(req, doc, old, err) < 0 || carry_over(doc, old, err) < 0 ||
-        raise_revision(doc, old, err) < 0)
+    if (df_request_flag(req, "confirmSourceChange", &confirmed, err) < 0)
         return -1;
-    return df_store_update(req->s->store, DF_KIND_EXECUTOR, doc, ret, err);
+    return df_request_change_executor(req->s, doc, old, req->caller.role, confirmed, ret, err);
 }
 
 static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
@@ -166,10 +111,9 @@ static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
 int df_replace_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    (void)pthread_mutex_lock(&req->api->creating);
-    int result = replace(req, &changed, err);
-    (void)pthread_mutex_unlock(&req->api->creating);
-    return result < 0 ? -1 : df_respond_document(req, res, 200, changed, err);
+    if (replace(req, &changed, err) < 0)
+        return -1;
+    return df_respond_document(req, res, 200, changed, err);
 }
 
 /* The part of a document that a client may send. */
@@ -218,18 +162,23 @@ static int patch(struct df_request *req, cJSON **ret, struct df_err *err)
 int df_patch_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    (void)pthread_mutex_lock(&req->api->creating);
-    int result = patch(req, &changed, err);
-    (void)pthread_mutex_unlock(&req->api->creating);
-    return result < 0 ? -1 : df_respond_document(req, res, 200, changed, err);
+    if (patch(req, &changed, err) < 0)
+        return -1;
+    return df_respond_document(req, res, 200, changed, err);
 }
 
 int df_delete_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
+    bool forget = false;
+    struct df_forget what = {.state_version = -1};
+    if (df_request_flag(req, "forget", &forget, err) < 0 ||
+        df_request_number(req, "stateVersion", 0, INT32_MAX, &what.state_version, err) < 0)
+        return -1;
+    res->audit = forget ? "forget" : NULL;
     if (get(req, &old, err) < 0 || check_match(req, old, err) < 0 ||
-        df_control_delete_executor(req->s, req->params[0], req->caller.role, req->caller.name,
-                                   err) < 0)
+        df_request_delete_executor(req->s, req->params[0], req->caller.role, forget ? &what : NULL,
+                                   req->caller.name, err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;

@@ -5,11 +5,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/parse.h"
-#include "spawner/api/server.h"
+#include "spawner/http/server.h"
 #include "spawner/steps/steps.h"
 
 #define HEARTBEAT_MS 15000
-#define GLANCE_MS 1000 /* how often a waiting follower looks after its client */
+#define CLIENT_CHECK_MS 1000 /* how often a waiting stream checks its client */
 
 void df_follower_init(struct df_follower *f, const struct df_request *req, const char *run)
 {
@@ -18,7 +18,7 @@ void df_follower_init(struct df_follower *f, const struct df_request *req, const
     *f = (struct df_follower){.api = req->api,
                               .s = req->s,
                               .client_fd = info ? info->connect_fd : -1,
-                              .spoke_ms = df_mono_ms()};
+                              .sent_ms = df_mono_ms()};
     (void)snprintf(f->run, sizeof(f->run), "%s", run);
 }
 
@@ -33,43 +33,39 @@ static bool client_is_gone(const struct df_follower *f)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
-enum news {
-    NEWS,
-    NO_NEWS, /* for so long that the client must hear that we live */
-    GONE,    /* the client */
-    STOPPING /* the server */
-};
+enum wake_up { CHANGED, HEARTBEAT_DUE, CLIENT_GONE, SERVER_STOPPING };
 
-static enum news wait_for_news(struct df_follower *f, uint64_t mark)
+static enum wake_up wait_for_change(struct df_follower *f, uint64_t mark)
 {
     for (;;) {
         if (df_follower_mark(f) != mark)
-            return NEWS;
+            return CHANGED;
         if (df_api_is_stopping(f->api))
-            return STOPPING;
+            return SERVER_STOPPING;
         if (client_is_gone(f))
-            return GONE;
-        int64_t left = f->spoke_ms + HEARTBEAT_MS - df_mono_ms();
+            return CLIENT_GONE;
+        int64_t left = f->sent_ms + HEARTBEAT_MS - df_mono_ms();
         if (left <= 0) {
-            f->spoke_ms = df_mono_ms();
-            return NO_NEWS;
+            f->sent_ms = df_mono_ms();
+            return HEARTBEAT_DUE;
         }
-        df_step_wait_since(f->s, f->step_uid, mark, left < GLANCE_MS ? left : GLANCE_MS);
+        df_step_wait_since(f->s, f->step_uid, mark,
+                           left < CLIENT_CHECK_MS ? left : CLIENT_CHECK_MS);
     }
 }
 
-int df_follower_rest(struct df_follower *f, uint64_t mark, struct df_buf *out)
+int df_follower_wait(struct df_follower *f, uint64_t mark, struct df_buf *out)
 {
-    switch (wait_for_news(f, mark)) {
-    case NEWS:
+    switch (wait_for_change(f, mark)) {
+    case CHANGED:
         return 1;
-    case NO_NEWS:
+    case HEARTBEAT_DUE:
         (void)df_buf_adds(out, ": still here\n\n");
         return 1;
-    case STOPPING:
+    case SERVER_STOPPING:
         df_sse_event(out, NULL, "stopping", "{}");
         return 0;
-    case GONE:
+    case CLIENT_GONE:
         return -1;
     }
     return -1;

@@ -1,11 +1,12 @@
 /*
- * handlers.h - what the routes do; one file a resource. The contract of each is its path in
- * openapi.yaml; the rules of a handler are in exchange.h.
+ * handlers.h - the handlers of the routes; one file per resource. openapi.yaml has the contract of
+ * each; request.h has the rules for handlers.
  */
 #ifndef DF_API_HANDLERS_H
 #define DF_API_HANDLERS_H
 
-#include "spawner/api/exchange.h"
+#include "spawner/http/request.h"
+#include "spawner/requests/requests.h"
 
 #define DF_HANDLER(name)                                                                           \
     int name(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -38,9 +39,11 @@ DF_HANDLER(df_cancel_run);
 
 /* state_history.c */
 DF_HANDLER(df_get_outputs);
+DF_HANDLER(df_get_run_outputs);
 DF_HANDLER(df_list_state_versions);
 DF_HANDLER(df_get_state_version);
 DF_HANDLER(df_rollback_state);
+DF_HANDLER(df_push_state);
 DF_HANDLER(df_get_state_lock);
 DF_HANDLER(df_force_unlock_state);
 DF_HANDLER(df_list_errored_states);
@@ -92,8 +95,9 @@ DF_HANDLER(df_report_step_result);
 DF_HANDLER(df_get_step_plan);
 DF_HANDLER(df_put_step_plan);
 DF_HANDLER(df_put_step_errored_state);
+DF_HANDLER(df_put_step_outputs);
 
-/* Gates (routes.h): may this token use the step? the step's state? */
+/* Gates (route.h): whether the token may use the step, or write the step's state. */
 int df_gate_step(struct df_request *req, struct df_err *err);
 int df_gate_step_state(struct df_request *req, struct df_err *err);
 

@@ -1,10 +1,17 @@
 #include "spawner/api/idempotency.h"
 
 #include "common/crypto/crypto.h"
+#include "spawner/api/pages.h"
+#include "spawner/http/server.h"
 
 #define KEY_LABEL "dayfly.dev/idempotency-key"
 #define BODY_ANNOTATION "dayfly.dev/idempotency-body"
 #define KEY_MAX 255
+
+struct idempotency {
+    char key[41];  /* hex */
+    char body[65]; /* hex */
+};
 
 static bool is_key(const char *s)
 {
@@ -14,7 +21,27 @@ static bool is_key(const char *s)
     return n > 0 && n <= KEY_MAX && !s[n];
 }
 
-static int digest(const struct df_request *req, const char *header, struct df_idempotency *ret,
+/* The digest of a body with secrets is keyed: it is stored in a document, and a short secret could
+ * be guessed from a plain digest. */
+static int digest_body(const struct df_request *req, const char *body, char ret[DF_SHA256_HEX],
+                       struct df_err *err)
+{
+    unsigned char key[DF_KEY_LEN];
+    struct df_sha256_ctx *c = NULL;
+    if (!df_json_at(req->json, "secrets"))
+        return df_sha256_hex(body, strlen(body), ret, err);
+    if (df_vault_key(req->s->vault, "idempotency", key, err) < 0 || df_sha256_new(&c, err) < 0)
+        return -1;
+    int result = df_sha256_update(c, key, sizeof(key), err) < 0 ||
+                         df_sha256_update(c, body, strlen(body), err) < 0
+                     ? -1
+                     : df_sha256_final_hex(c, ret, err);
+    explicit_bzero(key, sizeof(key));
+    df_sha256_free(c);
+    return result;
+}
+
+static int digest(const struct df_request *req, const char *header, struct idempotency *ret,
                   struct df_err *err)
 {
     char hex[DF_SHA256_HEX];
@@ -23,14 +50,17 @@ static int digest(const struct df_request *req, const char *header, struct df_id
     DF_FREE char *body = req->json ? df_json_print(req->json) : strdup("");
     if (!scope || !body)
         return df_fail_oom(err);
-    if (df_sha256_hex(scope, strlen(scope), hex, err) < 0 ||
-        df_sha256_hex(body, strlen(body), ret->body, err) < 0)
+    int result = df_sha256_hex(scope, strlen(scope), hex, err) < 0
+                     ? -1
+                     : digest_body(req, body, ret->body, err);
+    explicit_bzero(body, strlen(body));
+    if (result < 0)
         return -1;
     (void)snprintf(ret->key, sizeof(ret->key), "%.40s", hex);
     return 0;
 }
 
-static int find(const struct df_request *req, enum df_kind kind, const struct df_idempotency *i,
+static int find(const struct df_request *req, enum df_kind kind, const struct idempotency *i,
                 cJSON **ret_made, struct df_err *err)
 {
     char label[sizeof(KEY_LABEL) + sizeof(i->key)];
@@ -51,32 +81,50 @@ static int find(const struct df_request *req, enum df_kind kind, const struct df
     return 0;
 }
 
-int df_idempotency_find(const struct df_request *req, enum df_kind kind, struct df_idempotency *ret,
-                        cJSON **ret_made, struct df_err *err)
+/* {labels, annotations} */
+static int make_marks(const struct idempotency *i, cJSON **ret, struct df_err *err)
 {
-    *ret = (struct df_idempotency){0};
-    *ret_made = NULL;
-    const char *header = df_request_header(req, "Idempotency-Key");
-    if (!header)
-        return 0;
+    DF_JSON cJSON *marks = cJSON_CreateObject();
+    cJSON *labels = df_json_object_at(marks, "labels");
+    cJSON *annotations = df_json_object_at(marks, "annotations");
+    if (!labels || !annotations)
+        return df_fail_oom(err);
+    if (df_json_set_str(labels, KEY_LABEL, i->key, err) < 0 ||
+        df_json_set_str(annotations, BODY_ANNOTATION, i->body, err) < 0)
+        return -1;
+    *ret = DF_TAKE(marks);
+    return 0;
+}
+
+static int create_keyed(struct df_request *req, struct df_response *res, enum df_kind kind,
+                        df_creator create, const char *header, cJSON **ret, struct df_err *err)
+{
+    struct idempotency i = {0};
+    DF_JSON cJSON *marks = NULL;
     if (!is_key(header))
         return df_fail(err, DF_ERR_USER,
                        "Idempotency-Key: must have 1 to %d characters from ! to ~, without spaces",
                        KEY_MAX);
-    if (digest(req, header, ret, err) < 0)
+    if (digest(req, header, &i, err) < 0 || find(req, kind, &i, ret, err) < 0)
         return -1;
-    return find(req, kind, ret, ret_made, err);
+    res->replayed = *ret != NULL;
+    if (res->replayed)
+        return 0;
+    return make_marks(&i, &marks, err) < 0 ? -1 : create(req, marks, ret, err);
 }
 
-int df_idempotency_mark(const struct df_idempotency *i, cJSON *metadata, struct df_err *err)
+int df_create_once(struct df_request *req, struct df_response *res, enum df_kind kind,
+                   df_creator create, struct df_err *err)
 {
-    if (!i->key[0])
-        return 0;
-    cJSON *labels = df_json_object_at(metadata, "labels");
-    cJSON *annotations = df_json_object_at(metadata, "annotations");
-    if (!labels || !annotations)
-        return df_fail_oom(err);
-    if (df_json_set_str(labels, KEY_LABEL, i->key, err) < 0)
-        return -1;
-    return df_json_set_str(annotations, BODY_ANNOTATION, i->body, err);
+    DF_JSON cJSON *made = NULL;
+    const char *header = df_request_header(req, "Idempotency-Key");
+    int result;
+    if (header) {
+        (void)pthread_mutex_lock(&req->api->keyed);
+        result = create_keyed(req, res, kind, create, header, &made, err);
+        (void)pthread_mutex_unlock(&req->api->keyed);
+    } else {
+        result = create(req, NULL, &made, err);
+    }
+    return result < 0 ? -1 : df_respond_created(req, res, kind, made, err);
 }

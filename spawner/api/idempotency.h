@@ -1,29 +1,22 @@
 /*
- * idempotency.h - the Idempotency-Key header: the same POST sent twice makes one thing.
+ * idempotency.h - the Idempotency-Key header: the same POST sent twice creates one document.
  *
- * The key and a digest of the body are written into the metadata of what is made, in the same
- * write: a spawner that was killed in between has made both or nothing. Keys are good for one
- * caller and path, for as long as the document lives. Thread rule: callers hold df_api.creating
- * from find to the end of the create.
+ * The key and a digest of the body are stored in the metadata of the new document, in the same
+ * write, so that a killed spawner has stored both or neither. A key is valid for one caller and
+ * path, as long as the document exists. POSTs with a key run one at a time; others run in parallel.
  */
 #ifndef DF_API_IDEMPOTENCY_H
 #define DF_API_IDEMPOTENCY_H
 
-#include "spawner/api/exchange.h"
+#include "spawner/http/request.h"
 
-struct df_idempotency {
-    char key[41];  /* hex; "" without a key */
-    char body[65]; /* hex */
-};
+/* Creates the requested document. marks: labels and annotations for its metadata; or NULL. */
+typedef int (*df_creator)(struct df_request *req, const cJSON *marks, cJSON **ret,
+                          struct df_err *err);
 
-/* Reads the header (absent: *ret is empty and *ret_made NULL) and looks for what this key made
- * before. USER IdempotencyKeyReused when that was asked for with another body. The caller deletes
- * *ret_made. */
-int df_idempotency_find(const struct df_request *req, enum df_kind kind, struct df_idempotency *ret,
-                        cJSON **ret_made, struct df_err *err) DF_MUST_CHECK;
-
-/* Adds the key to the object's members "labels" and "annotations". */
-int df_idempotency_mark(const struct df_idempotency *i, cJSON *metadata,
-                        struct df_err *err) DF_MUST_CHECK;
+/* Responds with the document that create() makes, or with the one that the same key made before.
+ * USER IdempotencyKeyReused if that request had another body. */
+int df_create_once(struct df_request *req, struct df_response *res, enum df_kind kind,
+                   df_creator create, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,7 +1,10 @@
 #include "spawner/api/pages.h"
 
+#include "spawner/model/selector.h"
+
 #define PAGE_DEFAULT 100
 #define PAGE_MAX 1000
+#define PAGE_SCAN_MAX 2000 /* documents that one request with a label selector reads */
 
 static int read_order(const struct df_request *req, bool *newest_first, struct df_err *err)
 {
@@ -21,13 +24,49 @@ static int read_options(const struct df_request *req, struct df_store_list_optio
     if (df_request_number(req, "limit", 1, PAGE_MAX, &limit, err) < 0 ||
         read_order(req, &o->newest_first, err) < 0)
         return -1;
-    const char *label = df_request_query(req, "label");
-    if (label && !strchr(label, '='))
-        return df_fail(err, DF_ERR_USER, "?label=%.64s: must be key=value", label);
     o->limit = (int)limit;
-    o->label = o->label ? o->label : label;
     o->cursor = df_request_query(req, "cursor");
     o->name_prefix = df_request_query(req, "namePrefix");
+    return 0;
+}
+
+static int move_matching(const struct df_selector *selector, cJSON *page, cJSON *all,
+                         struct df_err *err)
+{
+    for (cJSON *item = page->child, *next; item; item = next) {
+        next = item->next;
+        if (df_selector_matches(selector, item) &&
+            df_json_append(all, cJSON_DetachItemViaPointer(page, item), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Reads until the page is full or PAGE_SCAN_MAX documents were read. So a page may be short, or
+ * empty, without being the last. */
+static int list_matching(const struct df_request *req, enum df_kind kind,
+                         struct df_store_list_options *o, const struct df_selector *selector,
+                         cJSON **ret, char **ret_cursor, struct df_err *err)
+{
+    DF_JSON cJSON *all = cJSON_CreateArray();
+    DF_FREE char *cursor = NULL;
+    int wanted = o->limit, looked_at = 0;
+    if (!all)
+        return df_fail_oom(err);
+    do {
+        DF_JSON cJSON *page = NULL;
+        char *next = NULL;
+        o->limit = wanted - cJSON_GetArraySize(all);
+        if (df_store_list(req->s->store, kind, o, &page, &next, err) < 0)
+            return -1;
+        free(cursor);
+        o->cursor = cursor = next;
+        looked_at += cJSON_GetArraySize(page);
+        if (move_matching(selector, page, all, err) < 0)
+            return -1;
+    } while (cursor && looked_at < PAGE_SCAN_MAX && cJSON_GetArraySize(all) < wanted);
+    *ret = DF_TAKE(all);
+    *ret_cursor = DF_TAKE(cursor);
     return 0;
 }
 
@@ -35,9 +74,18 @@ int df_request_page(const struct df_request *req, enum df_kind kind, const char 
                     bool newest_first, cJSON **ret, char **ret_cursor, struct df_err *err)
 {
     struct df_store_list_options o = {.label = label, .newest_first = newest_first};
+    const char *text = df_request_query(req, "label");
     if (read_options(req, &o, err) < 0)
         return -1;
-    return df_store_list(req->s->store, kind, &o, ret, ret_cursor, err);
+    if (!text)
+        return df_store_list(req->s->store, kind, &o, ret, ret_cursor, err);
+    struct df_selector *selector = NULL;
+    if (df_selector_parse(text, &selector, err) < 0)
+        return -1;
+    o.label = label ? label : df_selector_label(selector);
+    int result = list_matching(req, kind, &o, selector, ret, ret_cursor, err);
+    df_selector_free(selector);
+    return result;
 }
 
 int df_respond_page(const struct df_request *req, struct df_response *res, enum df_kind kind,

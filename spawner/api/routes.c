@@ -3,11 +3,11 @@
 #include "common/base/limits.h"
 #include "spawner/api/handlers.h"
 
-/* The table reads: method, path, who may, what does it; then what differs from "no body, no query,
- * not audited". */
-#define ROUTE(m, path, who, does, ...)                                                             \
+/* A row: method, path, required access, handler; then everything that differs from "no body, no
+ * query, not audited". */
+#define ROUTE(m, path, who, function, ...)                                                         \
     {                                                                                              \
-        .method = (m), .pattern = (path), .access = DF_ACCESS_##who, .handler = (does),            \
+        .method = (m), .pattern = (path), .access = DF_ACCESS_##who, .handler = (function),        \
         ##__VA_ARGS__                                                                              \
     }
 #define BODY(what, most) .body = DF_BODY_##what, .body_max = (most)
@@ -16,8 +16,8 @@
 #define PATCH BODY(PATCH, DF_LIMIT_HTTP_BODY)
 #define AUDIT(verb, what) .audit = (verb), .kind = (what)
 #define BASIC .basic = true
-#define GATE(asks) .gate = (asks)
-/* Reads that are answered from what is known here when nobody leads. */
+#define GATE(function) .gate = (function)
+/* Reads that any replica serves from its cache while none leads. */
 #define ANY_REPLICA .any_replica = true
 #define LIST "limit cursor namePrefix label order"
 
@@ -33,11 +33,12 @@ static const struct df_route routes[] = {
           AUDIT("create", "Executor")),
     ROUTE("GET", "/v1/executors/{name}", READ, df_get_executor, ANY_REPLICA),
     ROUTE("PUT", "/v1/executors/{name}", WRITE, df_replace_executor, DOCUMENT,
-          AUDIT("update", "Executor")),
+          .query = "confirmSourceChange", AUDIT("update", "Executor")),
     ROUTE("PATCH", "/v1/executors/{name}", WRITE, df_patch_executor, PATCH,
-          AUDIT("update", "Executor")),
-    ROUTE("DELETE", "/v1/executors/{name}", WRITE, df_delete_executor, AUDIT("delete", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}/actions", READ, df_get_executor_actions, ANY_REPLICA),
+          .query = "confirmSourceChange", AUDIT("update", "Executor")),
+    ROUTE("DELETE", "/v1/executors/{name}", WRITE, df_delete_executor,
+          .query = "forget stateVersion", AUDIT("delete", "Executor")),
+    ROUTE("GET", "/v1/executors/{name}/actions", READ, df_get_executor_actions),
     ROUTE("POST", "/v1/executors/{name}/recreate", WRITE, df_recreate_executor, JSON,
           AUDIT("recreate", "Executor")),
     ROUTE("GET", "/v1/executors/{name}/runs", READ, df_list_executor_runs,
@@ -61,6 +62,8 @@ static const struct df_route routes[] = {
           AUDIT("read", "State")),
     ROUTE("POST", "/v1/executors/{name}/state/rollback", ADMIN, df_rollback_state, JSON,
           AUDIT("rollback", "State")),
+    ROUTE("POST", "/v1/executors/{name}/state/push", WRITE, df_push_state,
+          BODY(FILE, DF_LIMIT_STATE), .query = "replace", AUDIT("push", "State")),
     ROUTE("GET", "/v1/executors/{name}/state/lock", READ, df_get_state_lock),
     ROUTE("DELETE", "/v1/executors/{name}/state/lock", ADMIN, df_force_unlock_state,
           AUDIT("force-unlock", "State")),
@@ -73,6 +76,8 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/runs/{name}/approve", WRITE, df_approve_run, JSON, AUDIT("approve", "Run")),
     ROUTE("POST", "/v1/runs/{name}/discard", WRITE, df_discard_run, JSON, AUDIT("discard", "Run")),
     ROUTE("POST", "/v1/runs/{name}/cancel", WRITE, df_cancel_run, JSON, AUDIT("cancel", "Run")),
+    ROUTE("GET", "/v1/runs/{name}/outputs", READ, df_get_run_outputs, .query = "showSensitive",
+          .kind = "Outputs"),
     ROUTE("GET", "/v1/runs/{name}/log", READ, df_get_run_log, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/events", READ, df_get_run_events, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
@@ -111,6 +116,8 @@ static const struct df_route routes[] = {
           BODY(FILE, DF_LIMIT_BUNDLE), GATE(df_gate_step)),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/errored-state", STEP, df_put_step_errored_state,
           BODY(FILE, DF_LIMIT_STATE), GATE(df_gate_step)),
+    ROUTE("PUT", "/v1/steps/{uid}/artifacts/outputs", STEP, df_put_step_outputs,
+          BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_step)),
     ROUTE("GET", "/v1/steps/{uid}/state", STEP, df_get_step_state, BASIC),
     ROUTE("POST", "/v1/steps/{uid}/state", STEP, df_put_step_state, BODY(FILE, DF_LIMIT_STATE),
           .query = "ID", GATE(df_gate_step_state), BASIC),
@@ -121,73 +128,4 @@ static const struct df_route routes[] = {
           BODY(BYTES, DF_LIMIT_LOCK_INFO), BASIC),
 };
 
-const struct df_route *df_routes(size_t *ret_count)
-{
-    *ret_count = DF_ARRAY_SIZE(routes);
-    return routes;
-}
-
-/* Compares a pattern with the segments; the {x} go to params. */
-static bool matches(const char *pattern, const struct df_target *t,
-                    const char *params[DF_ROUTE_PARAMS])
-{
-    size_t segment = 0, param = 0;
-    for (const char *p = pattern; *p; segment++) {
-        p++; /* the slash */
-        size_t n = strcspn(p, "/");
-        if (segment >= t->segment_count)
-            return false;
-        const char *have = t->segments[segment];
-        if (*p == '{' && *have)
-            params[param++] = have;
-        else if (strncmp(p, have, n) != 0 || have[n])
-            return false;
-        p += n;
-    }
-    return segment == t->segment_count;
-}
-
-static void add_allowed(char allow[64], const char *method)
-{
-    size_t used = strlen(allow);
-    bool get = strcmp(method, "GET") == 0;
-    (void)snprintf(allow + used, 64 - used, "%s%s%s", used ? ", " : "", method,
-                   get ? ", HEAD" : "");
-}
-
-int df_route_find(const char *method, const struct df_target *target, const struct df_route **ret,
-                  const char *params[DF_ROUTE_PARAMS], char allow[64], struct df_err *err)
-{
-    const char *wanted = df_streq(method, "HEAD") ? "GET" : method;
-    allow[0] = '\0';
-    for (size_t i = 0; i < DF_ARRAY_SIZE(routes); i++) {
-        const char *found[DF_ROUTE_PARAMS] = {0};
-        if (target->segment_count > DF_TARGET_SEGMENTS ||
-            !matches(routes[i].pattern, target, found))
-            continue;
-        if (strcmp(routes[i].method, wanted) != 0) {
-            add_allowed(allow, routes[i].method);
-            continue;
-        }
-        memcpy(params, found, sizeof(found));
-        *ret = &routes[i];
-        return 0;
-    }
-    if (!allow[0])
-        return df_fail(err, DF_ERR_NOT_FOUND,
-                       "there is nothing under this path; GET /openapi.yaml "
-                       "tells what there is");
-    return df_fail_reason(err, DF_ERR_USER, "MethodNotAllowed", "this path takes %s only", allow);
-}
-
-bool df_route_has_query(const struct df_route *route, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = route->query; p && *p; p += strspn(p, " ")) {
-        size_t word = strcspn(p, " ");
-        if (word == n && strncmp(p, name, n) == 0)
-            return true;
-        p += word;
-    }
-    return false;
-}
+const struct df_route_table df_routes = {routes, DF_ARRAY_SIZE(routes)};

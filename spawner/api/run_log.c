@@ -1,30 +1,30 @@
 /*
- * The log and the events of a run: those of its steps, plan first, one after the other, or of one
- * step alone (?step=plan); as they are now, or followed as server-sent events until the run is
- * final. A follower is told with `complete` that everything of a step was sent: what the step led
- * to (a question, a result) may be shown now.
+ * run_log.c - the log and the events of a run: those of its steps one after the other, or of one
+ * step (?step=plan); as they are now, or as server-sent events until the run is final. The event
+ * `complete` says that a step's stream was sent completely, so that a client can show what the step
+ * led to. Read next_piece() first: it calls read_run(), which sends a piece or moves to the next
+ * step, and waits if there was nothing new.
  */
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
+#include "spawner/model/recipe.h"
 #include "spawner/steps/steps.h"
 
 #define LOG_PIECE (64 * DF_KIB)
 #define EVENTS_PIECE (DF_LIMIT_EVENT_LINE + 64 * DF_KIB) /* a whole line fits in */
-
-static const char *const step_words[] = {"plan", "apply"};
-#define STEPS DF_ARRAY_SIZE(step_words)
 
 struct log_source {
     struct df_stream_source base;
     struct df_follower follower; /* step_uid: of the current step, "" while it does not exist */
     enum df_stream stream;
     bool follow;
-    size_t step; /* index in step_words; STEPS: all were shown */
-    size_t last; /* index of the last one that is wanted */
+    const struct df_recipe *recipe;
+    size_t step; /* index in its steps; its count: all were sent */
+    size_t last; /* index of the last one to send */
     char step_name[64];
-    bool complete; /* nothing will be added to the current step's stream any more */
+    bool complete; /* the current step has ended: its stream grows no more */
     int64_t offset;
     struct df_buf piece;
 };
@@ -38,20 +38,22 @@ static void free_source(struct df_stream_source *source)
 
 static int set_step(struct log_source *l, size_t step)
 {
-    step = step > l->last ? STEPS : step;
+    step = step > l->last ? l->recipe->count : step;
     l->step = step;
     l->offset = 0;
     l->follower.step_uid[0] = '\0';
-    return step == STEPS ? 0 : df_model_name(l->follower.run, step_words[step], l->step_name, NULL);
+    return step == l->recipe->count
+               ? 0
+               : df_model_name(l->follower.run, l->recipe->steps[step].name, l->step_name, NULL);
 }
 
-/* Looks the current step up, if there is one. */
-static int look_at_step(struct log_source *l)
+/* Reads uid and completeness of the current step, if it exists. */
+static int read_current_step(struct log_source *l)
 {
     struct df_err err = {0};
     DF_JSON cJSON *task = NULL;
     l->complete = false;
-    if (l->step == STEPS)
+    if (l->step == l->recipe->count)
         return 0;
     if (df_store_get(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
         return err.cls == DF_ERR_NOT_FOUND ? 0 : -1;
@@ -71,7 +73,7 @@ static void add_id(const struct log_source *l, struct df_buf *out)
 static void add_text(struct log_source *l, struct df_buf *out)
 {
     size_t n = l->piece.len;
-    /* A character in two pieces must not become two broken ones. */
+    /* Keep an incomplete character for the next piece. */
     if (!l->complete || n == l->piece.max)
         n -= df_utf8_tail(l->piece.data, n);
     if (n == 0)
@@ -87,7 +89,7 @@ static void add_text(struct log_source *l, struct df_buf *out)
 
 static void add_event(struct log_source *l, struct df_buf *out, const char *line, size_t n)
 {
-    /* What could break the framing is no line of tofu's. */
+    /* Drop lines that would break the framing: tofu does not write such lines. */
     if (n == 0 || memchr(line, '\r', n) || !df_is_utf8(line, n))
         return;
     add_id(l, out);
@@ -101,7 +103,7 @@ static void add_events(struct log_source *l, struct df_buf *out)
     const char *line = l->piece.data, *end = line + l->piece.len;
     while (line < end) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
-        /* The rest of a line may still come, unless there is no room or no time for it. */
+        /* Wait for the rest of the line, unless the stream is complete or the buffer is full. */
         if (!newline && !l->complete && (line > l->piece.data || l->piece.len < l->piece.max))
             return;
         size_t n = newline ? (size_t)(newline - line) : (size_t)(end - line);
@@ -111,7 +113,7 @@ static void add_events(struct log_source *l, struct df_buf *out)
     }
 }
 
-/* Appends what the current step has from the offset on. Returns 1 when the offset moved. */
+/* Appends the current step's bytes from the offset on. Returns 1 if the offset moved. */
 static int add_piece(struct log_source *l, struct df_buf *out)
 {
     struct df_err err = {0};
@@ -120,7 +122,7 @@ static int add_piece(struct log_source *l, struct df_buf *out)
         return 0;
     if (df_step_read(l->follower.s, l->follower.step_uid, l->stream, l->offset, &l->piece, &end,
                      &err) < 0) {
-        /* Nobody has seen more than there is: that was no offset of ours. */
+        /* The offset is past the end, so the Last-Event-ID is invalid: start from 0. */
         bool past_the_end = err.cls == DF_ERR_USER && l->offset > 0;
         l->offset = 0;
         return past_the_end ? 1 : -1;
@@ -138,19 +140,19 @@ static int add_piece(struct log_source *l, struct df_buf *out)
         add_events(l, out);
     }
     df_buf_free(&l->piece);
-    l->follower.spoke_ms = df_mono_ms();
+    l->follower.sent_ms = df_mono_ms();
     return out->failed ? -1 : l->offset > before;
 }
 
 /* ---- the source ---- */
 
-static int say_end(const struct log_source *l, struct df_buf *out, const cJSON *run)
+static int send_end(const struct log_source *l, struct df_buf *out, const cJSON *run)
 {
     return l->follow && df_sse_end(out, run) < 0 ? -1 : 0;
 }
 
-/* The current step has nothing more to show. Returns 1 when the client is told so. */
-static int say_complete(const struct log_source *l, struct df_buf *out)
+/* The current step's stream was sent completely. Returns 1 if an event for the client says so. */
+static int send_complete(const struct log_source *l, struct df_buf *out)
 {
     if (!l->follow || !l->follower.step_uid[0])
         return 0;
@@ -162,34 +164,34 @@ static int say_complete(const struct log_source *l, struct df_buf *out)
     return 1;
 }
 
-enum look { LOOK_END, LOOK_PIECE, LOOK_AGAIN, LOOK_NOTHING };
+enum found { FOUND_END, FOUND_PIECE, FOUND_NEXT_STEP, FOUND_NOTHING };
 
-static int look(struct log_source *l, struct df_buf *out, enum look *ret)
+static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
 {
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
-    /* The run first: of a final one every step exists already, and none grows. */
+    /* The run first: if it is final, all its steps exist and none grows. */
     if (df_store_get(l->follower.s->store, DF_KIND_RUN, l->follower.run, &run, &err) < 0 &&
         err.cls != DF_ERR_NOT_FOUND)
         return -1;
     bool final = !run || df_run_is_final(run);
-    if (look_at_step(l) < 0)
+    if (read_current_step(l) < 0)
         return -1;
     l->complete = l->complete || final;
     int moved = add_piece(l, out);
     if (moved < 0)
         return -1;
-    *ret = moved ? LOOK_PIECE : LOOK_NOTHING;
+    *ret = moved ? FOUND_PIECE : FOUND_NOTHING;
     if (moved)
         return 0;
-    if (l->step < STEPS && (l->complete || !l->follow)) {
-        int said = say_complete(l, out);
-        *ret = said ? LOOK_PIECE : LOOK_AGAIN;
-        return said < 0 ? -1 : set_step(l, l->step + 1);
+    if (l->step < l->recipe->count && (l->complete || !l->follow)) {
+        int sent = send_complete(l, out);
+        *ret = sent ? FOUND_PIECE : FOUND_NEXT_STEP;
+        return sent < 0 ? -1 : set_step(l, l->step + 1);
     }
-    if (l->step == STEPS && (final || !l->follow || l->last < STEPS - 1)) {
-        *ret = LOOK_END;
-        return say_end(l, out, run);
+    if (l->step == l->recipe->count && (final || !l->follow || l->last < l->recipe->count - 1)) {
+        *ret = FOUND_END;
+        return send_end(l, out, run);
     }
     return 0;
 }
@@ -198,36 +200,36 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
 {
     struct log_source *l = (struct log_source *)source;
     for (;;) {
-        enum look seen = LOOK_END;
-        /* Marks are of one step: it must be known before one is taken. */
-        if (!l->follower.step_uid[0] && look_at_step(l) < 0)
+        enum found found = FOUND_END;
+        /* A mark belongs to one step: read the step before taking it. */
+        if (!l->follower.step_uid[0] && read_current_step(l) < 0)
             return -1;
         uint64_t mark = df_follower_mark(&l->follower);
-        if (look(l, out, &seen) < 0)
+        if (read_run(l, out, &found) < 0)
             return -1;
-        if (seen == LOOK_PIECE && out->len == 0)
+        if (found == FOUND_PIECE && out->len == 0)
             continue;
-        if (seen == LOOK_PIECE || seen == LOOK_END)
-            return seen == LOOK_PIECE;
-        if (seen == LOOK_AGAIN)
+        if (found == FOUND_PIECE || found == FOUND_END)
+            return found == FOUND_PIECE;
+        if (found == FOUND_NEXT_STEP)
             continue;
-        int more = df_follower_rest(&l->follower, mark, out);
+        int more = df_follower_wait(&l->follower, mark, out);
         if (more <= 0 || out->len)
             return more;
     }
 }
 
-/* Takes up where the client's last event ended ("net-1-plan:1234"). What is no id of this run's
- * steps is overlooked. */
+/* Continues after the client's last event ("net-1-plan:1234"). An id that does not belong to this
+ * run's steps is ignored. */
 static void resume(struct log_source *l, const char *id)
 {
     const char *colon = id ? strrchr(id, ':') : NULL;
     int64_t offset = 0;
     if (!colon || df_parse_i64(colon + 1, 0, INT64_MAX, &offset, NULL) < 0)
         return;
-    for (size_t i = 0; i < STEPS; i++) {
+    for (size_t i = 0; i < l->recipe->count; i++) {
         char name[64];
-        if (df_model_name(l->follower.run, step_words[i], name, NULL) < 0 ||
+        if (df_model_name(l->follower.run, l->recipe->steps[i].name, name, NULL) < 0 ||
             strlen(name) != (size_t)(colon - id) || strncmp(name, id, strlen(name)) != 0)
             continue;
         (void)set_step(l, i);
@@ -239,11 +241,12 @@ static int read_step(const struct df_request *req, struct log_source *l, struct 
 {
     const char *word = df_request_query(req, "step");
     size_t step = 0;
-    while (word && step < STEPS && !df_streq(word, step_words[step]))
+    while (word && step < l->recipe->count && !df_streq(word, l->recipe->steps[step].name))
         step++;
-    if (step == STEPS)
-        return df_fail(err, DF_ERR_USER, "?step=%.64s: must be plan or apply", word);
-    l->last = word ? step : STEPS - 1;
+    if (step == l->recipe->count)
+        return df_fail(err, DF_ERR_USER, "?step=%.64s: must be %s", word,
+                       l->recipe->count > 1 ? "plan or apply" : "state, the run has no other");
+    l->last = word ? step : l->recipe->count - 1;
     if (set_step(l, step) < 0)
         return df_fail(err, DF_ERR_USER, "run name %s: is too long", l->follower.run);
     return 0;
@@ -263,6 +266,7 @@ static int respond_stream(struct df_request *req, struct df_response *res, enum 
     l->base = (struct df_stream_source){.next = next_piece, .free = free_source};
     res->stream = &l->base;
     df_follower_init(&l->follower, req, req->params[0]);
+    l->recipe = df_recipe_of(run);
     l->stream = stream;
     l->follow = follow;
     l->piece = DF_BUF_INIT(follow && stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);

@@ -1,17 +1,19 @@
 /*
- * The documents of a run as they change: the run and its steps at once, then each on every change,
- * until the run is final.
+ * run_watch.c - the documents of a run as an event stream: first the run and its steps, then each
+ * of them on every change, until the run is final.
  */
 #include "common/base/clock.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
+#include "spawner/model/recipe.h"
 
 #define VERSION_LEN 64
 
 struct watch_source {
     struct df_stream_source base;
     struct df_follower follower;
-    char seen[3][VERSION_LEN]; /* resourceVersions that the client has: plan, apply, run */
+    char sent_steps[DF_RECIPE_STEPS][VERSION_LEN]; /* resourceVersions that the client has */
+    char sent_run[VERSION_LEN];
 };
 
 static void free_source(struct df_stream_source *source)
@@ -19,22 +21,22 @@ static void free_source(struct df_stream_source *source)
     free(source);
 }
 
-/* Appends the document unless the client has this version of it. */
-static int show(struct df_buf *out, const char *event, cJSON *doc, char seen[VERSION_LEN])
+/* Sends the document unless the client has this version of it. */
+static int send_document(struct df_buf *out, const char *event, cJSON *doc, char sent[VERSION_LEN])
 {
     const char *version = df_json_str(doc, "metadata.resourceVersion");
-    if (!version || df_streq(version, seen))
+    if (!version || df_streq(version, sent))
         return 0;
-    (void)snprintf(seen, VERSION_LEN, "%s", version);
+    (void)snprintf(sent, VERSION_LEN, "%s", version);
     df_hide_private(doc);
     DF_FREE char *text = df_json_print(doc);
     if (!text)
         return -1;
-    df_sse_event(out, seen, event, text);
+    df_sse_event(out, sent, event, text);
     return 0;
 }
 
-static int show_step(struct watch_source *w, struct df_buf *out, const char *word, char *seen)
+static int send_step(struct watch_source *w, struct df_buf *out, const char *word, char *sent)
 {
     char name[64];
     struct df_err err = {0};
@@ -43,11 +45,11 @@ static int show_step(struct watch_source *w, struct df_buf *out, const char *wor
         return -1;
     if (df_store_get(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
         return err.cls == DF_ERR_NOT_FOUND ? 0 : -1;
-    return show(out, "taskaction", task, seen);
+    return send_document(out, "taskaction", task, sent);
 }
 
-/* The run is read first and shown last: what it says of its steps was seen before. */
-static int look(struct watch_source *w, struct df_buf *out, bool *ret_over)
+/* Reads the run first and sends it last: a client sees a step before the run that refers to it. */
+static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_over)
 {
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
@@ -56,8 +58,11 @@ static int look(struct watch_source *w, struct df_buf *out, bool *ret_over)
         return err.cls == DF_ERR_NOT_FOUND ? df_sse_end(out, NULL) : -1;
     }
     *ret_over = df_run_is_final(run);
-    if (show_step(w, out, "plan", w->seen[0]) < 0 || show_step(w, out, "apply", w->seen[1]) < 0 ||
-        show(out, "run", run, w->seen[2]) < 0)
+    const struct df_recipe *recipe = df_recipe_of(run);
+    for (size_t i = 0; i < recipe->count; i++)
+        if (send_step(w, out, recipe->steps[i].name, w->sent_steps[i]) < 0)
+            return -1;
+    if (send_document(out, "run", run, w->sent_run) < 0)
         return -1;
     return *ret_over ? df_sse_end(out, run) : 0;
 }
@@ -67,11 +72,11 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
     struct watch_source *w = (struct watch_source *)source;
     bool over = false;
     uint64_t mark = df_follower_mark(&w->follower);
-    if (look(w, out, &over) < 0 || out->failed)
+    if (send_changed(w, out, &over) < 0 || out->failed)
         return -1;
     if (!out->len && !over)
-        return df_follower_rest(&w->follower, mark, out);
-    w->follower.spoke_ms = df_mono_ms();
+        return df_follower_wait(&w->follower, mark, out);
+    w->follower.sent_ms = df_mono_ms();
     return !over;
 }
 

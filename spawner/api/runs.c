@@ -1,7 +1,6 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
-#include "spawner/api/server.h"
 #include "spawner/model/labels.h"
 
 int df_list_runs(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -27,36 +26,18 @@ int df_get_run(struct df_request *req, struct df_response *res, struct df_err *e
     return df_respond_document(req, res, 200, run, err);
 }
 
-static int create(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
+static int create(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
-    static const char *const members[] = {"action", "variables", "arguments",   "placement",
-                                          "class",  "priority",  "autoApprove", NULL};
-    struct df_idempotency key;
-    if (df_idempotency_find(req, DF_KIND_RUN, &key, ret, err) < 0)
-        return -1;
-    res->replayed = *ret != NULL;
-    if (res->replayed)
-        return 0;
-    if (df_request_members(req, members, err) < 0 || df_idempotency_mark(&key, req->json, err) < 0)
-        return -1;
-    return df_control_create_run(req->s, req->params[0], req->json, req->caller.role,
-                                 req->caller.name, ret, err);
-}
-
-static int create_alone(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    DF_JSON cJSON *made = NULL;
-    (void)pthread_mutex_lock(&req->api->creating);
-    int result = create(req, res, &made, err);
-    (void)pthread_mutex_unlock(&req->api->creating);
-    return result < 0 ? -1 : df_respond_created(req, res, DF_KIND_RUN, made, err);
+    return df_request_create_run(
+        req->s, req->params[0],
+        &(struct df_run_request){req->json, marks, req->caller.role, req->caller.name}, ret, err);
 }
 
 int df_create_run(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the action is required");
-    return create_alone(req, res, err);
+    return df_create_once(req, res, DF_KIND_RUN, create, err);
 }
 
 int df_recreate_executor(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -67,7 +48,7 @@ int df_recreate_executor(struct df_request *req, struct df_response *res, struct
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "action: is always provision");
     if (df_json_add_str(req->json, "action", df_action_name(DF_ACTION_PROVISION), err) < 0)
         return -1;
-    return create_alone(req, res, err);
+    return df_create_once(req, res, DF_KIND_RUN, create, err);
 }
 
 static int decide(struct df_request *req, struct df_response *res, bool approve, struct df_err *err)
@@ -75,7 +56,7 @@ static int decide(struct df_request *req, struct df_response *res, bool approve,
     static const char *const members[] = {NULL};
     DF_JSON cJSON *run = NULL;
     if (df_request_members(req, members, err) < 0 ||
-        df_control_decide(req->s, req->params[0], approve, req->caller.role, req->caller.name, &run,
+        df_request_decide(req->s, req->params[0], approve, req->caller.role, req->caller.name, &run,
                           err) < 0)
         return -1;
     return df_respond_document(req, res, 200, run, err);
@@ -111,8 +92,8 @@ int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err
     DF_JSON cJSON *run = NULL;
     const char *reason = NULL;
     if (df_request_reason(req, &reason, err) < 0 ||
-        df_control_cancel(req->s, req->params[0], req->caller.role, req->caller.name, reason, &run,
-                          err) < 0)
+        df_request_cancel_run(req->s, req->params[0], req->caller.role, req->caller.name, reason,
+                              &run, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, run, err);
 }

@@ -1,21 +1,49 @@
 /*
- * tofu's own protocol for a remote state (opentofu internal/backend/remote-state/http), twice: for
- * the step of a run, whose password says what it may, and for people with a token of their own.
+ * state.c - tofu's protocol for a remote state (opentofu internal/backend/remote-state/http), for
+ * two kinds of callers: steps of runs (of_step()) and people with a token (of_person()). Both
+ * become a struct access; the handlers get_state(), put_state(), ... then serve either.
  */
 #include "spawner/api/state.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/handlers.h"
 #include "spawner/steps/steps.h"
 
-/* Whose state, and who asks. */
+/* The state that the caller may use, and the caller. */
 struct access {
     char executor_uid[64];
     char run[64];
     const char *step_uid; /* NULL: a person */
     const char *actor;
     bool may_write;
-    bool may_force; /* unlock whatever the lock's id is */
+    bool may_force; /* may break every lock */
 };
+
+/* Where the state is stored, and how to read it there; the caller frees. */
+static char *elsewhere(const cJSON *executor, const char *type)
+{
+    const char *path = df_json_str(executor, "spec.storage.path");
+    if (df_streq(type, "module"))
+        return strdup("the backend of its module, not here: `state pull` of the tool in the "
+                      "module's directory reads it");
+    if (df_streq(type, "local"))
+        return df_strf("the file %s of the machine that runs its steps, not here: copy that file",
+                       path ? path : "");
+    return df_strf("%s storage (%s), not here: its versions are those of that storage", type,
+                   path ? path : "");
+}
+
+static int fail_elsewhere(const cJSON *executor, const char *type, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    DF_FREE char *where = elsewhere(executor, type);
+    if (!where)
+        return df_fail_oom(err);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StateElsewhere",
+                          "executor %s keeps its state in %s; `dayfly outputs %s` and `dayfly "
+                          "state mv`, `rm` and `import` work, and `dayfly state unlock %s` "
+                          "releases a lock",
+                          name, where, name, name);
+}
 
 int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_err *err)
 {
@@ -25,9 +53,7 @@ int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_
     const char *type = df_json_str(executor, "spec.storage.type");
     const char *uid = df_json_str(executor, "metadata.uid");
     if (type && !df_streq(type, "managed"))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "StateElsewhere",
-                              "executor %s keeps its state in its own %s storage, not here",
-                              req->params[0], type);
+        return fail_elsewhere(executor, type, err);
     (void)snprintf(ret_uid, 64, "%s", uid ? uid : "");
     return 0;
 }
@@ -68,6 +94,22 @@ int df_gate_step_state(struct df_request *req, struct df_err *err)
     return of_step(req, &a, err) < 0 ? -1 : need_write(&a, err);
 }
 
+static int adopt(cJSON *executor, void *arg, struct df_err *err)
+{
+    DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
+    (void)arg;
+    if (!before)
+        return df_fail_oom(err);
+    if (df_executor_adopt(executor, err) < 0)
+        return -1;
+    return df_json_equal(before, executor) ? 1 : 0;
+}
+
+int df_state_adopted(const struct df_request *req, struct df_err *err)
+{
+    return df_store_modify(req->s->store, DF_KIND_EXECUTOR, req->params[0], adopt, NULL, NULL, err);
+}
+
 /* ---- read and write ---- */
 
 int df_respond_state(const struct df_request *req, struct df_response *res, const char *uid,
@@ -75,7 +117,7 @@ int df_respond_state(const struct df_request *req, struct df_response *res, cons
 {
     if (df_state_open(req->s->states, uid, version, &res->fd, &res->fd_size, err) < 0)
         return -1;
-    if (res->fd_size == 0) { /* it was deleted: there is a version, and it is empty */
+    if (res->fd_size == 0) { /* a deleted state is an empty version */
         (void)close(DF_TAKE_FD(res->fd));
         df_respond_nothing(res);
         return 0;
@@ -84,13 +126,13 @@ int df_respond_state(const struct df_request *req, struct df_response *res, cons
     return 0;
 }
 
-static int get(struct df_request *req, struct df_response *res, const struct access *a,
-               struct df_err *err)
+static int get_state(struct df_request *req, struct df_response *res, const struct access *a,
+                     struct df_err *err)
 {
     return df_respond_state(req, res, a->executor_uid, 0, err);
 }
 
-/* Reads Content-MD5 into md5. Returns 1 when there is one, 0 when not. */
+/* Reads Content-MD5 into md5. Returns 1 if the header is present, else 0. */
 static int read_md5(const struct df_request *req, unsigned char md5[DF_MD5_LEN], struct df_err *err)
 {
     const char *header = df_request_header(req, "Content-MD5");
@@ -111,8 +153,8 @@ static struct df_state_writer writer(const struct df_request *req, const struct 
                                     .actor = a->actor};
 }
 
-static int put(struct df_request *req, struct df_response *res, const struct access *a,
-               struct df_err *err)
+static int put_state(struct df_request *req, struct df_response *res, const struct access *a,
+                     struct df_err *err)
 {
     unsigned char md5[DF_MD5_LEN];
     int has_md5 = read_md5(req, md5, err);
@@ -125,11 +167,11 @@ static int put(struct df_request *req, struct df_response *res, const struct acc
     free(req->body_path);
     req->body_path = NULL;
     res->status = 200;
-    return 0;
+    return a->step_uid ? 0 : df_state_adopted(req, err);
 }
 
-static int delete (struct df_request *req, struct df_response *res, const struct access *a,
-                   struct df_err *err)
+static int delete_state(struct df_request *req, struct df_response *res, const struct access *a,
+                        struct df_err *err)
 {
     const struct df_state_writer by = writer(req, a);
     if (need_write(a, err) < 0 || df_state_delete(req->s->states, a->executor_uid, &by, err) < 0)
@@ -140,7 +182,7 @@ static int delete (struct df_request *req, struct df_response *res, const struct
 
 /* ---- the lock ---- */
 
-/* Somebody else holds the lock: the answer is the holder's info, as tofu shows it to people. */
+/* Another holder has the lock: respond with its lock info, which tofu prints. */
 static int respond_holder(struct df_response *res, cJSON *holder, struct df_err *err)
 {
     int result = df_respond_json(res, 423, holder, err);
@@ -159,8 +201,8 @@ static int read_info(const struct df_request *req, cJSON **ret, struct df_err *e
     return 0;
 }
 
-static int lock(struct df_request *req, struct df_response *res, const struct access *a,
-                struct df_err *err)
+static int lock_state(struct df_request *req, struct df_response *res, const struct access *a,
+                      struct df_err *err)
 {
     DF_JSON cJSON *info = NULL;
     cJSON *holder = NULL;
@@ -171,18 +213,18 @@ static int lock(struct df_request *req, struct df_response *res, const struct ac
     return holder ? respond_holder(res, holder, err) : -1;
 }
 
-/* `tofu force-unlock` has lost the info of the lock and sends an empty body. */
+/* `tofu force-unlock` does not have the lock info and sends an empty body. */
 static int force_unlock(const struct df_request *req, const struct access *a, struct df_err *err)
 {
     if (a->step_uid)
         return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
     if (!a->may_force)
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
-                              "to break a lock the role admin is needed");
+                              "breaking a lock needs the role admin");
     return df_state_force_unlock(req->s->states, a->executor_uid, err);
 }
 
-/* The ID of a lock is shown to whoever meets it: a step's lock takes more than knowing that. */
+/* Everybody who meets a lock sees its ID: to unlock a step's lock, the ID is not enough. */
 static int check_unlock(const struct df_request *req, const struct access *a, const char *lock_id,
                         struct df_err *err)
 {
@@ -192,13 +234,13 @@ static int check_unlock(const struct df_request *req, const struct access *a, co
     if (!step[0] || df_streq(step, a->step_uid) || a->may_force)
         return 0;
     return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
-                          "the lock is held by step %s of a run: it ends with it, or is broken by "
-                          "an admin",
+                          "step %s of a run holds the lock: it is released when the step ends, or "
+                          "by an admin",
                           step);
 }
 
-static int unlock(struct df_request *req, struct df_response *res, const struct access *a,
-                  struct df_err *err)
+static int unlock_state(struct df_request *req, struct df_response *res, const struct access *a,
+                        struct df_err *err)
 {
     DF_JSON cJSON *info = NULL;
     cJSON *holder = NULL;
@@ -216,67 +258,69 @@ static int unlock(struct df_request *req, struct df_response *res, const struct 
 
 /* ---- the routes ---- */
 
-typedef int (*deed)(struct df_request *req, struct df_response *res, const struct access *a,
-                    struct df_err *err);
+typedef int (*state_handler)(struct df_request *req, struct df_response *res,
+                             const struct access *a, struct df_err *err);
 
-static int as_person(struct df_request *req, struct df_response *res, deed does, struct df_err *err)
+static int as_person(struct df_request *req, struct df_response *res, state_handler handler,
+                     struct df_err *err)
 {
     struct access a = {0};
-    return of_person(req, &a, err) < 0 ? -1 : does(req, res, &a, err);
+    return of_person(req, &a, err) < 0 ? -1 : handler(req, res, &a, err);
 }
 
-static int as_step(struct df_request *req, struct df_response *res, deed does, struct df_err *err)
+static int as_step(struct df_request *req, struct df_response *res, state_handler handler,
+                   struct df_err *err)
 {
     struct access a = {0};
-    return of_step(req, &a, err) < 0 ? -1 : does(req, res, &a, err);
+    return of_step(req, &a, err) < 0 ? -1 : handler(req, res, &a, err);
 }
 
 int df_get_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_person(req, res, get, err);
+    return as_person(req, res, get_state, err);
 }
 
 int df_put_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_person(req, res, put, err);
+    return as_person(req, res, put_state, err);
 }
 
 int df_delete_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_person(req, res, delete, err);
+    return as_person(req, res, delete_state, err);
 }
 
 int df_lock_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_person(req, res, lock, err);
+    return as_person(req, res, lock_state, err);
 }
 
 int df_unlock_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_person(req, res, unlock, err);
+    return as_person(req, res, unlock_state, err);
 }
 
 int df_get_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_step(req, res, get, err);
+    return as_step(req, res, get_state, err);
 }
 
 int df_put_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_step(req, res, put, err);
+    return as_step(req, res, put_state, err);
 }
 
 int df_delete_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_step(req, res, delete, err);
+    return as_step(req, res, delete_state, err);
 }
 
 int df_lock_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_step(req, res, lock, err);
+    return as_step(req, res, lock_state, err);
 }
 
 int df_unlock_step_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return as_step(req, res, unlock, err);
+    return as_step(req, res, unlock_state, err);
 }

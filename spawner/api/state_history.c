@@ -2,27 +2,6 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"
 
-int df_get_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    char uid[64];
-    bool show = false;
-    DF_JSON cJSON *outputs = NULL;
-    if (df_request_flag(req, "showSensitive", &show, err) < 0)
-        return -1;
-    if (show) {
-        res->audit = "show-sensitive";
-        if (df_auth_require(&req->caller, DF_ROLE_ADMIN, err) < 0)
-            return -1;
-    }
-    if (df_state_executor(req, uid, err) < 0 ||
-        df_state_outputs(req->s->states, uid, show, &outputs, err) < 0)
-        return -1;
-    res->secret = show;
-    int result = df_respond_json(res, 200, outputs, err);
-    df_json_wipe(DF_TAKE(outputs));
-    return result;
-}
-
 int df_list_state_versions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     char uid[64];
@@ -57,13 +36,54 @@ static int read_version(const struct df_request *req, int64_t *ret, struct df_er
     return 0;
 }
 
+/* An older state would list destroyed resources, and tofu would believe it. */
+static int check_not_destroyed(const struct df_request *req, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
+        return -1;
+    if (!df_streq(df_json_str(executor, "status.state"), "destroyed"))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s is destroyed: an older state names deleted resources. "
+                          "Run it with the action provision to create them again; `dayfly state "
+                          "show %s --version N` prints an older state",
+                          req->params[0], req->params[0]);
+}
+
 int df_rollback_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     char uid[64];
     int64_t version = 0;
     DF_JSON cJSON *items = NULL;
     if (read_version(req, &version, err) < 0 || df_state_executor(req, uid, err) < 0 ||
+        check_not_destroyed(req, err) < 0 ||
         df_state_rollback(req->s->states, uid, version, req->caller.name, err) < 0 ||
+        df_state_versions(req->s->states, uid, &items, err) < 0)
+        return -1;
+    return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);
+}
+
+static int push(struct df_request *req, const char *uid, struct df_err *err)
+{
+    bool replace = false;
+    DF_JSON cJSON *executor = NULL;
+    if (df_request_flag(req, "replace", &replace, err) < 0 ||
+        (replace && df_auth_require(&req->caller, DF_ROLE_ADMIN, err) < 0) ||
+        df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0 ||
+        df_executor_check_push(executor, err) < 0 ||
+        df_state_push(req->s->states, uid, req->body_path, replace, req->caller.name, err) < 0)
+        return -1;
+    free(req->body_path);
+    req->body_path = NULL;
+    return df_state_adopted(req, err);
+}
+
+int df_push_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    char uid[64];
+    DF_JSON cJSON *items = NULL;
+    if (df_state_executor(req, uid, err) < 0 || push(req, uid, err) < 0 ||
         df_state_versions(req->s->states, uid, &items, err) < 0)
         return -1;
     return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);
@@ -105,7 +125,8 @@ int df_push_errored_state(struct df_request *req, struct df_response *res, struc
 {
     char uid[64];
     if (df_state_executor(req, uid, err) < 0 ||
-        df_state_push_errored(req->s->states, uid, req->params[1], req->caller.name, err) < 0)
+        df_state_push_errored(req->s->states, uid, req->params[1], req->caller.name, err) < 0 ||
+        df_state_adopted(req, err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;

@@ -1,14 +1,16 @@
 /*
- * Our own State Service: where each step stands, and every transition as it comes.
+ * states.c - our own State Service: the state of each step, and a stream of all transitions.
+ * The stream first sends what exists, page by page (send_page()), then each change from the ring of
+ * changes. A client that is too slow for the ring gets the pages again.
  */
 #include "common/base/clock.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/pages.h"
+#include "spawner/journal/changes.h"
+#include "spawner/journal/marks.h"
 #include "spawner/model/action_event.h"
 #include "spawner/model/labels.h"
-#include "spawner/news/changes.h"
-#include "spawner/news/marks.h"
 
 /* ---- one state ---- */
 
@@ -95,7 +97,7 @@ int df_list_states(struct df_request *req, struct df_response *res, struct df_er
 
 /* ---- all transitions ---- */
 
-#define PAGE 20 /* with their whole histories they fit into a piece */
+#define PAGE 20 /* so many steps with their whole histories fit into one piece */
 
 struct transitions {
     struct df_stream_source base;
@@ -141,7 +143,7 @@ static int send_from(struct transitions *t, const cJSON *task, int index, const 
     return 0;
 }
 
-/* What is settled comes to nothing more: it needs no mark. */
+/* A finished step has no more transitions: it needs no cursor. */
 static int mark(struct transitions *t, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
@@ -152,10 +154,10 @@ static int mark(struct transitions *t, const cJSON *task, struct df_err *err)
     return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- existing steps ---- */
 
-/* Was it written after that? Versions are numbers in both homes of the documents; what is none
- * counts as later, and is only told once more. */
+/* True if version was written after seen. Versions are numbers in both backends; anything else
+ * counts as later: the client then gets a transition twice. */
 static bool is_after(const char *version, const char *seen)
 {
     size_t n = strlen(version), m = strlen(seen);
@@ -164,9 +166,9 @@ static bool is_after(const char *version, const char *seen)
     return !are_numbers || (n != m ? n > m : strcmp(version, seen) > 0);
 }
 
-/* A client that knows nothing is shown where a step stands that is not over; one that comes back,
- * all transitions of what was written since. */
-static int show_existing(struct transitions *t, const cJSON *task, struct df_buf *out,
+/* A new client gets the current state of each unfinished step. A returning client gets all
+ * transitions of the steps that were written since its Last-Event-ID. */
+static int send_existing(struct transitions *t, const cJSON *task, struct df_buf *out,
                          struct df_err *err)
 {
     int n = df_action_transitions(task);
@@ -178,14 +180,14 @@ static int show_existing(struct transitions *t, const cJSON *task, struct df_buf
     return mark(t, task, err);
 }
 
-static void begin_looking(struct transitions *t)
+static void begin_pages(struct transitions *t)
 {
     t->is_behind = true;
     t->seen = df_changes_last(t->changes, t->start);
 }
 
-/* Events of this have no id: a client that loses the connection in the middle begins again. */
-static void end_looking(struct transitions *t, struct df_buf *out)
+/* The events of the pages have no id: a client that loses its connection meanwhile begins again. */
+static void end_pages(struct transitions *t, struct df_buf *out)
 {
     char version[64];
     t->is_behind = t->is_new = false;
@@ -194,7 +196,7 @@ static void end_looking(struct transitions *t, struct df_buf *out)
     df_sse_event(out, t->version, "sentinel", "{}");
 }
 
-static int look_at_page(struct transitions *t, struct df_buf *out, struct df_err *err)
+static int send_page(struct transitions *t, struct df_buf *out, struct df_err *err)
 {
     const struct df_store_list_options o = {.label = t->is_new ? DF_LABEL_UNFINISHED "=true" : NULL,
                                             .cursor = t->cursor,
@@ -202,23 +204,23 @@ static int look_at_page(struct transitions *t, struct df_buf *out, struct df_err
     DF_JSON cJSON *page = NULL;
     char *next = NULL;
     if (!t->cursor)
-        begin_looking(t);
+        begin_pages(t);
     if (df_store_list(t->follower.s->store, DF_KIND_TASK_ACTION, &o, &page, &next, err) < 0)
         return -1;
     free(t->cursor);
     t->cursor = next;
     const cJSON *task;
     cJSON_ArrayForEach (task, page)
-        if (show_existing(t, task, out, err) < 0)
+        if (send_existing(t, task, out, err) < 0)
             return -1;
     if (!t->cursor)
-        end_looking(t, out);
+        end_pages(t, out);
     return 0;
 }
 
-/* ---- what comes ---- */
+/* ---- changes ---- */
 
-static int show_change(struct transitions *t, const struct df_changed *change, struct df_buf *out,
+static int send_change(struct transitions *t, const struct df_changed *change, struct df_buf *out,
                        struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
@@ -229,8 +231,8 @@ static int show_change(struct transitions *t, const struct df_changed *change, s
         *err = why;
         return why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
     }
-    /* One that was over before is written, too: when it is settled, or reported. One that came to
-     * its end while the client was shown what is there may not have been among that. */
+    /* A step that was finished before may be written again, without a new transition. A step that
+     * finished while the pages were sent may be missing from them. */
     bool may_be_new =
         change->is_new || df_label_has(task, DF_LABEL_UNFINISHED) || t->seen <= t->known;
     int has = df_marks_get(&t->marks, change->name, df_json_str(task, "metadata.uid"),
@@ -238,19 +240,19 @@ static int show_change(struct transitions *t, const struct df_changed *change, s
     return send_from(t, task, has, t->version, out, err) < 0 ? -1 : mark(t, task, err);
 }
 
-/* 1: there may be more at once; 0: all is told. */
-static int look(struct transitions *t, struct df_buf *out, struct df_err *err)
+/* Returns 1 if there may be more now, 0 if the client has everything. */
+static int send_next(struct transitions *t, struct df_buf *out, struct df_err *err)
 {
     struct df_changed change;
     if (t->is_behind)
-        return look_at_page(t, out, err) < 0 ? -1 : 1;
+        return send_page(t, out, err) < 0 ? -1 : 1;
     switch (df_changes_get(t->changes, t->seen + 1, &change)) {
     case 0:
         return 0;
     case 1:
         t->seen++;
-        return show_change(t, &change, out, err) < 0 ? -1 : 1;
-    default: /* too slow: as if it had come back */
+        return send_change(t, &change, out, err) < 0 ? -1 : 1;
+    default: /* too slow: the ring has lost it; go on like a returning client */
         t->is_behind = true;
         return 1;
     }
@@ -263,12 +265,12 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
     uint64_t mark = df_follower_mark(&t->follower);
     int more = 1;
     while (more > 0 && !out->len)
-        more = look(t, out, &err);
+        more = send_next(t, out, &err);
     if (more < 0 || out->failed)
         return -1;
     if (!out->len)
-        return df_follower_rest(&t->follower, mark, out);
-    t->follower.spoke_ms = df_mono_ms();
+        return df_follower_wait(&t->follower, mark, out);
+    t->follower.sent_ms = df_mono_ms();
     return 1;
 }
 

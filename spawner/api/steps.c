@@ -1,4 +1,7 @@
-/* The skin over steps/steps.h: docs/step-protocol.md says what each of these means. */
+/*
+ * steps.c - the routes of runners, over steps/steps.h. docs/step-protocol.md describes each:
+ * claim, streams, artifacts, progress and result.
+ */
 #include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
 
@@ -66,7 +69,7 @@ int df_get_step_stream(struct df_request *req, struct df_response *res, struct d
     return respond_offset(res, end, err);
 }
 
-/* A frame that does not join on is told where the stream ends. */
+/* A frame after a gap: the problem tells the runner where the stream ends. */
 static void add_end(struct df_request *req, struct df_response *res, enum df_stream stream)
 {
     int64_t end = 0;
@@ -113,7 +116,7 @@ static int put_artifact(struct df_request *req, struct df_response *res, taker t
         return df_fail(err, DF_ERR_USER, "a body is required");
     if (take(req->s, uid(req), token(req), req->body_path, err) < 0)
         return -1;
-    /* It is theirs now. */
+    /* It was taken over. */
     free(req->body_path);
     req->body_path = NULL;
     res->status = 201;
@@ -128,6 +131,11 @@ int df_put_step_plan(struct df_request *req, struct df_response *res, struct df_
 int df_put_step_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     return put_artifact(req, res, df_step_put_errored_state, err);
+}
+
+int df_put_step_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return put_artifact(req, res, df_step_put_outputs, err);
 }
 
 /* ---- reports ---- */

@@ -1,6 +1,6 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/openapi.h"
-#include "spawner/api/server.h"
+#include "spawner/http/server.h"
 
 static int respond_text(struct df_response *res, int status, struct df_err *err)
 {

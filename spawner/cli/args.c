@@ -1,46 +1,24 @@
+/*
+ * The parser of the command line: one pass over the words, an option table of the command and one
+ * that all commands share. Read df_args_parse(), then read_option() and read_letters().
+ */
 #include "spawner/cli/args.h"
 
-#include <getopt.h>
+#include "spawner/cli/foreign.h"
 
-#define MAX_OPTIONS 48 /* of one command and the common ones together */
-#define LONG_ONLY 256  /* getopt's values of options without a letter start here */
-
-/* Both tables as getopt wants them. */
-struct tables {
-    const struct df_option *by_index[MAX_OPTIONS];
-    struct option longs[MAX_OPTIONS + 1];
-    char shorts[2 * MAX_OPTIONS + 3];
-    size_t count;
+/* A command line that is being read. */
+struct reader {
+    const struct df_option *tables[2]; /* of the command, and of all; either may be NULL */
+    char **argv;
+    int argc;
+    int next; /* the element to be read */
+    struct df_args *args;
 };
 
 void df_args_free(struct df_args *a)
 {
     free(a->given);
     *a = (struct df_args){0};
-}
-
-static void add_table(struct tables *t, const struct df_option *options)
-{
-    for (const struct df_option *o = options; o && o->name; o++) {
-        if (t->count == MAX_OPTIONS)
-            DF_BUG("more than %d options", MAX_OPTIONS);
-        int val = o->letter ? o->letter : LONG_ONLY + (int)t->count;
-        t->longs[t->count] =
-            (struct option){.name = o->name, .has_arg = o->value != NULL, .val = val};
-        t->by_index[t->count++] = o;
-        size_t end = strlen(t->shorts);
-        if (o->letter)
-            (void)snprintf(t->shorts + end, sizeof(t->shorts) - end, "%c%s", o->letter,
-                           o->value ? ":" : "");
-    }
-}
-
-static const struct df_option *option_of(const struct tables *t, int val)
-{
-    for (size_t i = 0; i < t->count; i++)
-        if (t->longs[i].val == val)
-            return t->by_index[i];
-    return NULL;
 }
 
 bool df_args_word(const char *words, const char *value)
@@ -55,51 +33,36 @@ bool df_args_word(const char *words, const char *value)
     return false;
 }
 
-/* The name in "--name=value" as typed, within 63 characters. */
-static void typed_name(const char *arg, char out[64])
+/* The option of this name (n bytes), or, with name == NULL, of this letter; NULL for none. */
+static const struct df_option *find(const struct reader *r, const char *name, size_t n, char letter)
 {
-    const char *name = arg + strspn(arg, "-");
-    (void)snprintf(out, 64, "%.*s", (int)strcspn(name, "="), name);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(r->tables); i++)
+        for (const struct df_option *o = r->tables[i]; o && o->name; o++)
+            if (name ? strlen(o->name) == n && strncmp(o->name, name, n) == 0
+                     : letter && o->letter == letter)
+                return o;
+    return NULL;
 }
 
-static int unknown_option(const struct tables *t, const char *arg, struct df_err *err)
+/* element as it was typed, with one dash or two. 0: it asks for what happens anyway. */
+static int unknown_option(const struct reader *r, const char *element, struct df_err *err)
 {
-    char name[64];
-    typed_name(arg, name);
-    const char *best = NULL;
+    const char *name = element + strspn(element, "-"), *best = NULL;
     size_t distance = SIZE_MAX;
-    for (size_t i = 0; i < t->count; i++)
-        df_nearest(name, t->by_index[i]->name, &best, &distance);
+    int answered = df_foreign_option(name, err);
+    if (answered <= 0)
+        return answered;
+    char typed[64];
+    (void)snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(name, "="), name);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(r->tables); i++)
+        for (const struct df_option *o = r->tables[i]; o && o->name; o++)
+            df_nearest(typed, o->name, &best, &distance);
+    int dashes = (int)(name - element);
     if (best)
-        return df_fail(err, DF_ERR_USER, "unknown option --%s; did you mean --%s?", name, best);
-    return df_fail(err, DF_ERR_USER, "unknown option --%s; --help lists them", name);
-}
-
-static int refused(const struct tables *t, char **argv, bool missing_value, struct df_err *err)
-{
-    const struct df_option *o = optopt ? option_of(t, optopt) : NULL;
-    if (missing_value && o)
-        return df_fail(err, DF_ERR_USER, "option --%s needs a value: %s", o->name, o->value);
-    if (o)
-        return df_fail(err, DF_ERR_USER, "option --%s takes no value", o->name);
-    if (optopt)
-        return df_fail(err, DF_ERR_USER, "unknown option -%c; --help lists them", optopt);
-    return unknown_option(t, argv[optind - 1], err);
-}
-
-/* The element of argv in which a long option was written. */
-static const char *element_of(const struct df_option *o, char **argv)
-{
-    bool apart = o->value && optarg == argv[optind - 1];
-    return argv[optind - 1 - apart];
-}
-
-/* getopt_long accepts any unambiguous beginning of a name; see the header for why we do not. */
-static bool is_abbreviated(const struct df_option *o, char **argv)
-{
-    char name[64];
-    typed_name(element_of(o, argv), name);
-    return !df_streq(name, o->name);
+        return df_fail(err, DF_ERR_USER, "unknown option %.*s%s; did you mean --%s?", dashes,
+                       element, typed, best);
+    return df_fail(err, DF_ERR_USER, "unknown option %.*s%s; --help lists them", dashes, element,
+                   typed);
 }
 
 static int add_given(struct df_args *args, const struct df_option *o, const char *value,
@@ -115,32 +78,101 @@ static int add_given(struct df_args *args, const struct df_option *o, const char
     return 0;
 }
 
+/* "-auto-approve=true" is how Go's programs spell a flag, and =false is one that is not given. */
+static int add_flag(struct reader *r, const struct df_option *o, const char *value,
+                    struct df_err *err)
+{
+    if (!value || df_streq(value, "true"))
+        return add_given(r->args, o, NULL, err);
+    if (df_streq(value, "false"))
+        return 0;
+    return df_fail(err, DF_ERR_USER, "option --%s takes no value", o->name);
+}
+
+/* value: what stands behind "=", or NULL: then the next element is the value of o, if it has one.
+ */
+static int add_option(struct reader *r, const struct df_option *o, const char *value,
+                      struct df_err *err)
+{
+    if (!o->value)
+        return add_flag(r, o, value, err);
+    if (!value && r->next == r->argc)
+        return df_fail(err, DF_ERR_USER, "option --%s needs a value: %s", o->name, o->value);
+    return add_given(r->args, o, value ? value : r->argv[r->next++], err);
+}
+
+/* "-fw": letters of flags alone. */
+static bool are_flags(const struct reader *r, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct df_option *o = find(r, NULL, 0, *letters);
+        if (!o || o->value)
+            return false;
+    }
+    return true;
+}
+
+/* "-o", "-o=json", "-ojson" where json is a word that the option knows, "-fw". Other words behind
+ * one dash are no letters: -no-colour is not the name o-colour. 1: it is none of these. */
+static int read_letters(struct reader *r, const char *letters, struct df_err *err)
+{
+    const struct df_option *o = find(r, NULL, 0, *letters);
+    if (o && !letters[1])
+        return add_option(r, o, NULL, err);
+    if (o && letters[1] == '=')
+        return add_option(r, o, letters + 2, err);
+    if (o && o->words && df_args_word(o->words, letters + 1))
+        return add_option(r, o, letters + 1, err);
+    if (!are_flags(r, letters))
+        return 1;
+    for (; *letters; letters++)
+        if (add_option(r, find(r, NULL, 0, *letters), NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_option(struct reader *r, const char *element, struct df_err *err)
+{
+    bool one_dash = element[1] != '-';
+    const char *name = element + (one_dash ? 1 : 2), *equals = strchr(name, '=');
+    const struct df_option *o = find(r, name, strcspn(name, "="), '\0');
+    if (o)
+        return add_option(r, o, equals ? equals + 1 : NULL, err);
+    int result = one_dash ? read_letters(r, name, err) : 1;
+    return result == 1 ? unknown_option(r, element, err) : result;
+}
+
+/* Words move to the front of argv, where options were that have been read. */
+static int read_all(struct reader *r, enum df_args_mode mode, struct df_err *err)
+{
+    bool ended = false;
+    r->args->words = r->argv + 1;
+    while (r->next < r->argc) {
+        char *element = r->argv[r->next++];
+        if (!ended && df_streq(element, "--"))
+            ended = true;
+        else if (!ended && element[0] == '-' && element[1]) {
+            if (read_option(r, element, err) < 0)
+                return -1;
+        } else if (mode == DF_ARGS_LEADING) {
+            r->args->words = r->argv + r->next - 1;
+            r->args->word_count = (size_t)r->argc - (size_t)r->next + 1;
+            return 0;
+        } else {
+            r->args->words[r->args->word_count++] = element;
+        }
+    }
+    return 0;
+}
+
 int df_args_parse(int argc, char **argv, const struct df_option *own,
                   const struct df_option *common, enum df_args_mode mode, struct df_args *args,
                   struct df_err *err)
 {
-    struct tables t = {0};
-    (void)snprintf(t.shorts, sizeof(t.shorts), "%s", mode == DF_ARGS_LEADING ? "+:" : ":");
-    add_table(&t, own);
-    add_table(&t, common);
-    optind = 0;
-    opterr = 0;
-    for (;;) {
-        int index = -1; /* stays so for a short option */
-        int c = getopt_long(argc, argv, t.shorts, t.longs, &index);
-        if (c == -1)
-            break;
-        if (c == '?' || c == ':')
-            return refused(&t, argv, c == ':', err);
-        const struct df_option *o = option_of(&t, c);
-        if (index >= 0 && is_abbreviated(o, argv))
-            return unknown_option(&t, element_of(o, argv), err);
-        if (add_given(args, o, o->value ? optarg : NULL, err) < 0)
-            return -1;
-    }
-    args->words = argv + optind;
-    args->word_count = (size_t)(argc - optind);
-    return 0;
+    struct reader r = {
+        .tables = {own, common}, .argv = argv, .argc = argc, .next = 1, .args = args};
+    args->word_count = 0;
+    return read_all(&r, mode, err);
 }
 
 const char *df_arg(const struct df_args *a, const char *name)

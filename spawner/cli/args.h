@@ -2,9 +2,11 @@
  * args.h - the command line as tables: what a command takes, checked, explained and completed from
  * one place.
  *
- * getopt_long(3) does the splitting. Unlike it, a long option must be spelled in full: a script
- * that says --auto must not change its meaning when a second option with these letters comes.
- * Thread rule: main thread (getopt keeps its place in globals).
+ * A long option is spelled in full: a script that says --auto must not change its meaning when a
+ * second option with these letters comes. It may have one dash, too, as tofu writes it:
+ * -auto-approve, -var x=1, -var=x=1, -refresh=false. Letters may be joined where that cannot be
+ * taken for a long option: -fw for flags, -ojson for words that the option knows, -o=json.
+ * Thread rule: pure functions, any thread.
  */
 #ifndef DF_CLI_ARGS_H
 #define DF_CLI_ARGS_H
@@ -41,8 +43,9 @@ enum df_args_mode {
 };
 
 /* Reads argv[1..] against both tables (own may be NULL) and adds what was given to args. argv is
- * reordered, as getopt_long does. Class USER: unknown option (the nearest known one is named),
- * missing value, a value that is not among the option's words. */
+ * reordered: words to its front. Class USER: unknown option (the nearest known one is named, or
+ * our way to do what tofu has it for), missing value, a value that is not among the option's words.
+ */
 int df_args_parse(int argc, char **argv, const struct df_option *own,
                   const struct df_option *common, enum df_args_mode mode, struct df_args *args,
                   struct df_err *err) DF_MUST_CHECK;

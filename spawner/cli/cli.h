@@ -2,33 +2,27 @@
  * cli.h - what every sub-command is given and gives back.
  *
  * A sub-command is one row in the table of commands.c and one function in a file of its own. It
- * returns an exit code, or -1 with err, which main prints and maps. Standard output carries what
- * was asked for and nothing else; progress, questions and errors go to standard error, or to the
+ * returns an exit code (exit.h), or -1 with err, which main prints and maps. Standard output
+ * carries the requested data alone; progress, questions and errors go to standard error, or to the
  * terminal. Thread rule: main thread.
  */
 #ifndef DF_CLI_H
 #define DF_CLI_H
 
+#include "common/base/exit.h"
 #include "common/json/json.h"
 #include "spawner/cli/args.h"
 #include "spawner/cli/connect.h"
-
-/* Exit codes (design 5.8), the same for the runner, for a run and for every command. */
-enum df_exit {
-    DF_EXIT_OK = 0,
-    DF_EXIT_FAILURE = 1, /* failed, declined, denied, not found */
-    DF_EXIT_PARTIAL = 2, /* something was changed, then it failed */
-    DF_EXIT_INPUT = 3,   /* what was asked for makes no sense; nothing was done */
-    DF_EXIT_TIMEOUT = 4,
-    DF_EXIT_INTERRUPTED = 130 /* Ctrl-C, and the person did not wait */
-};
+#include "spawner/cli/text.h"
 
 struct df_cli {
+    const struct df_command *commands; /* the table; ends with a name of NULL */
     const struct df_command *command;
     struct df_args args;
     bool out_tty, err_tty, in_tty;
-    bool color; /* colours wherever there is a terminal */
-    bool left;  /* the person does not wait: nothing is stopped in order */
+    bool color;            /* colours wherever there is a terminal */
+    bool left;             /* the person does not wait: nothing is stopped in order */
+    enum df_connect_as as; /* how a connection is made */
     struct df_connection *server;
     struct df_client *client; /* borrowed from server; NULL before df_cli_connect() */
 };
@@ -45,22 +39,17 @@ struct df_command {
 };
 
 extern const struct df_option df_common_options[];
-extern const struct df_command df_commands[]; /* ends with a name of NULL */
-
-/* The whole program: returns its exit code. */
-int df_cli_main(int argc, char **argv);
-
-/* The command that these words begin with, or NULL. */
-const struct df_command *df_cli_find(char *const *words, size_t count);
-
-/* Class USER: names the command that was probably meant. Always -1. count >= 1. */
-int df_cli_unknown(char *const *words, size_t count, struct df_err *err);
 
 /* The exit code for a failure. */
 enum df_exit df_exit_of(const struct df_err *err);
 
 /* Finds the server, or starts one inside; see connect.h. Once per process. */
 int df_cli_connect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
+
+/* The same in another way than cli->as says. */
+int df_cli_connect_as(struct df_cli *cli, enum df_connect_as as, struct df_err *err) DF_MUST_CHECK;
+/* Lets the server go at once: a service inside does not stay for anybody's steps. */
+void df_cli_disconnect(struct df_cli *cli);
 
 /* After a failure of class RETRY: finds the server again, or becomes it. */
 int df_cli_reconnect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
@@ -70,12 +59,18 @@ int df_cli_reconnect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
 int df_cli_call(struct df_cli *cli, const char *method, const char *path, const cJSON *body,
                 cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* A terminal's tables are cut to its width, but for -o wide. */
+struct df_table_shape df_cli_table_shape(const struct df_cli *cli);
+/* Or its last column is wrapped, when it holds a text. */
+struct df_table_shape df_cli_text_shape(const struct df_cli *cli);
+
 /* The nth word of the command line, or NULL. */
 const char *df_cli_word(const struct df_cli *cli, size_t n);
-/* The same as a name of an executor, run or secret: class USER when it cannot be one. */
+/* The same as a name of an executor, run or secret, with its kind before a slash or without: class
+ * USER when it cannot be one. */
 int df_cli_name(const struct df_cli *cli, size_t n, const char *what, const char **ret,
                 struct df_err *err) DF_MUST_CHECK;
-/* The same where a TaskAction may stand, too, as taskaction/NAME. *ret: the name alone. */
+/* Where a TaskAction may stand, too, as taskaction/NAME. *ret: the name alone. */
 int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, const char **ret,
                         bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
 
@@ -98,9 +93,13 @@ int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err 
 /* A remark for the person on standard error: "dayfly: ..." and a newline. */
 void df_cli_note(const char *fmt, ...) DF_PRINTF(1, 2);
 
-/* The text of --help. */
-#define DF_CLI_HELP_MAX (64 * DF_KIB)
-int df_cli_help(const struct df_command *command, struct df_buf *out, struct df_err *err);
-int df_cli_overview(struct df_buf *out, struct df_err *err);
+#define DF_CLI_HELP_MAX (64 * DF_KIB) /* of a help text or manual page */
+
+/* What --help and the manual pages say about exit codes; ends with a meaning of NULL. */
+struct df_exit_code {
+    int code;
+    const char *meaning;
+};
+extern const struct df_exit_code df_exit_codes[];
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Requests to a spawner over libcurl: plain calls, uploads, downloads, and a stream of events at
+ * the end of the file.
+ */
 #include "spawner/cli/client.h"
 
 #include <stdarg.h>
@@ -117,6 +121,18 @@ static int add_idempotency_key(struct df_strs *headers, const char *key, struct 
     return df_strs_check(headers, err);
 }
 
+/* Says where a token comes from, to somebody who has none or a wrong one. */
+static int name_token(int status, struct df_err *err)
+{
+    if (status != 401)
+        return -1;
+    struct df_err whole = *err;
+    return df_fail_reason(err, whole.cls, whole.reason,
+                          "%s; the token of this command is the first line of --token-file FILE, "
+                          "else DAYFLY_TOKEN",
+                          whole.message);
+}
+
 /* Of a problem a person needs the sentence; class and reason stay for the program. */
 static int check_answer(const struct df_http_response *r, const char *what, struct df_err *err)
 {
@@ -127,7 +143,9 @@ static int check_answer(const struct df_http_response *r, const char *what, stru
     if (df_json_parse(df_buf_str(&r->body), r->body.len, &problem, &ignored) < 0)
         return -1;
     const char *detail = df_json_str(problem, "detail");
-    return detail ? df_fail_reason(err, whole.cls, whole.reason, "%s", detail) : -1;
+    if (detail)
+        (void)df_fail_reason(err, whole.cls, whole.reason, "%s", detail);
+    return name_token(r->status, err);
 }
 
 static int parse_answer(const struct df_http_response *r, const char *what, cJSON **ret,
@@ -203,6 +221,23 @@ int df_client_put_bytes(struct df_client *c, const char *path, const void *bytes
     if (send_to(c, &req, &r, err) < 0)
         return -1;
     return check_answer(&r, path, err);
+}
+
+int df_client_post_file(struct df_client *c, const char *path, int fd, size_t n, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_FREE char *url = url_of(c, path);
+    if (!url)
+        return df_fail_oom(err);
+    struct df_http_request req = DF_HTTP_REQUEST("POST", url);
+    req.body_fd = fd;
+    req.body_len = n;
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = DF_TIMEOUT_REQUEST_MS;
+    DF_HTTP_RESPONSE struct df_http_response r = {0};
+    if (send_to(c, &req, &r, err) < 0)
+        return -1;
+    return parse_answer(&r, path, ret, err);
 }
 
 int df_client_fetch(struct df_client *c, const char *path, df_bytes_fn fn, void *arg,

@@ -47,6 +47,11 @@ int df_client_alive(struct df_client *c, struct df_err *err) DF_MUST_CHECK;
 int df_client_put_bytes(struct df_client *c, const char *path, const void *bytes, size_t n,
                         struct df_err *err) DF_MUST_CHECK;
 
+/* POST of the first n bytes of a file as they are, streamed; the JSON answer in *ret (may be NULL).
+ */
+int df_client_post_file(struct df_client *c, const char *path, int fd, size_t n, cJSON **ret,
+                        struct df_err *err) DF_MUST_CHECK;
+
 /* GET of a body of any size, handed to fn in pieces as it comes; fn returns -1 to stop (success).
  */
 typedef int (*df_bytes_fn)(void *arg, const char *bytes, size_t n);

@@ -9,49 +9,71 @@
 #define OUTPUT       {"output", 'o', "FORMAT", "json or yaml instead of text", FORMATS}
 #define DOCUMENT     {"output", 'o', "FORMAT", "one document on standard output, nothing else", FORMATS}
 #define AUTO_APPROVE {"auto-approve", 0, NULL, "apply without asking", NULL}
-#define VAR          {"var", 0, "NAME=VALUE", "a variable; again for more; [..] and {..} are JSON", NULL}
-#define VAR_FILE     {"var-file", 0, "FILE", "variables as one YAML or JSON object", NULL}
-#define ARG          {"arg", 0, "ARGUMENT", "for the plan: --arg=-parallelism=5; again for more", NULL}
-#define NO_WAIT      {"no-wait", 0, NULL, "leave a plan that waits for approval, which is success", NULL}
-#define PRIORITY     {"priority", 0, "NUMBER", "-1000 to 1000: who waits for a place with more of it starts first", NULL}
-#define CLASS        {"class", 0, "NAME", "what its steps get and how many run at once", NULL}
-#define DETACH       {"detach", 'd', NULL, "ask for the run and leave it", NULL}
-#define FOLLOW       {"follow", 'f', NULL, "show what happens until the run has ended", NULL}
+#define VAR          {"var", 0, "NAME=VALUE", "a variable, repeatable; [..] and {..} are JSON", NULL}
+#define VAR_FILE     {"var-file", 0, "FILE", "variables: .tfvars, .tfvars.json, or one YAML or JSON object", NULL}
+#define SECRET_VAR   {"secret-var", 0, "NAME[=@FILE|=-]", "a secret variable: from a prompt, file or standard input", NULL}
+#define ENV          {"env", 0, "NAME[=VALUE]", "pass a variable of this shell, repeatable", NULL}
+#define NO_ENV       {"no-env", 0, NULL, "pass no variable of this shell", NULL}
+#define ARG          {"arg", 0, "ARGUMENT", "argument of the plan: --arg=-concise; repeatable", NULL}
+#define NO_WAIT      {"no-wait", 0, NULL, "exit with 0 when the plan waits for approval", NULL}
+#define PRIORITY     {"priority", 0, "NUMBER", "-1000 to 1000 (default 0); higher-priority runs start first", NULL}
+#define CLASS        {"class", 0, "NAME", "class of the steps: their placement and limit", NULL}
+#define CONFIRM      {"confirm-source-change", 0, NULL, "of a provisioned executor: another repository is meant", NULL}
+#define DETACH       {"detach", 'd', NULL, "create the run and do not follow it", NULL}
+#define FOLLOW       {"follow", 'f', NULL, "follow the run until it has ended", NULL}
+#define SERVICE_TOKENS {"token-file", 0, "FILE", "token file of the service; default: auth.tokenFile", NULL}
+/* What is for the tool's plan, */
+#define TOOL_OPTIONS                                                                               \
+    {"target", 0, "ADDRESS", "only this resource and its dependencies; repeatable", NULL},      \
+    {"exclude", 0, "ADDRESS", "all except this resource (opentofu); repeatable", NULL},           \
+    {"replace", 0, "ADDRESS", "recreate this resource; repeatable", NULL},                   \
+    {"refresh", 0, "BOOL", "false: do not refresh the state first", "true|false"},        \
+    {"refresh-only", 0, NULL, "only accept changes made outside of the tool", NULL},       \
+    {"parallelism", 0, "NUMBER", "operations of the tool at once", NULL},                          \
+    {"compact-warnings", 0, NULL, "each warning of the tool in one line", NULL}
+/* what every command takes that makes a run, */
+#define RUN_OPTIONS  VAR, VAR_FILE, SECRET_VAR, ENV, NO_ENV, ARG, TOOL_OPTIONS, PRIORITY, CLASS, DETACH, DOCUMENT
+/* and what says which module it is. */
+#define SOURCE_OPTIONS                                                                             \
+    {"name", 'n', "NAME", "executor; default: derived from the directory or URL", NULL},       \
+    {"branch", 0, "BRANCH", "branch of a git source", NULL},                                              \
+    {"tag", 0, "TAG", "tag of a git source", NULL},                                                    \
+    {"commit", 0, "COMMIT", "commit of a git source", NULL},                                              \
+    {"folder", 0, "DIR", "folder of the module in the source", NULL},                                 \
+    {"sha256", 0, "HEX", "SHA-256 of an archive", NULL},                                                   \
+    {"tool", 0, "TOOL", "opentofu or terraform; default: what is installed", "opentofu|terraform"},                  \
+    {"storage", 0, "TYPE", "where the state is: managed (default) or module, its own backend", "managed|module"}, \
+    {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL}
 /* clang-format on */
 
 static const struct df_option run_options[] = {
-    {"action", 'a', "ACTION", "provision (default), dry-run or destroy",
-     "provision|dry-run|destroy"},
+    {"action", 'a', "ACTION", "default provision", "provision|dry-run|destroy"},
     AUTO_APPROVE,
-    VAR,
-    VAR_FILE,
-    ARG,
-    PRIORITY,
-    CLASS,
+    {"keep", 0, NULL, "the variables stay with the executor", NULL},
     NO_WAIT,
-    DETACH,
-    DOCUMENT,
-    {"name", 'n', "NAME", "of the executor; default: made from the directory or URL", NULL},
-    {"branch", 0, "BRANCH", "of a git source", NULL},
-    {"tag", 0, "TAG", "of a git source", NULL},
-    {"commit", 0, "COMMIT", "of a git source", NULL},
-    {"folder", 0, "DIR", "of the module within the source", NULL},
-    {"sha256", 0, "HEX", "of an archive", NULL},
-    {"tool", 0, "TOOL", "opentofu (default) or terraform", "opentofu|terraform"},
-    {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL},
+    RUN_OPTIONS,
+    SOURCE_OPTIONS,
     {0}};
 
-static const struct df_option recreate_options[] = {
-    AUTO_APPROVE, VAR, VAR_FILE, ARG, PRIORITY, CLASS, NO_WAIT, DETACH, DOCUMENT, {0}};
+static const struct df_option plan_options[] = {
+    {"detailed-exitcode", 0, NULL, "0: no changes, 2: changes, 1: failed", NULL},
+    RUN_OPTIONS,
+    SOURCE_OPTIONS,
+    {0}};
+
+static const struct df_option destroy_options[] = {
+    AUTO_APPROVE, NO_WAIT, RUN_OPTIONS, SOURCE_OPTIONS, {0}};
+
+static const struct df_option recreate_options[] = {AUTO_APPROVE, NO_WAIT, RUN_OPTIONS, {0}};
 
 static const struct df_option serve_options[] = {
     {"listen", 0, "ADDRESS", "default 127.0.0.1:8030", NULL},
-    {"set", 0, "KEY=VALUE", "any other key of the configuration; again for more", NULL},
+    {"set", 0, "KEY=VALUE", "any other key of the configuration; repeatable", NULL},
     {0}};
 
 static const struct df_option doctor_options[] = {
-    {"set", 0, "KEY=VALUE", "any key of the configuration; again for more", NULL},
-    {"service-account", 0, "NAME", "whose rights are looked at; default: yours", NULL},
+    {"set", 0, "KEY=VALUE", "any key of the configuration; repeatable", NULL},
+    {"service-account", 0, "NAME", "account whose rights are checked; default: yours", NULL},
     {"no-probe", 0, NULL, "start no pod", NULL},
     DOCUMENT,
     {0}};
@@ -61,104 +83,189 @@ static const struct df_option file_options[] = {
      NULL},
     {0}};
 
+static const struct df_option delete_options[] = {
+    {"forget", 0, NULL, "leave the resources as they are; their state goes into a file", NULL},
+    {"state-file", 0, "FILE", "that file; default: EXECUTOR.tfstate", NULL},
+    {0}};
+
+static const struct df_option apply_options[] = {
+    {"filename", 'f', "FILE", "YAML or JSON, several documents with ---; - is standard input",
+     NULL},
+    CONFIRM,
+    {0}};
+static const struct df_option edit_options[] = {CONFIRM, {0}};
+
 static const struct df_option get_options[] = {
     {"output", 'o', "FORMAT", "json, yaml, wide or name", "json|yaml|wide|name"},
-    {"executor", 0, "NAME", "runs of this executor alone", NULL},
+    {"executor", 0, "EXECUTOR", "only runs of this executor", NULL},
+    {"selector", 'l', "LABELS", "only what has these labels: k=v,k2!=v,k3", NULL},
+    {"state", 0, "STATE", "only these states or phases, separated by commas", NULL},
+    {"namespace", 'n', "NAMESPACE", "only this metadata.namespace", NULL},
+    {"sort-by", 0, "COLUMN", "a column's title, or a path like .metadata.name", NULL},
+    {"limit", 0, "NUMBER", "at most so many of each kind", NULL},
     {"watch", 'w', NULL, "show changes until Ctrl-C", NULL},
     {0}};
 
 static const struct df_option logs_options[] = {
-    {"follow", 'f', NULL, "go on until the run has ended", NULL},
-    {"step", 0, "STEP", "plan or apply alone", "plan|apply"},
+    {"follow", 'f', NULL, "continue until the run has ended", NULL},
+    {"step", 0, "STEP", "only plan, apply or state", "plan|apply|state"},
     {"events", 0, NULL, "the tool's own JSON events instead of text", NULL},
     {0}};
 
 static const struct df_option decide_options[] = {
-    {"follow", 'f', NULL, "show what happens until the run has ended", NULL}, {0}};
+    {"follow", 'f', NULL, "follow the run until it has ended", NULL}, {0}};
 
 static const struct df_option cancel_options[] = {
     {"reason", 0, "TEXT", "kept with the run", NULL}, FOLLOW, {0}};
 
 static const struct df_option outputs_options[] = {
-    OUTPUT, {"show-sensitive", 0, NULL, "print sensitive values, too", NULL}, {0}};
+    OUTPUT,
+    {"run", 0, "RUN", "as they were when this run ended", NULL},
+    {"show-sensitive", 0, NULL, "print sensitive values as well", NULL},
+    {0}};
 
 static const struct df_option show_options[] = {
-    {"version", 0, "NUMBER", "of `state list`; default: the newest", NULL}, {0}};
+    {"version", 0, "NUMBER", "version in `state list`; default: the newest", NULL}, {0}};
+static const struct df_option pull_options[] = {
+    {"file", 0, "FILE", "write to a new file that only you can read", NULL}, {0}};
+static const struct df_option push_options[] = {
+    {"replace", 0, NULL, "also over a state that holds resources, which stays as a version", NULL},
+    {"name", 'n', "NAME", "executor; default: derived from the directory", NULL},
+    {"branch", 0, "BRANCH", "branch of a git source", NULL},
+    {"tag", 0, "TAG", "tag of a git source", NULL},
+    {"commit", 0, "COMMIT", "commit of a git source", NULL},
+    {"folder", 0, "DIR", "folder of the module in the source", NULL},
+    {"sha256", 0, "HEX", "SHA-256 of an archive", NULL},
+    {"tool", 0, "TOOL", "opentofu or terraform", "opentofu|terraform"},
+    {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL},
+    OUTPUT,
+    {0}};
+static const struct df_option change_options[] = {
+    {"dry-run", 0, NULL, "show what would change, and change nothing", NULL},
+    DETACH,
+    DOCUMENT,
+    {0}};
+static const struct df_option import_options[] = {DETACH, DOCUMENT, {0}};
 static const struct df_option lock_options[] = {
-    {"reason", 0, "TEXT", "shown to whoever meets the lock", NULL}, {0}};
+    {"reason", 0, "TEXT", "shown to everybody who finds the lock", NULL}, {0}};
 static const struct df_option secret_set_options[] = {
     {"from-file", 0, "FILE", "the value, byte for byte; - is standard input", NULL}, {0}};
 static const struct df_option token_options[] = {
-    {"name", 0, "NAME", "of the holder, for the audit trail", NULL},
+    {"name", 0, "NAME", "name of the holder, for the audit trail", NULL},
     {"role", 0, "ROLE", "read, write or admin", "read|write|admin"},
+    {"token-file", 0, "FILE", "add the line to this token file of the service", NULL},
     OUTPUT,
     {0}};
+static const struct df_option token_list_options[] = {SERVICE_TOKENS, OUTPUT, {0}};
+static const struct df_option token_revoke_options[] = {SERVICE_TOKENS, {0}};
 static const struct df_option output_options[] = {OUTPUT, {0}};
+
+static const struct df_option help_options[] = {
+    {"man", 0, "DIR", "write the manual pages into this directory", NULL}, {0}};
 
 const struct df_command df_commands[] = {
     {"run", "DIR|FILE|URL|EXECUTOR [options]", "Plan a module, ask, apply: one run to its end",
-     "A directory, archive or git repository becomes an executor with a name made from it; its\n"
-     "state is kept under that name. Without a service this process is one for as long as the\n"
-     "run takes. On a terminal the plan is shown and 'yes' asked for; elsewhere only\n"
-     "--auto-approve applies. Ctrl-C cancels the run and waits until its state is stored.\n"
-     "Values of secrets do not belong in --var: see dayfly secret set.\n",
+     "Creates an executor for a directory, an archive or a git repository, and keeps its state\n"
+     "under the executor's name. Without a service this process is the service during the run.\n"
+     "On a terminal it shows the plan and asks for 'yes'; elsewhere it applies only with\n"
+     "--auto-approve. Ctrl-C cancels the run and waits until its state is stored.\n"
+     "Do not put secrets into --var: see dayfly secret set.\n",
      "dayfly run examples/hello\n"
-     "dayfly run examples/hello --action destroy\n"
+     "dayfly run examples/hello --var guests=5 --target terraform_data.greeting\n"
      "dayfly run https://git.example/infra.git --branch main --folder net --action dry-run\n"
      "dayfly run net --auto-approve --var region=eu -o json\n"
      "dayfly run net --auto-approve --class large --priority 10 --detach\n",
      run_options, 1, 1, df_cmd_run},
+    {"plan", "DIR|FILE|URL|EXECUTOR [options]", "Show what a run would change, and change nothing",
+     "A run with the action dry-run. With --detailed-exitcode it ends with 0 when nothing would\n"
+     "change, 2 when something would, and 1 when the plan failed.\n",
+     "dayfly plan examples/hello\n"
+     "dayfly plan net --detailed-exitcode --target module.vpc\n",
+     plan_options, 1, 1, df_cmd_plan},
+    {"destroy", "DIR|FILE|URL|EXECUTOR [options]", "Destroy the resources of a module",
+     "A run with the action destroy. On a terminal the plan is shown and 'yes' asked for.\n",
+     "dayfly destroy examples/hello\n"
+     "dayfly destroy net --auto-approve\n",
+     destroy_options, 1, 1, df_cmd_destroy},
     {"serve", "[options]", "Run the service in the foreground", NULL,
      "dayfly serve\n"
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
      "dayfly serve --config /etc/dayfly.yaml --set limits.steps=16\n",
      serve_options, 0, 0, df_cmd_serve},
-    {"doctor", "[options]", "Find what is wrong with an installation",
-     "Looks with the service's configuration at this machine and the cluster, and lets one pod of\n"
-     "the runner's image tell what a step would find. Ends with 1 when something FAILs.\n",
+    {"doctor", "[DIR]", "Find what is wrong with an installation",
+     "Checks this machine and the cluster with the service's configuration. One pod of the\n"
+     "runner's image reports what a step would find. Exit code 1 if a check FAILs. With DIR it "
+     "looks\n"
+     "at what a run of that module needs, too.\n",
+     "dayfly doctor ./net\n"
      "dayfly doctor --config /etc/dayfly.yaml\n"
      "dayfly doctor --config /etc/dayfly.yaml --service-account dayfly-spawner\n"
      "kubectl exec deploy/dayfly -- dayfly doctor -o json\n",
-     doctor_options, 0, 0, df_cmd_doctor},
+     doctor_options, 0, 1, df_cmd_doctor},
     {"create", "-f FILE", "Create executors, or ask for runs and workflows, from documents", NULL,
      "dayfly create -f executor.yaml\n"
      "cat net.yaml db.yaml | dayfly create -f -\n",
      file_options, 0, 0, df_cmd_create},
     {"apply", "-f FILE", "Create or change executors from documents", NULL,
-     "dayfly apply -f executor.yaml\n", file_options, 0, 0, df_cmd_apply},
+     "dayfly apply -f executor.yaml\n", apply_options, 0, 0, df_cmd_apply},
+    {"set", "EXECUTOR var NAME=VALUE... | SETTING=VALUE...",
+     "Change variables, the tool, the branch or the storage of an executor",
+     "NAME- takes a variable away. Settings are tool, tool-version, branch, tag, commit and\n"
+     "storage (managed or module; not while it holds resources). A value that begins with\n"
+     "[ or { is JSON. The next run uses what is set; a run under way does not.\n",
+     "dayfly set net var region=eu 'zones=[\"a\",\"b\"]'\n"
+     "dayfly set net var region-\n"
+     "dayfly set net tool=terraform tool-version='~> 1.9'\n"
+     "dayfly set net branch=main\n",
+     NULL, 2, ANY, df_cmd_set},
     {"delete", "EXECUTOR|taskaction/NAME...",
-     "Delete executors whose resources are gone, and workflows", NULL,
+     "Delete executors whose resources are gone, and workflows",
+     "An executor whose state holds resources is not deleted. With --forget it is: its resources\n"
+     "stay, and its state is first written to a new file (NAME.tfstate here, or --state-file).\n",
      "dayfly delete net\n"
+     "dayfly delete net --forget --state-file /safe/net.tfstate\n"
      "dayfly delete taskaction/restart\n",
-     NULL, 1, ANY, df_cmd_delete},
+     delete_options, 1, ANY, df_cmd_delete},
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
-    {"get", "executors|runs|taskactions|secrets|audit [NAME]", "List things, or show one", NULL,
+    {"get", "KIND|KIND/NAME|NAME [NAME...]", "List things, or show some of them",
+     "Kinds are executors, runs, taskactions, secrets and audit; `all` is the first three. A name\n"
+     "without a kind is an executor or a run.\n",
      "dayfly get runs\n"
-     "dayfly get runs --executor net -o wide\n"
-     "dayfly get executor net -o yaml\n"
+     "dayfly get runs --executor net --state Failed --limit 5\n"
+     "dayfly get executors -l team=net,stage!=dev --sort-by age\n"
+     "dayfly get executor net db -o yaml\n"
+     "dayfly get executor/net run/net-3\n"
      "dayfly get runs -w\n",
-     get_options, 1, 2, df_cmd_get},
-    {"describe", "KIND NAME", "Show one thing in full, for people", NULL,
+     get_options, 1, ANY, df_cmd_get},
+    {"describe", "KIND|KIND/NAME|NAME [NAME...]", "Show things in full, for people", NULL,
      "dayfly describe executor net\n"
-     "dayfly describe run net-3\n",
-     NULL, 2, 2, df_cmd_describe},
-    {"logs", "RUN", "Show the log of a run", NULL,
+     "dayfly describe run/net-3\n",
+     NULL, 1, ANY, df_cmd_describe},
+    {"edit", "EXECUTOR|executor [NAME]", "Change an executor in your editor",
+     "The editor is $VISUAL, else $EDITOR, else vi. A document that is refused is opened again "
+     "with\n"
+     "the error above it. An unchanged one changes nothing.\n",
+     "dayfly edit executor net\n"
+     "EDITOR='code --wait' dayfly edit net\n",
+     edit_options, 1, 2, df_cmd_edit},
+    {"logs", "RUN|EXECUTOR", "Show the log of a run, or of an executor's latest run", NULL,
      "dayfly logs net-3\n"
+     "dayfly logs executor/net\n"
      "dayfly logs -f net-3\n"
      "dayfly logs net-3 --step apply --events\n",
      logs_options, 1, 1, df_cmd_logs},
-    {"approve", "RUN", "Let a waiting run apply its plan", NULL,
+    {"approve", "RUN", "Approve the plan of a waiting run", NULL,
      "dayfly approve net-3\n"
      "dayfly approve -f net-3\n",
      decide_options, 1, 1, df_cmd_approve},
-    {"discard", "RUN", "Drop the plan of a waiting run", NULL, "dayfly discard net-3\n",
+    {"discard", "RUN", "Discard the plan of a waiting run", NULL, "dayfly discard net-3\n",
      decide_options, 1, 1, df_cmd_discard},
-    {"cancel", "RUN|taskaction/NAME", "End a run; a tool under way stores its state first", NULL,
+    {"cancel", "RUN|taskaction/NAME", "Cancel a run; a running tool stores its state first", NULL,
      "dayfly cancel net-3 --reason 'wrong region'\n"
      "dayfly cancel taskaction/restart\n",
      cancel_options, 1, 1, df_cmd_cancel},
-    {"why", "RUN|taskaction/NAME", "Tell how a run came to its end and what to do next", NULL,
+    {"why", "RUN|EXECUTOR|taskaction/NAME", "Explain how a run ended and what to do next", NULL,
      "dayfly why net-3\n"
      "dayfly why taskaction/restart\n",
      NULL, 1, 1, df_cmd_why},
@@ -167,24 +274,58 @@ const struct df_command df_commands[] = {
      "dayfly outputs net vpc_id\n"
      "dayfly outputs net -o json --show-sensitive\n",
      outputs_options, 1, 2, df_cmd_outputs},
-    {"state list", "EXECUTOR", "List the kept versions of the state, and who locks it", NULL,
+    {"state list", "EXECUTOR", "List the versions of the state and the holder of its lock", NULL,
      "dayfly state list net\n", output_options, 1, 1, df_cmd_state_list},
-    {"state show", "EXECUTOR", "Print a state as it is stored", "It holds secrets.\n",
+    {"state show", "EXECUTOR", "Print a state as it is stored", "It contains secrets.\n",
      "dayfly state show net --version 3 >net.tfstate\n", show_options, 1, 1, df_cmd_state_show},
+    {"state push", "EXECUTOR|DIR|URL FILE", "Store a state that was created elsewhere",
+     "FILE is what `tofu state pull` prints or a terraform.tfstate; - is standard input. A state\n"
+     "that holds resources is not replaced without --replace. Nothing is planned or changed: a\n"
+     "dry run afterwards shows whether configuration and state belong together.\n",
+     "dayfly state push ./net terraform.tfstate\n"
+     "tofu state pull | dayfly state push net -\n",
+     push_options, 2, 2, df_cmd_state_push},
+    {"state pull", "EXECUTOR", "Print the newest state, or write it to a file",
+     "It contains secrets.\n", "dayfly state pull net --file terraform.tfstate\n", pull_options, 1,
+     1, df_cmd_state_pull},
+    {"state mv", "EXECUTOR SRC DST", "Move an address in the state, in a run of its own",
+     "As `tofu state mv`, under the lock, with a log; what the state was stays as a version.\n"
+     "Needs the role admin. So do `state rm` and `state import`.\n",
+     "dayfly state mv net aws_instance.web 'aws_instance.web[0]'\n", change_options, 3, 3,
+     df_cmd_state_mv},
+    {"state rm", "EXECUTOR ADDRESS...", "Forget resources; they are not destroyed",
+     "As `tofu state rm`, in a run of its own.\n", "dayfly state rm net aws_instance.old\n",
+     change_options, 2, ANY, df_cmd_state_rm},
+    {"state import", "EXECUTOR ADDRESS ID", "Take an object that exists into the state",
+     "As `tofu import`, in a run of its own, with the executor's configuration, variables and\n"
+     "credentials.\n",
+     "dayfly state import net aws_instance.web i-0123456789\n", import_options, 3, 3,
+     df_cmd_state_import},
+    {"state exec", "EXECUTOR -- COMMAND...", "Run a command with TF_HTTP_* of the state set",
+     "For tofu in a directory with `terraform { backend \"http\" {} }`: its state is the\n"
+     "executor's, under the same lock. Without a service this process is one until COMMAND ends.\n"
+     "The exit code is that of COMMAND.\n",
+     "dayfly state exec net -- tofu init\n"
+     "dayfly state exec net -- tofu state list\n",
+     NULL, 2, ANY, df_cmd_state_exec},
     {"state rollback", "EXECUTOR VERSION", "Make an old version the newest again",
-     "A new version with the old content is stored; nothing is lost and no resource is touched.\n",
+     "Stores a new version with the old content. No version is lost and no resource is changed.\n",
      "dayfly state rollback net 3\n", NULL, 2, 2, df_cmd_state_rollback},
     {"state lock", "EXECUTOR", "Lock the state, so that no run can use it", NULL,
      "dayfly state lock net --reason 'moving it by hand'\n", lock_options, 1, 1, df_cmd_state_lock},
-    {"state unlock", "EXECUTOR", "Release the lock, whoever holds it",
-     "A lock of a dead runner is released by itself. Use this only when the holder is certainly\n"
-     "gone: two writers at once lose resources.\n",
-     "dayfly state unlock net\n", NULL, 1, 1, df_cmd_state_unlock},
-    {"state errored", "EXECUTOR", "List states that could not be stored in their time", NULL,
+    {"state unlock", "EXECUTOR [ID]", "Release the lock, whoever holds it",
+     "The lock of a dead runner is released automatically. Use this only when you are sure that\n"
+     "the holder is gone: two writers at once lose resources. A state in another storage is\n"
+     "unlocked by the tool's own force-unlock in a run; without ID it is the lock that the\n"
+     "executor's latest run with StateLocked found. Needs the role admin.\n",
+     "dayfly state unlock net\n"
+     "dayfly state unlock net 11111111-2222-3333-4444-555555555555\n",
+     import_options, 1, 2, df_cmd_state_unlock},
+    {"state errored", "EXECUTOR", "List states that could not be uploaded in time", NULL,
      "dayfly state errored net\n", output_options, 1, 1, df_cmd_state_errored},
     {"state push-errored", "EXECUTOR [STEP]", "Store such a state as the newest version", NULL,
      "dayfly state push-errored net\n", NULL, 1, 2, df_cmd_state_push_errored},
-    {"secret set", "NAME KEY", "Store a value for use as TF_VAR_<key> or as credentials",
+    {"secret set", "SECRET KEY", "Store a value for use as TF_VAR_<key> or as credentials",
      "The value comes from standard input (without its last newline), from --from-file (byte for\n"
      "byte) or from a prompt that does not show it. It cannot be read back.\n",
      "dayfly secret set db password\n"
@@ -193,11 +334,22 @@ const struct df_command df_commands[] = {
      secret_set_options, 2, ANY, df_cmd_secret_set},
     {"secret list", "", "List secrets and their keys, never values", NULL, "dayfly secret list\n",
      output_options, 0, 0, df_cmd_secret_list},
-    {"secret delete", "NAME [KEY]", "Delete a secret or one key of it", NULL,
+    {"secret delete", "SECRET [KEY]", "Delete a secret or one key of it", NULL,
      "dayfly secret delete db password\n", NULL, 1, 2, df_cmd_secret_delete},
     {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
-     NULL, "dayfly token create --name ci --role write\n", token_options, 0, 0,
-     df_cmd_token_create},
+     "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",
+     "dayfly token create --name ci --role write\n"
+     "dayfly token create --name ci --role write --token-file /etc/dayfly/tokens\n",
+     token_options, 0, 0, df_cmd_token_create},
+    {"token list", "", "List the holders in the service's token file, and their roles", NULL,
+     "dayfly token list --config /etc/dayfly.yaml\n"
+     "dayfly token list --token-file /etc/dayfly/tokens\n",
+     token_list_options, 0, 0, df_cmd_token_list},
+    {"token revoke", "NAME", "Take a token out of the service's token file",
+     "The file is replaced in one piece and keeps its comments, owner and permissions. A service\n"
+     "that runs reads it again before its next request: the token is invalid from then on.\n",
+     "dayfly token revoke ci --token-file /etc/dayfly/tokens\n", token_revoke_options, 1, 1,
+     df_cmd_token_revoke},
     {"version", "", "Show the version", NULL, "dayfly version -o json\n", output_options, 0, 0,
      df_cmd_version},
     {"completion", "bash|zsh|fish", "Print a completion script", NULL,
@@ -205,6 +357,8 @@ const struct df_command df_commands[] = {
      "source <(dayfly completion zsh)\n"
      "dayfly completion fish | source\n",
      NULL, 1, 1, df_cmd_completion},
-    {"help", "[COMMAND]", "Explain a command", NULL, "dayfly help run\n", NULL, 0, ANY,
-     df_cmd_help},
+    {"help", "[COMMAND]", "Explain a command", NULL,
+     "dayfly help run\n"
+     "dayfly help --man /usr/local/share/man/man1\n",
+     help_options, 0, ANY, df_cmd_help},
     {0}};

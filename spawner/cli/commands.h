@@ -4,14 +4,20 @@
 
 #include "spawner/cli/cli.h"
 
+extern const struct df_command df_commands[]; /* ends with a name of NULL */
+
 int df_cmd_run(struct df_cli *cli, struct df_err *err);
+int df_cmd_plan(struct df_cli *cli, struct df_err *err);
+int df_cmd_destroy(struct df_cli *cli, struct df_err *err);
 int df_cmd_serve(struct df_cli *cli, struct df_err *err);
 int df_cmd_create(struct df_cli *cli, struct df_err *err);
 int df_cmd_apply(struct df_cli *cli, struct df_err *err);
+int df_cmd_set(struct df_cli *cli, struct df_err *err);
 int df_cmd_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_recreate(struct df_cli *cli, struct df_err *err);
 int df_cmd_get(struct df_cli *cli, struct df_err *err);
 int df_cmd_describe(struct df_cli *cli, struct df_err *err);
+int df_cmd_edit(struct df_cli *cli, struct df_err *err);
 int df_cmd_logs(struct df_cli *cli, struct df_err *err);
 int df_cmd_approve(struct df_cli *cli, struct df_err *err);
 int df_cmd_discard(struct df_cli *cli, struct df_err *err);
@@ -20,6 +26,12 @@ int df_cmd_outputs(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_list(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_show(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_push(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_pull(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_mv(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_rm(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_import(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_exec(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_lock(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_errored(struct df_cli *cli, struct df_err *err);
@@ -30,6 +42,8 @@ int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_why(struct df_cli *cli, struct df_err *err);
 int df_cmd_doctor(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_create(struct df_cli *cli, struct df_err *err);
+int df_cmd_token_list(struct df_cli *cli, struct df_err *err);
+int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err);
 int df_cmd_version(struct df_cli *cli, struct df_err *err);
 int df_cmd_completion(struct df_cli *cli, struct df_err *err);
 int df_cmd_help(struct df_cli *cli, struct df_err *err);

@@ -1,3 +1,7 @@
+/*
+ * Finds the service in the order of connect.h. Read open_connection(), then find(): join the
+ * service of another process, or take the data directory and run one in this process.
+ */
 #include "spawner/cli/connect.h"
 
 #include <poll.h>
@@ -5,13 +9,14 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "spawner/service.h"
+#include "spawner/store/documents/holder.h"
 
-#define PATIENCE_MS 15000 /* for a neighbour that holds the directory and does not answer yet */
+#define PATIENCE_MS 15000 /* for a process that holds the directory and does not answer yet */
 #define PAUSE_MS 50
 
 struct df_connection {
     struct df_connect_options options;
-    enum df_place place;
+    enum df_service_kind kind;
     struct df_client_address address;
     struct df_client *client;
     struct df_config config;
@@ -86,6 +91,7 @@ static int load_config(struct df_connection *c, struct df_err *err)
         df_config_load(c->options.config, environ, &overrides, &c->config, err) < 0)
         return -1;
     c->config.embedded = true;
+    c->config.only_answers = c->options.as == DF_CONNECT_LOOK;
     set_log(&c->config);
     return 0;
 }
@@ -101,16 +107,16 @@ static int trust_data_directory(struct df_connection *c, struct df_err *err)
     return 0;
 }
 
-static int embed(struct df_connection *c, struct df_err *err)
+static int start_embedded(struct df_connection *c, struct df_err *err)
 {
     if (df_service_start(&c->config, &c->service, err) < 0)
         return -1;
-    c->place = DF_PLACE_EMBEDDED;
+    c->kind = DF_SERVICE_EMBEDDED;
     return trust_data_directory(c, err) < 0 ? -1 : set_client(c, df_service_url(c->service), err);
 }
 
 /* The URL in <data>/endpoint, if somebody answers there. */
-static int join_neighbour(struct df_connection *c, struct df_err *err)
+static int join_running(struct df_connection *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->config.data_directory, "endpoint");
     DF_BUF struct df_buf url = DF_BUF_INIT(DF_LIMIT_URL);
@@ -123,27 +129,54 @@ static int join_neighbour(struct df_connection *c, struct df_err *err)
         return df_fail_oom(err);
     if (trust_data_directory(c, err) < 0 || set_client(c, line, err) < 0)
         return -1;
-    c->place = DF_PLACE_NEIGHBOUR;
+    c->kind = DF_SERVICE_RUNNING;
     return df_client_alive(c->client, err);
 }
 
+static int fail_silent(const struct df_connection *c, const struct df_err *last, struct df_err *err)
+{
+    struct df_holder holder = {0};
+    const char *directory = c->config.data_directory;
+    if (!df_holder_find(directory, &holder))
+        return df_fail(err, DF_ERR_RETRY,
+                       "another process holds the data directory %s but does not answer: %s",
+                       directory, last->message);
+    return df_fail(err, DF_ERR_RETRY,
+                   "process %d (%s) holds the data directory %s but does not answer: %s",
+                   (int)holder.pid, holder.command, directory, last->message);
+}
+
 /* The lock of the data directory decides: its holder is the service, and there is only one. A
- * neighbour that has just taken it may need a moment before it answers. */
+ * process that has just taken it may need a moment before it answers. */
 static int find(struct df_connection *c, struct df_err *err)
 {
     struct df_err last = {0};
     for (int64_t end = df_mono_ms() + PATIENCE_MS; df_mono_ms() < end;) {
-        if (embed(c, err) == 0)
+        if (start_embedded(c, err) == 0)
             return 0;
         if (!df_streq(err->reason, "Busy"))
             return -1;
-        if (join_neighbour(c, &last) == 0)
+        if (join_running(c, &last) == 0)
             return 0;
         (void)poll(NULL, 0, PAUSE_MS);
     }
-    return df_fail(err, DF_ERR_RETRY,
-                   "another process holds the data directory %s but does not answer: %s",
-                   c->config.data_directory, last.message);
+    return fail_silent(c, &last, err);
+}
+
+/* Nothing is started and the lock is not touched. */
+static int find_running(struct df_connection *c, struct df_err *err)
+{
+    struct df_holder holder = {0};
+    if (!df_holder_find(c->config.data_directory, &holder))
+        return df_fail_reason(err, DF_ERR_RETRY, "NobodyServes",
+                              "no dayfly process serves the data directory %s",
+                              c->config.data_directory);
+    return join_running(c, err);
+}
+
+static int look_for(struct df_connection *c, struct df_err *err)
+{
+    return c->options.as == DF_CONNECT_RUNNING ? find_running(c, err) : find(c, err);
 }
 
 static int open_connection(struct df_connection *c, struct df_err *err)
@@ -153,10 +186,12 @@ static int open_connection(struct df_connection *c, struct df_err *err)
     if (c->options.ca_file && !(c->address.ca_file = strdup(c->options.ca_file)))
         return df_fail_oom(err);
     if (c->options.server) {
-        c->place = DF_PLACE_NAMED;
+        c->kind = DF_SERVICE_NAMED;
         return set_client(c, c->options.server, err);
     }
-    return load_config(c, err) < 0 ? -1 : find(c, err);
+    if (load_config(c, err) < 0)
+        return -1;
+    return look_for(c, err);
 }
 
 int df_connection_open(const struct df_connect_options *o, struct df_connection **ret,
@@ -176,14 +211,34 @@ int df_connection_open(const struct df_connect_options *o, struct df_connection 
 
 int df_connection_again(struct df_connection *c, struct df_err *err)
 {
-    if (c->place == DF_PLACE_NEIGHBOUR)
-        return find(c, err);
+    if (c->kind == DF_SERVICE_RUNNING)
+        return look_for(c, err);
     return df_client_alive(c->client, err);
 }
 
 struct df_client *df_connection_client(const struct df_connection *c)
 {
     return c->client;
+}
+
+/* Commands whose process is a service for their own user alone. What else holds the directory is
+ * taken for a service, to which a shell gives nothing. */
+static bool is_own_run(const char *command)
+{
+    static const char *const verbs[] = {" run", " plan", " destroy", " recreate", " approve"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(verbs); i++)
+        if (df_ends_with(command, verbs[i]))
+            return true;
+    return false;
+}
+
+const struct df_config *df_connection_shell(const struct df_connection *c)
+{
+    struct df_holder holder = {0};
+    bool is_running = c->kind == DF_SERVICE_RUNNING &&
+                      df_holder_find(c->config.data_directory, &holder) &&
+                      is_own_run(holder.command);
+    return c->kind == DF_SERVICE_EMBEDDED || is_running ? &c->config : NULL;
 }
 
 /* ---- leaving it -------------------------------------------------------------------------------
@@ -234,9 +289,9 @@ bool df_connection_busy(const struct df_connection *c, char **ret_run)
     return name != NULL;
 }
 
-enum df_place df_connection_place(const struct df_connection *c)
+enum df_service_kind df_connection_kind(const struct df_connection *c)
 {
-    return c->place;
+    return c->kind;
 }
 
 void df_connection_close(struct df_connection *c, bool cancel_steps)

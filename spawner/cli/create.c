@@ -1,8 +1,9 @@
-/* dayfly create, apply, delete: executors, runs and workflows as documents. */
+/* dayfly create, apply: executors, runs and workflows as documents. */
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "common/yaml/yaml.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/replace.h"
 
 #define INPUT_MAX (16 * DF_MIB) /* of one -f: many documents of 1 MiB */
 
@@ -32,12 +33,41 @@ static int parse_input(const char *file, const struct df_buf *text, cJSON **ret,
     return 0;
 }
 
+static bool is_list(const cJSON *doc)
+{
+    const char *kind = df_json_str(doc, "kind");
+    return cJSON_IsArray(df_json_at(doc, "items")) && (!kind || df_streq(kind, "List"));
+}
+
+/* A list, as `get -o yaml` prints it, becomes its items. docs: an array, replaced by another. */
+static int flatten(cJSON **docs, struct df_err *err)
+{
+    DF_JSON cJSON *flat = cJSON_CreateArray();
+    if (!flat)
+        return df_fail_oom(err);
+    while ((*docs)->child) {
+        DF_JSON cJSON *doc = cJSON_DetachItemViaPointer(*docs, (*docs)->child);
+        if (!is_list(doc)) {
+            if (df_json_append(flat, DF_TAKE(doc), err) < 0)
+                return -1;
+            continue;
+        }
+        cJSON *items = cJSON_GetObjectItemCaseSensitive(doc, "items");
+        while (items->child)
+            if (df_json_append(flat, cJSON_DetachItemViaPointer(items, items->child), err) < 0)
+                return -1;
+    }
+    cJSON_Delete(*docs);
+    *docs = DF_TAKE(flat);
+    return 0;
+}
+
 static int load_documents(const char *file, cJSON **ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(INPUT_MAX);
-    if (read_input(file, &text, err) < 0)
+    if (read_input(file, &text, err) < 0 || parse_input(file, &text, ret, err) < 0)
         return -1;
-    return parse_input(file, &text, ret, err);
+    return flatten(ret, err);
 }
 
 /* ---- sending ----------------------------------------------------------------------------------
@@ -52,28 +82,11 @@ static int say(const char *kind, const char *name, const char *what, struct df_e
 static int create_executor(struct df_cli *cli, const cJSON *doc, const char *name,
                            struct df_err *err)
 {
-    if (df_cli_call(cli, "POST", "/v1/executors", doc, NULL, err) < 0)
+    DF_JSON cJSON *own = NULL;
+    if (df_client_part(doc, false, &own, err) < 0 ||
+        df_cli_call(cli, "POST", "/v1/executors", own, NULL, err) < 0)
         return -1;
     return say("executor", name, "created", err);
-}
-
-/* The document takes the place of the stored one, whatever version that has. */
-static int replace_executor(struct df_cli *cli, const char *path, const cJSON *old,
-                            const cJSON *doc, const char *name, struct df_err *err)
-{
-    DF_JSON cJSON *copy = cJSON_Duplicate(doc, true);
-    DF_JSON cJSON *stored = NULL;
-    cJSON *metadata = copy ? df_json_object_at(copy, "metadata") : NULL;
-    const char *version = df_json_str(old, "metadata.resourceVersion");
-    if (!metadata)
-        return df_fail_oom(err);
-    if (!cJSON_HasObjectItem(metadata, "resourceVersion") &&
-        df_json_add_str(metadata, "resourceVersion", version, err) < 0)
-        return -1;
-    if (df_cli_call(cli, "PUT", path, copy, &stored, err) < 0)
-        return -1;
-    bool same = df_streq(version, df_json_str(stored, "metadata.resourceVersion"));
-    return say("executor", name, same ? "unchanged" : "changed", err);
 }
 
 static int apply_executor(struct df_cli *cli, const cJSON *doc, const char *name,
@@ -81,11 +94,14 @@ static int apply_executor(struct df_cli *cli, const cJSON *doc, const char *name
 {
     DF_FREE char *path = df_path("executors", name, NULL);
     DF_JSON cJSON *old = NULL;
+    bool changed = false;
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_call(cli, "GET", path, NULL, &old, err) == 0)
-        return replace_executor(cli, path, old, doc, name, err);
-    return err->cls == DF_ERR_NOT_FOUND ? create_executor(cli, doc, name, err) : -1;
+    if (df_cli_call(cli, "GET", path, NULL, &old, err) < 0)
+        return err->cls == DF_ERR_NOT_FOUND ? create_executor(cli, doc, name, err) : -1;
+    if (df_replace_document(cli, path, old, doc, &changed, err) < 0)
+        return -1;
+    return say("executor", name, changed ? "changed" : "unchanged", err);
 }
 
 static int send_executor(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
@@ -170,24 +186,4 @@ int df_cmd_create(struct df_cli *cli, struct df_err *err)
 int df_cmd_apply(struct df_cli *cli, struct df_err *err)
 {
     return send_all(cli, HOW_APPLY, err);
-}
-
-/* ---- without a document -----------------------------------------------------------------------
- */
-
-int df_cmd_delete(struct df_cli *cli, struct df_err *err)
-{
-    for (size_t i = 0; i < cli->args.word_count; i++) {
-        const char *name = NULL;
-        bool is_task = false;
-        if (df_cli_name_or_task(cli, i, "executor", &name, &is_task, err) < 0)
-            return -1;
-        DF_FREE char *path = df_path(is_task ? "taskactions" : "executors", name, NULL);
-        if (!path)
-            return df_fail_oom(err);
-        if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0 ||
-            say(is_task ? "taskaction" : "executor", name, "deleted", err) < 0)
-            return -1;
-    }
-    return DF_EXIT_OK;
 }

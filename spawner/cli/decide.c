@@ -34,7 +34,7 @@ static int carry_on(struct df_cli *cli, const char *run, int signals_fd, bool sh
         cli->left = true;
         return DF_EXIT_INTERRUPTED;
     }
-    return show && end == DF_FOLLOW_FINAL ? df_summary_print(cli, doc, err) : DF_EXIT_OK;
+    return show && end == DF_FOLLOW_FINAL ? df_summary_print(cli, doc, view.note, err) : DF_EXIT_OK;
 }
 
 static int decide(struct df_cli *cli, const char *verb, const char *done, struct df_err *err)
@@ -50,7 +50,7 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
         return df_fail_oom(err);
     if (df_cli_print(line, err) < 0)
         return -1;
-    bool embedded = df_connection_place(cli->server) == DF_PLACE_EMBEDDED;
+    bool embedded = df_connection_kind(cli->server) == DF_SERVICE_EMBEDDED;
     bool asked = df_arg_given(&cli->args, "follow");
     if (!embedded && !asked)
         return DF_EXIT_OK;

@@ -1,15 +1,17 @@
 /* dayfly describe: one object in full, for people. */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
-#include "spawner/cli/kinds.h"
+#include "spawner/cli/named.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
 
-static int add_conditions(const cJSON *doc, struct df_buf *out, struct df_err *err)
+static int add_conditions(const struct df_cli *cli, const cJSON *doc, struct df_buf *out,
+                          struct df_err *err)
 {
     const cJSON *list = df_json_at(doc, "status.conditions"), *item = NULL;
-    DF_TABLE struct df_table t = {.columns = 4};
+    struct df_table_shape shape = df_cli_text_shape(cli);
+    DF_TABLE struct df_table t = {.columns = 4, .shape = &shape};
     cJSON_ArrayForEach (item, list) {
         df_table_add(&t, df_json_str(item, "type"));
         df_table_add(&t, df_json_str(item, "status"));
@@ -22,10 +24,12 @@ static int add_conditions(const cJSON *doc, struct df_buf *out, struct df_err *e
     return df_table_print(&t, 2, out, err);
 }
 
-static int add_steps(const cJSON *doc, struct df_buf *out, struct df_err *err)
+static int add_steps(const struct df_cli *cli, const cJSON *doc, struct df_buf *out,
+                     struct df_err *err)
 {
     const cJSON *item = NULL;
-    DF_TABLE struct df_table t = {.columns = 4};
+    struct df_table_shape shape = df_cli_table_shape(cli);
+    DF_TABLE struct df_table t = {.columns = 4, .shape = &shape};
     cJSON_ArrayForEach (item, df_json_at(doc, "status.steps")) {
         char took[DF_SHORT_TEXT];
         int64_t us = df_text_span(item, "startedAt", "finishedAt", df_real_us());
@@ -62,8 +66,9 @@ static int add_actions(struct df_cli *cli, const cJSON *doc, struct df_buf *out,
 static int describe(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
                     struct df_buf *out, struct df_err *err)
 {
-    if (df_shown_details(kind, doc, df_real_us(), out, err) < 0 || add_steps(doc, out, err) < 0 ||
-        add_conditions(doc, out, err) < 0 || df_timeline_add(doc, out, err) < 0)
+    if (df_shown_details(kind, doc, df_real_us(), df_cli_text_shape(cli), out, err) < 0 ||
+        add_steps(cli, doc, out, err) < 0 || add_conditions(cli, doc, out, err) < 0 ||
+        df_timeline_add(doc, df_cli_text_shape(cli), out, err) < 0)
         return -1;
     df_unrecorded_add(doc, out);
     if (df_streq(kind->plural, "executors") && add_actions(cli, doc, out, err) < 0)
@@ -71,15 +76,32 @@ static int describe(struct df_cli *cli, const struct df_shown *kind, const cJSON
     return df_buf_check(out, err);
 }
 
+static int describe_all(struct df_cli *cli, const struct df_named *named, size_t count,
+                        struct df_err *err)
+{
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    for (size_t i = 0; i < count; i++) {
+        DF_JSON cJSON *doc = NULL;
+        if (!named[i].name)
+            return df_fail(err, DF_ERR_USER, "which %s? usage: dayfly describe %s",
+                           named[i].kind->singular, cli->command->synopsis);
+        if (df_cli_get(cli, named[i].kind, named[i].name, &doc, err) < 0)
+            return -1;
+        if (i)
+            (void)df_buf_addc(&out, '\n');
+        if (describe(cli, named[i].kind, doc, &out, err) < 0)
+            return -1;
+    }
+    return df_cli_print(df_buf_str(&out), err);
+}
+
 int df_cmd_describe(struct df_cli *cli, struct df_err *err)
 {
-    const struct df_shown *kind = NULL;
-    DF_JSON cJSON *doc = NULL;
-    if (df_shown_find(df_cli_word(cli, 0), &kind, err) < 0 ||
-        df_cli_get(cli, kind, df_cli_word(cli, 1), &doc, err) < 0)
+    struct df_named *named = NULL;
+    size_t count = 0;
+    if (df_named_parse(cli, cli->args.words, cli->args.word_count, &named, &count, err) < 0)
         return -1;
-    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    if (describe(cli, kind, doc, &out, err) < 0)
-        return -1;
-    return df_cli_print(df_buf_str(&out), err);
+    int result = describe_all(cli, named, count, err);
+    free(named);
+    return result;
 }

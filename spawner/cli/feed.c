@@ -1,3 +1,7 @@
+/*
+ * The streams of a run that is followed: each is read by a thread of its own, and all are merged
+ * into one queue for the main thread.
+ */
 #include "spawner/cli/feed.h"
 
 #include <errno.h>

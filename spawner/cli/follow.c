@@ -1,3 +1,7 @@
+/*
+ * Follows a run until it ends or asks: shows its log and progress, reconnects, asks for approval,
+ * handles Ctrl-C. Read df_follow_run() at the end, then what one event does.
+ */
 #include "spawner/cli/follow.h"
 
 #include <errno.h>
@@ -36,6 +40,7 @@ struct follow {
     bool canceled;          /* we asked for it */
     bool left;
     char *ahead;     /* the run that ours waits for, once that was said; owned */
+    char *behind;    /* the run that waits for approval, and nobody here waits for it; owned */
     int64_t look_ms; /* monotonic: when to look again for what is ahead */
     struct df_buf answer;
     struct df_err lost; /* a stream broke off: why */
@@ -181,10 +186,10 @@ static int reconnect_in_time(struct follow *f, struct df_err *err)
     return 0;
 }
 
-/* The server went away. A neighbour's place is taken over; a named one is waited for. */
+/* The server went away: a named service is waited for, the place of another process is taken. */
 static int find_again(struct follow *f, struct df_err *err)
 {
-    enum df_place before = df_connection_place(f->cli->server);
+    enum df_service_kind before = df_connection_kind(f->cli->server);
     if (f->question == QUESTION_OPEN)
         df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
     df_view_status(f->view, "the service does not answer, trying again");
@@ -196,7 +201,7 @@ static int find_again(struct follow *f, struct df_err *err)
     df_view_idle(f->view);
     if (f->question == QUESTION_OPEN)
         f->question = QUESTION_NONE; /* asked anew, below what was said in between */
-    if (before == DF_PLACE_NEIGHBOUR && df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED)
+    if (before == DF_SERVICE_RUNNING && df_connection_kind(f->cli->server) == DF_SERVICE_EMBEDDED)
         df_view_say(f->view, DF_TONE_DIM,
                     "The process that ran the service has ended; this one carries the run on.");
     return f->left ? 0 : open_streams(f, err);
@@ -227,10 +232,29 @@ static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
     return df_streq(df_json_str(oldest, "metadata.name"), f->run_name) ? NULL : oldest;
 }
 
+/* It may wait for days, and nobody here could decide: our run is cancelled. */
+static int give_up(struct follow *f, const char *name, struct df_err *err)
+{
+    if (post(f, "cancel", err) < 0 && !df_streq(err->reason, "WrongState"))
+        return unless_lost(f, -1, err);
+    f->canceled = true;
+    f->behind = strdup(name);
+    return f->behind ? 0 : df_fail_oom(err);
+}
+
+/* A person is asked about it, and has not answered yet. */
+static bool is_undecided(const cJSON *run)
+{
+    return df_streq(df_run_phase(run), "WaitingApproval") && !df_json_at(run, "spec.decision") &&
+           !df_json_at(run, "spec.cancel");
+}
+
 static int say_ahead(struct follow *f, const cJSON *other, struct df_err *err)
 {
     const char *name = df_json_str(other, "metadata.name");
-    bool asks = df_streq(df_run_phase(other), "WaitingApproval");
+    bool asks = is_undecided(other);
+    if (asks && f->o->ours && !f->o->ask)
+        return f->canceled ? 0 : give_up(f, name, err);
     DF_FREE char *text =
         asks ? df_strf("%s waits for %s, which waits for approval: `dayfly approve %s` or `dayfly "
                        "discard %s`",
@@ -276,12 +300,13 @@ static int answer(struct follow *f, struct df_err *err)
 {
     f->question = QUESTION_ANSWERED;
     bool yes = df_streq(df_buf_str(&f->answer), "yes\n");
+    if (post(f, yes ? "approve" : "discard", err) < 0)
+        /* Somebody else was faster: the run says what became of it. */
+        return df_streq(err->reason, "WrongState") ? 0 : -1;
     if (!yes)
-        df_view_say(f->view, DF_TONE_PLAIN, "Declined; nothing is changed.");
-    if (post(f, yes ? "approve" : "discard", err) == 0)
-        return 0;
-    /* Somebody else was faster: the run says what became of it. */
-    return df_streq(err->reason, "WrongState") ? 0 : -1;
+        df_view_say(f->view, DF_TONE_PLAIN,
+                    "Declined: the plan of %s is discarded, nothing was changed.", f->run_name);
+    return 0;
 }
 
 /* A line, or the end of the input, is an answer. */
@@ -302,7 +327,7 @@ static void leave(struct follow *f)
 {
     f->left = true;
     df_view_idle(f->view);
-    if (df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED)
+    if (df_connection_kind(f->cli->server) == DF_SERVICE_EMBEDDED)
         df_view_say(f->view, DF_TONE_BAD,
                     "Leaving now. A step that still ends stores its state when dayfly runs again: "
                     "`dayfly why %s`.",
@@ -312,24 +337,49 @@ static void leave(struct follow *f)
                     f->run_name, f->run_name);
 }
 
-static void interrupted(struct follow *f)
+/* A signal in place of an answer: no tool is at work, and the plan goes with the run. */
+static void drop_plan(struct follow *f)
 {
-    bool embedded = df_connection_place(f->cli->server) == DF_PLACE_EMBEDDED;
-    if (f->question == QUESTION_OPEN)
-        df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
-    f->question = QUESTION_ANSWERED;
-    if (f->canceled || !(f->o->ours || embedded)) {
-        leave(f);
-        return;
-    }
-    f->canceled = true;
-    df_view_say(f->view, DF_TONE_STRONG,
-                "Cancelling %s: the tool is asked to end and its state is stored. Ctrl-C once more "
-                "leaves without waiting.",
-                f->run_name);
     struct df_err err = {0};
+    df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
+    f->question = QUESTION_ANSWERED;
+    if (post(f, "cancel", &err) == 0) {
+        f->canceled = true;
+        df_view_say(f->view, DF_TONE_STRONG,
+                    "Cancelled: the plan of %s is discarded, nothing was changed.", f->run_name);
+    } else if (!df_streq(err.reason, "WrongState")) {
+        f->left = true;
+        df_view_say(f->view, DF_TONE_BAD,
+                    "%s could not be cancelled: %s. It still waits for approval: `dayfly approve "
+                    "%s` or `dayfly discard %s`.",
+                    f->run_name, err.message, f->run_name, f->run_name);
+    }
+}
+
+static void cancel(struct follow *f)
+{
+    struct df_err err = {0};
+    f->canceled = true;
+    if (has_phase(f, "Pending"))
+        df_view_say(f->view, DF_TONE_STRONG, "Cancelling %s, which has not started.", f->run_name);
+    else
+        df_view_say(f->view, DF_TONE_STRONG,
+                    "Cancelling %s: the tool is asked to end and its state is stored. Ctrl-C once "
+                    "more leaves without waiting.",
+                    f->run_name);
     if (post(f, "cancel", &err) < 0 && !df_streq(err.reason, "WrongState"))
         df_view_say(f->view, DF_TONE_BAD, "It could not be cancelled: %s", err.message);
+}
+
+static void interrupted(struct follow *f)
+{
+    bool embedded = df_connection_kind(f->cli->server) == DF_SERVICE_EMBEDDED;
+    if (f->question == QUESTION_OPEN)
+        drop_plan(f);
+    else if (f->canceled || !(f->o->ours || embedded))
+        leave(f);
+    else
+        cancel(f);
 }
 
 /* The run went on without our answer. */
@@ -410,6 +460,17 @@ static int turn(struct follow *f, struct df_err *err)
     return wait_a_moment(f, err);
 }
 
+/* It may have had its turn before it could be cancelled: then it ended as any other. */
+static int check_turn(const struct follow *f, struct df_err *err)
+{
+    if (!f->behind || !has_phase(f, "Canceled"))
+        return 0;
+    return df_fail(err, DF_ERR_CONFLICT,
+                   "%s is cancelled: it would wait for %s, which waits for approval; `dayfly "
+                   "approve %s` or `dayfly discard %s`, then try again",
+                   f->run_name, f->behind, f->behind, f->behind);
+}
+
 static int follow(struct follow *f, enum df_follow_end *ret_end, struct df_err *err)
 {
     for (;;) {
@@ -450,10 +511,13 @@ int df_follow_run(struct df_cli *cli, struct df_view *view, const char *run,
     int result = start(&f, err);
     if (result == 0)
         result = follow(&f, ret_end, err);
+    if (result == 0)
+        result = check_turn(&f, err);
     df_view_idle(view);
     df_feed_close(f.feed);
     df_progress_free(&f.progress);
     free(f.ahead);
+    free(f.behind);
     df_buf_free(&f.answer);
     if (result == 0)
         *ret_run = DF_TAKE(f.run);

@@ -1,148 +1,130 @@
 /* dayfly get: lists and single documents, as a table, JSON, YAML or names. */
-#include <poll.h>
+#include "spawner/cli/get.h"
 
-#include "common/base/clock.h"
-#include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "spawner/cli/commands.h"
-#include "spawner/cli/kinds.h"
+#include "spawner/cli/named.h"
 
-#define WATCH_POLL_MS 500
+/* ---- what was asked for -----------------------------------------------------------------------
+ */
 
-static int print_names(const struct df_shown *kind, const cJSON *items, struct df_err *err)
+static int read_choice(const struct df_args *args, struct df_choice *ret, struct df_err *err)
 {
-    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach (item, items) {
-        const char *name = df_json_str(item, kind->id);
-        (void)df_buf_addf(&out, "%s\n", name ? name : "");
-    }
-    return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
+    const char *limit = df_arg(args, "limit");
+    int64_t most = 0;
+    if (limit && df_parse_i64(limit, 1, INT32_MAX, &most, err) < 0)
+        return df_err_wrap(err, "--limit");
+    *ret = (struct df_choice){.states = df_arg(args, "state"),
+                              .name_space = df_arg(args, "namespace"),
+                              .sort_by = df_arg(args, "sort-by"),
+                              .limit = (size_t)most};
+    return 0;
 }
 
-static int print_table(const struct df_cli *cli, const struct df_shown *kind, const cJSON *items,
-                       bool header, struct df_err *err)
+static int check_kind(const struct df_cli *cli, const struct df_get *get,
+                      const struct df_shown *kind, struct df_err *err)
 {
-    if (header && cJSON_GetArraySize(items) == 0) {
-        df_cli_note("no %s", kind->plural);
-        return 0;
-    }
-    DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    bool wide = df_streq(df_cli_output(cli), "wide");
-    if (df_shown_table(kind, items, wide, header, df_real_us(), &out, err) < 0)
-        return -1;
-    return df_cli_print(df_buf_str(&out), err);
+    if (df_arg_given(&cli->args, "executor") && !df_streq(kind->plural, "runs"))
+        return df_fail(err, DF_ERR_USER, "--executor is for runs");
+    if (get->selector && !kind->states)
+        return df_fail(err, DF_ERR_USER, "--selector: %s have no labels", kind->plural);
+    return df_choice_check(&get->choice, kind, err);
 }
 
-/* The items go over into the printed document. */
-static int print_document(const struct df_cli *cli, cJSON *items, struct df_err *err)
+static int check(const struct df_cli *cli, const struct df_get *get, struct df_err *err)
 {
+    for (size_t i = 0; i < get->count; i++) {
+        if (check_kind(cli, get, get->named[i].kind, err) < 0)
+            return -1;
+        if (get->named[i].name && get->selector)
+            return df_fail(err, DF_ERR_USER, "--selector is for lists; %s is named already",
+                           get->named[i].name);
+    }
+    return 0;
+}
+
+/* ---- printing ---------------------------------------------------------------------------------
+ */
+
+/* One thing that was named is its document; everything else a list. */
+static int print_document(const struct df_cli *cli, const struct df_get *get, cJSON *all,
+                          struct df_err *err)
+{
+    if (get->count == 1 && get->named[0].name && all->child)
+        return df_cli_print_json(cli, all->child, err);
     DF_JSON cJSON *list = cJSON_CreateObject();
+    cJSON *items = cJSON_Duplicate(all, true);
     if (df_json_add(list, "items", items, err) < 0)
         return -1;
     return df_cli_print_json(cli, list, err);
 }
 
-static bool wants_document(const struct df_cli *cli)
+static int append_all(cJSON *all, cJSON *items, struct df_err *err)
 {
-    return df_streq(df_cli_output(cli), "json") || df_streq(df_cli_output(cli), "yaml");
-}
-
-/* items: taken over. */
-static int print_items(const struct df_cli *cli, const struct df_shown *kind, cJSON *items,
-                       bool header, struct df_err *err)
-{
-    if (wants_document(cli))
-        return print_document(cli, items, err);
-    int result = df_streq(df_cli_output(cli), "name") ? print_names(kind, items, err)
-                                                      : print_table(cli, kind, items, header, err);
-    cJSON_Delete(items);
-    return result;
-}
-
-static int get_one(struct df_cli *cli, const struct df_shown *kind, const char *name,
-                   struct df_err *err)
-{
-    DF_JSON cJSON *doc = NULL;
-    if (df_cli_get(cli, kind, name, &doc, err) < 0)
-        return -1;
-    if (wants_document(cli))
-        return df_cli_print_json(cli, doc, err);
-    cJSON *items = cJSON_CreateArray();
-    if (df_json_append(items, DF_TAKE(doc), err) < 0) {
-        cJSON_Delete(items);
-        return -1;
-    }
-    return print_items(cli, kind, items, true, err);
-}
-
-static int list_path(const struct df_cli *cli, const struct df_shown *kind, char **ret,
-                     struct df_err *err)
-{
-    const char *executor = df_arg(&cli->args, "executor");
-    if (executor && !df_streq(kind->plural, "runs"))
-        return df_fail(err, DF_ERR_USER, "--executor is for runs");
-    *ret = executor ? df_path("executors", executor, "runs", NULL) : df_path(kind->plural, NULL);
-    return *ret ? 0 : df_fail_oom(err);
-}
-
-/* Takes out of items what stands in seen with the same resourceVersion; seen learns the rest. */
-static int keep_changed(const struct df_shown *kind, cJSON *items, cJSON *seen, struct df_err *err)
-{
-    for (cJSON *item = items->child, *next; item; item = next) {
-        next = item->next;
-        const char *name = df_json_str(item, kind->id);
-        const char *version = df_json_str(item, "metadata.resourceVersion");
-        if (!name)
-            continue;
-        const cJSON *old = cJSON_GetObjectItemCaseSensitive(seen, name);
-        if (old && df_streq(old->valuestring, version ? version : name))
-            cJSON_Delete(cJSON_DetachItemViaPointer(items, item));
-        else if (df_json_set_str(seen, name, version ? version : name, err) < 0)
+    while (items->child)
+        if (df_json_append(all, cJSON_DetachItemViaPointer(items, items->child), err) < 0)
             return -1;
-    }
     return 0;
 }
 
-static int watch(struct df_cli *cli, const struct df_shown *kind, const char *path,
-                 struct df_err *err)
+/* A table for each kind, with a blank line between two. */
+static int print_group(const struct df_cli *cli, const struct df_shown *kind, const cJSON *items,
+                       bool first, struct df_err *err)
 {
-    DF_JSON cJSON *seen = cJSON_CreateObject();
-    if (!seen)
+    struct df_table_shape shape = df_cli_table_shape(cli);
+    if (!items->child)
+        return 0;
+    bool blank = !first && !df_streq(df_cli_output(cli), "name");
+    if (blank && df_cli_print("\n", err) < 0)
+        return -1;
+    return df_get_print(cli, kind, items, true, &shape, err);
+}
+
+static int show(struct df_cli *cli, struct df_get *get, struct df_err *err)
+{
+    DF_JSON cJSON *all = cJSON_CreateArray();
+    bool any = false;
+    if (!all)
         return df_fail_oom(err);
-    for (bool first = true;; first = false) {
-        cJSON *items = NULL;
-        if (df_cli_list(cli, path, &items, err) < 0)
+    for (size_t from = 0, n; from < get->count; from += n) {
+        DF_JSON cJSON *items = NULL;
+        n = df_get_group(get, from);
+        if (df_get_fetch(cli, get, from, n, &items, err) < 0)
             return -1;
-        if (keep_changed(kind, items, seen, err) < 0) {
-            cJSON_Delete(items);
+        bool filled = items->child;
+        if ((df_get_wants_document(cli)
+                 ? append_all(all, items, err)
+                 : print_group(cli, get->named[from].kind, items, !any, err)) < 0)
             return -1;
-        }
-        if (!items->child && !first)
-            cJSON_Delete(items);
-        else if (print_items(cli, kind, items, first, err) < 0)
-            return -1;
-        (void)poll(NULL, 0, WATCH_POLL_MS);
+        any = any || filled;
     }
+    if (df_get_wants_document(cli))
+        return print_document(cli, get, all, err);
+    if (!any && !get->missing)
+        df_cli_note("no %s", get->count == 1 ? get->named[0].kind->plural : "such thing");
+    return 0;
+}
+
+static int run(struct df_cli *cli, struct df_get *get, struct df_err *err)
+{
+    if (read_choice(&cli->args, &get->choice, err) < 0)
+        return -1;
+    get->selector = df_arg(&cli->args, "selector");
+    bool watching = df_arg_given(&cli->args, "watch");
+    cli->as = watching ? DF_CONNECT_LOOK : DF_CONNECT_SERVE;
+    if (df_named_parse(cli, cli->args.words, cli->args.word_count, &get->named, &get->count, err) <
+            0 ||
+        check(cli, get, err) < 0)
+        return -1;
+    if ((watching ? df_get_watch(cli, get, err) : show(cli, get, err)) < 0)
+        return -1;
+    return get->missing ? DF_EXIT_FAILURE : DF_EXIT_OK;
 }
 
 int df_cmd_get(struct df_cli *cli, struct df_err *err)
 {
-    const struct df_shown *kind = NULL;
-    if (df_shown_find(df_cli_word(cli, 0), &kind, err) < 0)
-        return -1;
-    const char *name = df_cli_word(cli, 1);
-    bool watching = df_arg_given(&cli->args, "watch");
-    if (name && watching)
-        return df_fail(err, DF_ERR_USER, "--watch is for lists; `dayfly logs -f RUN` follows one");
-    if (name)
-        return get_one(cli, kind, name, err);
-    DF_FREE char *path = NULL;
-    if (list_path(cli, kind, &path, err) < 0)
-        return -1;
-    if (watching)
-        return watch(cli, kind, path, err);
-    cJSON *items = NULL;
-    if (df_cli_list(cli, path, &items, err) < 0)
-        return -1;
-    return print_items(cli, kind, items, true, err);
+    struct df_get get = {0};
+    int result = run(cli, &get, err);
+    free(get.named);
+    return result;
 }

@@ -1,5 +1,9 @@
+#include "spawner/cli/help.h"
+
 #include "common/base/limits.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/lookup.h"
+#include "spawner/cli/man.h"
 
 static void add_indented(struct df_buf *out, const char *text)
 {
@@ -7,6 +11,24 @@ static void add_indented(struct df_buf *out, const char *text)
         size_t n = strcspn(line, "\n");
         (void)df_buf_addf(out, "  %.*s\n", (int)n, line);
         line += n + (line[n] == '\n');
+    }
+}
+
+static bool has_option(const struct df_option *options, const char *name)
+{
+    for (const struct df_option *o = options; o && o->name; o++)
+        if (df_streq(o->name, name))
+            return true;
+    return false;
+}
+
+/* Those that the command does not take in a sense of its own. */
+static void add_common(const struct df_option *own, struct df_buf *out)
+{
+    for (const struct df_option *o = df_common_options; o->name; o++) {
+        const struct df_option one[] = {*o, {0}};
+        if (!has_option(own, o->name))
+            df_args_help(one, out);
     }
 }
 
@@ -21,33 +43,53 @@ int df_cli_help(const struct df_command *c, struct df_buf *out, struct df_err *e
         df_args_help(c->options, out);
     }
     (void)df_buf_adds(out, "\nCommon options:\n");
-    df_args_help(df_common_options, out);
+    add_common(c->options, out);
     (void)df_buf_adds(out, "\nExamples:\n");
     add_indented(out, c->examples);
     return df_buf_check(out, err);
 }
 
-int df_cli_overview(struct df_buf *out, struct df_err *err)
+int df_cli_overview(const struct df_command *commands, struct df_buf *out, struct df_err *err)
 {
-    (void)df_buf_adds(out, "Short-lived agents for OpenTofu and Terraform.\n\n"
+    (void)df_buf_adds(out, "Short-lived runners for OpenTofu and Terraform.\n\n"
                            "Usage: dayfly COMMAND [options]\n\nCommands:\n");
-    for (const struct df_command *c = df_commands; c->name; c++)
+    for (const struct df_command *c = commands; c->name; c++)
         (void)df_buf_addf(out, "  %-20s%s\n", c->name, c->summary);
     (void)df_buf_adds(out, "\nCommon options:\n");
     df_args_help(df_common_options, out);
-    (void)df_buf_adds(
-        out, "\nExit codes: 0 done, 1 failed or declined, 2 partly applied, 3 bad input, 4 timed "
-             "out.\n`dayfly help COMMAND` shows its options and examples.\n");
+    (void)df_buf_adds(out, "\nExit codes:");
+    for (const struct df_exit_code *x = df_exit_codes; x->meaning; x++)
+        (void)df_buf_addf(out, "%s %d %s", x == df_exit_codes ? "" : ",", x->code, x->meaning);
+    (void)df_buf_adds(out, ".\n`dayfly help COMMAND` shows its options and examples.\n");
+    return df_buf_check(out, err);
+}
+
+int df_cli_group_help(const struct df_command *commands, const char *word, struct df_buf *out,
+                      struct df_err *err)
+{
+    size_t n = strlen(word);
+    (void)df_buf_addf(out, "Usage: dayfly %s COMMAND [options]\n\nCommands:\n", word);
+    for (const struct df_command *c = commands; c->name; c++)
+        if (df_starts_with(c->name, word) && c->name[n] == ' ')
+            (void)df_buf_addf(out, "  %-20s%s\n", c->name, c->summary);
+    (void)df_buf_addf(out, "\n`dayfly help %s COMMAND` shows its options and examples.\n", word);
     return df_buf_check(out, err);
 }
 
 int df_cmd_help(struct df_cli *cli, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_CLI_HELP_MAX);
-    const struct df_command *c = df_cli_find(cli->args.words, cli->args.word_count);
-    if (cli->args.word_count && !c)
-        return df_cli_unknown(cli->args.words, cli->args.word_count, err);
-    if ((c ? df_cli_help(c, &text, err) : df_cli_overview(&text, err)) < 0)
+    const char *pages = df_arg(&cli->args, "man");
+    if (pages)
+        return df_cli_man(cli->commands, pages, err);
+    const struct df_command *c =
+        df_command_find(cli->commands, cli->args.words, cli->args.word_count);
+    const char *group = cli->args.word_count == 1 && !c ? cli->args.words[0] : NULL;
+    if (cli->args.word_count && !c && !(group && df_command_is_group(cli->commands, group)))
+        return df_command_unknown(cli->commands, cli->args.words, cli->args.word_count, err);
+    if ((c       ? df_cli_help(c, &text, err)
+         : group ? df_cli_group_help(cli->commands, group, &text, err)
+                 : df_cli_overview(cli->commands, &text, err)) < 0)
         return -1;
     return df_cli_print(df_buf_str(&text), err);
 }

@@ -1,3 +1,7 @@
+/*
+ * The kinds that `get` and `describe` show: columns and details of each, then the table of kinds,
+ * then cells, and at the end the requests that fetch documents.
+ */
 #include "spawner/cli/kinds.h"
 
 #include "common/base/clock.h"
@@ -67,6 +71,7 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
 
 static const struct df_column executor_details[] = {
     {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Labels", "metadata.labels", DF_CELL_PAIRS, false},
     {"Description", "spec.description", DF_CELL_TEXT, false},
     {"State", "status.state", DF_CELL_TEXT, false},
     {"Status", "status.status", DF_CELL_TEXT, false},
@@ -79,7 +84,10 @@ static const struct df_column executor_details[] = {
     {"Folder", "spec.source.folder", DF_CELL_TEXT, false},
     {"Tool", "spec.runtime.name", DF_CELL_TEXT, false},
     {"Tool version", "spec.runtime.version", DF_CELL_TEXT, false},
+    {"Applied with", "status.tool.name", DF_CELL_TEXT, false},
     {"Variables", "spec.variables", DF_CELL_KEYS, false},
+    {"Variable files", "spec.variableFiles", DF_CELL_LIST, false},
+    {"Environment", "spec.environment", DF_CELL_NAMES, false},
     {"Arguments", "spec.arguments", DF_CELL_LIST, false},
     {"Storage", "spec.storage.type", DF_CELL_TEXT, false},
     {"Approval", "spec.approval", DF_CELL_TEXT, false},
@@ -100,6 +108,9 @@ static const struct df_column run_details[] = {
     {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
     {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
     {"Variables", "spec.variables", DF_CELL_KEYS, false},
+    {"Sealed variables", "spec.sealed.variables", DF_CELL_LIST, false},
+    {"Sealed files", "spec.sealed.files", DF_CELL_LIST, false},
+    {"Passed environment", "spec.sealed.environment", DF_CELL_LIST, false},
     {"Arguments", "spec.arguments", DF_CELL_LIST, false},
     {"Commit", "status.source.commit", DF_CELL_TEXT, false},
     {"Files", "status.source.treeDigest", DF_CELL_TEXT, false},
@@ -138,14 +149,35 @@ static const struct df_column task_details[] = {
     {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
     {0}};
 
+static const char *const executor_states[] = {"status.state", "status.status", NULL};
+static const char *const run_states[] = {"status.phase", NULL};
+static const char *const task_states[] = {"status.reason", NULL};
+
 static const struct df_shown kinds[] = {
-    {"executors", "executors|executor|ex", "metadata.name", executor_columns, executor_details},
-    {"runs", "runs|run", "metadata.name", run_columns, run_details},
-    {"taskactions", "taskactions|taskaction|tasks|task|steps|step", "metadata.name", task_columns,
-     task_details},
-    {"secrets", "secrets|secret", "name", secret_columns, NULL},
-    {"audit", "audit", "at", audit_columns, NULL},
+    {"executors", "executor", "executors|executor|exec|ex", "metadata.name", executor_states,
+     "provision|provisioned|destroy|destroyed|ready|queued|in_progress|done|error|pending|unknown",
+     executor_columns, executor_details},
+    {"runs", "run", "runs|run", "metadata.name", run_states,
+     "Pending|Running|WaitingApproval|Succeeded|Failed|Canceled|Discarded", run_columns,
+     run_details},
+    {"taskactions", "taskaction", "taskactions|taskaction|tasks|task|steps|step", "metadata.name",
+     task_states, NULL, task_columns, task_details},
+    {"secrets", "secret", "secrets|secret", "name", NULL, NULL, secret_columns, NULL},
+    {"audit", "audit", "audit", "at", NULL, NULL, audit_columns, NULL},
 };
+
+const struct df_shown *df_shown_nth(size_t n)
+{
+    return n < DF_ARRAY_SIZE(kinds) ? &kinds[n] : NULL;
+}
+
+const struct df_shown *df_shown_of(const char *plural)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++)
+        if (df_streq(kinds[i].plural, plural))
+            return &kinds[i];
+    DF_BUG("there is no kind %s", plural);
+}
 
 int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err *err)
 {
@@ -183,6 +215,26 @@ static void add_keys(struct df_buf *out, const cJSON *object)
     const cJSON *member = NULL;
     cJSON_ArrayForEach (member, object) {
         (void)df_buf_addf(out, "%s%s", out->len ? "," : "", member->string ? member->string : "");
+    }
+}
+
+static void add_pairs(struct df_buf *out, const cJSON *object)
+{
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, object) {
+        if (member->string && cJSON_IsString(member))
+            (void)df_buf_addf(out, "%s%s=%s", out->len ? "," : "", member->string,
+                              member->valuestring);
+    }
+}
+
+static void add_names(struct df_buf *out, const cJSON *list)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach (item, list) {
+        const char *name = df_json_str(item, "name");
+        if (name)
+            (void)df_buf_addf(out, "%s%s", out->len ? "," : "", name);
     }
 }
 
@@ -227,6 +279,12 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
     case DF_CELL_KEYS:
         add_keys(out, value);
         break;
+    case DF_CELL_PAIRS:
+        add_pairs(out, value);
+        break;
+    case DF_CELL_NAMES:
+        add_names(out, value);
+        break;
     case DF_CELL_SHORT:
         (void)df_buf_addf(out, "%.12s", cJSON_IsString(value) ? value->valuestring : "");
         break;
@@ -250,25 +308,47 @@ static void add_row(struct df_table *t, const struct df_column *columns, const c
     }
 }
 
-int df_shown_table(const struct df_shown *kind, const cJSON *items, bool wide, bool header,
-                   int64_t now_us, struct df_buf *out, struct df_err *err)
+int df_shown_table(const struct df_shown *kind, const cJSON *items,
+                   const struct df_shown_options *o, struct df_buf *out, struct df_err *err)
 {
-    DF_TABLE struct df_table t = {0};
+    DF_TABLE struct df_table t = {.shape = o->shape};
     for (const struct df_column *c = kind->columns; c->title; c++)
-        t.columns += wide || !c->wide;
-    if (header)
-        add_row(&t, kind->columns, NULL, wide, now_us);
+        t.columns += o->wide || !c->wide;
+    if (o->header)
+        add_row(&t, kind->columns, NULL, o->wide, o->now_us);
     const cJSON *item = NULL;
     cJSON_ArrayForEach (item, items) {
-        add_row(&t, kind->columns, item, wide, now_us);
+        add_row(&t, kind->columns, item, o->wide, o->now_us);
     }
     return df_table_print(&t, 0, out, err);
 }
 
-int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
-                     struct df_buf *out, struct df_err *err)
+/* The longest word that is usual in a column with this title. */
+static size_t room_of(const struct df_column *column)
 {
-    DF_TABLE struct df_table t = {.columns = 2};
+    static const struct {
+        const char *title;
+        size_t width;
+    } rooms[] = {{"STATE", 11}, {"STATUS", 11}, {"PHASE", 15}, {"REASON", 16},
+                 {"PLAN", 10},  {"TOOK", 10},   {"AGE", 4}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rooms); i++)
+        if (df_streq(rooms[i].title, column->title))
+            return rooms[i].width;
+    return 0;
+}
+
+void df_shown_room(const struct df_shown *kind, bool wide, struct df_table_shape *shape)
+{
+    size_t n = 0;
+    for (const struct df_column *c = kind->columns; c->title && n < DF_TABLE_COLUMNS; c++)
+        if (wide || !c->wide)
+            shape->widths[n++] = room_of(c);
+}
+
+int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
+                     struct df_table_shape shape, struct df_buf *out, struct df_err *err)
+{
+    DF_TABLE struct df_table t = {.columns = 2, .shape = &shape};
     for (const struct df_column *c = kind->details ? kind->details : kind->columns; c->title; c++) {
         DF_BUF struct df_buf cell = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
         add_cell(&cell, c, item, now_us);
@@ -307,7 +387,8 @@ static int move_items(cJSON *page, cJSON *all, struct df_err *err)
     return 0;
 }
 
-int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err *err)
+int df_cli_list_some(struct df_cli *cli, const char *path, size_t most, cJSON **ret,
+                     struct df_err *err)
 {
     DF_JSON cJSON *all = cJSON_CreateArray();
     DF_FREE char *cursor = NULL;
@@ -322,9 +403,14 @@ int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err
         cursor = next ? strdup(next) : NULL;
         if (next && !cursor)
             return df_fail_oom(err);
-    } while (cursor);
+    } while (cursor && (!most || (size_t)cJSON_GetArraySize(all) < most));
     *ret = DF_TAKE(all);
     return 0;
+}
+
+int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err *err)
+{
+    return df_cli_list_some(cli, path, 0, ret, err);
 }
 
 /* Secrets and audit entries have no route of their own. */

@@ -5,6 +5,7 @@
 #define DF_CLI_KINDS_H
 
 #include "spawner/cli/cli.h"
+#include "spawner/cli/text.h"
 
 /* How the value at a column's path becomes a cell. */
 enum df_cell {
@@ -14,6 +15,8 @@ enum df_cell {
     DF_CELL_LIST,    /* strings, joined by commas */
     DF_CELL_SHORT,   /* the first 12 characters of a digest */
     DF_CELL_KEYS,    /* the names of an object's members */
+    DF_CELL_PAIRS,   /* an object's members: name=value */
+    DF_CELL_NAMES,   /* the member "name" of each of a list */
     DF_CELL_SPAN     /* "startedAt": the time from there to finishedAt beside it, or to now */
 };
 
@@ -25,9 +28,12 @@ struct df_column {
 };
 
 struct df_shown {
-    const char *plural; /* "executors": also the route */
-    const char *names;  /* what a person may type: "executor|executors|ex" */
-    const char *id;     /* path of its name, for -o name and get KIND NAME */
+    const char *plural;        /* "executors": also the route */
+    const char *singular;      /* "executor": before the slash of -o name */
+    const char *names;         /* what a person may type: "executor|executors|ex" */
+    const char *id;            /* path of its name, for -o name and get KIND NAME */
+    const char *const *states; /* paths that --state looks at; NULL: no object of the service */
+    const char *state_words;   /* what may be there: "Pending|Running"; NULL: any word */
     const struct df_column *columns;
     const struct df_column *details; /* `describe` shows these, one a line; NULL: the columns */
 };
@@ -35,17 +41,37 @@ struct df_shown {
 /* Class USER with the kinds there are. */
 int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The table of these items. now_us: real time. */
-int df_shown_table(const struct df_shown *kind, const cJSON *items, bool wide, bool header,
-                   int64_t now_us, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
+/* The kind with this plural, which there is. */
+const struct df_shown *df_shown_of(const char *plural);
+
+/* The nth kind, or NULL behind the last one. */
+const struct df_shown *df_shown_nth(size_t n);
+
+struct df_shown_options {
+    bool wide, header;
+    int64_t now_us;               /* real time */
+    struct df_table_shape *shape; /* or NULL */
+};
+
+/* The table of these items. */
+int df_shown_table(const struct df_shown *kind, const cJSON *items,
+                   const struct df_shown_options *o, struct df_buf *out,
+                   struct df_err *err) DF_MUST_CHECK;
+
+/* Room in each column for what may come later: a run that is Pending will be Succeeded. */
+void df_shown_room(const struct df_shown *kind, bool wide, struct df_table_shape *shape);
 
 /* One line for each detail that has a value: "Title:   value". */
 int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
-                     struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
+                     struct df_table_shape shape, struct df_buf *out,
+                     struct df_err *err) DF_MUST_CHECK;
 
 /* All pages of a list. *ret is an array. */
 int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
+/* The first items of it; 0: all. */
+int df_cli_list_some(struct df_cli *cli, const char *path, size_t most, cJSON **ret,
+                     struct df_err *err) DF_MUST_CHECK;
 
 /* One object of a kind. */
 int df_cli_get(struct df_cli *cli, const struct df_shown *kind, const char *name, cJSON **ret,

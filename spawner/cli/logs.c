@@ -1,5 +1,6 @@
 /* dayfly logs: the log or the events of a run, as they stand or as they come. */
 #include "spawner/cli/commands.h"
+#include "spawner/cli/named.h"
 #include "spawner/cli/view.h"
 
 struct tail {
@@ -75,15 +76,16 @@ static int follow(struct df_cli *cli, const char *path, struct tail *t, struct d
 
 int df_cmd_logs(struct df_cli *cli, struct df_err *err)
 {
-    const char *run = NULL;
+    DF_FREE char *run = NULL;
     bool following = df_arg_given(&cli->args, "follow");
-    if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_cli_connect(cli, err) < 0)
+    if (df_named_run(cli, df_cli_word(cli, 0), &run, err) < 0 ||
+        (!cli->client && df_cli_connect(cli, err) < 0))
         return -1;
     DF_FREE char *path = log_path(cli, run, following);
     if (!path)
         return df_fail_oom(err);
     struct tail t = {.events = df_arg_given(&cli->args, "events")};
-    df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, false);
+    df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, cli->out_tty && cli->color && !t.events);
     int result = following ? follow(cli, path, &t, err)
                            : df_client_fetch(cli->client, path, show_piece, &t.view, err);
     df_view_free(&t.view);

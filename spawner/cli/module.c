@@ -1,3 +1,8 @@
+/*
+ * From the word after `dayfly run` to an executor: is it a directory, an archive, a repository, a
+ * name? Then the executor is found, changed by the options, or created. Read df_module_executor()
+ * at the end and follow the calls upward.
+ */
 #include "spawner/cli/module.h"
 
 #include <errno.h>
@@ -6,7 +11,11 @@
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 #include "common/source/rules.h"
+#include "spawner/cli/copies.h"
+#include "spawner/cli/foreign.h"
+#include "spawner/cli/kinds.h"
 #include "spawner/model/model.h"
+#include "spawner/model/rules.h"
 
 #define BASE_MAX 40 /* leaves room for "-<8 hex>" and for "-<run number>-apply" */
 
@@ -90,20 +99,51 @@ static int url_of_path(const char *path, bool *ret_directory, char **ret, struct
     return *ret ? 0 : df_fail_oom(err);
 }
 
+static const char *const references[] = {"branch", "tag", "commit"};
+
 /* At most one of the three; NULL in *ret when none was given. */
 static int reference_of(const struct df_args *args, const char **ret, struct df_err *err)
 {
-    static const char *const names[] = {"branch", "tag", "commit"};
     const char *found = NULL;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
-        if (!df_arg_given(args, names[i]))
+    for (size_t i = 0; i < DF_ARRAY_SIZE(references); i++) {
+        if (!df_arg_given(args, references[i]))
             continue;
         if (found)
-            return df_fail(err, DF_ERR_USER, "--%s and --%s exclude each other", found, names[i]);
-        found = names[i];
+            return df_fail(err, DF_ERR_USER, "--%s and --%s exclude each other", found,
+                           references[i]);
+        found = references[i];
     }
     *ret = found;
     return 0;
+}
+
+static bool has_entry(const char *directory, const char *name)
+{
+    DF_FREE char *path = df_strf("%s/%s", directory, name);
+    return path && access(path, F_OK) == 0;
+}
+
+/* git clones whole repositories: a directory in one is its --folder. */
+static int check_root(const char *directory, const char *reference, const struct df_args *args,
+                      struct df_err *err)
+{
+    DF_FREE char *root = strdup(directory);
+    if (!root)
+        return df_fail_oom(err);
+    bool is_bare = has_entry(root, "HEAD") && has_entry(root, "objects");
+    if (is_bare || has_entry(root, ".git"))
+        return 0;
+    do {
+        *strrchr(root, '/') = '\0';
+    } while (*root && !has_entry(root, ".git"));
+    if (!*root)
+        return df_fail(err, DF_ERR_USER, "--%s is for git, and %s is in no repository", reference,
+                       directory);
+    const char *folder = df_arg(args, "folder");
+    return df_fail(err, DF_ERR_USER,
+                   "--%s: the root of the repository is %s: say %s --folder %s%s%s --%s %s",
+                   reference, root, root, directory + strlen(root) + 1, folder ? "/" : "",
+                   folder ? folder : "", reference, df_arg(args, reference));
 }
 
 static int fill_source(cJSON *source, const char *url, bool directory, const struct df_args *args,
@@ -111,6 +151,8 @@ static int fill_source(cJSON *source, const char *url, bool directory, const str
 {
     const char *reference = NULL;
     if (reference_of(args, &reference, err) < 0 || df_json_add_str(source, "url", url, err) < 0)
+        return -1;
+    if (reference && directory && check_root(url + strlen("file://"), reference, args, err) < 0)
         return -1;
     if (reference)
         return df_json_add_str(source, "kind", "git", err) < 0 ||
@@ -153,6 +195,16 @@ static int runtime_of(const struct df_args *args, cJSON **ret, struct df_err *er
     return 0;
 }
 
+/* What --storage asks for. */
+static int add_storage(const struct df_args *args, cJSON *spec, struct df_err *err)
+{
+    const char *type = df_arg(args, "storage");
+    cJSON *storage = type ? df_json_object_at(spec, "storage") : NULL;
+    if (!type)
+        return 0;
+    return storage ? df_json_set_str(storage, "type", type, err) : df_fail_oom(err);
+}
+
 static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
@@ -164,16 +216,13 @@ static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struc
     return err->cls == DF_ERR_NOT_FOUND ? 0 : -1;
 }
 
-static bool is_same_module(const cJSON *executor, const cJSON *source)
+static bool is_same_source(const cJSON *executor, const cJSON *source)
 {
-    const char *mine = df_json_str(source, "folder");
-    const char *theirs = df_json_str(executor, "spec.source.folder");
-    return df_streq(df_json_str(executor, "spec.source.url"), df_json_str(source, "url")) &&
-           strcmp(mine ? mine : "", theirs ? theirs : "") == 0;
+    return df_copies_same_source(df_json_at(executor, "spec.source"), source);
 }
 
-static int create_executor(struct df_cli *cli, const char *name, const cJSON *source,
-                           struct df_err *err)
+static int post_executor(struct df_cli *cli, const char *name, const cJSON *source,
+                         struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject(), *runtime = NULL;
     if (df_json_add_str(doc, "apiVersion", DF_API_VERSION, err) < 0 ||
@@ -185,9 +234,63 @@ static int create_executor(struct df_cli *cli, const char *name, const cJSON *so
         return df_fail_oom(err);
     if (df_json_add_str(metadata, "name", name, err) < 0 ||
         df_json_add(spec, "source", cJSON_Duplicate(source, true), err) < 0 ||
-        (runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0))
+        (runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0) ||
+        add_storage(&cli->args, spec, err) < 0)
         return -1;
     return df_cli_call(cli, "POST", "/v1/executors", doc, NULL, err);
+}
+
+static bool is_dry_run(const cJSON *body)
+{
+    return df_streq(df_json_str(body, "action"), df_action_name(DF_ACTION_DRY_RUN));
+}
+
+/* "executor net created: file:///srv/infra, branch main, folder live/net" */
+static int say_created(const char *name, const cJSON *source, const char *taken, const cJSON *body,
+                       struct df_err *err)
+{
+    static const char *const members[] = {"branch", "tag", "commit", "folder"};
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    bool is_git = false;
+    (void)df_buf_addf(&text, "executor %s created: %s", name, df_json_str(source, "url"));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        const char *value = df_json_str(source, members[i]);
+        if (value)
+            (void)df_buf_addf(&text, ", %s %s", members[i], value);
+        is_git = is_git || (value && i < DF_ARRAY_SIZE(references));
+    }
+    if (taken)
+        (void)df_buf_addf(&text, "; another module has the name %s", taken);
+    if (is_dry_run(body))
+        (void)df_buf_addf(&text, "; later runs of %s use it", name);
+    if (is_dry_run(body) && is_git)
+        (void)df_buf_addf(&text, ", `dayfly set %s branch=NAME` changes the branch", name);
+    if (df_buf_check(&text, err) < 0)
+        return -1;
+    df_cli_note("%s", df_buf_str(&text));
+    return 0;
+}
+
+static int check_reference(const cJSON *source, struct df_err *err)
+{
+    const char *url = df_json_str(source, "url");
+    if (!df_streq(df_source_kind(url), "git") || df_json_str(source, "kind"))
+        return 0;
+    return df_fail(err, DF_ERR_USER,
+                   "%s is a git repository: add --branch main, or another --branch, --tag or "
+                   "--commit",
+                   url);
+}
+
+/* taken: the name that it would have if no other module had it, or NULL. */
+static int create_executor(struct df_cli *cli, const char *name, const char *taken,
+                           const cJSON *source, const cJSON *body, struct df_err *err)
+{
+    bool may_copy = df_arg_given(&cli->args, "name");
+    if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0) ||
+        post_executor(cli, name, source, err) < 0)
+        return -1;
+    return say_created(name, source, taken, body, err);
 }
 
 /* A merge patch of the source: what is not asked for any more is taken away. */
@@ -221,7 +324,8 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
     if (named && (source_patch(source, &changes, err) < 0 ||
                   df_json_add(spec, "source", DF_TAKE(changes), err) < 0))
         return -1;
-    if (runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0)
+    if ((runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0) ||
+        add_storage(args, spec, err) < 0)
         return -1;
     *ret = DF_TAKE(patch);
     return 0;
@@ -230,7 +334,6 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
 /* A directory as it lies there is something else than what is committed in it. */
 static int check_kind(const cJSON *executor, const cJSON *source, struct df_err *err)
 {
-    static const char *const references[] = {"branch", "tag", "commit"};
     const cJSON *theirs = df_json_at(executor, "spec.source");
     const char *name = df_json_str(executor, "metadata.name");
     if (!df_streq(df_json_str(source, "kind"), "directory"))
@@ -240,10 +343,26 @@ static int check_kind(const cJSON *executor, const cJSON *source, struct df_err 
         if (value)
             return df_fail(err, DF_ERR_CONFLICT,
                            "executor %s takes %s %s of this repository, not the directory as it "
-                           "lies there: say --%s %s, or give another --name",
-                           name, references[i], value, references[i], value);
+                           "lies there: say executor/%s or --%s %s, or give another --name",
+                           name, references[i], value, name, references[i], value);
     }
     return 0;
+}
+
+/* ---- what the options change ---- */
+
+/* "source.branch main -> dev, runtime.name opentofu -> terraform" */
+static void tell_changes(const cJSON *before, const cJSON *after, struct df_buf *out)
+{
+    static const char *const paths[] = {
+        "spec.source.kind",   "spec.source.branch", "spec.source.tag",      "spec.source.commit",
+        "spec.source.sha256", "spec.runtime.name",  "spec.runtime.version", "spec.storage.type"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++) {
+        const char *old = df_json_str(before, paths[i]), *new = df_json_str(after, paths[i]);
+        if (!df_streq(old ? old : "", new ? new : ""))
+            (void)df_buf_addf(out, "%s%s %s -> %s", out->len ? ", " : "",
+                              paths[i] + strlen("spec."), old ? old : "none", new ? new : "none");
+    }
 }
 
 /* An executor that has all of it already is left alone. */
@@ -251,6 +370,8 @@ static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSO
                            struct df_err *err)
 {
     DF_JSON cJSON *patch = NULL, *wanted = cJSON_Duplicate(executor, true);
+    DF_BUF struct df_buf changes = DF_BUF_INIT(DF_LIMIT_HTTP_BODY);
+    const char *name = df_json_str(executor, "metadata.name");
     if (!wanted)
         return df_fail_oom(err);
     if (check_kind(executor, source, err) < 0 || patch_of(&cli->args, source, &patch, err) < 0 ||
@@ -258,24 +379,107 @@ static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSO
         return -1;
     if (df_json_equal(wanted, executor))
         return 0;
-    DF_FREE char *path = df_path("executors", df_json_str(executor, "metadata.name"), NULL);
-    return path ? df_cli_call(cli, "PATCH", path, patch, NULL, err) : df_fail_oom(err);
+    DF_FREE char *path = df_path("executors", name, NULL);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
+        return -1;
+    tell_changes(executor, wanted, &changes);
+    df_cli_note("executor %s changed: %s", name, df_buf_str(&changes));
+    return 0;
+}
+
+/* What a dry-run says of the source: only options, for the executor has all else. */
+static int overriding_source(const struct df_args *args, cJSON **ret, struct df_err *err)
+{
+    static const char *const options[] = {"branch", "tag", "commit", "folder", "sha256"};
+    DF_JSON cJSON *source = cJSON_CreateObject();
+    const char *reference = NULL;
+    if (!source)
+        return df_fail_oom(err);
+    if (reference_of(args, &reference, err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(options); i++)
+        if (df_json_add_str(source, options[i], df_arg(args, options[i]), err) < 0)
+            return -1;
+    *ret = source->child ? DF_TAKE(source) : NULL;
+    return 0;
+}
+
+/* The options of a dry-run are the run's alone. */
+static int override_in_run(const struct df_args *args, cJSON *body, struct df_err *err)
+{
+    DF_JSON cJSON *source = NULL, *runtime = NULL;
+    if (overriding_source(args, &source, err) < 0 || runtime_of(args, &runtime, err) < 0)
+        return -1;
+    if (source && df_json_add(body, "source", DF_TAKE(source), err) < 0)
+        return -1;
+    return runtime ? df_json_add(body, "runtime", DF_TAKE(runtime), err) : 0;
+}
+
+/* A dry-run changes no executor. */
+static int check_storage(const struct df_args *args, const cJSON *executor, struct df_err *err)
+{
+    const char *type = df_arg(args, "storage"), *name = df_json_str(executor, "metadata.name");
+    if (!type || df_streq(type, df_json_str(executor, "spec.storage.type")))
+        return 0;
+    if (df_streq(df_json_str(executor, "status.state"), "provision") &&
+        !df_json_bool(executor, "status.mayHoldResources", false))
+        return df_fail(err, DF_ERR_USER,
+                       "executor %s has storage %s, which a dry-run does not change: `dayfly set "
+                       "%s storage=%s` does",
+                       name, df_json_str(executor, "spec.storage.type"), name, type);
+    return df_fail(
+        err, DF_ERR_USER,
+        "executor %s has storage %s, which a dry-run does not change: leave out --storage", name,
+        df_json_str(executor, "spec.storage.type"));
+}
+
+/* An executor that exists takes this run of a module. */
+static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source, cJSON *body,
+                        struct df_err *err)
+{
+    if (!is_dry_run(body))
+        return update_executor(cli, executor, source, err);
+    if (check_kind(executor, source, err) < 0 || check_storage(&cli->args, executor, err) < 0)
+        return -1;
+    return override_in_run(&cli->args, body, err);
+}
+
+/* ---- which executor it is ---- */
+
+/* The options were said of another directory than the executor's. */
+static int other_path(const struct df_cli *cli, const cJSON *executor, struct df_err *err)
+{
+    const char *folder = df_json_str(executor, "spec.source.folder");
+    const char *name = df_json_str(executor, "metadata.name");
+    return df_fail(err, DF_ERR_CONFLICT,
+                   "executor %s has this module by another path (%s%s%s): use it with `dayfly %s "
+                   "executor/%s`",
+                   name, df_json_str(executor, "spec.source.url"), folder ? ", folder " : "",
+                   folder ? folder : "", cli->command->name, name);
 }
 
 /* The executor of this name serves if it is free or of the same module; 1: it is another's. */
-static int try_name(struct df_cli *cli, const char *name, const cJSON *source, struct df_err *err)
+static int try_name(struct df_cli *cli, const char *name, const char *taken, const cJSON *source,
+                    cJSON *body, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     if (get_executor(cli, name, &executor, err) < 0)
         return -1;
     if (!executor)
-        return create_executor(cli, name, source, err);
-    return is_same_module(executor, source) ? update_executor(cli, executor, source, err) : 1;
+        return create_executor(cli, name, taken, source, body, err);
+    if (is_same_source(executor, source))
+        return use_executor(cli, executor, source, body, err);
+    return df_copies_same_module(df_json_at(executor, "spec.source"), source)
+               ? other_path(cli, executor, err)
+               : 1;
 }
 
-static int for_named(struct df_cli *cli, const char *name, const cJSON *source, struct df_err *err)
+static int for_named(struct df_cli *cli, const char *name, const char *taken, const cJSON *source,
+                     cJSON *body, struct df_err *err)
 {
-    int result = try_name(cli, name, source, err);
+    int result = try_name(cli, name, taken, source, body, err);
     if (result == 1)
         return df_fail(err, DF_ERR_CONFLICT,
                        "executor %s has another source; choose another --name, or change it with "
@@ -285,26 +489,30 @@ static int for_named(struct df_cli *cli, const char *name, const cJSON *source, 
 }
 
 /* The plain name, or the one with a hash where another module has taken it. */
-static int pick_name(struct df_cli *cli, const cJSON *source, char ret[64], struct df_err *err)
+static int pick_name(struct df_cli *cli, const cJSON *source, cJSON *body, char ret[64],
+                     struct df_err *err)
 {
     const char *url = df_json_str(source, "url"), *folder = df_json_str(source, "folder");
-    if (df_module_name(url, folder, false, ret, err) < 0)
+    char plain[64];
+    if (df_module_name(url, folder, false, plain, err) < 0 ||
+        df_module_name(url, folder, true, ret, err) < 0)
         return -1;
-    int result = try_name(cli, ret, source, err);
-    if (result != 1)
-        return result;
-    if (df_module_name(url, folder, true, ret, err) < 0)
-        return -1;
-    return for_named(cli, ret, source, err);
+    int result = try_name(cli, plain, NULL, source, body, err);
+    if (result == 1)
+        return for_named(cli, ret, plain, source, body, err);
+    memcpy(ret, plain, sizeof(plain));
+    return result;
 }
 
-static int for_source(struct df_cli *cli, const cJSON *source, char **ret, struct df_err *err)
+static int for_source(struct df_cli *cli, const cJSON *source, cJSON *body, char **ret,
+                      struct df_err *err)
 {
     const char *given = df_arg(&cli->args, "name");
     char picked[64];
     if (given && !df_is_dns_label(given))
         return df_fail(err, DF_ERR_USER, "--name \"%s\": is no name", given);
-    if ((given ? for_named(cli, given, source, err) : pick_name(cli, source, picked, err)) < 0)
+    if ((given ? for_named(cli, given, NULL, source, body, err)
+               : pick_name(cli, source, body, picked, err)) < 0)
         return -1;
     *ret = strdup(given ? given : picked);
     return *ret ? 0 : df_fail_oom(err);
@@ -313,41 +521,152 @@ static int for_source(struct df_cli *cli, const cJSON *source, char **ret, struc
 /* The first option that describes a source or an executor, or NULL. */
 static const char *source_option(const struct df_args *args)
 {
-    static const char *const names[] = {"branch", "tag",  "commit",       "folder",
-                                        "sha256", "tool", "tool-version", "name"};
+    static const char *const names[] = {"branch", "tag",          "commit", "folder", "sha256",
+                                        "tool",   "tool-version", "name",   "storage"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
         if (df_arg_given(args, names[i]))
             return names[i];
     return NULL;
 }
 
-/* An executor is run as it is; nothing on the command line changes it. */
-static int for_executor(const struct df_args *args, const char *name, char **ret,
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Names the command that changes the executor. */
+static int refuse_option(const struct df_args *args, const char *option, const char *name,
+                         struct df_err *err)
+{
+    bool can_set = df_args_word("branch|tag|commit|tool|tool-version|storage", option);
+    DF_FREE char *set = df_strf("`dayfly set %s %s=%s`", name, option, df_arg(args, option));
+    if (!set)
+        return df_fail_oom(err);
+    return df_fail(err, DF_ERR_USER,
+                   "--%s is for directories and URLs; executor %s is run as it is defined: %s "
+                   "changes it%s%s%s",
+                   option, name, can_set ? set : "`dayfly apply -f`",
+                   is_directory(name) ? ", ./" : "", is_directory(name) ? name : "",
+                   is_directory(name) ? " is the directory" : "");
+}
+
+/* An executor is run as it is: only a dry-run may say otherwise, for itself. */
+static int for_executor(const struct df_args *args, const char *name, cJSON *body, char **ret,
                         struct df_err *err)
 {
-    const char *option = source_option(args);
-    if (option)
-        return df_fail(err, DF_ERR_USER,
-                       "--%s is for directories and URLs; executor %s says it itself (`dayfly "
-                       "apply -f` changes it, ./%s is the directory)",
-                       option, name, name);
+    const char *option = df_arg_given(args, "name") ? "name" : source_option(args);
+    bool may_override = is_dry_run(body) && !df_streq(option, "name");
+    if (option && !may_override)
+        return refuse_option(args, option, name, err);
+    if (may_override && override_in_run(args, body, err) < 0)
+        return -1;
     *ret = strdup(name);
     return *ret ? 0 : df_fail_oom(err);
 }
 
-int df_module_executor(struct df_cli *cli, char **ret, struct df_err *err)
+/* ---- what the word means ---- */
+
+#define EXECUTOR_PREFIX "executor/"
+
+/* executor/NAME: never a directory. */
+static int for_spelled_out(struct df_cli *cli, const char *name, cJSON *body, char **ret,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    DF_FREE char *directory = df_strf("./" EXECUTOR_PREFIX "%s", name);
+    if (!directory)
+        return df_fail_oom(err);
+    bool there = is_directory(directory);
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER, EXECUTOR_PREFIX "%s: \"%s\" is no name%s%s%s", name, name,
+                       there ? "; " : "", there ? directory : "", there ? " is the directory" : "");
+    if (get_executor(cli, name, &executor, err) < 0)
+        return -1;
+    if (!executor)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no executor %s%s%s%s", name,
+                       there ? "; " : "", there ? directory : "", there ? " is the directory" : "");
+    return for_executor(&cli->args, name, body, ret, err);
+}
+
+static int refuse_ambiguous(const char *word, const cJSON *executor, const cJSON *source,
+                            struct df_err *err)
+{
+    const char *folder = df_json_str(executor, "spec.source.folder");
+    return df_fail(
+        err, DF_ERR_CONFLICT,
+        "\"%s\" is both an executor (of %s%s%s) and a directory (%s): say " EXECUTOR_PREFIX
+        "%s or ./%s",
+        word, df_json_str(executor, "spec.source.url"), folder ? ", folder " : "",
+        folder ? folder : "", df_json_str(source, "url"), word, word);
+}
+
+/* The word is the name of an executor and of a directory here: good if both are one thing, for
+ * then the first call, which made the executor, and the second one mean the same. */
+static int for_both(struct df_cli *cli, const char *word, const cJSON *executor, cJSON *body,
+                    char **ret, struct df_err *err)
+{
+    DF_JSON cJSON *source = NULL;
+    if (df_module_source(word, &cli->args, &source, err) < 0)
+        return -1;
+    if (df_arg_given(&cli->args, "name"))
+        return for_source(cli, source, body, ret, err);
+    if (is_same_source(executor, source)) {
+        if (source_option(&cli->args) && use_executor(cli, executor, source, body, err) < 0)
+            return -1;
+        *ret = strdup(word);
+        return *ret ? 0 : df_fail_oom(err);
+    }
+    if (!source_option(&cli->args) &&
+        df_copies_same_module(df_json_at(executor, "spec.source"), source)) {
+        *ret = strdup(word);
+        return *ret ? 0 : df_fail_oom(err);
+    }
+    bool is_part = df_streq(df_json_str(executor, "spec.source.url"), df_json_str(source, "url")) &&
+                   !df_json_str(executor, "spec.source.folder");
+    return is_part ? for_source(cli, source, body, ret, err)
+                   : refuse_ambiguous(word, executor, source, err);
+}
+
+/* Neither an executor nor a directory: perhaps a name that was misspelt. */
+static int fail_unknown(struct df_cli *cli, const char *word, struct df_err *err)
+{
+    DF_JSON cJSON *executors = NULL;
+    struct df_err ignored = {0};
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    const cJSON *executor = NULL;
+    DF_FREE char *path = df_path("executors", NULL);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_list(cli, path, &executors, &ignored) < 0)
+        executors = NULL; /* no guess then */
+    cJSON_ArrayForEach (executor, executors) {
+        df_nearest(word, df_json_str(executor, "metadata.name"), &best, &distance);
+    }
+    return df_fail(err, DF_ERR_NOT_FOUND,
+                   "\"%s\": there is no executor and no directory of this name%s%s%s", word,
+                   best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
+}
+
+int df_module_executor(struct df_cli *cli, cJSON *body, char **ret, struct df_err *err)
 {
     const char *word = df_cli_word(cli, 0);
     DF_JSON cJSON *executor = NULL, *source = NULL;
     bool label = df_is_dns_label(word);
+    if (df_starts_with(word, EXECUTOR_PREFIX))
+        return for_spelled_out(cli, word + strlen(EXECUTOR_PREFIX), body, ret, err);
     if (label && get_executor(cli, word, &executor, err) < 0)
         return -1;
+    if (executor && is_directory(word))
+        return for_both(cli, word, executor, body, ret, err);
     if (executor)
-        return for_executor(&cli->args, word, ret, err);
+        return for_executor(&cli->args, word, body, ret, err);
+    if (label && access(word, F_OK) < 0 && df_foreign_words("run", &cli->args.words[0], 1, err) < 0)
+        return -1;
     if (label && access(word, F_OK) < 0)
-        return df_fail(err, DF_ERR_NOT_FOUND,
-                       "\"%s\": there is no executor and no directory of this name", word);
+        return fail_unknown(cli, word, err);
     if (df_module_source(word, &cli->args, &source, err) < 0)
         return -1;
-    return for_source(cli, source, ret, err);
+    return for_source(cli, source, body, ret, err);
 }

@@ -22,7 +22,11 @@ int df_module_source(const char *word, const struct df_args *args, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
 
 /* The name of the executor for the word and options of the command line: an existing one, or one
- * that is made or brought up to date for this source. The caller frees it. */
-int df_module_executor(struct df_cli *cli, char **ret, struct df_err *err) DF_MUST_CHECK;
+ * that is made or brought up to date for this source. body: the request of the run, with its
+ * action; what a dry-run says instead of an executor that exists is added there. NULL: no run is
+ * asked for. A word that is both an executor and a directory is CONFLICT unless they are the same
+ * module. The caller frees the name. */
+int df_module_executor(struct df_cli *cli, cJSON *body, char **ret,
+                       struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -4,14 +4,19 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
 
-int df_outputs_fetch(struct df_cli *cli, const char *executor, bool show, cJSON **ret,
-                     struct df_err *err)
+static int fetch(struct df_cli *cli, const char *kind, const char *of, bool show, cJSON **ret,
+                 struct df_err *err)
 {
-    DF_FREE char *path = df_path("executors", executor, "outputs", NULL);
+    DF_FREE char *path = df_path(kind, of, "outputs", NULL);
     DF_FREE char *full = path ? df_strf("%s%s", path, show ? "?showSensitive=true" : "") : NULL;
     if (!full)
         return df_fail_oom(err);
     return df_cli_call(cli, "GET", full, NULL, ret, err);
+}
+
+int df_outputs_fetch(struct df_cli *cli, const char *executor, cJSON **ret, struct df_err *err)
+{
+    return fetch(cli, "executors", executor, false, ret, err);
 }
 
 static int add_value(struct df_buf *out, const cJSON *output, struct df_err *err)
@@ -32,7 +37,8 @@ int df_outputs_text(const cJSON *outputs, struct df_buf *out, struct df_err *err
 {
     const cJSON *output = NULL;
     cJSON_ArrayForEach (output, outputs) {
-        (void)df_buf_addf(out, "%s = ", output->string);
+        df_text_safe(out, output->string, strlen(output->string));
+        (void)df_buf_adds(out, " = ");
         if (add_value(out, output, err) < 0)
             return -1;
         (void)df_buf_addc(out, '\n');
@@ -45,10 +51,11 @@ static int unknown_output(const cJSON *outputs, const char *name, struct df_err 
     DF_BUF struct df_buf known = DF_BUF_INIT(512);
     const cJSON *output = NULL;
     cJSON_ArrayForEach (output, outputs) {
-        (void)df_buf_addf(&known, "%s%s", known.len ? ", " : "", output->string);
+        (void)df_buf_adds(&known, known.len ? ", " : "");
+        df_text_safe(&known, output->string, strlen(output->string));
     }
-    return df_fail(err, DF_ERR_NOT_FOUND, "output \"%s\": there is none; there %s", name,
-                   known.len ? df_buf_str(&known) : "are none at all");
+    return df_fail(err, DF_ERR_NOT_FOUND, "there is no output \"%s\"; the outputs are: %s", name,
+                   known.len ? df_buf_str(&known) : "none");
 }
 
 /* A string as it is, so that a script can use it; everything else as JSON. */
@@ -89,8 +96,9 @@ int df_cmd_outputs(struct df_cli *cli, struct df_err *err)
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
         return -1;
     cJSON *outputs = NULL;
-    if (df_outputs_fetch(cli, executor, df_arg_given(&cli->args, "show-sensitive"), &outputs, err) <
-        0)
+    const char *run = df_arg(&cli->args, "run");
+    if (fetch(cli, run ? "runs" : "executors", run ? run : executor,
+              df_arg_given(&cli->args, "show-sensitive"), &outputs, err) < 0)
         return -1;
     const char *name = df_cli_word(cli, 1);
     int result = name ? print_one(cli, outputs, name, err) : print_all(cli, outputs, err);

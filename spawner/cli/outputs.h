@@ -4,8 +4,8 @@
 
 #include "spawner/cli/cli.h"
 
-/* {name: {value, type, sensitive}}: sensitive ones without value unless show. */
-int df_outputs_fetch(struct df_cli *cli, const char *executor, bool show, cJSON **ret,
+/* {name: {value, type, sensitive}}: sensitive ones without value. */
+int df_outputs_fetch(struct df_cli *cli, const char *executor, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
 
 /* "name = value" lines, sorted as they came; "<sensitive>" where there is no value. */

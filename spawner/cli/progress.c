@@ -6,7 +6,8 @@
 
 void df_progress_init(struct df_progress *p, struct df_view *view)
 {
-    *p = (struct df_progress){.view = view, .steps = {{.name = "plan"}, {.name = "apply"}}};
+    *p = (struct df_progress){.view = view,
+                              .steps = {{.name = "plan"}, {.name = "apply"}, {.name = "state"}}};
 }
 
 void df_progress_free(struct df_progress *p)
@@ -56,27 +57,15 @@ static void say_obstacle(struct df_progress *p, struct df_progress_step *s, cons
     df_view_say(p->view, DF_TONE_PLAIN, "%s: waits: %s", s->name, message);
 }
 
-/* "3 to add, ...", "no changes", or the reason of a failure. */
-static void add_outcome(const struct df_progress_step *s, const cJSON *task, struct df_buf *out)
-{
-    bool applied = df_streq(s->name, "apply"), good = df_task_succeeded(task);
-    if (good && !applied && !df_json_bool(task, "status.hasChanges", true))
-        (void)df_buf_adds(out, "no changes");
-    else if (!good || !df_text_summary(df_json_at(task, "status.planSummary"), applied, out))
-        (void)df_buf_adds(out, df_task_reason(task));
-}
-
+/* What was done, or why not, stands in the log above, and in the verdict on the run. */
 static void say_ended(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
 {
     char took[DF_SHORT_TEXT];
     bool good = df_task_succeeded(task);
-    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_KIB);
-    add_outcome(s, task, &text);
     df_view_idle(p->view);
-    df_view_say(p->view, good ? DF_TONE_STRONG : DF_TONE_BAD, "%s: %s in %s: %s", s->name,
+    df_view_say(p->view, good ? DF_TONE_STRONG : DF_TONE_BAD, "%s: %s in %s", s->name,
                 good ? "done" : "ended",
-                df_text_duration(df_text_timeline(task, NULL, NULL, df_real_us()), took),
-                df_buf_str(&text));
+                df_text_duration(df_text_timeline(task, NULL, NULL, df_real_us()), took));
     s->ended = true;
 }
 

@@ -10,10 +10,10 @@
 
 #include "spawner/cli/view.h"
 
-#define DF_PROGRESS_STEPS 2
+#define DF_PROGRESS_STEPS 3
 
 struct df_progress_step {
-    const char *name;  /* "plan", "apply": as in the run's status.steps */
+    const char *name;  /* "plan", "apply", "state": as in the run's status.steps */
     cJSON *final;      /* its TaskAction in its final shape; owned */
     char obstacle[80]; /* what it was last said to wait for */
     bool log_complete;

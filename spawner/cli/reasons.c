@@ -1,3 +1,7 @@
+/*
+ * The reason words with a sentence and a way out each: one table. A test compares it with
+ * docs/objects.md.
+ */
 #include "spawner/cli/reasons.h"
 
 #include "common/base/util.h"
@@ -9,7 +13,12 @@ const struct df_reason df_reasons[] = {
     {"NoChanges", "The plan found nothing to change; nothing was applied.", NULL},
     {"Planned", "The plan was made; a dry-run ends there and applies nothing.", NULL},
     {"Destroyed", "Everything in the state was destroyed.", NULL},
-    {"Completed", "The workflow ran and ended with success.", NULL},
+    {"StateChanged", "The command changed the state; the state before it is kept as a version.",
+     "`dayfly state list EXECUTOR` lists the versions; a dry-run shows whether configuration and "
+     "state agree."},
+    {"Completed",
+     "The workflow, or a command on the state that had nothing to change, ended with success.",
+     NULL},
     {"Accepted", "The applied executor is as it should be, and can be run.", NULL},
     {"Discarded", "Somebody decided against the plan; nothing was applied.", NULL},
     {"Canceled", "The run was cancelled.",
@@ -21,6 +30,12 @@ const struct df_reason df_reasons[] = {
     {"SourceFailed", "The source could not be fetched.",
      "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
      "again."},
+    {"SensitiveValue",
+     "A document holds the value of a variable that the module declares sensitive; nothing ran.",
+     "Take the value out of the document (`dayfly set EXECUTOR var NAME-`) and give it with "
+     "`dayfly "
+     "run --secret-var NAME`, or store it with `dayfly secret set` and name the secret in "
+     "spec.secrets."},
     {"SourceRefused", "The source was fetched but is not safe to use; nothing of it was run.",
      "The message names the entry or setting. Remove it from the archive or repository; there is "
      "no "
@@ -28,6 +43,9 @@ const struct df_reason df_reasons[] = {
     {"SourceChanged",
      "The source is no longer what was planned with (another commit or other files).",
      "Run again: a new plan is made from what is there now."},
+    {"NoConfiguration", "The folder has no configuration; nothing was planned.",
+     "Correct --folder or spec.source.folder, or restore the files. Without configuration only a "
+     "destroy works: it removes what the state holds."},
     {"ToolMissing", "No OpenTofu or Terraform of the wanted version was found or downloaded.",
      "Put one in PATH or in tools.directories, set spec.runtime (`dayfly run --tool terraform`), "
      "or "
@@ -38,13 +56,23 @@ const struct df_reason df_reasons[] = {
      "Pin spec.runtime.version, or run again to plan with the present one."},
     {"LockFileChanged", "The provider lock file is not the one that the plan was made with.",
      "Commit .terraform.lock.hcl with the module, then run again."},
-    {"InitFailed", "`init` failed: mostly a provider or module that could not be reached.",
+    {"BackendInModule", "The module says itself where its state is, and it is not here.", NULL},
+    {"BackendMissing", "The storage type is module, and the module names no backend that lasts.",
+     "Add a `backend` or `cloud` block to the module, or go back to dayfly's storage: `dayfly set "
+     "EXECUTOR storage=managed`."},
+    {"InitFailed", "`init` failed; nothing was planned.",
      "Read the log above. Without network, configure providers.filesystemMirror or "
      "providers.pluginCacheDirectory."},
+    {"CredentialsMissing", "The provider found no credentials, or they are not valid any more.",
+     "`dayfly run` without a service passes those of your shell (docs/variables.md); towards a "
+     "service use --env NAME. Keep them with `dayfly secret set` and spec.integrations."},
     {"PlanFailed", "The plan failed; nothing was changed.",
      "The log names the file and line. Mend the module or its variables, then run again."},
     {"ApplyFailed", "The apply failed. What it had finished before is in the state.",
      "Read the log, mend the cause and run again: the new plan starts from what was reached."},
+    {"StateCommandFailed", "A command on the state failed.",
+     "The log has the tool's own words: mostly an address that is not in the state or in the "
+     "configuration. Mend the command and run it again."},
     {"PlanCorrupt", "The stored plan is not the one that was sealed; it was refused.",
      "Run again to make a new plan. If it happens twice, suspect the disk of the data directory."},
     {"PlanOfOtherRun", "The stored plan belongs to another run; it was refused.",
@@ -79,7 +107,7 @@ const struct df_reason df_reasons[] = {
      "The message tells the last cause: look at the nodes, then run again."},
     {"EngineFailed", "The runner's process or its Job could not be made; nothing was run.",
      "The message says why: runner.path, memory or the limit of processes; or the API server."},
-    {"InvalidStep", "The step makes no sense as it was asked for; nothing was run.",
+    {"InvalidStep", "The step cannot be run as requested; nothing was run.",
      "The message names the field. Correct the executor or the run's options."},
     {"InvalidDocument",
      "What was applied is no valid document, or cannot be done now; it was refused.",

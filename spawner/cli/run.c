@@ -1,23 +1,50 @@
 /* dayfly run: one request on a module or an executor, watched to its end. */
+#include "spawner/cli/run.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "common/yaml/yaml.h"
+#include "spawner/cli/caller.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
+#include "spawner/cli/keep.h"
 #include "spawner/cli/module.h"
+#include "spawner/cli/sealing.h"
 #include "spawner/cli/signals.h"
 #include "spawner/cli/summary.h"
 #include "spawner/cli/variables.h"
 
+/* Options of ours that are the tool's own, under its name. */
+static bool is_for_tool(const char *option)
+{
+    return df_args_word("target|exclude|replace|refresh|refresh-only|parallelism|compact-warnings",
+                        option);
+}
+
+/* The argument of the tool that this option asks for; empty for none. */
+static void argument_of(const struct df_arg *given, struct df_buf *out)
+{
+    const char *option = given->option->name;
+    if (df_streq(option, "arg"))
+        (void)df_buf_adds(out, given->value);
+    else if (is_for_tool(option))
+        (void)df_buf_addf(out, "-%s%s%s", option, given->value ? "=" : "",
+                          given->value ? given->value : "");
+}
+
 static int add_arguments(cJSON *body, const struct df_args *args, struct df_err *err)
 {
-    const char *arg = NULL;
-    for (size_t i = 0; (arg = df_arg_nth(args, "arg", i)); i++) {
+    for (size_t i = 0; i < args->given_count; i++) {
+        DF_BUF struct df_buf argument = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+        argument_of(&args->given[i], &argument);
+        if (df_buf_check(&argument, err) < 0)
+            return -1;
+        if (!argument.len)
+            continue;
         cJSON *list = df_json_array_at(body, "arguments");
         if (!list)
             return df_fail_oom(err);
-        if (df_json_append_str(list, arg, err) < 0)
+        if (df_json_append_str(list, df_buf_str(&argument), err) < 0)
             return -1;
     }
     return 0;
@@ -39,11 +66,10 @@ static int add_turn(cJSON *body, const struct df_args *args, struct df_err *err)
 
 static int request_of(const struct df_args *args, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *body = cJSON_CreateObject(), *variables = NULL;
+    DF_JSON cJSON *body = cJSON_CreateObject();
     if (!body)
         return df_fail_oom(err);
-    if (df_variables_read(args, &variables, err) < 0 ||
-        (variables->child && df_json_add(body, "variables", DF_TAKE(variables), err) < 0) ||
+    if (df_variables_read(args, body, err) < 0 ||
         (df_arg_given(args, "auto-approve") &&
          df_json_add_bool(body, "autoApprove", true, err) < 0) ||
         add_turn(body, args, err) < 0 || add_arguments(body, args, err) < 0)
@@ -69,17 +95,32 @@ static void open_view(const struct df_cli *cli, struct df_view *view)
 static int nobody_to_ask(struct df_cli *cli, const char *run, const cJSON *doc, struct df_err *err)
 {
     bool no_wait = df_arg_given(&cli->args, "no-wait");
-    if (wants_document(cli) && df_summary_print(cli, doc, err) < 0)
+    if (wants_document(cli) && df_summary_print(cli, doc, "", err) < 0)
         return -1;
     if (no_wait) {
         df_cli_note("%s waits for approval: `dayfly approve %s` or `dayfly discard %s`", run, run,
                     run);
         return DF_EXIT_OK;
     }
+    const char *why = df_json_str(doc, "status.message");
+    if (!df_str_empty(why))
+        return df_fail(err, DF_ERR_DENIED, "not applied: %s", why);
     return df_fail(err, DF_ERR_CONFLICT,
-                   "declined: no terminal to ask on; use --auto-approve, or `dayfly approve %s` "
-                   "(`dayfly discard %s` drops the plan)",
-                   run, run);
+                   "not applied: %s waits for approval, and there is no terminal to ask on; "
+                   "`dayfly approve %s` applies the plan, `dayfly discard %s` drops it "
+                   "(--auto-approve applies without asking)",
+                   run, run, run);
+}
+
+/* The exit code of a run that has ended. --detailed-exitcode is tofu's: a plan with changes is 2.
+ */
+static int conclude(struct df_cli *cli, const cJSON *run, const char *note, struct df_err *err)
+{
+    int code = df_summary_print(cli, run, note, err);
+    bool detailed = df_arg_given(&cli->args, "detailed-exitcode");
+    return code == DF_EXIT_OK && detailed && df_json_bool(run, "status.hasChanges", true)
+               ? DF_EXIT_PLAN_CHANGES
+               : code;
 }
 
 static int follow(struct df_cli *cli, struct df_view *view, const char *run, int signals_fd,
@@ -98,7 +139,7 @@ static int follow(struct df_cli *cli, struct df_view *view, const char *run, int
     if (end == DF_FOLLOW_WAITING)
         return nobody_to_ask(cli, run, doc, err);
     cli->left = end == DF_FOLLOW_LEFT;
-    return cli->left ? DF_EXIT_INTERRUPTED : df_summary_print(cli, doc, err);
+    return cli->left ? DF_EXIT_INTERRUPTED : conclude(cli, doc, view->note, err);
 }
 
 /* It goes on without us; where this process is the service, that stays for it. */
@@ -109,13 +150,11 @@ static int leave(struct df_cli *cli, const char *name, const cJSON *run, struct 
         return df_fail_oom(err);
     if (!wants_document(cli))
         return df_cli_print(line, err);
-    return df_summary_print(cli, run, err) < 0 ? -1 : DF_EXIT_OK;
+    return df_summary_print(cli, run, "", err) < 0 ? -1 : DF_EXIT_OK;
 }
 
-/* POST of body to executors/<executor>/<what>, then with the run to its end, unless
- * it is left alone. */
-static int request_run(struct df_cli *cli, const char *executor, const char *what,
-                       const cJSON *body, int signals_fd, struct df_err *err)
+int df_request_run(struct df_cli *cli, const char *executor, const char *what, const cJSON *body,
+                   int signals_fd, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", executor, what, NULL);
     DF_JSON cJSON *run = NULL;
@@ -135,28 +174,95 @@ static int request_run(struct df_cli *cli, const char *executor, const char *wha
     return follow(cli, &view, name, signals_fd, err);
 }
 
-int df_cmd_run(struct df_cli *cli, struct df_err *err)
+/* --keep: the variables of this run stay with the executor. */
+static int keep(struct df_cli *cli, const char *executor, const cJSON *body, struct df_err *err)
+{
+    const cJSON *variables = df_json_at(body, "variables");
+    bool changed = false;
+    if (!df_arg_given(&cli->args, "keep"))
+        return 0;
+    if (df_executor_keep(cli, executor, variables, &changed, err) < 0)
+        return df_err_wrap(err, "--keep");
+    if (changed)
+        df_cli_note("executor %s changed: the variables of this run are kept", executor);
+    return 0;
+}
+
+static int check_keep(const struct df_args *args, const cJSON *body, struct df_err *err)
+{
+    if (!df_arg_given(args, "keep"))
+        return 0;
+    if (df_streq(df_json_str(body, "action"), "dry-run"))
+        return df_fail(err, DF_ERR_USER,
+                       "--keep changes the executor, a dry-run does not: use `dayfly set`");
+    if (df_json_at(body, "secrets.files"))
+        return df_fail(err, DF_ERR_USER,
+                       "--keep keeps no .tfvars file: put it into the source and name it in "
+                       "spec.variableFiles");
+    if (!df_json_at(body, "variables"))
+        return df_fail(err, DF_ERR_USER, "--keep needs --var or --var-file");
+    return 0;
+}
+
+/* What no document may hold of what this run is given. */
+static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    DF_JSON cJSON *executor = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
+        df_sealing_add(cli, executor, body, err) < 0)
+        return -1;
+    return df_caller_add(cli, executor, body, err);
+}
+
+static int run_module(struct df_cli *cli, const char *action, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
-    DF_JSON cJSON *body = NULL;
+    DF_SECRET_JSON cJSON *body = NULL;
     DF_FREE char *executor = NULL;
-    const char *action = df_arg(&cli->args, "action");
     if (request_of(&cli->args, &body, err) < 0 ||
-        df_json_add_str(body, "action", action ? action : "provision", err) < 0 ||
+        df_json_add_str(body, "action", action, err) < 0 || check_keep(&cli->args, body, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
-    if (df_cli_connect(cli, err) < 0 || df_module_executor(cli, &executor, err) < 0)
+    if (df_cli_connect(cli, err) < 0 || df_caller_check(cli, err) < 0 ||
+        df_module_executor(cli, body, &executor, err) < 0 || keep(cli, executor, body, err) < 0 ||
+        add_secrets(cli, executor, body, err) < 0)
         return -1;
-    return request_run(cli, executor, "runs", body, signals_fd, err);
+    return df_request_run(cli, executor, "runs", body, signals_fd, err);
+}
+
+int df_cmd_run(struct df_cli *cli, struct df_err *err)
+{
+    const char *action = df_arg(&cli->args, "action");
+    return run_module(cli, action ? action : "provision", err);
+}
+
+int df_cmd_plan(struct df_cli *cli, struct df_err *err)
+{
+    if (df_arg_given(&cli->args, "detach") && df_arg_given(&cli->args, "detailed-exitcode"))
+        return df_fail(
+            err, DF_ERR_USER,
+            "--detach and --detailed-exitcode exclude each other: a run that is left has "
+            "no plan yet");
+    return run_module(cli, "dry-run", err);
+}
+
+int df_cmd_destroy(struct df_cli *cli, struct df_err *err)
+{
+    return run_module(cli, "destroy", err);
 }
 
 int df_cmd_recreate(struct df_cli *cli, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
-    DF_JSON cJSON *body = NULL;
+    DF_SECRET_JSON cJSON *body = NULL;
     const char *executor = NULL;
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
-        request_of(&cli->args, &body, err) < 0 || df_signals_open(&signals_fd, err) < 0)
+        request_of(&cli->args, &body, err) < 0 || df_signals_open(&signals_fd, err) < 0 ||
+        df_cli_connect(cli, err) < 0 || df_caller_check(cli, err) < 0 ||
+        add_secrets(cli, executor, body, err) < 0)
         return -1;
-    return request_run(cli, executor, "recreate", body, signals_fd, err);
+    return df_request_run(cli, executor, "recreate", body, signals_fd, err);
 }

@@ -3,10 +3,12 @@
 #include <malloc.h>
 #include <poll.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/signals.h"
 #include "spawner/service.h"
+#include "spawner/store/documents/holder.h"
 
 static void wait_for_signal(int fd)
 {
@@ -16,13 +18,34 @@ static void wait_for_signal(int fd)
     (void)df_signals_take(fd);
 }
 
+#define PATIENCE_MS 5000 /* for a command that holds the data directory for a moment */
+#define PAUSE_MS 50
+
+/* A service beside this one is there to stay; a command like `get` is gone soon. */
+static bool is_service(const struct df_config *config)
+{
+    struct df_holder holder = {0};
+    return df_holder_find(config->data_directory, &holder) && strstr(holder.command, " serve");
+}
+
+static int start(const struct df_config *config, struct df_service **ret, struct df_err *err)
+{
+    for (int64_t end = df_mono_ms() + PATIENCE_MS;;) {
+        if (df_service_start(config, ret, err) == 0)
+            return 0;
+        if (!df_streq(err->reason, "Busy") || is_service(config) || df_mono_ms() >= end)
+            return -1;
+        (void)poll(NULL, 0, PAUSE_MS);
+    }
+}
+
 static int serve(const struct df_config *config, int signals_fd, struct df_err *err)
 {
     struct df_service *service = NULL;
     df_log_setup(config->log_level, config->log_json, "spawner");
     /* Each thread that ever parsed a document would keep a heap of its own. */
     (void)mallopt(M_ARENA_MAX, 2);
-    if (df_service_start(config, &service, err) < 0)
+    if (start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
     wait_for_signal(signals_fd);

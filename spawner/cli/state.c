@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/run.h"
 #include "spawner/cli/text.h"
 
 /* GET of <executor>/state/<what>. */
@@ -53,11 +54,13 @@ static void add_lock(const cJSON *lock, struct df_buf *out)
                       info ? info : "");
 }
 
-static int print_versions(const cJSON *versions, const cJSON *lock, struct df_err *err)
+static int print_versions(const struct df_cli *cli, const cJSON *versions, const cJSON *lock,
+                          struct df_err *err)
 {
     static const char *const titles[] = {"VERSION", "SERIAL", "BYTES",      "AGE",
                                          "RUN",     "BY",     "ROLLBACK OF"};
-    DF_TABLE struct df_table t = {.columns = DF_ARRAY_SIZE(titles)};
+    struct df_table_shape shape = df_cli_table_shape(cli);
+    DF_TABLE struct df_table t = {.columns = DF_ARRAY_SIZE(titles), .shape = &shape};
     for (size_t i = 0; i < DF_ARRAY_SIZE(titles); i++)
         df_table_add(&t, titles[i]);
     const cJSON *v = NULL;
@@ -80,7 +83,7 @@ int df_cmd_state_list(struct df_cli *cli, struct df_err *err)
         return -1;
     if (df_cli_output(cli)[0])
         return df_cli_print_json(cli, versions, err);
-    return print_versions(df_json_at(versions, "items"), lock, err);
+    return print_versions(cli, df_json_at(versions, "items"), lock, err);
 }
 
 /* ---- versions ---------------------------------------------------------------------------------
@@ -175,12 +178,31 @@ int df_cmd_state_lock(struct df_cli *cli, struct df_err *err)
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
+/* An ID is that of the lock that is meant: another one stays. */
+static int check_lock(const char *executor, const cJSON *lock, const char *id, struct df_err *err)
+{
+    const char *held = df_json_str(lock, "ID");
+    if (!id || !held || df_streq(held, id))
+        return 0;
+    return df_fail(err, DF_ERR_CONFLICT,
+                   "the state of %s is locked under the ID %s, not %s; that lock stays", executor,
+                   held, id);
+}
+
 int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
 {
-    const char *executor = NULL;
+    const char *executor = NULL, *id = df_cli_word(cli, 1);
     DF_JSON cJSON *lock = NULL;
-    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
-        get_state(cli, "lock", &lock, err) < 0)
+    struct df_err why = {0};
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
+        return -1;
+    if (get_state(cli, "lock", &lock, &why) < 0) {
+        *err = why;
+        return df_streq(why.reason, "StateElsewhere")
+                   ? df_state_unlock_elsewhere(cli, executor, id, err)
+                   : -1;
+    }
+    if (check_lock(executor, lock, id, err) < 0)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", "lock", NULL);
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);

@@ -1,3 +1,6 @@
+/*
+ * How a run ended: as a document for programs, or as text for people, with outputs.
+ */
 #include "spawner/cli/summary.h"
 
 #include "common/base/clock.h"
@@ -91,19 +94,30 @@ int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outpu
 /* ---- for people -------------------------------------------------------------------------------
  */
 
-static void add_how(const cJSON *run, struct df_buf *out)
+/* "dayfly: PlanFailed: ...", or without message where the tool's own error stands above. */
+static bool is_told(const char *note, const char *reason)
+{
+    DF_FREE char *start = reason ? df_strf("dayfly: %s", reason) : NULL;
+    return start && df_starts_with(note, start);
+}
+
+static void add_how(const cJSON *run, const char *note, struct df_buf *out)
 {
     char took[DF_SHORT_TEXT];
     const char *reason = df_json_str(run, "status.reason");
     const char *message = df_json_str(run, "status.message");
     int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
+    if (df_streq(reason, df_run_phase(run)))
+        reason = NULL; /* Discarded, Canceled: the phase is the reason */
     (void)df_buf_addf(out, "%s: %s in %s%s%s\n", df_json_str(run, "metadata.name"),
                       df_run_phase(run), df_text_duration(us, took), reason ? ": " : "",
                       reason ? reason : "");
     if (df_streq(df_run_phase(run), "Succeeded"))
         return;
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
-    if (!df_str_empty(message)) {
+    if (is_told(note, reason)) {
+        /* nothing to add */
+    } else if (!df_str_empty(message)) {
         (void)df_buf_adds(out, "  ");
         df_text_safe(out, message, strlen(message));
         (void)df_buf_addc(out, '\n');
@@ -121,10 +135,10 @@ static bool shows_outputs(const cJSON *run)
            df_streq(df_json_str(run, "spec.action"), "provision");
 }
 
-static int print_text(const cJSON *run, const cJSON *outputs, struct df_err *err)
+static int print_text(const cJSON *run, const cJSON *outputs, const char *note, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    add_how(run, &text);
+    add_how(run, note, &text);
     if (shows_outputs(run) && cJSON_GetArraySize(outputs) > 0) {
         (void)df_buf_adds(&text, "\nOutputs:\n\n");
         if (df_outputs_text(outputs, &text, err) < 0)
@@ -142,14 +156,14 @@ static int print_document(const struct df_cli *cli, const cJSON *run, const cJSO
     return df_cli_print_json(cli, doc, err);
 }
 
-int df_summary_print(struct df_cli *cli, const cJSON *run, struct df_err *err)
+int df_summary_print(struct df_cli *cli, const cJSON *run, const char *note, struct df_err *err)
 {
     DF_JSON cJSON *tasks = NULL, *outputs = NULL;
     const char *executor = df_json_str(run, "spec.executorRef.name");
     if (df_summary_tasks(cli, df_json_str(run, "metadata.name"), &tasks, err) < 0 ||
-        df_outputs_fetch(cli, executor, false, &outputs, err) < 0)
+        df_outputs_fetch(cli, executor, &outputs, err) < 0)
         return -1;
     int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, err)
-                                        : print_text(run, outputs, err);
+                                        : print_text(run, outputs, note, err);
     return printed < 0 ? -1 : (int)df_run_exit(run, tasks);
 }

@@ -1,3 +1,7 @@
+/*
+ * Durations, ages and foreign text; then tables: widths are found, fitted to the terminal by
+ * cutting or wrapping the widest column, and printed.
+ */
 #include "spawner/cli/text.h"
 
 #include "common/base/clock.h"
@@ -158,6 +162,137 @@ static size_t column_width(const struct df_table *t, size_t column)
     return widest;
 }
 
+#define GAP 3            /* blanks between two columns */
+#define LEAST_WRAPPED 16 /* columns for a text; below it the terminal wraps */
+#define LEAST_WIDTH 5    /* of a column that is cut, while others can be cut, too */
+
+static size_t total_width(const size_t *widths, size_t columns, size_t indent)
+{
+    size_t total = indent + GAP * (columns - 1);
+    for (size_t c = 0; c < columns; c++)
+        total += widths[c];
+    return total;
+}
+
+/* The widest column but the first, which holds names; of all when the others are narrow. */
+static size_t widest_of(const size_t *widths, size_t columns)
+{
+    size_t widest = 0;
+    for (size_t c = 1; c < columns; c++)
+        if (widths[c] > LEAST_WIDTH && (!widest || widths[c] > widths[widest]))
+            widest = c;
+    for (size_t c = 1; c < columns && widths[widest] <= LEAST_WIDTH; c++)
+        if (widths[c] > widths[widest])
+            widest = c;
+    return widest;
+}
+
+/* Lets the last column alone fit, which goes on in the lines below. */
+static void wrap(size_t *widths, size_t columns, size_t indent, size_t limit)
+{
+    size_t *last = &widths[columns - 1], whole = *last;
+    *last = 0;
+    size_t others = total_width(widths, columns, indent);
+    size_t room = limit > others ? limit - others : 0;
+    *last = whole < room || room < LEAST_WRAPPED ? whole : room;
+}
+
+/* Takes from the widest columns until a line fits. */
+static void fit(size_t *widths, size_t columns, size_t indent, size_t limit)
+{
+    while (total_width(widths, columns, indent) > limit) {
+        size_t c = widest_of(widths, columns);
+        if (widths[c] <= 1)
+            return;
+        widths[c]--;
+    }
+}
+
+static void find_widths(const struct df_table *t, size_t indent, size_t *widths)
+{
+    struct df_table_shape *shape = t->shape;
+    bool keeps = shape && shape->fixed && shape->goes_on;
+    for (size_t c = 0; c < t->columns; c++) {
+        size_t known = shape && c < DF_TABLE_COLUMNS ? shape->widths[c] : 0;
+        size_t needed = keeps && shape->limit ? 0 : column_width(t, c);
+        widths[c] = known > needed ? known : needed;
+    }
+    if (!shape)
+        return;
+    if (shape->limit && shape->wraps)
+        wrap(widths, t->columns, indent, shape->limit);
+    else if (shape->limit)
+        fit(widths, t->columns, indent, shape->limit);
+    for (size_t c = 0; c < t->columns && c < DF_TABLE_COLUMNS; c++)
+        shape->widths[c] = widths[c];
+    shape->fixed = true;
+}
+
+/* The text within this many columns, its last one being an ellipsis where something is missing. */
+static void add_cut(struct df_buf *out, const char *text, size_t width)
+{
+    if (width_of(text) <= width) {
+        (void)df_buf_adds(out, text);
+        return;
+    }
+    size_t shown = 0;
+    const char *end = text;
+    for (; *end; end++) {
+        bool begins = ((unsigned char)*end & 0xc0) != 0x80;
+        if (begins && shown++ + 1 >= width)
+            break;
+    }
+    (void)df_buf_add(out, text, (size_t)(end - text));
+    (void)df_buf_adds(out, "\u2026");
+}
+
+/* How many bytes of the text fit into this many columns, up to a blank where there is one. */
+static size_t piece_of(const char *text, size_t width)
+{
+    size_t shown = 0, blank = 0, n = 0;
+    for (; text[n]; n++) {
+        bool begins = ((unsigned char)text[n] & 0xc0) != 0x80;
+        if (text[n] == ' ')
+            blank = n;
+        if (begins && shown++ == width)
+            return blank ? blank : n;
+    }
+    return n;
+}
+
+static void add_wrapped(struct df_buf *out, const char *text, size_t at, size_t width)
+{
+    for (;;) {
+        size_t n = piece_of(text, width);
+        (void)df_buf_add(out, text, n);
+        text += n;
+        text += strspn(text, " ");
+        if (!*text)
+            return;
+        (void)df_buf_addf(out, "\n%*s", (int)at, "");
+    }
+}
+
+static void print_line(const struct df_table *t, size_t first, size_t indent, const size_t *widths,
+                       struct df_buf *line)
+{
+    (void)df_buf_addf(line, "%*s", (int)indent, "");
+    for (size_t c = 0; c < t->columns; c++) {
+        const char *cell = t->cells.items[first + c];
+        size_t width = width_of(cell), room = widths[c];
+        bool is_last = c + 1 == t->columns;
+        if (t->shape && t->shape->limit && t->shape->wraps && is_last)
+            add_wrapped(line, cell, total_width(widths, t->columns, indent) - room, room);
+        else if (t->shape && t->shape->limit && !t->shape->wraps)
+            add_cut(line, cell, room);
+        else
+            (void)df_buf_adds(line, cell);
+        size_t pad = is_last ? 0 : GAP + (width < room ? room - width : 0);
+        (void)df_buf_addf(line, "%*s", (int)pad, "");
+    }
+    (void)df_buf_addc(line, '\n');
+}
+
 int df_table_print(const struct df_table *t, size_t indent, struct df_buf *out, struct df_err *err)
 {
     if (!t->columns)
@@ -167,15 +302,8 @@ int df_table_print(const struct df_table *t, size_t indent, struct df_buf *out, 
     DF_FREE size_t *widths = calloc(t->columns, sizeof(*widths));
     if (!widths)
         return df_fail_oom(err);
-    for (size_t c = 0; c < t->columns; c++)
-        widths[c] = column_width(t, c);
-    for (size_t i = 0; i < t->cells.len; i++) {
-        size_t c = i % t->columns;
-        bool last = c + 1 == t->columns;
-        const char *cell = t->cells.items[i];
-        size_t pad = last ? 0 : widths[c] - width_of(cell) + 3;
-        (void)df_buf_addf(out, "%*s%s%*s%s", c ? 0 : (int)indent, "", cell, (int)pad, "",
-                          last ? "\n" : "");
-    }
+    find_widths(t, indent, widths);
+    for (size_t i = 0; i + t->columns <= t->cells.len; i += t->columns)
+        print_line(t, i, indent, widths, out);
     return df_buf_check(out, err);
 }

@@ -42,6 +42,17 @@ bool df_text_summary(const cJSON *summary, bool done, struct df_buf *out);
 struct df_table {
     struct df_strs cells;
     size_t columns;
+    struct df_table_shape *shape; /* borrowed; NULL: as wide as its cells */
+};
+
+/* How wide a table is, and was: rows that come later go on under the same columns. */
+#define DF_TABLE_COLUMNS 24
+struct df_table_shape {
+    size_t limit;                    /* columns of the terminal: cells are cut; 0: nothing is */
+    size_t widths[DF_TABLE_COLUMNS]; /* at least; after printing: as printed */
+    bool goes_on;                    /* keep the widths for the rows to come */
+    bool fixed;                      /* the first rows were printed */
+    bool wraps;                      /* the last column is wrapped at blanks, nothing is cut */
 };
 
 #define DF_TABLE DF_CLEANUP(df_table_free)

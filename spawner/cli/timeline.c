@@ -1,7 +1,6 @@
 #include "spawner/cli/timeline.h"
 
 #include "common/base/clock.h"
-#include "spawner/cli/text.h"
 
 #define STAGES_MAX 32 /* there are nine */
 
@@ -62,11 +61,12 @@ static void add_stage(struct df_table *t, const cJSON *entry, int64_t *before)
         *before = us;
 }
 
-int df_timeline_add(const cJSON *task, struct df_buf *out, struct df_err *err)
+int df_timeline_add(const cJSON *task, struct df_table_shape shape, struct df_buf *out,
+                    struct df_err *err)
 {
     const cJSON *entries[STAGES_MAX];
     size_t n = sorted(df_json_at(task, "status.timeline"), entries);
-    DF_TABLE struct df_table t = {.columns = 4};
+    DF_TABLE struct df_table t = {.columns = 4, .shape = &shape};
     int64_t before = 0;
     for (size_t i = 0; i < n; i++)
         add_stage(&t, entries[i], &before);

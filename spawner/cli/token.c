@@ -3,6 +3,7 @@
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/token_file.h"
 
 #define TOKEN_BYTES 32
 #define TOKEN_LEN (sizeof("dayfly_") + 2 * TOKEN_BYTES)
@@ -17,8 +18,9 @@ static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct 
     return df_sha256_hex(token, strlen(token), sha256, err);
 }
 
+/* file: the token file that has the line now, or NULL. */
 static int print_token(const struct df_cli *cli, const char *token, const char *line,
-                       struct df_err *err)
+                       const char *file, struct df_err *err)
 {
     if (df_cli_output(cli)[0]) {
         DF_JSON cJSON *doc = cJSON_CreateObject();
@@ -27,14 +29,31 @@ static int print_token(const struct df_cli *cli, const char *token, const char *
             return -1;
         return df_cli_print_json(cli, doc, err);
     }
-    DF_FREE char *text = df_strf("Token, shown this once:\n  %s\n"
-                                 "Line for the token file (auth.tokenFile):\n  %s\n",
-                                 token, line);
+    DF_FREE char *text =
+        file ? df_strf("Token, shown this once:\n  %s\nIts line was added to %s\n", token, file)
+             : df_strf("Token, shown this once:\n  %s\n"
+                       "Line for the token file (auth.tokenFile):\n  %s\n",
+                       token, line);
     if (!text)
         return df_fail_oom(err);
     int result = df_cli_print(text, err);
     explicit_bzero(text, strlen(text));
     return result;
+}
+
+static int create(const struct df_cli *cli, const char *name, const char *role, char *token,
+                  struct df_err *err)
+{
+    char sha256[DF_SHA256_HEX];
+    const char *file = df_arg(&cli->args, "token-file");
+    if (make_token(token, sha256, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("%s %s %s", name, role, sha256);
+    if (!line)
+        return df_fail_oom(err);
+    if (file && df_token_file_add(file, name, line, err) < 0)
+        return -1;
+    return print_token(cli, token, line, file, err);
 }
 
 int df_cmd_token_create(struct df_cli *cli, struct df_err *err)
@@ -44,11 +63,8 @@ int df_cmd_token_create(struct df_cli *cli, struct df_err *err)
         return df_fail(err, DF_ERR_USER, "--name and --role are needed");
     if (!df_is_dns_label(name))
         return df_fail(err, DF_ERR_USER, "--name \"%s\": is no name", name);
-    char token[TOKEN_LEN], sha256[DF_SHA256_HEX];
-    if (make_token(token, sha256, err) < 0)
-        return -1;
-    DF_FREE char *line = df_strf("%s %s %s", name, role, sha256);
-    int result = line ? print_token(cli, token, line, err) : df_fail_oom(err);
+    char token[TOKEN_LEN];
+    int result = create(cli, name, role, token, err);
     explicit_bzero(token, sizeof(token));
     return result;
 }

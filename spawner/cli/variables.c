@@ -3,11 +3,13 @@
 #include "common/base/fs.h"
 #include "common/yaml/yaml.h"
 
-static int add_var(cJSON *all, const char *text, struct df_err *err)
+/* ---- values ---- */
+
+int df_variable_add(cJSON *all, const char *what, const char *text, struct df_err *err)
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
-        return df_fail(err, DF_ERR_USER, "--var \"%s\": must be name=value", text);
+        return df_fail(err, DF_ERR_USER, "%s \"%s\": must be name=value", what, text);
     DF_FREE char *name = strndup(text, (size_t)(equals - text));
     const char *value = equals + 1;
     if (!name)
@@ -16,26 +18,31 @@ static int add_var(cJSON *all, const char *text, struct df_err *err)
         return df_json_set_str(all, name, value, err);
     cJSON *parsed = NULL;
     if (df_json_parse(value, strlen(value), &parsed, err) < 0)
-        return df_err_wrap(err, "--var %s", name);
+        return df_err_wrap(err, "%s %s", what, name);
     return df_json_set(all, name, parsed, err);
+}
+
+static int read_file(const char *path, struct df_buf *text, struct df_err *err)
+{
+    if (df_fs_read(path, text, err) == 0)
+        return 0;
+    err->cls = DF_ERR_USER;
+    return -1;
 }
 
 static int load_file(const char *path, cJSON **ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    if (df_ends_with(path, ".tfvars"))
-        return df_fail(err, DF_ERR_USER,
-                       "is written in the tool's own language; keep it in the module as "
-                       "*.auto.tfvars, or write it as JSON or YAML");
-    if (df_fs_read(path, &text, err) < 0 ||
-        df_yaml_parse(df_buf_str(&text), text.len, ret, NULL, err) < 0) {
+    if (read_file(path, &text, err) < 0)
+        return -1;
+    if (df_yaml_parse(df_buf_str(&text), text.len, ret, NULL, err) < 0) {
         err->cls = DF_ERR_USER;
         return -1;
     }
     return cJSON_IsObject(*ret) ? 0 : df_fail(err, DF_ERR_USER, "must be an object: name: value");
 }
 
-static int add_file(cJSON *all, const char *path, struct df_err *err)
+static int add_values(cJSON *all, const char *path, struct df_err *err)
 {
     DF_JSON cJSON *file = NULL;
     if (load_file(path, &file, err) < 0)
@@ -48,18 +55,72 @@ static int add_file(cJSON *all, const char *path, struct df_err *err)
     return 0;
 }
 
-int df_variables_read(const struct df_args *args, cJSON **ret, struct df_err *err)
+/* ---- files of the tool's own ---- */
+
+static bool is_tfvars(const char *path)
 {
-    DF_JSON cJSON *all = cJSON_CreateObject();
-    if (!all)
+    return df_ends_with(path, ".tfvars") || df_ends_with(path, ".tfvars.json");
+}
+
+/* "2-prod.tfvars": no two have the same name, whatever directory they come from. */
+static int add_text(cJSON *body, const char *name, const char *text, struct df_err *err)
+{
+    cJSON *secrets = df_json_object_at(body, "secrets");
+    cJSON *files = secrets ? df_json_object_at(secrets, "files") : NULL;
+    if (!files)
         return df_fail_oom(err);
-    for (size_t i = 0; i < args->given_count; i++) {
-        const struct df_arg *a = &args->given[i];
-        if (df_streq(a->option->name, "var") && add_var(all, a->value, err) < 0)
+    DF_FREE char *unique = df_strf("%d-%s", cJSON_GetArraySize(files) + 1, name);
+    if (!unique)
+        return df_fail_oom(err);
+    for (char *p = unique; *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p))
+            *p = '_';
+    return df_json_add_str(files, unique, text, err);
+}
+
+/* What was said before a file loses against it. */
+static int put_before(cJSON *body, struct df_err *err)
+{
+    DF_JSON cJSON *before = cJSON_DetachItemFromObjectCaseSensitive(body, "variables");
+    if (!before || !before->child)
+        return 0;
+    DF_FREE char *text = df_json_print(before);
+    return text ? add_text(body, "variables.tfvars.json", text, err) : df_fail_oom(err);
+}
+
+static int add_tfvars(cJSON *body, const char *path, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    const char *slash = strrchr(path, '/');
+    if (read_file(path, &text, err) < 0)
+        return df_err_wrap(err, "--var-file %s", path);
+    if (strlen(df_buf_str(&text)) != text.len)
+        return df_fail(err, DF_ERR_USER, "--var-file %s: is no text file", path);
+    if (put_before(body, err) < 0)
+        return -1;
+    return add_text(body, slash ? slash + 1 : path, df_buf_str(&text), err);
+}
+
+/* ---- the command line ---- */
+
+static int add_option(cJSON *body, const struct df_arg *a, struct df_err *err)
+{
+    bool is_file = df_streq(a->option->name, "var-file");
+    if (!is_file && !df_streq(a->option->name, "var"))
+        return 0;
+    if (is_file && is_tfvars(a->value))
+        return add_tfvars(body, a->value, err);
+    cJSON *variables = df_json_object_at(body, "variables");
+    if (!variables)
+        return df_fail_oom(err);
+    return is_file ? add_values(variables, a->value, err)
+                   : df_variable_add(variables, "--var", a->value, err);
+}
+
+int df_variables_read(const struct df_args *args, cJSON *body, struct df_err *err)
+{
+    for (size_t i = 0; i < args->given_count; i++)
+        if (add_option(body, &args->given[i], err) < 0)
             return -1;
-        if (df_streq(a->option->name, "var-file") && add_file(all, a->value, err) < 0)
-            return -1;
-    }
-    *ret = DF_TAKE(all);
     return 0;
 }

@@ -1,3 +1,7 @@
+/*
+ * The output of a followed run: log lines, our own lines, and on a terminal a status line at the
+ * bottom, which is erased before anything else is written.
+ */
 #include "spawner/cli/view.h"
 
 #include <stdarg.h>
@@ -62,12 +66,24 @@ void df_view_tick(struct df_view *v)
     put(v, &out);
 }
 
-static void add_line(const struct df_view *v, struct df_buf *out)
+static void add_line(struct df_view *v, struct df_buf *out)
 {
-    if (v->terminal)
-        df_text_safe(out, df_buf_str(&v->line), v->line.len);
+    const char *text = df_buf_str(&v->line);
+    size_t n = v->line.len;
+    bool torn = v->torn;
+    v->torn = n && text[n - 1] != '\n';
+    if (!torn && df_starts_with(text, "dayfly: "))
+        (void)snprintf(v->note, sizeof(v->note), "%.*s", (int)strcspn(text, "\n"), text);
+    if (!v->terminal) {
+        (void)df_buf_add(out, text, n);
+        return;
+    }
+    DF_BUF struct df_buf safe = DF_BUF_INIT(2 * LINE_MAX_BYTES);
+    df_text_safe(&safe, text, n);
+    if (v->color && !torn && !v->torn)
+        df_paint_line(&v->paint, df_buf_str(&safe), safe.len, out);
     else
-        (void)df_buf_add(out, df_buf_str(&v->line), v->line.len);
+        (void)df_buf_add(out, df_buf_str(&safe), safe.len);
 }
 
 /* Whole lines go out at once, the rest waits for its newline. */
@@ -107,6 +123,7 @@ static void finish_line(struct df_view *v, struct df_buf *out)
     add_line(v, out);
     (void)df_buf_addc(out, '\n');
     df_buf_clear(&v->line);
+    v->torn = false;
 }
 
 void df_view_say(struct df_view *v, enum df_tone tone, const char *fmt, ...)

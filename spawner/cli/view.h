@@ -8,12 +8,16 @@
 #define DF_CLI_VIEW_H
 
 #include "common/json/json.h"
+#include "spawner/cli/paint.h"
 
 struct df_view {
     int fd;        /* -1: nobody is looking */
     bool terminal; /* foreign text is made safe for it */
     bool live;     /* keeps a status line: a terminal that can erase one */
-    bool color;
+    bool color;    /* of our lines, and the tool's in what it logs */
+    bool torn;     /* the line of the log began in an earlier piece */
+    struct df_paint paint;
+    char note[1024]; /* the last line of a runner's own in the log ("dayfly: ..."), its beginning */
     struct df_buf line; /* the end of the log, while its newline is still to come */
     char status[160];   /* "plan: running", or "" */
     int64_t since_us;   /* monotonic: when that began */

@@ -3,6 +3,7 @@
  */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/named.h"
 #include "spawner/cli/reasons.h"
 #include "spawner/cli/summary.h"
 #include "spawner/cli/text.h"
@@ -12,6 +13,7 @@
 
 #define TAIL_BYTES (16 * DF_KIB)
 #define TAIL_LINES 20
+#define REPEATED_BYTES 200 /* of a message: enough to know it again */
 
 /* ---- the end of the log -----------------------------------------------------------------------
  */
@@ -38,10 +40,18 @@ static const char *last_lines(const struct df_buf *tail, size_t lines)
     return p;
 }
 
-static int add_log(struct df_cli *cli, const char *run, const char *step, struct df_buf *out,
+/* The runner ends the log with the message that the cause has shown already. */
+static bool repeats(const char *line, size_t n, const char *message)
+{
+    size_t m = message ? strnlen(message, REPEATED_BYTES) : 0;
+    return m && memmem(line, n, message, m);
+}
+
+static int add_log(struct df_cli *cli, const cJSON *run, const char *step, struct df_buf *out,
                    struct df_err *err)
 {
-    DF_FREE char *path = df_path("runs", run, "log", NULL);
+    const char *message = df_json_str(run, "status.message");
+    DF_FREE char *path = df_path("runs", df_json_str(run, "metadata.name"), "log", NULL);
     DF_FREE char *full = path ? df_strf("%s?step=%s", path, step) : NULL;
     DF_BUF struct df_buf tail = DF_BUF_INIT(TAIL_BYTES);
     if (!full)
@@ -56,9 +66,11 @@ static int add_log(struct df_cli *cli, const char *run, const char *step, struct
     for (const char *line = from, *end = from + n; line < end;) {
         const char *eol = memchr(line, '\n', (size_t)(end - line));
         size_t len = (size_t)((eol ? eol : end) - line);
-        (void)df_buf_adds(out, "  | ");
-        df_text_safe(out, line, len);
-        (void)df_buf_addc(out, '\n');
+        if (!repeats(line, len, message)) {
+            (void)df_buf_adds(out, "  | ");
+            df_text_safe(out, line, len);
+            (void)df_buf_addc(out, '\n');
+        }
         line += len + 1;
     }
     (void)df_buf_addc(out, '\n');
@@ -106,12 +118,79 @@ static void add_cause(const cJSON *run, struct df_buf *out)
     }
 }
 
+/* Where dayfly does not keep the state, its commands for states are of no use. */
+static const char *next_elsewhere(const cJSON *run, const char *reason)
+{
+    static const struct {
+        const char *reason, *next;
+    } table[] = {{"StateLocked",
+                  "Wait for the holder of the lock. Only if it is certainly dead, release the "
+                  "lock: `dayfly state unlock EXECUTOR`."},
+                 {"StateUnavailable", "Look at the storage and its credentials, then run again."},
+                 {"StateRefused", "Find out who else writes the state, then run again."},
+                 {"PlanUsed", "Look at the storage of the state, and run again."},
+                 {"RunnerLost",
+                  "The tool stores its state in that storage by itself: a dry-run shows what is "
+                  "there and what is missing. Then run again."}};
+    const char *type = df_json_str(run, "spec.snapshot.storage.type");
+    if (!type || df_streq(type, "managed"))
+        return NULL;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        if (df_streq(table[i].reason, reason))
+            return table[i].next;
+    }
+    return NULL;
+}
+
+/* What `init` could not read: "lstat ../mod: no such file or directory". */
+static void add_unreadable(const char *message, struct df_buf *out)
+{
+    static const char key[] = "lstat ";
+    const char *at = strstr(message, key);
+    const char *path = at ? at + strlen(key) : "a directory";
+    size_t n = at ? strcspn(path, ": ") : strlen(path);
+    (void)df_buf_adds(out, "What to do: the module uses ");
+    df_text_safe(out, path, n);
+    (void)df_buf_adds(out, df_starts_with(path, "..")
+                               ? ", which is outside of the folder given: name its root and "
+                                 "--folder (`dayfly run ROOT --folder FOLDER`).\n"
+                               : ", which is not in the source.\n");
+}
+
+/* Is it about what `init` fetches? */
+static bool is_unreachable(const char *message)
+{
+    static const char *const words[] = {"provider", "registry",   "download", "dial tcp",
+                                        "lookup ",  "connection", "timeout",  "timed out"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++)
+        if (strcasestr(message, words[i]))
+            return true;
+    return false;
+}
+
+/* True: said. */
+static bool add_next_of_init(const char *message, struct df_buf *out)
+{
+    if (strstr(message, "nreadable module directory"))
+        add_unreadable(message, out);
+    else if (!is_unreachable(message))
+        (void)df_buf_adds(out, "What to do: Read the log above, mend the configuration, then run "
+                               "again.\n");
+    else
+        return false;
+    return true;
+}
+
 static void add_next(const cJSON *run, struct df_buf *out)
 {
     const char *reason = df_json_str(run, "status.reason");
+    const char *message = df_json_str(run, "status.message");
+    if (df_streq(reason, "InitFailed") && message && add_next_of_init(message, out))
+        return;
+    const char *elsewhere = next_elsewhere(run, reason);
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
-    if (known && known->next)
-        (void)df_buf_addf(out, "What to do: %s\n", known->next);
+    if (elsewhere || (known && known->next))
+        (void)df_buf_addf(out, "What to do: %s\n", elsewhere ? elsewhere : known->next);
 }
 
 /* What keeps a step from its start. */
@@ -126,7 +205,8 @@ static void add_obstacle(const cJSON *task, struct df_buf *out)
     (void)df_buf_addc(out, '\n');
 }
 
-static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
+static int add_tasks(const struct df_cli *cli, const cJSON *tasks, struct df_buf *out,
+                     struct df_err *err)
 {
     const cJSON *task = NULL;
     cJSON_ArrayForEach (task, tasks) {
@@ -141,7 +221,7 @@ static int add_tasks(const cJSON *tasks, struct df_buf *out, struct df_err *err)
                               df_json_str(task, "status.claimedBy.host"));
         (void)df_buf_addc(out, '\n');
         add_obstacle(task, out);
-        if (df_timeline_add(task, out, err) < 0)
+        if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
             return -1;
         df_unrecorded_add(task, out);
     }
@@ -169,10 +249,10 @@ static int tell(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct
         add_cause(run, out);
     else
         add_waiting(run, out);
-    if (add_tasks(tasks, out, err) < 0)
+    if (add_tasks(cli, tasks, out, err) < 0)
         return -1;
     (void)df_buf_addc(out, '\n');
-    if (df_streq(df_run_phase(run), "Failed") && step && add_log(cli, name, step, out, err) < 0)
+    if (df_streq(df_run_phase(run), "Failed") && step && add_log(cli, run, step, out, err) < 0)
         return -1;
     add_next(run, out);
     return df_buf_check(out, err);
@@ -209,21 +289,32 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         df_text_safe(out, message, strlen(message));
         (void)df_buf_addc(out, '\n');
     }
-    if (df_timeline_add(task, out, err) < 0)
+    if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
         return -1;
     if (known && known->next)
         (void)df_buf_addf(out, "\nWhat to do: %s\n", known->next);
     return df_buf_check(out, err);
 }
 
+static bool is_task(const char *word)
+{
+    const struct df_shown *kind = NULL;
+    struct df_err ignored;
+    DF_FREE char *typed = strndup(word, strcspn(word, "/"));
+    return typed && strchr(word, '/') && df_shown_find(typed, &kind, &ignored) == 0 &&
+           kind == df_shown_of("taskactions");
+}
+
 int df_cmd_why(struct df_cli *cli, struct df_err *err)
 {
-    const char *name = NULL;
-    bool is_task = false;
+    const char *word = df_cli_word(cli, 0);
+    DF_FREE char *run = NULL;
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    if (df_cli_name_or_task(cli, 0, "run", &name, &is_task, err) < 0)
+    if (is_task(word)) {
+        if (why_task(cli, strchr(word, '/') + 1, &out, err) < 0)
+            return -1;
+    } else if (df_named_run(cli, word, &run, err) < 0 || why_run(cli, run, &out, err) < 0) {
         return -1;
-    if ((is_task ? why_task : why_run)(cli, name, &out, err) < 0)
-        return -1;
+    }
     return df_cli_print(df_buf_str(&out), err);
 }

@@ -1,3 +1,8 @@
+/*
+ * config.c - df_config_load() at the end sets the defaults, then applies file, environment and
+ * flags in this order, and checks what must fit together. Keys are in keys.c, the file is read in
+ * file.c.
+ */
 #include "spawner/config/config.h"
 
 #include <ctype.h>
@@ -241,9 +246,7 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
     if (!df_streq(c->kube_claim, "token") && !df_streq(c->kube_claim, "secret"))
         return df_fail(err, DF_ERR_USER, "kubernetes.claim: \"%.64s\" is neither token nor secret",
                        c->kube_claim);
-    if (!df_streq(c->engine, "local") && !df_streq(c->engine, "job"))
-        return df_fail(err, DF_ERR_USER, "engine: \"%.64s\" is neither local nor job", c->engine);
-    if (c->elects && !df_streq(c->engine, "job"))
+    if (c->elects && (!c->runs_pods || c->runs_here))
         return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
         return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
@@ -309,9 +312,34 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         return df_fail(
             err, DF_ERR_USER,
             "auth.tokenFile or auth.serviceAccounts: is required, because listen (%s) is "
-            "not a loopback address",
+            "not a loopback address; `dayfly token create --name NAME --role admin --token-file "
+            "FILE` makes such a file",
             c->listen);
     return 0;
+}
+
+/* Of engines and engine, which is the same for one; what is opened is decided here alone. */
+static int fill_engines(struct df_config *c, struct df_err *err)
+{
+    const char *key = c->engine ? "engine" : "engines";
+    if (c->engine && c->engines.len)
+        return df_fail(err, DF_ERR_USER, "engine: has no place beside engines; name it there");
+    if (!c->engines.len)
+        (void)df_strs_add(&c->engines, c->engine ? c->engine : "local");
+    if (df_strs_check(&c->engines, err) < 0)
+        return -1;
+    for (size_t i = 0; i < c->engines.len; i++) {
+        const char *name = c->engines.items[i];
+        bool *runs = df_streq(name, "local") ? &c->runs_here : &c->runs_pods;
+        if (!df_streq(name, "local") && !df_streq(name, "job"))
+            return df_fail(err, DF_ERR_USER, "%s: \"%.64s\" is neither local nor job", key, name);
+        if (*runs)
+            return df_fail(err, DF_ERR_USER, "engines: \"%.64s\" is named twice", name);
+        *runs = true;
+    }
+    free(c->engine);
+    c->engine = strdup(c->engines.items[0]);
+    return c->engine ? 0 : df_fail_oom(err);
 }
 
 static int fill(struct df_config *c, const char *file, char *const *env,
@@ -322,7 +350,7 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         return df_fail_errno(err, errno, "working directory");
     if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
-        fill_directories(c, env, err) < 0)
+        fill_directories(c, env, err) < 0 || fill_engines(c, err) < 0)
         return -1;
     return check_whole(c, err);
 }

@@ -3,7 +3,7 @@
  * then flags.
  *
  * Unknown keys are errors that name the key and its line. Every string is owned by the struct.
- * The keys are listed in docs/configuration.md, which is tested against the table in config.c; the
+ * The keys are listed in docs/configuration.md, which is tested against the table in keys.c; the
  * environment name of `tools.cacheDirectory` is DAYFLY_TOOLS_CACHE_DIRECTORY. Relative paths are
  * taken from the file's directory, those of the environment and of flags from the working one.
  */
@@ -31,7 +31,11 @@ struct df_config {
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
-    char *engine;             /* engine; "local" */
+    struct df_strs engines;   /* engines: all that are opened; "local" */
+    char *engine;             /* engine: the only one; once loaded the first of engines, which new
+                                 steps get */
+    bool runs_here;           /* `local` is one of engines */
+    bool runs_pods;           /* `job` is one of engines */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
                               pod's own account */
@@ -72,6 +76,9 @@ struct df_config {
     char *tool_index_terraform;      /* tools.index.terraform */
     char *tool_ca_file;              /* tools.caFile */
 
+    struct df_strs caller_environment; /* caller.environment: names, or beginnings with * */
+    bool caller_files;                 /* caller.files; true */
+
     char *plugin_cache_directory;    /* providers.pluginCacheDirectory */
     char *filesystem_mirror;         /* providers.filesystemMirror */
     char *network_mirror;            /* providers.networkMirror */
@@ -87,6 +94,7 @@ struct df_config {
     bool log_json;               /* log.format: json|text; json when stderr is no terminal */
     bool keep_failed;            /* runner.keepFailed */
     bool embedded;               /* not a key: set by `dayfly run` without a server */
+    bool only_answers;           /* not a key: moves no run on; for a look without a server */
 };
 
 /* file may be NULL. env: a NULL-terminated environment. overrides: "key=value" from flags, or NULL.

@@ -1,3 +1,6 @@
+/*
+ * The table of configuration keys and the parsers of their values. Read the table first.
+ */
 #include "spawner/config/keys.h"
 
 #include "common/base/clock.h"
@@ -17,6 +20,15 @@
         .fallback = (text), .min = (low), .max = (high)                                            \
     }
 
+/* What `dayfly run` passes from the shell that it runs in. */
+#define CALLER_ENVIRONMENT                                                                         \
+    "AWS_*:ARM_*:AZURE_*:GOOGLE_*:CLOUDSDK_*:TF_VAR_*:GITHUB_TOKEN:GH_TOKEN:"                      \
+    "GITLAB_TOKEN:BITBUCKET_TOKEN:CLOUDFLARE_API_TOKEN:DIGITALOCEAN_TOKEN:"                        \
+    "DIGITALOCEAN_ACCESS_TOKEN:HCLOUD_TOKEN:LINODE_TOKEN:SCW_*:OS_*:VAULT_ADDR:"                   \
+    "VAULT_TOKEN:VAULT_NAMESPACE:DD_API_KEY:DD_APP_KEY:DD_HOST:DATADOG_API_KEY:"                   \
+    "DATADOG_APP_KEY:DATADOG_HOST:FASTLY_API_KEY:NEW_RELIC_API_KEY:PAGERDUTY_TOKEN:"               \
+    "SSH_AUTH_SOCK"
+
 const struct df_key df_keys[] = {
     KEY("dataDirectory", DF_KEY_PATH, data_directory, NULL),
     KEY("listen", DF_KEY_STRING, listen, "127.0.0.1:8030"),
@@ -32,7 +44,8 @@ const struct df_key df_keys[] = {
     KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
     KEY("auth.serviceAccounts", DF_KEY_OBJECT, accounts, NULL),
     KEY("store", DF_KEY_STRING, store, "sqlite"),
-    KEY("engine", DF_KEY_STRING, engine, "local"),
+    KEY("engines", DF_KEY_WORDS, engines, NULL),
+    KEY("engine", DF_KEY_STRING, engine, NULL),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
     KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),
     KEY("kubernetes.kubeconfig", DF_KEY_PATH, kube_config, NULL),
@@ -64,6 +77,8 @@ const struct df_key df_keys[] = {
     KEY("tools.index.opentofu", DF_KEY_STRING, tool_index_opentofu, NULL),
     KEY("tools.index.terraform", DF_KEY_STRING, tool_index_terraform, NULL),
     KEY("tools.caFile", DF_KEY_PATH, tool_ca_file, NULL),
+    KEY("caller.environment", DF_KEY_WORDS, caller_environment, CALLER_ENVIRONMENT),
+    KEY("caller.files", DF_KEY_BOOL, caller_files, "true"),
     KEY("providers.pluginCacheDirectory", DF_KEY_PATH, plugin_cache_directory, NULL),
     KEY("providers.filesystemMirror", DF_KEY_PATH, filesystem_mirror, NULL),
     KEY("providers.networkMirror", DF_KEY_STRING, network_mirror, NULL),

@@ -1,13 +1,21 @@
+/*
+ * Accepts what people write with kubectl: admission and rejection first, then what each kind does.
+ * Read df_applied_executor(), df_applied_run() and df_applied_task().
+ */
 #include "spawner/control/applied.h"
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "spawner/control/new_docs.h"
+#include "spawner/control/audit.h"
+#include "spawner/control/deleted.h"
+#include "spawner/journal/transitions.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/workflow.h"
-#include "spawner/news/transitions.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/requests/requests.h"
+#include "spawner/requests/storage.h"
 #include "spawner/steps/outcome.h"
 
-#define REFUSED "InvalidDocument"
 #define ACCEPTED "Accepted"
 /* How soon a run looks again for the executor that is applied beside it. */
 #define AGAIN_US INT64_C(1000000)
@@ -20,49 +28,6 @@ static const char *name_of(const cJSON *doc)
 static int64_t generation_of(const cJSON *doc)
 {
     return df_json_int(doc, "metadata.generation", 1);
-}
-
-bool df_applied_is_refused(const cJSON *doc)
-{
-    return df_streq(df_task_reason(doc), REFUSED);
-}
-
-/* Is its spec, as it is now, taken in? */
-static bool is_taken_in(const cJSON *executor)
-{
-    return df_json_int(executor, "status.revision", 0) >= generation_of(executor);
-}
-
-int df_applied_check(const cJSON *executor, struct df_err *err)
-{
-    const char *why = df_task_message(executor);
-    if (!is_taken_in(executor))
-        return df_fail_reason(err, DF_ERR_RETRY, "NotTakenIn",
-                              "executor %s was just applied and is not taken in yet",
-                              name_of(executor));
-    if (!df_applied_is_refused(executor))
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s was refused: %s",
-                          name_of(executor), why ? why : "");
-}
-
-/* ---- the audit trail ---- */
-
-void df_applied_trail(struct df_control *c, const char *action, enum df_kind kind, const char *name,
-                      const char *outcome, const char *detail)
-{
-    struct df_err err = {0};
-    DF_JSON cJSON *entry = cJSON_CreateObject();
-    if (!entry || df_json_add_time(entry, "at", df_real_us(), &err) < 0 ||
-        df_json_add_str(entry, "actor", DF_BY_KUBERNETES, &err) < 0 ||
-        df_json_add_str(entry, "role", df_role_name(DF_ROLE_ADMIN), &err) < 0 ||
-        df_json_add_str(entry, "action", action, &err) < 0 ||
-        df_json_add_str(entry, "kind", df_kind_name(kind), &err) < 0 ||
-        df_json_add_str(entry, "name", name, &err) < 0 ||
-        df_json_add_str(entry, "outcome", outcome, &err) < 0 ||
-        df_json_add_str(entry, "detail", detail, &err) < 0 ||
-        df_store_audit(c->s->store, entry, &err) < 0)
-        df_error("audit trail: %s", entry ? err.message : "out of memory");
 }
 
 /* ---- admission ---- */
@@ -117,10 +82,10 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
     if (!status)
         return df_fail_oom(err);
     if (df_json_set_str(status, "phase", "Failed", err) < 0 ||
-        df_json_set_str(status, "reason", REFUSED, err) < 0 ||
+        df_json_set_str(status, "reason", DF_REASON_REFUSED, err) < 0 ||
         df_json_set_str(status, "message", why->message, err) < 0 ||
         df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0 ||
-        df_set_conditions(run, DF_OUTCOME_FAILED, REFUSED, why->message, now_us, err) < 0)
+        df_set_conditions(run, DF_OUTCOME_FAILED, DF_REASON_REFUSED, why->message, now_us, err) < 0)
         return -1;
     /* So that it goes with its executor. */
     return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
@@ -129,7 +94,7 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
 static int refuse_task(cJSON *task, const struct df_err *why, int64_t now_us, struct df_err *err)
 {
     const struct df_outcome_failure f = {
-        .exit_code = -1, .reason = REFUSED, .message = why->message};
+        .exit_code = -1, .reason = DF_REASON_REFUSED, .message = why->message};
     return df_outcome_fail(task, &f, now_us, err);
 }
 
@@ -148,7 +113,7 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
 {
     struct verdict v = {.kind = kind, .why = why};
     df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
-    df_applied_trail(c, "create", kind, name_of(doc), "refused", why->message);
+    df_control_audit(c->s, "create", kind, name_of(doc), "refused", why->message);
     return kind == DF_KIND_TASK_ACTION
                ? df_task_modify(c->s, name_of(doc), set_refused, &v, NULL, err)
                : df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
@@ -161,7 +126,7 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 {
     const struct verdict *v = arg;
     bool good = !v->why;
-    if (generation_of(executor) != v->generation || is_taken_in(executor))
+    if (generation_of(executor) != v->generation || df_executor_is_accepted(executor))
         return 1;
     if (!df_json_at(executor, "status") &&
         df_new_executor_status(executor, DF_BY_KUBERNETES, err) < 0)
@@ -172,8 +137,8 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
             0)
         return -1;
     return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                             good ? ACCEPTED : REFUSED, good ? NULL : v->why->message, df_real_us(),
-                             err);
+                             good ? ACCEPTED : DF_REASON_REFUSED, good ? NULL : v->why->message,
+                             df_real_us(), err);
 }
 
 static int judge_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
@@ -183,7 +148,8 @@ static int judge_executor(struct df_control *c, const cJSON *executor, struct df
     struct verdict v = {.kind = DF_KIND_EXECUTOR, .generation = generation_of(executor)};
     bool is_new = !df_json_at(executor, "status");
     if (admit(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
-        df_control_check_storage(c->s, admitted, &why) < 0) {
+        df_storage_check(c->s, admitted, &why) < 0 ||
+        df_executor_check_provisioned_from(executor, &why) < 0) {
         if (!is_final(&why)) {
             *err = why;
             return -1;
@@ -191,7 +157,7 @@ static int judge_executor(struct df_control *c, const cJSON *executor, struct df
         v.why = &why;
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
-    df_applied_trail(c, is_new ? "create" : "update", DF_KIND_EXECUTOR, name_of(executor),
+    df_control_audit(c->s, is_new ? "create" : "update", DF_KIND_EXECUTOR, name_of(executor),
                      v.why ? "refused" : "done", why.message);
     return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v, NULL,
                            err);
@@ -203,14 +169,13 @@ int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     bool is_deleted = df_doc_is_deleted(executor);
     bool is_unborn = !df_json_at(executor, "status");
     /* To be deleted is an edit for the API server: it counts the generation up. */
-    if (is_deleted && (is_unborn || is_taken_in(executor)))
+    if (is_deleted && (is_unborn || df_executor_is_accepted(executor)))
         return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
-    if (is_taken_in(executor))
+    if (df_executor_is_accepted(executor))
         return 0;
-    /* One after the other: two that were applied at once must not get one storage. */
-    (void)pthread_mutex_lock(&c->taking);
+    df_storage_lock();
     int result = judge_executor(c, executor, err);
-    (void)pthread_mutex_unlock(&c->taking);
+    df_storage_unlock();
     *ret_done = result == 0;
     return result;
 }
@@ -223,9 +188,10 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
     cJSON *spec = df_json_object_at(run, "spec");
     if (df_new_run_number(c->s->config, run, owner, number, err) < 0 ||
         df_json_set_str(spec, "requestedBy", DF_BY_KUBERNETES, err) < 0 ||
+        df_json_set_str(spec, "requestedRole", df_role_name(DF_ROLE_ADMIN), err) < 0 ||
         df_store_update(c->s->store, DF_KIND_RUN, run, NULL, err) < 0)
         return -1;
-    df_applied_trail(c, df_json_str(spec, "action"), DF_KIND_RUN, name_of(run), "done", NULL);
+    df_control_audit(c->s, df_json_str(spec, "action"), DF_KIND_RUN, name_of(run), "done", NULL);
     return 0;
 }
 
@@ -249,7 +215,7 @@ static int take_in_run(struct df_control *c, const cJSON *run, int64_t *ret_wake
     if (!next)
         return df_fail_oom(err);
     if (admit(DF_KIND_RUN, run, &admitted, &why) == 0 &&
-        df_control_number_run(c->s, run, DF_ROLE_ADMIN, &owner, &number, &why) == 0)
+        df_request_number_run(c->s, run, DF_ROLE_ADMIN, &owner, &number, &why) == 0)
         return accept_run(c, next, owner, number, err);
     if (may_wait(c, run, &why)) {
         *ret_wake_us = df_real_us() + AGAIN_US;
@@ -298,7 +264,7 @@ static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const
         return 0;
     if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
         return -1;
-    df_applied_trail(c, deed_of(doc, key), kind, name_of(doc), "done", NULL);
+    df_control_audit(c->s, deed_of(doc, key), kind, name_of(doc), "done", NULL);
     *ret_done = true;
     return 0;
 }
@@ -334,7 +300,7 @@ static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_e
 {
     struct df_err why = {0};
     if (df_task_modify(c->s, name_of(task), set_taken_in, c->s, NULL, &why) == 0) {
-        df_applied_trail(c, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+        df_control_audit(c->s, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
         return 0;
     }
     if (is_final(&why))
@@ -355,7 +321,7 @@ static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *
         if (df_store_remove(c->s->store, DF_KIND_TASK_ACTION, name_of(task),
                             df_json_str(task, "metadata.uid"), err) < 0)
             return -1;
-        df_control_wake(c, DF_KIND_RUN, run);
+        df_queue_wake(c->queue, DF_KIND_RUN, run);
         return 0;
     }
     (void)df_fail(

@@ -1,3 +1,8 @@
+/*
+ * control.c - the loop: the store's watcher puts keys of changed documents into the queue, workers
+ * take them out and call the reconciler of their kind. Read on_change(), then work_on(); what the
+ * reconcilers do is in runs.c, tasks.c and executors.c.
+ */
 #include "spawner/control/loop.h"
 
 #include <errno.h>
@@ -6,27 +11,38 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/news/reporter.h"
+#include "spawner/control/lock_queue.h"
+#include "spawner/engine/job/workflow_job.h"
+#include "spawner/journal/reporter.h"
+#include "spawner/requests/requests.h"
+#include "spawner/steps/sealed.h"
 
 /* ---- waking ---- */
 
 void df_control_wake(struct df_control *c, enum df_kind kind, const char *name)
 {
-    if (df_queue_add(c->queue, kind, name, 0, NULL) < 0)
-        atomic_store(&c->missed, true);
+    df_queue_wake(c->queue, kind, name);
 }
 
-/* The pass that this thread is in: what it writes to its own document is told to nobody before its
- * end, which decides when the document is looked at again. */
-static _Thread_local struct {
-    const struct df_queue_key *key; /* NULL: none */
-    bool wrote;
-} passing;
-
-static bool is_own(const struct df_store_event *event)
+void df_control_engine_news(struct df_control *c, const char *name)
 {
-    return passing.key && !event->is_foreign && event->kind == passing.key->kind &&
-           df_streq(event->name, passing.key->name);
+    if (!atomic_load(&c->working)) /* then all are looked at */
+        return;
+    df_queue_wake(c->queue, DF_KIND_TASK_ACTION, name);
+    if (df_starts_with(name, DF_WORKFLOW_PREFIX))
+        df_lock_queue_wake(c->s->store, c->queue, DF_KIND_TASK_ACTION, name);
+}
+
+/* Of our own writes the store tells in the thread that wrote (store.h): a pass that wrote its own
+ * document decides itself whether it is to be looked at again. */
+static void wake_changed(struct df_control *c, const struct df_store_event *event)
+{
+    if (!atomic_load(&c->working) || event->is_noop)
+        return;
+    if (event->is_external)
+        df_queue_wake(c->queue, event->kind, event->name);
+    else
+        df_queue_changed(c->queue, event->kind, event->name);
 }
 
 static void on_change(void *arg, const struct df_store_event *event)
@@ -34,10 +50,7 @@ static void on_change(void *arg, const struct df_store_event *event)
     struct df_control *c = arg;
     if (event->kind == DF_KIND_TASK_ACTION)
         df_changes_add(&c->changes, event);
-    if (is_own(event))
-        passing.wrote = true;
-    else if (atomic_load(&c->working) && !event->is_idle)
-        df_control_wake(c, event->kind, event->name);
+    wake_changed(c, event);
     df_followers_wake_all(&c->followers);
 }
 
@@ -51,11 +64,11 @@ static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, str
         return -1;
     const cJSON *doc;
     cJSON_ArrayForEach (doc, list) {
-        if (kind == DF_KIND_TASK_ACTION && df_places_expect(c, doc, err) < 0) {
+        if (kind == DF_KIND_TASK_ACTION && df_slots_expect(&c->slots, doc, err) < 0) {
             free(next);
             return -1;
         }
-        df_control_wake(c, kind, df_json_str(doc, "metadata.name"));
+        df_queue_wake(c->queue, kind, df_json_str(doc, "metadata.name"));
     }
     free(*cursor);
     *cursor = next;
@@ -77,20 +90,19 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
 
 /* ---- the workers ---- */
 
-static int reconcile(struct df_control *c, const struct df_queue_key *key, int64_t *ret_wake_us,
-                     struct df_err *err)
+typedef int (*reconciler)(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err);
+
+static const reconciler reconcilers[DF_KIND_COUNT] = {
+    [DF_KIND_EXECUTOR] = df_reconcile_executor,
+    [DF_KIND_RUN] = df_reconcile_run,
+    [DF_KIND_TASK_ACTION] = df_reconcile_task,
+};
+
+static void say_whose_pass(const struct df_queue_key *key)
 {
-    switch (key->kind) {
-    case DF_KIND_RUN:
-        df_log_context(key->name, NULL);
-        return df_reconcile_run(c, key->name, ret_wake_us, err);
-    case DF_KIND_TASK_ACTION:
-        df_log_context(NULL, key->name);
-        return df_reconcile_task(c, key->name, ret_wake_us, err);
-    case DF_KIND_EXECUTOR:
-    default:
-        return df_reconcile_executor(c, key->name, ret_wake_us, err);
-    }
+    df_log_context(key->kind == DF_KIND_RUN ? key->name : NULL,
+                   key->kind == DF_KIND_TASK_ACTION ? key->name : NULL);
 }
 
 static int look_again_at(struct df_control *c, const struct df_queue_key *key, int64_t wake_us,
@@ -118,14 +130,10 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
     struct df_err err = {0};
     int64_t wake_us = 0;
-    passing.key = key;
-    passing.wrote = false;
-    int result = reconcile(c, key, &wake_us, &err);
-    passing.key = NULL;
-    if (result == 0 && passing.wrote)
-        df_control_wake(c, key->kind, key->name);
-    if (result >= 0 && wake_us)
-        result = look_again_at(c, key, wake_us, &err);
+    say_whose_pass(key);
+    int result = reconcilers[key->kind](c, key->name, &wake_us, &err);
+    if (result >= 0 && wake_us && look_again_at(c, key, wake_us, &err) < 0)
+        result = -1;
     /* Somebody was faster: what he wrote is looked at in the next pass. An engine that is still
      * looking around says itself what keeps it; said for each step, it would be a thousand lines.
      */
@@ -138,7 +146,7 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
                    : raced     ? "raced"
                                : "failed");
     df_metric_add(c->passes, labels, 1);
-    df_queue_done(c->queue, key, result < 0);
+    df_queue_done(c->queue, key, result);
     df_log_context(NULL, NULL);
     give_memory_back(c);
 }
@@ -149,8 +157,8 @@ static void *worker_thread(void *arg)
     struct df_queue_key key;
     while (df_queue_get(c->queue, &key)) {
         work_on(c, &key);
-        if (atomic_exchange(&c->missed, false) && wake_unfinished(c, NULL) < 0)
-            atomic_store(&c->missed, true);
+        if (df_queue_missed(c->queue) && wake_unfinished(c, NULL) < 0)
+            df_queue_miss(c->queue);
     }
     return NULL;
 }
@@ -173,11 +181,10 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     df_followers_init(&c->followers);
-    (void)pthread_mutex_init(&c->taking, NULL);
     df_changes_init(&c->changes);
     s->followers = &c->followers;
     s->changes = &c->changes;
-    if (df_places_init(&c->places, err) < 0 || df_queue_new(&c->queue, err) < 0 ||
+    if (df_queue_new(&c->queue, err) < 0 || df_slots_init(&c->slots, s, c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
         return -1;
@@ -195,15 +202,25 @@ void df_control_free(struct df_control *c)
     df_queue_free(c->queue);
     df_followers_free(&c->followers);
     df_changes_free(&c->changes);
-    df_places_free(&c->places);
-    (void)pthread_mutex_destroy(&c->taking);
+    df_slots_free(&c->slots);
     free(c->workers);
     free(c);
+}
+
+/* What a crash left in the vault. It can wait: a run that ends later looks again. */
+static void sweep(struct df_control *c)
+{
+    struct df_err why = {0};
+    if (df_sealed_sweep(c->s, df_real_us(), &why) < 0)
+        df_warn("secrets of runs that are over are not swept yet: %s", why.message);
+    else
+        atomic_store(&c->swept_us, df_real_us());
 }
 
 int df_control_start(struct df_control *c, struct df_err *err)
 {
     c->hears_since_us = df_real_us();
+    sweep(c);
     size_t n = (size_t)c->s->config->workers;
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)
@@ -268,7 +285,7 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
         struct df_err err = {0};
         const char *run = df_json_str(step, "spec.runRef.name");
         if (!df_task_is_final(step) &&
-            df_control_cancel(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
+            df_request_cancel_run(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
             df_warn("run %s is not cancelled: %s", run, err.message);
     }
 }

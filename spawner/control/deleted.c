@@ -2,8 +2,13 @@
  * deleted.c - what somebody deleted with kubectl, which asks nobody: it stays, held by our
  * finalizer, until it is right to let it go.
  */
+#include "spawner/control/deleted.h"
+
 #include "common/base/clock.h"
-#include "spawner/control/applied.h"
+#include "spawner/control/audit.h"
+#include "spawner/model/accepted.h"
+#include "spawner/requests/purge.h"
+#include "spawner/requests/requests.h"
 
 #define WHY "it was deleted"
 /* How soon what cannot go yet is looked at again. */
@@ -46,9 +51,9 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     if (df_json_at(executor, "status.deleting"))
         return 0;
     *ret_done = true;
-    if (df_control_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, DF_BY_KUBERNETES,
+    if (df_request_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_BY_KUBERNETES,
                                    &why) == 0) {
-        df_applied_trail(c, "delete", DF_KIND_EXECUTOR, name_of(executor), "done", NULL);
+        df_control_audit(c->s, "delete", DF_KIND_EXECUTOR, name_of(executor), "done", NULL);
         return 0;
     }
     if (!df_streq(why.reason, "WrongState")) {
@@ -74,13 +79,14 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         *ret_done = true;
         if (df_purge_run(c->s, run, err) < 0)
             return -1;
-        df_applied_trail(c, "delete", DF_KIND_RUN, name_of(run), "done", NULL);
+        df_control_audit(c->s, "delete", DF_KIND_RUN, name_of(run), "done", NULL);
         return 0;
     }
     if (df_json_at(run, "spec.cancel"))
         return 0;
     *ret_done = true;
-    return df_control_cancel(c->s, name_of(run), DF_ROLE_ADMIN, DF_BY_KUBERNETES, WHY, NULL, err);
+    return df_request_cancel_run(c->s, name_of(run), DF_ROLE_ADMIN, DF_BY_KUBERNETES, WHY, NULL,
+                                 err);
 }
 
 /* ---- TaskActions ---- */
@@ -88,7 +94,7 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 /* One that was taken in is ended by its own pass, which lets it go (DF_TASK_REMOVE). */
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
-    *ret_done = !df_json_at(task, "status") || df_applied_is_refused(task);
+    *ret_done = !df_json_at(task, "status") || df_doc_is_refused(task);
     return *ret_done ? remove_unborn(c, DF_KIND_TASK_ACTION, task, err) : 0;
 }
 
@@ -96,6 +102,6 @@ int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *er
 {
     if (df_purge_step(c->s, task, err) < 0)
         return -1;
-    df_applied_trail(c, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+    df_control_audit(c->s, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
     return 0;
 }

@@ -1,3 +1,7 @@
+/*
+ * The thread that takes and keeps the lead. A leader lists all documents before its reconcilers
+ * start, and ends the process when it loses the Lease.
+ */
 #include "spawner/control/election.h"
 
 #include <pthread.h>

@@ -1,3 +1,9 @@
+/*
+ * queue.c - a heap of keys that are due, and a hash table that finds a key's entry.
+ *
+ * An entry is in the table as long as its key waits or is worked on, and in the heap while no worker
+ * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
+ */
 #include "spawner/control/queue.h"
 
 #include <errno.h>
@@ -7,9 +13,7 @@
 #include "common/base/clock.h"
 
 #define NEVER INT64_MAX
-#define BUCKETS                                                                                    \
-    1024 /* keys in the queue are unfinished documents: tens, at the worst thousands               \
-          */
+#define BUCKETS 1024 /* keys are unfinished documents: tens, at the worst thousands */
 
 struct entry {
     struct df_queue_key key;
@@ -20,6 +24,8 @@ struct entry {
     int64_t again_us;   /* while working: due once more; or NEVER */
     int failures;       /* in a row */
     bool working;
+    pthread_t worker;  /* while working */
+    bool self_changed; /* while working: its worker wrote the document */
 };
 
 struct df_queue {
@@ -32,6 +38,7 @@ struct df_queue {
     size_t entries;
     uint64_t orders;
     bool closed;
+    bool missed; /* a wake was lost for want of memory */
 };
 
 /* ---- the heap ---- */
@@ -161,6 +168,40 @@ int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_
     return result < 0 ? df_fail_oom(err) : 0;
 }
 
+void df_queue_miss(struct df_queue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    q->missed = true;
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
+void df_queue_wake(struct df_queue *q, enum df_kind kind, const char *name)
+{
+    if (df_queue_add(q, kind, name, 0, NULL) < 0)
+        df_queue_miss(q);
+}
+
+void df_queue_changed(struct df_queue *q, enum df_kind kind, const char *name)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    struct entry *e = *find(q, kind, name);
+    bool is_own = e && e->working && pthread_equal(e->worker, pthread_self());
+    if (is_own)
+        e->self_changed = true;
+    (void)pthread_mutex_unlock(&q->lock);
+    if (!is_own)
+        df_queue_wake(q, kind, name);
+}
+
+bool df_queue_missed(struct df_queue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    bool missed = q->missed;
+    q->missed = false;
+    (void)pthread_mutex_unlock(&q->lock);
+    return missed;
+}
+
 /* ---- the workers' side ---- */
 
 static void sleep_until(struct df_queue *q, int64_t due_us)
@@ -182,6 +223,8 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
     if (got) {
         struct entry *e = pop(q);
         e->working = true;
+        e->worker = pthread_self();
+        e->self_changed = false;
         e->again_us = NEVER;
         *ret = e->key;
         /* One signal woke one worker: if more is due, the next worker is woken from here. */
@@ -192,8 +235,9 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
     return got;
 }
 
-void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed)
+void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int result)
 {
+    bool failed = result < 0;
     (void)pthread_mutex_lock(&q->lock);
     struct entry **at = find(q, key->kind, key->name);
     struct entry *e = *at;
@@ -202,6 +246,8 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool fail
     e->working = false;
     e->failures = failed ? e->failures + 1 : 0;
     int64_t due_us = e->again_us;
+    if (result == 0 && e->self_changed)
+        due_us = df_mono_us();
     if (failed) {
         int64_t later = df_mono_us() + df_backoff_pause(DF_QUEUE_BACKOFF_MIN_US,
                                                         DF_QUEUE_BACKOFF_MAX_US, e->failures);
@@ -234,11 +280,7 @@ int df_queue_new(struct df_queue **ret, struct df_err *err)
     struct df_queue *q = calloc(1, sizeof(*q));
     if (!q)
         return df_fail_oom(err);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&q->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    df_cond_init(&q->changed);
     (void)pthread_mutex_init(&q->lock, NULL);
     *ret = q;
     return 0;

@@ -31,12 +31,26 @@ void df_queue_free(struct df_queue *q);
 int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_t delay_us,
                  struct df_err *err) DF_MUST_CHECK;
 
+/* Due now. What finds no memory is remembered: df_queue_missed(). */
+void df_queue_wake(struct df_queue *q, enum df_kind kind, const char *name);
+/* The calling thread has written this document: due now, unless the caller is the worker that has
+ * the key, whose df_queue_done() decides. */
+void df_queue_changed(struct df_queue *q, enum df_kind kind, const char *name);
+/* A wake was lost. */
+void df_queue_miss(struct df_queue *q);
+/* Was a wake lost since the last call? Then whatever is unfinished must be added anew. */
+bool df_queue_missed(struct df_queue *q);
+
 /* Sleeps until a key is due and hands it out. False: the queue is closed, the worker goes home. */
 bool df_queue_get(struct df_queue *q, struct df_queue_key *ret);
 
-/* The worker's last word about a key that it got: failed asks for another pass after the back-off,
- * success forgets earlier failures. */
-void df_queue_done(struct df_queue *q, const struct df_queue_key *key, bool failed);
+#define DF_QUEUE_PAUSE 1
+
+/* The end of a pass over a key. result: 0, and what the worker wrote into the document itself is a
+ * reason for another pass; DF_QUEUE_PAUSE, and it is none; -1, and the next pass comes after the
+ * back-off. Success and pause forget earlier failures. In each case what others added while the
+ * worker had the key makes it due. */
+void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int result);
 
 /* Is nothing due, and no worker busy? */
 bool df_queue_is_idle(struct df_queue *q);

@@ -3,22 +3,26 @@
  * decides, one thing is done, the executor and then the run are written.
  *
  * The order is what makes a crash harmless: a step's document before the run that mentions it, the
- * executor before the run that it follows, the plan's blob gone before the run is final. Each
- * earlier write is repeated by the next pass, unless it is there.
+ * executor before the run that it follows, the plan's blob and the run's secrets gone before the
+ * run is final. Each earlier write is repeated by the next pass, unless it is there.
  */
 #include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
 #include "spawner/control/applied.h"
-#include "spawner/control/loop.h"
-#include "spawner/control/new_docs.h"
-#include "spawner/news/transitions.h"
+#include "spawner/control/lock_queue.h"
+#include "spawner/journal/transitions.h"
+#include "spawner/model/recipe.h"
+#include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
+#include "spawner/steps/sealed.h"
 
 /* What a pass is about. The run is changed in memory and written once, at the end. */
 struct pass {
     struct df_control *c;
     cJSON *run;
     cJSON *executor; /* NULL: gone */
-    cJSON *plan;     /* its steps, or NULL */
+    cJSON *plan;     /* its steps, this the first (or the only one: state); or NULL */
     cJSON *apply;
     bool is_first;
     int64_t now_us;
@@ -60,21 +64,6 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
     return 0;
 }
 
-/* The name of the oldest unfinished run of an executor, "" when there is none. */
-static int first_in_queue(struct df_store *s, const char *executor, char ret[64],
-                          struct df_err *err)
-{
-    char label[128];
-    (void)snprintf(label, sizeof(label), DF_LABEL_QUEUE "=%s", executor);
-    const struct df_store_list_options o = {.label = label, .limit = 1};
-    DF_JSON cJSON *list = NULL;
-    if (df_store_list(s, DF_KIND_RUN, &o, &list, NULL, err) < 0)
-        return -1;
-    const char *name = df_json_str(cJSON_GetArrayItem(list, 0), "metadata.name");
-    (void)snprintf(ret, 64, "%s", name ? name : "");
-    return 0;
-}
-
 static const char *executor_name(const struct pass *p)
 {
     return df_json_str(p->run, "spec.executorRef.name");
@@ -83,13 +72,15 @@ static const char *executor_name(const struct pass *p)
 static int observe(struct pass *p, struct df_err *err)
 {
     struct df_store *s = p->c->s->store;
+    const struct df_recipe *recipe = df_recipe_of(p->run);
     char first[64] = "";
     p->now_us = df_real_us();
     if (get_if_there(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        get_step(p, "plan", &p->plan, err) < 0 || get_step(p, "apply", &p->apply, err) < 0)
+        get_step(p, recipe->steps[0].name, &p->plan, err) < 0 ||
+        (recipe->count > 1 && get_step(p, recipe->steps[1].name, &p->apply, err) < 0))
         return -1;
     /* A run that has a step is the first: no other could begin before its end. */
-    if (!p->plan && first_in_queue(s, executor_name(p), first, err) < 0)
+    if (!p->plan && df_lock_queue_first(s, DF_KIND_RUN, executor_name(p), first, err) < 0)
         return -1;
     p->is_first = p->plan || df_streq(first, df_json_str(p->run, "metadata.name"));
     return 0;
@@ -147,9 +138,23 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
+/* An approval that takes more than a write token is the run's message as long as it is waited for.
+ */
+static int tell_who_approves(const struct pass *p, cJSON *status, struct df_err *err)
+{
+    const char *name = df_json_str(p->run, "metadata.name");
+    DF_FREE char *text = df_strf("the plan destroys everything that executor %s holds: an admin "
+                                 "must approve it (dayfly approve %s) or discard it",
+                                 executor_name(p), name);
+    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
+}
+
 /* What keeps a step from its start is the run's message as long as it does. */
 static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
 {
+    bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* no destroy has it */
+    if (!p->apply && df_task_succeeded(p->plan) && destroys_all && df_run_needs_admin(p->run))
+        return tell_who_approves(p, status, err);
     const cJSON *step = p->apply ? p->apply : p->plan;
     bool waits = !df_task_is_final(step) && !df_task_has_runner(step);
     const char *message = waits ? df_task_message(step) : NULL;
@@ -162,14 +167,16 @@ static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err
 static int take_over(const struct pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
+    const struct df_recipe *recipe = df_recipe_of(p->run);
     if (!p->plan && !p->apply) {
         cJSON_Delete(steps);
         return 0;
     }
     if (df_json_set(status, "steps", steps, err) < 0 ||
-        (p->plan && add_step(steps, "plan", p->plan, err) < 0) ||
-        (p->apply && add_step(steps, "apply", p->apply, err) < 0) ||
+        (p->plan && add_step(steps, recipe->steps[0].name, p->plan, err) < 0) ||
+        (p->apply && add_step(steps, recipe->steps[1].name, p->apply, err) < 0) ||
         copy(status, "hasChanges", p->plan, "status.hasChanges", err) < 0 ||
+        copy(status, "destroysAll", p->plan, "status.destroysAll", err) < 0 ||
         copy(status, "planSummary", p->plan, "status.planSummary", err) < 0 ||
         copy(status, "source", p->plan, "status.source", err) < 0 ||
         copy(status, "tool", p->plan, "status.tool", err) < 0 ||
@@ -242,13 +249,27 @@ static int cancel_step(struct pass *p, struct df_err *err)
                            set_step_cancel, pass_on.arg, NULL, err);
 }
 
+/* What a crash left of other runs. A failure is tried again with a later run. */
+static void sweep_now_and_then(struct pass *p)
+{
+    struct df_err why = {0};
+    int64_t last = atomic_load(&p->c->swept_us);
+    bool due = df_json_at(p->run, "spec.sealed") &&
+               p->now_us > last + DF_RUN_SECRETS_GRACE_SECONDS * INT64_C(1000000);
+    if (due && atomic_compare_exchange_strong(&p->c->swept_us, &last, p->now_us) &&
+        df_sealed_sweep(p->c->s, p->now_us, &why) < 0)
+        df_warn("secrets of runs that are over are not swept yet: %s", why.message);
+}
+
 static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status");
     bool succeeded = df_streq(v->phase, "Succeeded");
     char at[DF_TIME_LEN];
-    if (p->plan && df_plan_delete(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0)
+    if ((p->plan && df_plan_delete(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0) ||
+        df_sealed_drop(p->c->s, p->run, err) < 0)
         return -1;
+    sweep_now_and_then(p);
     if (set_phase(p, v->phase, err) < 0 || df_json_set_str(status, "reason", v->reason, err) < 0 ||
         df_json_set_str(status, "message", v->message, err) < 0 ||
         df_json_set_str(status, "finishedAt", df_time_format(p->now_us, at), err) < 0 ||
@@ -261,11 +282,13 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
+    const struct df_recipe *recipe = df_recipe_of(p->run);
     switch (v->next) {
     case DF_RUN_START:
-        return make_step(p, "plan", df_run_plan_action(p->run, p->executor), &p->plan, err);
+        return make_step(p, recipe->steps[0].name, df_run_first_action(p->run, p->executor),
+                         &p->plan, err);
     case DF_RUN_APPLY:
-        return make_step(p, "apply", "apply", &p->apply, err);
+        return make_step(p, recipe->steps[1].name, recipe->steps[1].action, &p->apply, err);
     case DF_RUN_ASK:
         return set_phase(p, "WaitingApproval", err);
     case DF_RUN_CANCEL_STEP:
@@ -320,10 +343,10 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
 static int wake_next(struct pass *p, struct df_err *err)
 {
     char next[64];
-    if (first_in_queue(p->c->s->store, executor_name(p), next, err) < 0)
+    if (df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), next, err) < 0)
         return -1;
     if (next[0])
-        df_control_wake(p->c, DF_KIND_RUN, next);
+        df_queue_wake(p->c->queue, DF_KIND_RUN, next);
     return 0;
 }
 

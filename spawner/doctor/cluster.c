@@ -4,9 +4,9 @@
 #include "common/base/clock.h"
 #include "common/crypto/jwks.h"
 #include "common/http/http.h"
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 
-int df_look_cluster(struct df_patient *p, struct df_err *err)
+int df_look_cluster(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_config_options o = {.kubeconfig = p->config.kube_config,
                                              .context = p->config.kube_context};
@@ -18,19 +18,20 @@ int df_look_cluster(struct df_patient *p, struct df_err *err)
         return df_err_wrap(err, "the API server %s does not answer", df_kube_server(p->kube));
     p->name_space =
         p->config.kube_namespace ? p->config.kube_namespace : df_kube_namespace(p->kube);
-    p->ground |= DF_GROUND_CLUSTER;
+    p->has |= DF_HAS_CLUSTER;
     const char *git = df_json_str(version, "gitVersion");
-    df_find(p, DF_LEVEL_OK, "%s answers, Kubernetes %s; steps run in the namespace %s",
-            df_kube_server(p->kube), git ? git : "of an unknown version", p->name_space);
+    df_finding(p, DF_LEVEL_OK, "%s answers, Kubernetes %s; steps run in the namespace %s",
+               df_kube_server(p->kube), git ? git : "of an unknown version", p->name_space);
     return 0;
 }
 
-int df_look_clock(struct df_patient *p, struct df_err *err)
+int df_look_clock(struct df_doctor_context *p, struct df_err *err)
 {
     int64_t from_us = df_real_us(), at_us = 0;
     if (df_kube_time(p->kube, &at_us, err) < 0)
         return -1;
-    df_find_skew(p, "the API server's clock", df_clock_skew(from_us, at_us, 1000000, df_real_us()));
+    df_finding_skew(p, "the API server's clock",
+                    df_clock_skew(from_us, at_us, 1000000, df_real_us()));
     return 0;
 }
 
@@ -62,7 +63,7 @@ static int fetch_from_cluster(struct df_kube *k, struct df_buf *keys, struct df_
     return df_buf_check(keys, err);
 }
 
-static int check_keys(const struct df_patient *p, struct df_err *err)
+static int check_keys(const struct df_doctor_context *p, struct df_err *err)
 {
     DF_BUF struct df_buf keys = DF_BUF_INIT(DF_LIMIT_JWKS);
     struct df_jwk_set *set = NULL;
@@ -82,7 +83,7 @@ static int check_keys(const struct df_patient *p, struct df_err *err)
 }
 
 /* What the cluster says of itself; NULL where it may not be asked. */
-static char *ask_issuer(const struct df_patient *p)
+static char *ask_issuer(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *discovery = NULL;
     if (df_kube_get_raw(p->kube, DF_JWKS_DISCOVERY, &discovery, NULL) < 0)
@@ -91,7 +92,7 @@ static char *ask_issuer(const struct df_patient *p)
     return issuer ? strdup(issuer) : NULL;
 }
 
-int df_look_issuer(struct df_patient *p, struct df_err *err)
+int df_look_issuer(struct df_doctor_context *p, struct df_err *err)
 {
     const char *configured = p->config.claim_issuer;
     if (df_streq(p->config.kube_claim, "secret"))
@@ -111,6 +112,6 @@ int df_look_issuer(struct df_patient *p, struct df_err *err)
     p->issuer = configured ? strdup(configured) : DF_TAKE(said);
     if (!p->issuer)
         return df_fail_oom(err);
-    df_find(p, DF_LEVEL_OK, "pods' tokens are of %s, whose keys are there", p->issuer);
+    df_finding(p, DF_LEVEL_OK, "pods' tokens are of %s, whose keys are there", p->issuer);
     return 0;
 }

@@ -4,7 +4,7 @@
  * It looks with the service's own configuration at this machine and at the cluster, lets the API
  * server try the very Job and pod of a step without making them, and lets one pod of the runner's
  * image tell what a step would find. What it looks at, one by one: docs/doctor.md. It changes
- * nothing but for that pod, whose Job it removes. Thread rule: one examination at a time.
+ * nothing but for that pod, whose Job it removes. Thread rule: one call at a time.
  */
 #ifndef DF_DOCTOR_H
 #define DF_DOCTOR_H
@@ -18,6 +18,7 @@ struct df_doctor_options {
     const char *account; /* whose rights are looked at: a service account of the namespace;
                             NULL: those of the credentials at hand */
     bool probe;          /* may start a pod */
+    const char *module;  /* directory whose needs are looked at, too; or NULL */
 };
 
 /* The name of the ith check, in their order; NULL after the last. */

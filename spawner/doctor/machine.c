@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -11,8 +12,9 @@
 #include "common/crypto/certificate.h"
 #include "common/crypto/chain.h"
 #include "common/http/http.h"
-#include "spawner/api/tokens.h"
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
+#include "spawner/identity/tokens.h"
+#include "spawner/store/documents/holder.h"
 
 #define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need so much */
 #define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of a day */
@@ -45,7 +47,13 @@ static int try_to_write(const char *directory, struct df_err *err)
     return fsync(fd) < 0 ? df_fail_errno(err, errno, "write to %s", directory) : 0;
 }
 
-static int find_room(struct df_patient *p, const char *directory, struct df_err *err)
+int df_doctor_try_directory(const char *path, struct df_err *err)
+{
+    DF_FREE char *directory = existing_part(path);
+    return directory ? try_to_write(directory, err) : df_fail_oom(err);
+}
+
+static int find_room(struct df_doctor_context *p, const char *directory, struct df_err *err)
 {
     struct statvfs fs;
     if (statvfs(directory, &fs) < 0)
@@ -53,16 +61,38 @@ static int find_room(struct df_patient *p, const char *directory, struct df_err 
     double room = (double)fs.f_bavail * (double)fs.f_frsize;
     double mib = room / (1024 * 1024);
     if (room < SOON_BYTES)
-        df_find(p, room < LITTLE_BYTES ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
-                "%s has %.0f MiB left for states, plans and logs: enlarge its volume",
-                p->config.data_directory, mib);
+        df_finding(p, room < LITTLE_BYTES ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
+                   "%s has %.0f MiB left for states, plans and logs: enlarge its volume",
+                   p->config.data_directory, mib);
     else
-        df_find(p, DF_LEVEL_OK, "%s can be written and has %.0f MiB left", p->config.data_directory,
-                mib);
+        df_finding(p, DF_LEVEL_OK, "%s can be written and has %.0f MiB left",
+                   p->config.data_directory, mib);
     return 0;
 }
 
-int df_look_data_directory(struct df_patient *p, struct df_err *err)
+/* Files that one user makes there another one may not open. */
+static void find_owner(struct df_doctor_context *p, const struct stat *st)
+{
+    bool is_laptop = p->config.runs_here && df_streq(p->config.store, "sqlite");
+    if (!is_laptop || st->st_uid == geteuid())
+        return;
+    const struct passwd *owner = getpwuid(st->st_uid);
+    df_finding(p, DF_LEVEL_WARN,
+               "%s belongs to %s (user %u), and this is user %u: use it as one user, or set "
+               "dataDirectory",
+               p->config.data_directory, owner ? owner->pw_name : "a user without a name",
+               (unsigned)st->st_uid, (unsigned)geteuid());
+}
+
+static void find_holder(struct df_doctor_context *p)
+{
+    struct df_holder holder;
+    if (df_holder_find(p->config.data_directory, &holder))
+        df_finding(p, DF_LEVEL_OK, "%s is in use by process %d (%s)", p->config.data_directory,
+                   (int)holder.pid, holder.command);
+}
+
+int df_look_data_directory(struct df_doctor_context *p, struct df_err *err)
 {
     static const char way_out[] = "mount a volume there that this user may write to";
     struct stat st;
@@ -76,12 +106,15 @@ int df_look_data_directory(struct df_patient *p, struct df_err *err)
     if (try_to_write(directory, &why) < 0)
         return df_fail(err, DF_ERR_USER, "%s: %s: %s", p->config.data_directory, why.message,
                        way_out);
+    if (stat(p->config.data_directory, &st) == 0)
+        find_owner(p, &st);
+    find_holder(p);
     return find_room(p, directory, err);
 }
 
 /* ---- files with rights ---- */
 
-int df_look_tokens(struct df_patient *p, struct df_err *err)
+int df_look_tokens(struct df_doctor_context *p, struct df_err *err)
 {
     const char *path = p->config.token_file;
     struct df_tokens *tokens = NULL;
@@ -99,29 +132,29 @@ int df_look_tokens(struct df_patient *p, struct df_err *err)
                        "600",
                        path);
     if (st.st_mode & 004)
-        df_find(p, DF_LEVEL_WARN,
-                "auth.tokenFile %s: everybody on this machine may read it: chmod 600, or "
-                "defaultMode 0440 of its volume",
-                path);
+        df_finding(p, DF_LEVEL_WARN,
+                   "auth.tokenFile %s: everybody on this machine may read it: chmod 600, or "
+                   "defaultMode 0440 of its volume",
+                   path);
     else
-        df_find(p, DF_LEVEL_OK, "auth.tokenFile %s is well", path);
+        df_finding(p, DF_LEVEL_OK, "auth.tokenFile %s is well", path);
     return 0;
 }
 
-int df_look_credentials(struct df_patient *p, struct df_err *err)
+int df_look_credentials(struct df_doctor_context *p, struct df_err *err)
 {
     cJSON *hosts = NULL;
     if (!p->config.registry_credentials_file)
         return 0;
     if (df_config_credentials(&p->config, &hosts, err) < 0)
         return -1;
-    df_find(p, DF_LEVEL_OK, "providers.credentialsFile has %d hosts", cJSON_GetArraySize(hosts));
+    df_finding(p, DF_LEVEL_OK, "providers.credentialsFile has %d hosts", cJSON_GetArraySize(hosts));
     df_json_wipe(hosts);
     return 0;
 }
 
 /* A service that is away delays no step, so that is worth a warning. */
-int df_look_state_service(struct df_patient *p, struct df_err *err)
+int df_look_state_service(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     const struct df_http_options o = {.ca_file = c->state_service_ca_file};
@@ -138,9 +171,9 @@ int df_look_state_service(struct df_patient *p, struct df_err *err)
     if (df_http_new(&o, &http, err) < 0)
         return -1;
     if (df_http_send(http, &req, &answer, &why) < 0)
-        df_find(p, DF_LEVEL_WARN, "%s: transitions wait until it answers", why.message);
+        df_finding(p, DF_LEVEL_WARN, "%s: transitions wait until it answers", why.message);
     else
-        df_find(p, DF_LEVEL_OK, "%s answers", c->state_service_url);
+        df_finding(p, DF_LEVEL_OK, "%s answers", c->state_service_url);
     return 0;
 }
 
@@ -160,7 +193,7 @@ static char *server_url(const struct df_config *c)
 
 /* Without server.tls.caFile it is what the service puts there; before its first start there is
  * nothing yet. */
-int df_find_server(struct df_patient *p, struct df_err *err)
+int df_find_server(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     p->url = server_url(c);
@@ -184,7 +217,7 @@ static bool is_loopback(const char *host)
     return df_streq(host, "localhost") || df_streq(host, "::1") || df_starts_with(host, "127.");
 }
 
-int df_look_address(struct df_patient *p, struct df_err *err)
+int df_look_address(struct df_doctor_context *p, struct df_err *err)
 {
     DF_FREE char *host = df_url_host(p->url);
     if (!host)
@@ -196,18 +229,18 @@ int df_look_address(struct df_patient *p, struct df_err *err)
                        "pods reach",
                        p->url);
     if (!df_starts_with(p->url, "https://"))
-        df_find(
+        df_finding(
             p, DF_LEVEL_WARN,
             "%s is not https: states and secrets cross the network in the clear; set server.tls",
             p->url);
     else
-        df_find(p, DF_LEVEL_OK, "runners are told %s", p->url);
+        df_finding(p, DF_LEVEL_OK, "runners are told %s", p->url);
     return 0;
 }
 
 /* ---- TLS ---- */
 
-static int check_files(struct df_patient *p, int64_t *ret_until_us, struct df_err *err)
+static int check_files(struct df_doctor_context *p, int64_t *ret_until_us, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     DF_BUF struct df_buf cert = DF_BUF_INIT(DF_LIMIT_CA), ca = DF_BUF_INIT(DF_LIMIT_CA);
@@ -224,7 +257,7 @@ static int check_files(struct df_patient *p, int64_t *ret_until_us, struct df_er
                           df_real_us(), ret_until_us, err);
 }
 
-int df_look_tls(struct df_patient *p, struct df_err *err)
+int df_look_tls(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     int64_t until_us = 0;
@@ -232,7 +265,7 @@ int df_look_tls(struct df_patient *p, struct df_err *err)
     if (!df_config_has_tls(c))
         return 0;
     if (!c->tls_cert_file) {
-        df_find(p, DF_LEVEL_OK, "dayfly makes and renews its certificate itself");
+        df_finding(p, DF_LEVEL_OK, "dayfly makes and renews its certificate itself");
         return 0;
     }
     if (check_files(p, &until_us, err) < 0)
@@ -240,7 +273,7 @@ int df_look_tls(struct df_patient *p, struct df_err *err)
                            c->tls_cert_file);
     (void)df_time_format(until_us, until);
     bool soon = until_us < df_real_us() + SOON_US;
-    df_find(p, soon ? DF_LEVEL_WARN : DF_LEVEL_OK, "server.tls.certFile is good until %.10s%s",
-            until, soon ? ": renew it" : "");
+    df_finding(p, soon ? DF_LEVEL_WARN : DF_LEVEL_OK, "server.tls.certFile is good until %.10s%s",
+               until, soon ? ": renew it" : "");
     return 0;
 }

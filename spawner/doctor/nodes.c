@@ -2,7 +2,7 @@
  * The nodes that steps may go to: with the labels that they want, and without a taint that they do
  * not bear. The spawner's own account may not see nodes; then the probe shows it.
  */
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 
 static const struct df_kube_resource nodes = {"", "v1", "nodes"};
 
@@ -75,26 +75,28 @@ static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *er
 
 /* Nodes for some of the steps may be made when they are needed; those for each are looked for now.
  */
-static void tell(struct df_patient *p, const char *of, const char *labels, const struct tally *t)
+static void tell(struct df_doctor_context *p, const char *of, const char *labels,
+                 const struct tally *t)
 {
     bool is_for_all = df_streq(of, p->jobs->child->string);
     const char *with = *labels ? " with the labels " : "";
     if (t->fit)
-        df_find(p, DF_LEVEL_OK, "nodes%s%s that take the pods of %s: %zu", with, labels, of,
-                t->fit);
+        df_finding(p, DF_LEVEL_OK, "nodes%s%s that take the pods of %s: %zu", with, labels, of,
+                   t->fit);
     else if (t->open)
-        df_find(p, DF_LEVEL_FAIL,
-                "no node%s%s takes the pods of %s: they do not bear the taint %s: add a toleration "
-                "there, or take the taint away",
-                with, labels, of, t->taint);
+        df_finding(
+            p, DF_LEVEL_FAIL,
+            "no node%s%s takes the pods of %s: they do not bear the taint %s: add a toleration "
+            "there, or take the taint away",
+            with, labels, of, t->taint);
     else
-        df_find(p, is_for_all ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
-                "no node%s%s takes pods: correct the nodeSelector of %s, or label a node%s", with,
-                labels, of, is_for_all ? "" : "; unless an autoscaler makes such nodes");
+        df_finding(p, is_for_all ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
+                   "no node%s%s takes pods: correct the nodeSelector of %s, or label a node%s",
+                   with, labels, of, is_for_all ? "" : "; unless an autoscaler makes such nodes");
 }
 
-static int look_at(struct df_patient *p, const char *of, const cJSON *pod, const char *labels,
-                   struct df_err *err)
+static int look_at(struct df_doctor_context *p, const char *of, const cJSON *pod,
+                   const char *labels, struct df_err *err)
 {
     struct tally t = {.tolerations = df_json_at(pod, "tolerations")};
     const struct df_kube_at at = {.resource = &nodes};
@@ -110,7 +112,7 @@ static int look_at(struct df_patient *p, const char *of, const cJSON *pod, const
 }
 
 /* Those that want the same are looked at once. */
-int df_look_nodes(struct df_patient *p, struct df_err *err)
+int df_look_nodes(struct df_doctor_context *p, struct df_err *err)
 {
     DF_STRS struct df_strs seen = {0};
     const cJSON *job;

@@ -5,7 +5,7 @@
 
 #include "common/base/fs.h"
 #include "common/crypto/crypto.h"
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 #include "spawner/model/model.h"
 
 /* ---- custom resources ---- */
@@ -22,7 +22,7 @@ static bool serves(const cJSON *resources, const char *plural)
 }
 
 /* "dayfly.dev/v1beta1", where the group is there and our version is not; "" otherwise. */
-static void add_versions(const struct df_patient *p, struct df_buf *to)
+static void add_versions(const struct df_doctor_context *p, struct df_buf *to)
 {
     DF_JSON cJSON *group = NULL;
     const cJSON *v;
@@ -39,7 +39,7 @@ static bool is_absent(const struct df_err *why)
     return why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotServed");
 }
 
-int df_look_custom_resources(struct df_patient *p, struct df_err *err)
+int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
 {
     DF_JSON cJSON *list = NULL;
     DF_BUF struct df_buf versions = DF_BUF_INIT(300);
@@ -63,14 +63,14 @@ int df_look_custom_resources(struct df_patient *p, struct df_err *err)
                            "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
                            "chart's definitions, of version " DF_VERSION,
                            plurals[i]);
-    df_find(p, DF_LEVEL_OK, "the cluster has those of " DF_API_VERSION);
+    df_finding(p, DF_LEVEL_OK, "the cluster has those of " DF_API_VERSION);
     return 0;
 }
 
 /* ---- the authority ---- */
 
 /* Outside of the spawner's pod there is no ca.pem of it: the probe trusts what the Secret says. */
-static int keep_certificate(struct df_patient *p, const char *base64, struct df_err *err)
+static int keep_certificate(struct df_doctor_context *p, const char *base64, struct df_err *err)
 {
     DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
     if (df_base64_decode(base64, strlen(base64), false, &pem, err) < 0)
@@ -94,7 +94,7 @@ static const char *part(const cJSON *secret, const char *name)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, name));
 }
 
-int df_look_authority(struct df_patient *p, struct df_err *err)
+int df_look_authority(struct df_doctor_context *p, struct df_err *err)
 {
     const char *name = p->config.tls_secret;
     DF_SECRET_JSON cJSON *secret = NULL;
@@ -113,11 +113,11 @@ int df_look_authority(struct df_patient *p, struct df_err *err)
             err, DF_ERR_USER,
             "server.tls.secret %s has one of ca.key and ca.crt: empty it, or put both in", name);
     if (!certificate) {
-        df_find(p, DF_LEVEL_OK, "the Secret %s is filled at the first start", name);
+        df_finding(p, DF_LEVEL_OK, "the Secret %s is filled at the first start", name);
         return 0;
     }
     if (keep_certificate(p, certificate, err) < 0)
         return df_err_wrap(err, "server.tls.secret %s", name);
-    df_find(p, DF_LEVEL_OK, "the replicas' authority is in the Secret %s", name);
+    df_finding(p, DF_LEVEL_OK, "the replicas' authority is in the Secret %s", name);
     return 0;
 }

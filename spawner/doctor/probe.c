@@ -4,11 +4,11 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "spawner/doctor/patient.h"
-#include "spawner/engine/job.h"
-#include "spawner/engine/job_object.h"
-#include "spawner/engine/job_view.h"
-#include "spawner/engine/placement.h"
+#include "spawner/doctor/checks.h"
+#include "spawner/engine/job/job.h"
+#include "spawner/engine/job/job_object.h"
+#include "spawner/engine/job/job_snapshot.h"
+#include "spawner/engine/placement/placement.h"
 #include "spawner/steps/step_document.h"
 
 enum { POLL_MS = 250, LIFE_SECONDS = 60 };
@@ -16,7 +16,7 @@ enum { POLL_MS = 250, LIFE_SECONDS = 60 };
 /* ---- its Job ---- */
 
 /* No index: a probe downloads nothing. */
-static int tools_text(const struct df_patient *p, char **ret, struct df_err *err)
+static int tools_text(const struct df_doctor_context *p, char **ret, struct df_err *err)
 {
     DF_JSON cJSON *tools = NULL;
     if (df_step_tools(&p->config, true, &tools, err) < 0)
@@ -32,7 +32,7 @@ static int add_words(cJSON *args, const char *a, const char *b, struct df_err *e
 }
 
 /* "step" becomes "probe"; what else a step is started with stays. */
-static int set_arguments(const struct df_patient *p, cJSON *container, struct df_err *err)
+static int set_arguments(const struct df_doctor_context *p, cJSON *container, struct df_err *err)
 {
     cJSON *args = df_json_array_at(container, "args");
     const cJSON *placement = p->config.kube_placement;
@@ -64,7 +64,8 @@ static cJSON *runner_of(const cJSON *job)
 
 /* Claimed by token also where steps are handed over as Secrets: a probe has none. It ends by itself
  * and goes soon, also when nobody is left to remove it. */
-static int make_probe(struct df_patient *p, const char *name, cJSON **ret, struct df_err *err)
+static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret,
+                      struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     struct df_job_options o = df_job_options_of(p);
@@ -99,7 +100,7 @@ static int keep(void *arg, const cJSON *object, struct df_err *err)
     return df_json_append(arg, cJSON_Duplicate(object, true), err);
 }
 
-static int collect(const struct df_patient *p, const struct df_kube_resource *resource,
+static int collect(const struct df_doctor_context *p, const struct df_kube_resource *resource,
                    const struct df_kube_select *select, cJSON *to, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = resource, .name_space = p->name_space};
@@ -107,7 +108,7 @@ static int collect(const struct df_patient *p, const struct df_kube_resource *re
     return df_kube_list(p->kube, &at, select, 0, &sink, err);
 }
 
-static int collect_events(const struct df_patient *p, const cJSON *object, cJSON *to,
+static int collect_events(const struct df_doctor_context *p, const cJSON *object, cJSON *to,
                           struct df_err *err)
 {
     char field[100];
@@ -119,7 +120,7 @@ static int collect_events(const struct df_patient *p, const cJSON *object, cJSON
     return collect(p, &df_kube_events, &select, to, err);
 }
 
-static int look_at_probe(const struct df_patient *p, const char *name, struct sight *ret,
+static int look_at_probe(const struct df_doctor_context *p, const char *name, struct sight *ret,
                          struct df_err *err)
 {
     DF_CLEANUP(free_sight)
@@ -140,7 +141,7 @@ static int look_at_probe(const struct df_patient *p, const char *name, struct si
 }
 
 /* What may pass while one waits: a node comes, a volume is attached. */
-static bool may_pass(const struct df_pod_verdict *v)
+static bool may_pass(const struct df_pod_diagnosis *v)
 {
     return !v->reason[0] || df_streq(v->reason, "Unschedulable") ||
            df_streq(v->reason, "NodeFailed") || df_streq(v->reason, "VolumeFailed");
@@ -156,7 +157,7 @@ static const char *termination_message(const cJSON *pod)
 }
 
 /* True when the report is there. */
-static bool take_report(struct df_patient *p, const cJSON *pod)
+static bool take_report(struct df_doctor_context *p, const cJSON *pod)
 {
     const char *text = termination_message(pod);
     DF_JSON cJSON *report = NULL;
@@ -165,11 +166,11 @@ static bool take_report(struct df_patient *p, const cJSON *pod)
         return false;
     p->probe = DF_TAKE(report);
     p->probed_to_us = df_real_us();
-    p->ground |= DF_GROUND_PROBE;
+    p->has |= DF_HAS_PROBE;
     return true;
 }
 
-static int fail_without_report(const struct df_patient *p, const struct df_pod_verdict *v,
+static int fail_without_report(const struct df_doctor_context *p, const struct df_pod_diagnosis *v,
                                struct df_err *err)
 {
     const char *image = df_json_str(runner_of(p->job), "image");
@@ -180,7 +181,8 @@ static int fail_without_report(const struct df_patient *p, const struct df_pod_v
 }
 
 /* 1: wait on. */
-static int judge(struct df_patient *p, const struct sight *s, bool is_late, struct df_err *err)
+static int judge(struct df_doctor_context *p, const struct sight *s, bool is_late,
+                 struct df_err *err)
 {
     const cJSON *pod = s->pods->child;
     const struct df_pod_view view = {.job = s->job,
@@ -191,7 +193,7 @@ static int judge(struct df_patient *p, const struct sight *s, bool is_late, stru
                                      .now_us = df_real_us()};
     if (take_report(p, pod))
         return 0;
-    const struct df_pod_verdict v = df_pod_verdict(&view);
+    const struct df_pod_diagnosis v = df_pod_diagnose(&view);
     if (v.phase == DF_ENGINE_ENDED && !v.never_started)
         return fail_without_report(p, &v, err);
     if (v.phase == DF_ENGINE_ENDED || is_late || !may_pass(&v))
@@ -202,7 +204,7 @@ static int judge(struct df_patient *p, const struct sight *s, bool is_late, stru
     return 1;
 }
 
-static int await(struct df_patient *p, const char *name, struct df_err *err)
+static int await(struct df_doctor_context *p, const char *name, struct df_err *err)
 {
     static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int64_t end_ms = df_mono_ms() + p->config.timeout_pending_s * 1000;
@@ -217,7 +219,7 @@ static int await(struct df_patient *p, const char *name, struct df_err *err)
     }
 }
 
-static void remove_probe(struct df_patient *p, const char *name)
+static void remove_probe(struct df_doctor_context *p, const char *name)
 {
     const struct df_kube_at at = {
         .resource = &df_kube_jobs, .name_space = p->name_space, .name = name};
@@ -225,10 +227,11 @@ static void remove_probe(struct df_patient *p, const char *name)
     struct df_err why = {0};
     o.propagation = "Background";
     if (df_kube_delete(p->kube, &at, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
-        df_find(p, DF_LEVEL_WARN, "the Job %s of the probe is left behind: %s", name, why.message);
+        df_finding(p, DF_LEVEL_WARN, "the Job %s of the probe is left behind: %s", name,
+                   why.message);
 }
 
-int df_look_start(struct df_patient *p, struct df_err *err)
+int df_look_start(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
     DF_FREE char *name = df_strf("dayfly-doctor-%.8s", p->uid);
@@ -241,6 +244,6 @@ int df_look_start(struct df_patient *p, struct df_err *err)
     int result = await(p, name, err);
     remove_probe(p, name);
     if (result == 0)
-        df_find(p, DF_LEVEL_OK, "a pod of the runner's image starts and ends");
+        df_finding(p, DF_LEVEL_OK, "a pod of the runner's image starts and ends");
     return result;
 }

@@ -3,7 +3,7 @@
  *
  * The spawner's own account may see nearly none of it; what cannot be seen is left to the probe.
  */
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 
 static const struct df_kube_resource claims = {"", "v1", "persistentvolumeclaims"};
 static const struct df_kube_resource accounts = {"", "v1", "serviceaccounts"};
@@ -36,7 +36,7 @@ static const struct place {
 };
 
 struct tour {
-    struct df_patient *p;
+    struct df_doctor_context *p;
     const struct place *place;
     const char *of;       /* where the placement stands */
     struct df_strs known; /* "kind name": looked at already */
@@ -46,7 +46,7 @@ struct tour {
 /* ---- claims ---- */
 
 /* A claim that waits for its first pod is well. */
-static bool waits_for_a_pod(const struct df_patient *p, const cJSON *claim)
+static bool waits_for_a_pod(const struct df_doctor_context *p, const cJSON *claim)
 {
     const char *class = df_json_str(claim, "spec.storageClassName");
     const struct df_kube_at at = {.resource = &storages, .name = class};
@@ -55,22 +55,23 @@ static bool waits_for_a_pod(const struct df_patient *p, const cJSON *claim)
            df_streq(df_json_str(storage, "volumeBindingMode"), "WaitForFirstConsumer");
 }
 
-static void look_at_claim(struct df_patient *p, const char *name, const cJSON *claim)
+static void look_at_claim(struct df_doctor_context *p, const char *name, const cJSON *claim)
 {
     const char *phase = df_json_str(claim, "status.phase");
     if (df_streq(phase, "Bound") || waits_for_a_pod(p, claim))
         return;
-    df_find(p, DF_LEVEL_FAIL,
-            "the claim %s is %s, and steps wait for it: give it a volume, or a storage class that "
-            "makes one",
-            name, phase ? phase : "not bound");
+    df_finding(
+        p, DF_LEVEL_FAIL,
+        "the claim %s is %s, and steps wait for it: give it a volume, or a storage class that "
+        "makes one",
+        name, phase ? phase : "not bound");
 }
 
 /* ---- one name ---- */
 
 static int look_at_object(struct tour *t, const char *name, struct df_err *err)
 {
-    struct df_patient *p = t->p;
+    struct df_doctor_context *p = t->p;
     const struct place *at_place = t->place;
     const struct df_kube_at at = {.resource = at_place->resource,
                                   .name_space = at_place->is_global ? NULL : p->name_space,
@@ -88,11 +89,12 @@ static int look_at_object(struct tour *t, const char *name, struct df_err *err)
         return 0;
     }
     if (why.cls == DF_ERR_NOT_FOUND) {
-        df_find(p, DF_LEVEL_FAIL,
-                "the %s %s is not there, and steps need it: create it%s%s, or correct its name in "
-                "%s",
-                at_place->kind, name, at_place->is_global ? "" : " in the namespace ",
-                at_place->is_global ? "" : p->name_space, t->of);
+        df_finding(
+            p, DF_LEVEL_FAIL,
+            "the %s %s is not there, and steps need it: create it%s%s, or correct its name in "
+            "%s",
+            at_place->kind, name, at_place->is_global ? "" : " in the namespace ",
+            at_place->is_global ? "" : p->name_space, t->of);
         return 0;
     }
     *err = why;
@@ -109,7 +111,7 @@ static int look_once(struct tour *t, const char *name, struct df_err *err)
 }
 
 /* The Secret of a step is made with it. */
-static bool is_own(const struct df_patient *p, const char *name)
+static bool is_own(const struct df_doctor_context *p, const char *name)
 {
     return df_starts_with(name, "dayfly-") && df_streq(name + strlen("dayfly-"), p->uid);
 }
@@ -148,7 +150,7 @@ static int walk_job(struct tour *t, const cJSON *job, struct df_err *err)
     return 0;
 }
 
-int df_look_references(struct df_patient *p, struct df_err *err)
+int df_look_references(struct df_doctor_context *p, struct df_err *err)
 {
     struct tour t = {.p = p};
     size_t before = p->counts[DF_LEVEL_FAIL];
@@ -158,8 +160,8 @@ int df_look_references(struct df_patient *p, struct df_err *err)
         result = result < 0 ? -1 : walk_job(&t, job, err);
     df_strs_free(&t.known);
     if (result == 0 && p->counts[DF_LEVEL_FAIL] == before)
-        df_find(p, DF_LEVEL_OK,
-                "objects that the pods of steps name: there %zu, not to be looked at %zu", t.seen,
-                t.unseen);
+        df_finding(p, DF_LEVEL_OK,
+                   "objects that the pods of steps name: there %zu, not to be looked at %zu",
+                   t.seen, t.unseen);
     return result;
 }

@@ -2,17 +2,17 @@
  * What the probe tells (runner/probe.h), judged. Pure but for the findings.
  */
 #include "common/base/clock.h"
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 
 #define LITTLE_BYTES (512.0 * 1024 * 1024) /* a source, providers and a plan */
 
-static const char *probed(const struct df_patient *p, const char *path)
+static const char *probed(const struct df_doctor_context *p, const char *path)
 {
     const char *text = df_json_str(p->probe, path);
     return text ? text : "";
 }
 
-int df_look_image(struct df_patient *p, struct df_err *err)
+int df_look_image(struct df_doctor_context *p, struct df_err *err)
 {
     const char *version = probed(p, "version");
     if (!df_streq(version, DF_VERSION))
@@ -20,11 +20,11 @@ int df_look_image(struct df_patient *p, struct df_err *err)
                        "the image's runner is version %.64s and this is " DF_VERSION
                        ": set kubernetes.image to the same version",
                        version);
-    df_find(p, DF_LEVEL_OK, "its runner is version " DF_VERSION);
+    df_finding(p, DF_LEVEL_OK, "its runner is version " DF_VERSION);
     return 0;
 }
 
-int df_look_dns(struct df_patient *p, struct df_err *err)
+int df_look_dns(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "name.error");
     if (wrong)
@@ -33,12 +33,12 @@ int df_look_dns(struct df_patient *p, struct df_err *err)
                        "the cluster's DNS and what keeps pods from asking it",
                        probed(p, "name.host"), wrong);
     const cJSON *first = cJSON_GetArrayItem(df_json_at(p->probe, "name.addresses"), 0);
-    df_find(p, DF_LEVEL_OK, "pods find %s at %s", probed(p, "name.host"),
-            cJSON_IsString(first) ? first->valuestring : "no address");
+    df_finding(p, DF_LEVEL_OK, "pods find %s at %s", probed(p, "name.host"),
+               cJSON_IsString(first) ? first->valuestring : "no address");
     return 0;
 }
 
-int df_look_reach(struct df_patient *p, struct df_err *err)
+int df_look_reach(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "server.error");
     int status = (int)df_json_int(p->probe, "server.status", 0);
@@ -59,17 +59,17 @@ int df_look_reach(struct df_patient *p, struct df_err *err)
                        "%s/livez answers pods with status %d: advertiseUrl leads to something "
                        "else than dayfly",
                        p->url, status);
-    df_find(p, DF_LEVEL_OK, "pods reach the spawner at %s", p->url);
+    df_finding(p, DF_LEVEL_OK, "pods reach the spawner at %s", p->url);
     return 0;
 }
 
-int df_look_pod_clock(struct df_patient *p, struct df_err *err)
+int df_look_pod_clock(struct df_doctor_context *p, struct df_err *err)
 {
     int64_t at_us = 0;
     if (df_time_parse(probed(p, "time"), &at_us, err) < 0)
         return df_err_wrap(err, "the probe's clock");
-    df_find_skew(p, "the clock of the probe's node",
-                 df_clock_skew(p->probed_from_us, at_us, 0, p->probed_to_us));
+    df_finding_skew(p, "the clock of the probe's node",
+                    df_clock_skew(p->probed_from_us, at_us, 0, p->probed_to_us));
     return 0;
 }
 
@@ -81,7 +81,7 @@ static bool has_audience(const cJSON *list, const char *audience)
     return false;
 }
 
-int df_look_pod_token(struct df_patient *p, struct df_err *err)
+int df_look_pod_token(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "token.error");
     const char *issuer = probed(p, "token.issuer");
@@ -105,11 +105,11 @@ int df_look_pod_token(struct df_patient *p, struct df_err *err)
                        "pods' tokens are of \"%.200s\" and the spawner takes those of \"%.200s\": "
                        "correct claim.issuer",
                        issuer, p->issuer);
-    df_find(p, DF_LEVEL_OK, "the pod has a token by which the spawner knows it");
+    df_finding(p, DF_LEVEL_OK, "the pod has a token by which the spawner knows it");
     return 0;
 }
 
-static void look_at_directory(struct df_patient *p, const char *part, const char *way_out)
+static void look_at_directory(struct df_doctor_context *p, const char *part, const char *way_out)
 {
     const cJSON *found = df_json_at(p->probe, part);
     const char *wrong = df_json_str(found, "error"), *path = df_json_str(found, "path");
@@ -117,15 +117,15 @@ static void look_at_directory(struct df_patient *p, const char *part, const char
     if (!found)
         return;
     if (wrong)
-        df_find(p, DF_LEVEL_FAIL, "a step cannot write to %s of its pod (%.300s): %s", path, wrong,
-                way_out);
+        df_finding(p, DF_LEVEL_FAIL, "a step cannot write to %s of its pod (%.300s): %s", path,
+                   wrong, way_out);
     else
-        df_find(p, room < LITTLE_BYTES ? DF_LEVEL_WARN : DF_LEVEL_OK,
-                "%s of the pod has %.0f MiB left%s", path, room / (1024 * 1024),
-                room < LITTLE_BYTES ? ": enlarge the node's disk or the volume" : "");
+        df_finding(p, room < LITTLE_BYTES ? DF_LEVEL_WARN : DF_LEVEL_OK,
+                   "%s of the pod has %.0f MiB left%s", path, room / (1024 * 1024),
+                   room < LITTLE_BYTES ? ": enlarge the node's disk or the volume" : "");
 }
 
-int df_look_work(struct df_patient *p, struct df_err *err)
+int df_look_work(struct df_doctor_context *p, struct df_err *err)
 {
     (void)err;
     look_at_directory(p, "work", "look at placement.podTemplate and podSecurityContext.fsGroup");
@@ -135,14 +135,14 @@ int df_look_work(struct df_patient *p, struct df_err *err)
     return 0;
 }
 
-int df_look_tool(struct df_patient *p, struct df_err *err)
+int df_look_tool(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "tool.error");
     if (!wrong)
-        df_find(p, DF_LEVEL_OK, "the image has %s %s", probed(p, "tool.name"),
-                probed(p, "tool.version"));
+        df_finding(p, DF_LEVEL_OK, "the image has %s %s", probed(p, "tool.name"),
+                   probed(p, "tool.version"));
     else if (p->config.tool_index_opentofu || p->config.tool_index_terraform)
-        df_find(p, DF_LEVEL_OK, "the image has no tool; each step downloads one");
+        df_finding(p, DF_LEVEL_OK, "the image has no tool; each step downloads one");
     else
         return df_fail(err, DF_ERR_USER,
                        "the image has no tool that steps find (%.300s): take an image with tofu or "

@@ -1,7 +1,7 @@
 /*
  * Who may do what: the spawner all that it does, the pods of steps nothing.
  */
-#include "spawner/doctor/patient.h"
+#include "spawner/doctor/checks.h"
 #include "spawner/model/model.h"
 
 static const struct df_kube_resource self_reviews = {"authorization.k8s.io", "v1",
@@ -17,8 +17,8 @@ struct power {
     const char *name; /* of the one object that it is about; NULL: any */
 };
 
-static int make_review(const struct df_patient *p, const struct power *w, const char *account,
-                       cJSON **ret, struct df_err *err)
+static int make_review(const struct df_doctor_context *p, const struct power *w,
+                       const char *account, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *review = cJSON_CreateObject();
     cJSON *spec = df_json_object_at(review, "spec");
@@ -47,8 +47,8 @@ static int make_review(const struct df_patient *p, const struct power *w, const 
 }
 
 /* account: of the namespace; NULL: who asks. */
-static int may(const struct df_patient *p, const struct power *w, const char *account, bool *ret,
-               struct df_err *err)
+static int may(const struct df_doctor_context *p, const struct power *w, const char *account,
+               bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *review = NULL, *answer = NULL;
     const struct df_kube_at at = {.resource = account ? &reviews : &self_reviews};
@@ -71,7 +71,7 @@ static void add_resource(struct df_buf *to, const char *group, const char *resou
 
 static bool has_pods(const struct df_config *c)
 {
-    return df_streq(c->engine, "job");
+    return c->runs_pods;
 }
 
 static bool hands_over(const struct df_config *c)
@@ -137,8 +137,8 @@ static const struct want {
 };
 
 /* "get, list" of what is missing. */
-static int list_missing(const struct df_patient *p, const struct want *want, struct df_buf *missing,
-                        struct df_err *err)
+static int list_missing(const struct df_doctor_context *p, const struct want *want,
+                        struct df_buf *missing, struct df_err *err)
 {
     struct power w = {
         .group = want->group, .resource = want->resource, .subresource = want->subresource};
@@ -155,7 +155,7 @@ static int list_missing(const struct df_patient *p, const struct want *want, str
     return 0;
 }
 
-static int look_at_want(struct df_patient *p, const struct want *want, const char *subject,
+static int look_at_want(struct df_doctor_context *p, const struct want *want, const char *subject,
                         struct df_err *err)
 {
     DF_BUF struct df_buf missing = DF_BUF_INIT(200), what = DF_BUF_INIT(200);
@@ -164,15 +164,15 @@ static int look_at_want(struct df_patient *p, const struct want *want, const cha
     if (!missing.len)
         return 0;
     add_resource(&what, want->group, want->resource, want->subresource);
-    df_find(p, want->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
-            "%s may not %s %s in the namespace %s%s%s: grant it the Role of rbac/", subject,
-            df_buf_str(&missing), df_buf_str(&what), p->name_space, want->spare ? "; " : "",
-            want->spare ? want->spare : "");
+    df_finding(p, want->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
+               "%s may not %s %s in the namespace %s%s%s: grant it the Role of rbac/", subject,
+               df_buf_str(&missing), df_buf_str(&what), p->name_space, want->spare ? "; " : "",
+               want->spare ? want->spare : "");
     return 0;
 }
 
 /* Whose rights these are, for people. */
-static char *name_subject(const struct df_patient *p)
+static char *name_subject(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *empty = cJSON_CreateObject(), *answer = NULL;
     const struct df_kube_at at = {.resource = &who_am_i};
@@ -184,7 +184,7 @@ static char *name_subject(const struct df_patient *p)
     return strdup(name ? name : "who asks");
 }
 
-int df_look_rights(struct df_patient *p, struct df_err *err)
+int df_look_rights(struct df_doctor_context *p, struct df_err *err)
 {
     size_t before = p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN];
     DF_FREE char *subject = name_subject(p);
@@ -194,8 +194,8 @@ int df_look_rights(struct df_patient *p, struct df_err *err)
         if (wanted[i].needed(&p->config) && look_at_want(p, &wanted[i], subject, err) < 0)
             return -1;
     if (p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN] == before)
-        df_find(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s", subject,
-                p->name_space);
+        df_finding(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s",
+                   subject, p->name_space);
     return 0;
 }
 
@@ -214,7 +214,7 @@ static const struct power dangers[] = {
     {DF_API_GROUP, "executors", NULL, "update", NULL},
 };
 
-static int look_at_runner(struct df_patient *p, const char *account, const char *of,
+static int look_at_runner(struct df_doctor_context *p, const char *account, const char *of,
                           struct df_err *err)
 {
     DF_BUF struct df_buf held = DF_BUF_INIT(4 * DF_KIB);
@@ -228,16 +228,17 @@ static int look_at_runner(struct df_patient *p, const char *account, const char 
         add_resource(&held, dangers[i].group, dangers[i].resource, dangers[i].subresource);
     }
     if (held.len)
-        df_find(p, DF_LEVEL_FAIL,
-                "the service account %s, by which modules run, may %s: take the rights away, or "
-                "set serviceAccountName in %s to one without any",
-                account, df_buf_str(&held), of);
+        df_finding(p, DF_LEVEL_FAIL,
+                   "the service account %s, by which modules run, may %s: take the rights away, or "
+                   "set serviceAccountName in %s to one without any",
+                   account, df_buf_str(&held), of);
     else
-        df_find(p, DF_LEVEL_OK, "the service account %s of steps has no dangerous rights", account);
+        df_finding(p, DF_LEVEL_OK, "the service account %s of steps has no dangerous rights",
+                   account);
     return 0;
 }
 
-int df_look_runner_rights(struct df_patient *p, struct df_err *err)
+int df_look_runner_rights(struct df_doctor_context *p, struct df_err *err)
 {
     DF_STRS struct df_strs seen = {0};
     const cJSON *job;
@@ -248,10 +249,10 @@ int df_look_runner_rights(struct df_patient *p, struct df_err *err)
         if (!df_strs_add_new(&seen, account) || look_at_runner(p, account, job->string, &why) == 0)
             continue;
         if (why.cls == DF_ERR_DENIED) {
-            df_find(p, DF_LEVEL_WARN,
-                    "what the service account %s may do cannot be asked with these rights: "
-                    "run this once as somebody who may create subjectaccessreviews",
-                    account);
+            df_finding(p, DF_LEVEL_WARN,
+                       "what the service account %s may do cannot be asked with these rights: "
+                       "run this once as somebody who may create subjectaccessreviews",
+                       account);
             return 0;
         }
         *err = why;

@@ -1,10 +1,10 @@
 /*
  * The Job of a step, as the engine would make it, shown to the API server without making it.
  */
-#include "spawner/doctor/patient.h"
-#include "spawner/engine/job.h"
+#include "spawner/doctor/checks.h"
+#include "spawner/engine/job/job.h"
 
-struct df_job_options df_job_options_of(const struct df_patient *p)
+struct df_job_options df_job_options_of(const struct df_doctor_context *p)
 {
     const struct df_config *c = &p->config;
     return (struct df_job_options){.kube = p->kube,
@@ -15,7 +15,7 @@ struct df_job_options df_job_options_of(const struct df_patient *p)
                                    .ttl_seconds = c->kube_ttl_s};
 }
 
-static int make_job(struct df_patient *p, const struct df_job_options *o, const char *name,
+static int make_job(struct df_doctor_context *p, const struct df_job_options *o, const char *name,
                     const struct df_placement_levels *placement, cJSON **ret, struct df_err *err)
 {
     const struct df_config *c = &p->config;
@@ -33,7 +33,7 @@ static int make_job(struct df_patient *p, const struct df_job_options *o, const 
     return df_job_render(o, &step, ret, err);
 }
 
-int df_make_step_job(struct df_patient *p, const struct df_job_options *o, const char *name,
+int df_make_step_job(struct df_doctor_context *p, const struct df_job_options *o, const char *name,
                      cJSON **ret, struct df_err *err)
 {
     const struct df_placement_levels levels = {.defaults = p->config.kube_placement};
@@ -46,7 +46,7 @@ static const cJSON *placement_in(const cJSON *section, const char *name)
 }
 
 /* Each was checked with the configuration, but not with what stands below it. */
-static int add_job(struct df_patient *p, const char *section, const char *name,
+static int add_job(struct df_doctor_context *p, const char *section, const char *name,
                    const struct df_placement_levels *levels, struct df_err *err)
 {
     const struct df_job_options o = df_job_options_of(p);
@@ -59,7 +59,7 @@ static int add_job(struct df_patient *p, const char *section, const char *name,
     return df_json_set(p->jobs, of, job, err);
 }
 
-static int add_first_job(struct df_patient *p, struct df_err *err)
+static int add_first_job(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_placement_levels levels = {.defaults = p->config.kube_placement};
     p->jobs = cJSON_CreateObject();
@@ -68,11 +68,11 @@ static int add_first_job(struct df_patient *p, struct df_err *err)
     if (add_job(p, "kubernetes", "placement", &levels, err) < 0)
         return -1;
     p->job = p->jobs->child;
-    p->ground |= DF_GROUND_JOB;
+    p->has |= DF_HAS_JOB;
     return 0;
 }
 
-static int add_other_jobs(struct df_patient *p, struct df_err *err)
+static int add_other_jobs(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     const cJSON *item;
@@ -94,7 +94,7 @@ static int add_other_jobs(struct df_patient *p, struct df_err *err)
     return 0;
 }
 
-int df_look_step(struct df_patient *p, struct df_err *err)
+int df_look_step(struct df_doctor_context *p, struct df_err *err)
 {
     if (!p->config.kube_image && !df_json_str(p->config.kube_placement, "image"))
         return df_fail(err, DF_ERR_USER,
@@ -102,26 +102,26 @@ int df_look_step(struct df_patient *p, struct df_err *err)
                        "dayfly-runner of version " DF_VERSION);
     if (add_first_job(p, err) < 0 || add_other_jobs(p, err) < 0)
         return -1;
-    df_find(p, DF_LEVEL_OK, "a step's Job can be made of it");
+    df_finding(p, DF_LEVEL_OK, "a step's Job can be made of it");
     return 0;
 }
 
 /* ---- what admission says ---- */
 
-static bool is_first(const struct df_patient *p, const cJSON *job)
+static bool is_first(const struct df_doctor_context *p, const cJSON *job)
 {
     return job == p->job;
 }
 
-static void find_refused(struct df_patient *p, const cJSON *job, const struct df_err *why)
+static void find_refused(struct df_doctor_context *p, const cJSON *job, const struct df_err *why)
 {
-    const struct df_pod_verdict v = df_job_refusal(why);
-    df_find(p, DF_LEVEL_FAIL, "%s%s%s", is_first(p, job) ? "" : job->string,
-            is_first(p, job) ? "" : ": ", v.message);
+    const struct df_pod_diagnosis v = df_job_rejection(why);
+    df_finding(p, DF_LEVEL_FAIL, "%s%s%s", is_first(p, job) ? "" : job->string,
+               is_first(p, job) ? "" : ": ", v.message);
 }
 
 /* What keeps the first would be said of each. */
-int df_look_job(struct df_patient *p, struct df_err *err)
+int df_look_job(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
     size_t before = p->counts[DF_LEVEL_FAIL];
@@ -135,9 +135,9 @@ int df_look_job(struct df_patient *p, struct df_err *err)
         if (is_first(p, job) && !is_taken)
             return 0;
     }
-    p->ground |= DF_GROUND_TAKEN;
+    p->has |= DF_HAS_TAKEN;
     if (p->counts[DF_LEVEL_FAIL] == before)
-        df_find(p, DF_LEVEL_OK, "the API server takes a step's Job");
+        df_finding(p, DF_LEVEL_OK, "the API server takes a step's Job");
     return 0;
 }
 
@@ -163,7 +163,7 @@ static bool may_not_try(const struct df_err *why)
     return why->cls == DF_ERR_DENIED && strstr(why->message, "cannot create resource");
 }
 
-int df_look_pod(struct df_patient *p, struct df_err *err)
+int df_look_pod(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = p->name_space};
     size_t before = p->counts[DF_LEVEL_FAIL];
@@ -176,16 +176,17 @@ int df_look_pod(struct df_patient *p, struct df_err *err)
         if (df_kube_dry_run(p->kube, &at, pod, &why) == 0)
             continue;
         if (may_not_try(&why)) {
-            df_find(p, DF_LEVEL_OK, "who asks may not make pods; the probe's pod shows the same");
+            df_finding(p, DF_LEVEL_OK,
+                       "who asks may not make pods; the probe's pod shows the same");
             return 0;
         }
         find_refused(p, job, &why);
         if (!is_first(p, job))
             continue;
-        p->ground &= ~(unsigned)DF_GROUND_TAKEN;
+        p->has &= ~(unsigned)DF_HAS_TAKEN;
         return 0;
     }
     if (p->counts[DF_LEVEL_FAIL] == before)
-        df_find(p, DF_LEVEL_OK, "the API server takes a step's pod");
+        df_finding(p, DF_LEVEL_OK, "the API server takes a step's pod");
     return 0;
 }

@@ -8,12 +8,20 @@
 #define DF_ENGINE_H
 
 #include "common/json/json.h"
-#include "spawner/engine/placement.h"
+#include "spawner/engine/placement/placement.h"
 #include "spawner/model/model.h"
+
+/* What the action `workflow` has, and a step of tofu has not. */
+struct df_engine_workflow {
+    const cJSON *spec;      /* spec.workflow; NULL: a step of tofu */
+    const char *target;     /* spec.targetResource */
+    const char *name_space; /* of the TaskAction */
+    bool was_locked;        /* another held the target when it was observed last */
+};
 
 /* What an engine needs to know of a step. All borrowed during the call. */
 struct df_engine_step {
-    const char *name;          /* deterministic, a DNS label */
+    const char *name;          /* of the TaskAction: deterministic, a DNS label */
     const char *uid;           /* of the TaskAction: ownership */
     const char *server_url;    /* for the handoff */
     const char *ca_file;       /* PEM that runners are to trust; NULL: the system's */
@@ -23,11 +31,7 @@ struct df_engine_step {
     int64_t timeout_seconds, grace_seconds, pending_seconds;
     struct df_placement_levels placement;
     const cJSON *document; /* create() of an engine that hands over; else NULL */
-    const cJSON *workflow; /* spec.workflow of the action `workflow`; else NULL */
-    const char *target;    /* of it: spec.targetResource */
-    const char *task;      /* of it: name and namespace of the TaskAction */
-    const char *name_space;
-    bool was_locked;  /* of it: another held its target at the last look */
+    struct df_engine_workflow workflow;
     bool was_created; /* create() succeeded once: what is absent was deleted */
     bool is_deleted;  /* its document goes: cleanup() leaves nothing of it */
     bool was_claimed; /* a runner of it, or its workflow, lived */
@@ -75,7 +79,10 @@ struct df_engine_ops {
 struct df_engine {
     const struct df_engine_ops *ops;
     bool hands_over;      /* create() needs the step's document, and release() after it */
-    bool is_remote;       /* its steps live elsewhere: a spawner that stops leaves them alone */
+    bool is_remote;       /* its steps live elsewhere: a spawner that stops leaves them alone, and
+                             others may end them */
+    bool runs_pods;       /* its runners are pods: they claim with a token of the cluster, and have
+                             the tools and plugin cache of their image and placement */
     bool takes_workflows; /* the action `workflow`, too */
 };
 
@@ -92,6 +99,8 @@ int df_engine_register(struct df_engine_registry *r, struct df_engine *e,
 /* Unknown: class USER, `unsupported execution engine: "x" (registered: [a b])`. */
 int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
                   struct df_err *err) DF_MUST_CHECK;
+/* NULL: none of that name is open; name may be NULL. */
+struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name);
 void df_engine_registry_close(struct df_engine_registry *r);
 
 /* ---- local ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 #include "common/base/limits.h"
 
-static struct df_engine *find(const struct df_engine_registry *r, const char *name)
+struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (df_streq(r->engines[i]->ops->name, name))
@@ -12,7 +12,7 @@ static struct df_engine *find(const struct df_engine_registry *r, const char *na
 
 int df_engine_register(struct df_engine_registry *r, struct df_engine *e, struct df_err *err)
 {
-    if (find(r, e->ops->name))
+    if (df_engine_find(r, e->ops->name))
         return df_fail(err, DF_ERR_CONFLICT, "execution engine \"%s\" is already registered",
                        e->ops->name);
     if (r->count == DF_ARRAY_SIZE(r->engines))
@@ -34,7 +34,7 @@ static int unsupported(const struct df_engine_registry *r, const char *name, str
 int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
                   struct df_err *err)
 {
-    struct df_engine *e = find(r, name);
+    struct df_engine *e = df_engine_find(r, name);
     if (!e)
         return unsupported(r, name, err);
     *ret = e;

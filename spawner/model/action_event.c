@@ -1,3 +1,7 @@
+/*
+ * action_event.c - the parts that both messages share, then ActionEvent, then PutRequest. Each
+ * entry of status.phaseHistory is one transition.
+ */
 #include "spawner/model/action_event.h"
 
 #define LOST_TRY "RetryableFailure"

@@ -1,3 +1,8 @@
+/*
+ * admission.c - which waiting step starts next. In this order: the waiting steps and their keys,
+ * the decision over all of them, and what a step that still waits is given as its position and
+ * reason.
+ */
 #include "spawner/model/admission.h"
 
 #include "common/base/clock.h"
@@ -251,7 +256,7 @@ int df_admission_decide(struct df_admission *a, const struct df_admission_limits
     return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- position and reason ---- */
 
 size_t df_admission_ahead(const struct df_admission *a, const struct df_admission_step *step)
 {

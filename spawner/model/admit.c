@@ -1,6 +1,9 @@
 #include "spawner/model/ephemeral.h"
 #include "spawner/model/model.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/rules.h"
+#include "spawner/model/schema.h"
+#include "spawner/model/state_command.h"
 #include "spawner/model/tables.h"
 #include "spawner/model/workflow.h"
 
@@ -19,16 +22,45 @@ static int fill_source_kind(cJSON *doc, struct df_err *err)
     return df_json_add_str(df_json_object_at(spec, "source"), "kind", kind, err);
 }
 
+static int fill_storage(cJSON *doc, struct df_err *err)
+{
+    return df_storage_fill(cJSON_GetObjectItemCaseSensitive(doc, "spec"),
+                           df_json_str(doc, "metadata.name"), err);
+}
+
+/* The storage as it would be stored now: an older one may lack what is filled in today. */
+static bool has_same_storage(const cJSON *doc, const cJSON *old)
+{
+    DF_JSON cJSON *before = cJSON_Duplicate(old, true);
+    return before && fill_storage(before, NULL) == 0 &&
+           df_json_equal(df_json_at(doc, "spec.storage"), df_json_at(before, "spec.storage"));
+}
+
 /* An apply, and nothing else, has a plan to come from. */
 static void check_plan_from(const cJSON *doc, const struct df_path *root, struct df_faults *f)
 {
     const struct df_path spec = {root, "spec", 0}, here = {&spec, "planFrom", 0};
-    bool apply = df_streq(df_json_str(doc, "spec.action"), "apply");
+    bool apply = df_recipe_step_of(doc)->plan_of;
     bool has_plan = df_json_at(doc, "spec.planFrom");
     if (apply && !has_plan)
         df_fault(f, &here, "is required for an apply");
     if (!apply && has_plan)
         df_fault(f, &here, "is for an apply alone");
+}
+
+/* Every other run is of the executor as it stands. */
+static void check_overrides(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+{
+    const char *dry_run = df_action_name(DF_ACTION_DRY_RUN);
+    const struct df_path spec = {root, "spec", 0};
+    const cJSON *said = df_json_at(doc, "spec");
+    if (df_streq(df_json_str(said, "action"), dry_run))
+        return;
+    for (const struct df_field *row = df_spec_table(DF_KIND_RUN); row->name; row++) {
+        const struct df_path here = {&spec, row->name, 0};
+        if (df_streq(row->only, dry_run) && df_json_at(said, row->name))
+            df_fault(f, &here, "is for a dry-run alone; change the executor for other runs");
+    }
 }
 
 /* Another storage would start with an empty state: what the old one knows would be orphaned. */
@@ -39,7 +71,7 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
     const char *state = df_json_str(old, "status.state");
     bool in_use = df_json_bool(old, "status.mayHoldResources", false) ||
                   df_streq(state, "provisioned") || df_streq(state, "destroy");
-    if (in_use && !df_json_equal(df_json_at(doc, "spec.storage"), df_json_at(old, "spec.storage")))
+    if (in_use && !has_same_storage(doc, old))
         df_fault(f, &here, "cannot be changed before the executor is destroyed");
 }
 
@@ -60,10 +92,18 @@ static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, st
 
 static void check_task(const cJSON *doc, const struct df_path *root, struct df_faults *f)
 {
-    if (df_task_is_workflow(doc))
+    if (df_task_is_workflow(doc)) {
         df_workflow_check(doc, root, f);
-    else
-        check_plan_from(doc, root, f);
+        return;
+    }
+    check_plan_from(doc, root, f);
+    df_state_command_check(doc, root, f);
+}
+
+static void check_run(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+{
+    check_overrides(doc, root, f);
+    df_state_command_check(doc, root, f);
 }
 
 static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
@@ -81,11 +121,13 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
     if (!cJSON_IsObject(doc))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: must be an object",
                               df_kind_name(kind));
-    if (fill_source_kind(doc, err) < 0)
+    if (fill_source_kind(doc, err) < 0 || (kind == DF_KIND_EXECUTOR && fill_storage(doc, err) < 0))
         return -1;
     df_schema_check(is_workflow ? df_workflow_table() : df_table(kind), doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_TASK_ACTION)
         check_task(doc, &root, &f);
+    if (!f.count && kind == DF_KIND_RUN)
+        check_run(doc, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && old)
         check_storage_stays(doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)

@@ -29,7 +29,6 @@ static const struct refusal refused_options[] = {
     {"detailed-exitcode", "dayfly reads the exit code itself"},
     {"show-sensitive", "sensitive values stay out of the log"},
     {"var", "use spec.variables"},
-    {"var-file", "use spec.variables"},
     {"help", "it makes no plan"},
     {"h", "it makes no plan"},
     {"version", "it makes no plan"},
@@ -58,6 +57,41 @@ static void check_option(const char *argument, const struct df_path *path, struc
                      refused_options[i].why);
 }
 
+/* What stands behind -var-file=, or NULL. */
+static const char *variable_file_of(const char *argument)
+{
+    if (*argument != '-')
+        return NULL;
+    argument += argument[1] == '-' ? 2 : 1;
+    return df_starts_with(argument, "var-file=") ? argument + strlen("var-file=") : NULL;
+}
+
+/* Links and .. are the runner's to look at: it has the source. */
+static void check_relative(const char *file, const struct df_path *path, struct df_faults *f)
+{
+    if (*file == '/')
+        df_fault(
+            f, path,
+            "\"%.64s\" is absolute: name a file of the source, relative to the module's folder",
+            file);
+}
+
+void df_rule_variable_file(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    check_relative(value->valuestring, path, f);
+}
+
+/* -var-file in both of its forms; the value of no other option begins with a slash. */
+static void check_variable_file(const char *argument, const struct df_path *path,
+                                struct df_faults *f)
+{
+    const char *file = variable_file_of(argument);
+    if (file && !*file)
+        df_fault(f, path, "-var-file needs the name of a file");
+    else
+        check_relative(file ? file : argument, path, f);
+}
+
 void df_rule_arguments(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     bool may_be_value = false;
@@ -65,6 +99,7 @@ void df_rule_arguments(const cJSON *value, const struct df_path *path, struct df
     for (const cJSON *item = value->child; item; item = item->next) {
         const struct df_path here = {path, NULL, index++};
         const char *argument = item->valuestring;
+        check_variable_file(argument, &here, f);
         if (*argument == '-')
             check_option(argument, &here, f);
         else if (!may_be_value)
@@ -94,7 +129,7 @@ static const struct refusal refused_variables[] = {
     {"LD_*", "it changes which program runs"},
 };
 
-static void check_env_name(const char *name, const struct df_path *path, struct df_faults *f)
+void df_check_variable(const char *name, const struct df_path *path, struct df_faults *f)
 {
     if (!df_is_env_name(name)) {
         df_fault(f, path, "\"%.64s\" is no name of an environment variable", name);
@@ -103,6 +138,11 @@ static void check_env_name(const char *name, const struct df_path *path, struct 
     for (size_t i = 0; i < DF_ARRAY_SIZE(refused_variables); i++)
         if (is_option(refused_variables[i].name, name, strlen(name)))
             df_fault(f, path, "%.64s is refused: %s", name, refused_variables[i].why);
+}
+
+void df_rule_variable(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    df_check_variable(value->valuestring, path, f);
 }
 
 /* Faults for entries whose member `key` was there before. Lists are short: at most a few hundred.
@@ -128,12 +168,13 @@ void df_rule_environment(const cJSON *value, const struct df_path *path, struct 
     int index = 0;
     for (const cJSON *item = value->child; item; item = item->next) {
         const struct df_path entry = {path, NULL, index++}, here = {&entry, "name", 0};
-        check_env_name(df_json_str(item, "name"), &here, f);
+        df_check_variable(df_json_str(item, "name"), &here, f);
     }
     check_unique(value, "name", path, f);
 }
 
-void df_rule_secrets(const cJSON *value, const struct df_path *path, struct df_faults *f)
+void df_rule_environment_names(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
-    check_unique(value, "name", path, f);
+    for (const cJSON *m = value->child; m; m = m->next)
+        df_check_variable(m->string, path, f);
 }

@@ -1,3 +1,7 @@
+/*
+ * ephemeral.c - from bottom up: texts are split as Terrakube splits them, one function parses each
+ * kind of key, and the table of keys at the end names the function of each key.
+ */
 #include "spawner/model/ephemeral.h"
 
 #include <strings.h>

@@ -1,12 +1,13 @@
 /*
  * What may be done with an executor by whom, and what a run does to it.
  *
- * Contract E21-E31 of InfraKitchen's executors, mended: destroy is one request and an admin's; what
+ * As InfraKitchen's executors, with these differences: destroy is one request and an admin's; what
  * is offered is never refused; a busy executor takes runs into its queue and offers their cancel
  * (retry is gone: nothing that is queued can be lost); an interrupted run never leaves in_progress;
  * a run that ended before its apply step leaves the state as it was.
  */
-#include "spawner/model/model.h"
+#include "spawner/model/recipe.h"
+#include "spawner/model/state_command.h"
 
 static const char *state_of(const cJSON *executor)
 {
@@ -30,7 +31,7 @@ static bool has_status(const cJSON *executor, const char *status)
     return df_streq(status_of(executor), status);
 }
 
-static bool is_busy(const cJSON *executor)
+bool df_executor_is_busy(const cJSON *executor)
 {
     return has_status(executor, "queued") || has_status(executor, "in_progress") ||
            has_status(executor, "pending");
@@ -76,7 +77,7 @@ static const struct offer offers[] = {
 
 static bool applies(const struct offer *o, const cJSON *executor)
 {
-    bool status = o->status ? has_status(executor, o->status) : !is_busy(executor);
+    bool status = o->status ? has_status(executor, o->status) : !df_executor_is_busy(executor);
     return status && (!o->state || has_state(executor, o->state));
 }
 
@@ -89,8 +90,15 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
         for (const char *const *word = offers[i].words; *word && n < MAX_WORDS; word++)
             ret[n++] = *word;
     }
-    /* Not in the table: a first plan that failed has made nothing, so its executor may go. */
-    bool untouched = has_state(executor, "provision") && is_empty(executor) && !is_busy(executor);
+    /* Not in the table: an import that failed may have taken something into the state all the same.
+     */
+    bool may_hold = has_state(executor, "provision") && may_hold_resources(executor);
+    if (may_hold && !has_status(executor, "error") && !df_executor_is_busy(executor) &&
+        role >= DF_ROLE_ADMIN && n < MAX_WORDS)
+        ret[n++] = "destroy";
+    /* Nor is this: a first plan that failed has made nothing, so its executor may go. */
+    bool untouched =
+        has_state(executor, "provision") && is_empty(executor) && !df_executor_is_busy(executor);
     if (untouched && role >= DF_ROLE_WRITE && n < MAX_WORDS)
         ret[n++] = "delete";
     ret[n] = NULL;
@@ -118,24 +126,33 @@ static int wrong_state(const cJSON *executor, const char *way_out, struct df_err
                           name_of(executor), state_of(executor), status_of(executor), way_out);
 }
 
+static int not_there(const cJSON *executor, struct df_err *err)
+{
+    char words[160];
+    (void)snprintf(words, sizeof(words), "it is destroyed; `dayfly recreate %s` makes it again",
+                   name_of(executor));
+    return wrong_state(executor, words, err);
+}
+
 int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
                              struct df_err *err)
 {
-    enum df_role least = action == DF_ACTION_DESTROY ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
+    bool is_admins = action == DF_ACTION_DESTROY || action == DF_ACTION_STATE;
+    enum df_role least = is_admins ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
     if (check_role(df_action_name(action), role, least, err) < 0)
         return -1;
     bool destroying = has_state(executor, "destroy"), destroyed = has_state(executor, "destroyed");
     /* Behind a run that is queued or under way the state will be another one. */
-    if (is_busy(executor))
+    if (df_executor_is_busy(executor))
         return destroying && action == DF_ACTION_DESTROY
                    ? wrong_state(executor, "it is already being destroyed", err)
                    : 0;
-    if (action == DF_ACTION_PROVISION)
+    if (action == DF_ACTION_PROVISION || action == DF_ACTION_STATE)
         return 0;
     if (destroyed)
-        return wrong_state(executor, "it is destroyed; provision makes it again", err);
+        return not_there(executor, err);
     if (action == DF_ACTION_DESTROY && has_state(executor, "provision") &&
-        !has_status(executor, "error"))
+        !has_status(executor, "error") && !may_hold_resources(executor))
         return wrong_state(executor, "nothing was provisioned; delete it instead", err);
     return 0;
 }
@@ -144,7 +161,7 @@ int df_executor_check_edit(const cJSON *executor, enum df_role role, struct df_e
 {
     if (check_role("edit", role, DF_ROLE_ADMIN, err) < 0)
         return -1;
-    if (is_busy(executor))
+    if (df_executor_is_busy(executor))
         return wrong_state(executor, "wait for its run, or cancel it", err);
     if (has_state(executor, "destroyed"))
         return wrong_state(executor, "it is destroyed; recreate it, or delete it and make another",
@@ -152,16 +169,89 @@ int df_executor_check_edit(const cJSON *executor, enum df_role role, struct df_e
     return 0;
 }
 
+static bool in_use(const cJSON *executor)
+{
+    return may_hold_resources(executor) || has_state(executor, "provisioned") ||
+           has_state(executor, "destroy");
+}
+
+static int source_changes(const cJSON *executor, const char *from, const char *to, const char *how,
+                          struct df_err *err)
+{
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "SourceChange",
+        "spec.source.url: executor %s is provisioned from %.300s; from %.300s its "
+        "next run could destroy all that it holds. Confirm the change with %s, "
+        "or make another executor",
+        name_of(executor), from, to, how);
+}
+
+int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed, struct df_err *err)
+{
+    const char *from = df_json_str(old, "spec.source.url");
+    const char *to = df_json_str(doc, "spec.source.url");
+    if (confirmed || !from || !to || !in_use(old) || df_source_is_same(from, to))
+        return 0;
+    char how[256];
+    (void)snprintf(how, sizeof(how),
+                   "`dayfly apply -f FILE --confirm-source-change` or `dayfly edit executor %s "
+                   "--confirm-source-change`",
+                   name_of(old));
+    return source_changes(old, from, to, how, err);
+}
+
+int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err)
+{
+    static const char annotation[] = "dayfly.dev/confirm-source-change";
+    const char *from = df_json_str(executor, "status.provisionedFrom");
+    const char *to = df_json_str(executor, "spec.source.url");
+    const char *confirmed = cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(df_json_at(executor, "metadata.annotations"), annotation));
+    if (!from || !to || !in_use(executor) || df_source_is_same(from, to) ||
+        (confirmed && df_source_is_same(confirmed, to)))
+        return 0;
+    return source_changes(executor, from, to,
+                          "the annotation dayfly.dev/confirm-source-change: <the new URL>", err);
+}
+
+static int not_destroyed(const cJSON *executor, struct df_err *err)
+{
+    const char *type = df_json_str(executor, "spec.storage.type");
+    char words[256];
+    if (!type || df_streq(type, "managed"))
+        return wrong_state(executor, "destroy it first; its resources would be left behind", err);
+    (void)snprintf(words, sizeof(words),
+                   "its state is kept in its own storage (%s), which is not read here: destroy it "
+                   "first, or leave its resources and that state as they are with `dayfly delete "
+                   "%s --forget`",
+                   type, name_of(executor));
+    return wrong_state(executor, words, err);
+}
+
 int df_executor_check_delete(const cJSON *executor, enum df_role role, struct df_err *err)
 {
     enum df_role least = has_state(executor, "destroyed") ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
     if (check_role("delete", role, least, err) < 0)
         return -1;
-    if (is_busy(executor))
+    if (df_executor_is_busy(executor))
         return wrong_state(executor, "wait for its run, or cancel it", err);
-    if (!is_empty(executor))
-        return wrong_state(executor, "destroy it first; its resources would be left behind", err);
-    return 0;
+    return is_empty(executor) ? 0 : not_destroyed(executor, err);
+}
+
+int df_executor_check_forget(const cJSON *executor, enum df_role role, struct df_err *err)
+{
+    if (check_role("delete with forget", role, DF_ROLE_ADMIN, err) < 0)
+        return -1;
+    return df_executor_is_busy(executor)
+               ? wrong_state(executor, "wait for its run, or cancel it", err)
+               : 0;
+}
+
+int df_executor_check_push(const cJSON *executor, struct df_err *err)
+{
+    return df_executor_is_busy(executor)
+               ? wrong_state(executor, "wait for its run, or cancel it", err)
+               : 0;
 }
 
 /* ---- what a run does to it ---- */
@@ -171,6 +261,26 @@ static int set_state(cJSON *status, const char *state, const char *word, struct 
     return df_json_set_str(status, "state", state, err) < 0
                ? -1
                : df_json_set_str(status, "status", word, err);
+}
+
+static int set_adopted(cJSON *status, struct df_err *err)
+{
+    const char *state = df_json_str(status, "state");
+    bool is_new = !state || df_streq(state, "provision") || df_streq(state, "destroyed");
+    return is_new ? set_state(status, "provisioned", "done", err) : 0;
+}
+
+int df_executor_adopt(cJSON *executor, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(executor, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0)
+        return -1;
+    if (!df_executor_is_busy(executor))
+        return set_adopted(status, err);
+    cJSON *before = df_json_object_at(status, "before");
+    return before ? set_adopted(before, err) : df_fail_oom(err);
 }
 
 /* Makes run the active one: what the executor was before is kept, for a run that changes nothing.
@@ -199,23 +309,12 @@ static const char *state_under_way(const cJSON *executor, enum df_action action)
     return has_state(executor, "destroyed") ? "provision" : state_of(executor);
 }
 
-static bool apply_was_started(const cJSON *run)
-{
-    const cJSON *step;
-    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
-        if (df_streq(df_json_str(step, "name"), "apply"))
-            return true;
-    }
-    return false;
-}
-
-static int settle(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
-                  struct df_err *err)
+static int settle(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     const char *phase = df_run_phase(run), *state = state_of(executor), *word = "error";
-    bool applied = apply_was_started(run);
+    bool applied = df_run_step(run, 1) != NULL;
     if (df_streq(phase, "Succeeded")) {
-        state = action == DF_ACTION_DESTROY ? "destroyed" : "provisioned";
+        state = df_recipe_of(run)->leads_to;
         word = "done";
     } else if (!applied) {
         const char *old_state = df_json_str(status, "before.state");
@@ -230,23 +329,59 @@ static int settle(cJSON *executor, cJSON *status, const cJSON *run, enum df_acti
     return 0;
 }
 
+/* The tool of the last apply: a state that one tool wrote is not handed to the other unasked. */
+static int note_tool(cJSON *status, const cJSON *run, bool empty, struct df_err *err)
+{
+    const cJSON *tool = df_json_at(run, "status.tool");
+    if (empty)
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "tool");
+    else if (tool && df_run_step(run, 1))
+        return df_json_set(status, "tool", cJSON_Duplicate(tool, true), err);
+    return 0;
+}
+
 static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
                          struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
     if (begin(executor, status, name, err) < 0)
         return -1;
+    if (df_run_step(run, 1) &&
+        df_json_set_str(status, "provisionedFrom", df_json_str(run, "spec.snapshot.source.url"),
+                        err) < 0)
+        return -1;
     bool empty = action == DF_ACTION_DESTROY && df_streq(phase, "Succeeded");
-    bool holds = !empty && (may_hold_resources(executor) || apply_was_started(run));
-    if (df_json_set(status, "mayHoldResources", cJSON_CreateBool(holds), err) < 0)
+    bool holds = !empty && (may_hold_resources(executor) || df_run_step(run, 1));
+    if (df_json_set(status, "mayHoldResources", cJSON_CreateBool(holds), err) < 0 ||
+        note_tool(status, run, empty, err) < 0)
         return -1;
     if (df_run_is_final(run))
-        return settle(executor, status, run, action, err);
+        return settle(executor, status, run, err);
     if (df_streq(phase, "Pending"))
         return set_state(status, state_of(executor), "queued", err);
     bool waits = df_streq(phase, "WaitingApproval");
     return set_state(status, state_under_way(executor, action), waits ? "pending" : "in_progress",
                      err);
+}
+
+/* An import makes the executor hold something, even one that was never applied. */
+static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
+{
+    if (df_streq(df_run_phase(run), "Succeeded"))
+        return df_executor_adopt(executor, err);
+    bool was_started = cJSON_GetArraySize(df_json_at(run, "status.steps")) > 0;
+    return was_started ? df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) : 0;
+}
+
+/* What the action of the run makes of the executor. */
+static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
+                         struct df_err *err)
+{
+    if (action == DF_ACTION_DRY_RUN)
+        return 0;
+    if (action == DF_ACTION_STATE)
+        return df_run_imports(run) ? follow_import(executor, status, run, err) : 0;
+    return follow_change(executor, status, run, action, err);
 }
 
 static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
@@ -287,7 +422,7 @@ int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err
         return -1;
     if (!concerns(status, run))
         return 0;
-    if (action != DF_ACTION_DRY_RUN && follow_change(executor, status, run, action, err) < 0)
+    if (follow_action(executor, status, run, action, err) < 0)
         return -1;
     return note_last_run(status, run, err);
 }

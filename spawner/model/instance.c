@@ -14,8 +14,8 @@ static const struct df_field class_rows[] = {
 };
 
 static const struct df_field workspace_rows[] = {
-    DF_ROW_CLASS,
-    DF_ROW_ENVIRONMENT,
+    DF_ROW_CLASS(),
+    DF_ROW_ENVIRONMENT(),
     DF_ROW_PLACEMENT,
     {0},
 };

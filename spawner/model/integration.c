@@ -1,3 +1,7 @@
+/*
+ * integration.c - one table: for each provider its keys and the variables that they become. Below
+ * it are the function that applies a row, and the rule of spec.integrations.
+ */
 #include "spawner/model/integration.h"
 
 #include "spawner/model/rules.h"

@@ -1,3 +1,7 @@
+/*
+ * kube_rules.c - rules of single values as the API server has them: names, images, quantities,
+ * resources, scheduling. placement_rules.c has those that look at several values together.
+ */
 #include "spawner/model/placement_rules.h"
 
 #include <arpa/inet.h>

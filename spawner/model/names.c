@@ -50,7 +50,7 @@ int df_role_parse(const char *name, enum df_role *ret, struct df_err *err)
     return df_fail(err, DF_ERR_USER, "\"%.64s\" is no role: read, write or admin", name);
 }
 
-static const char *const actions[] = {"provision", "dry-run", "destroy"};
+static const char *const actions[] = {"provision", "dry-run", "destroy", "state"};
 
 const char *df_action_name(enum df_action action)
 {
@@ -65,7 +65,8 @@ int df_action_parse(const char *name, enum df_action *ret, struct df_err *err)
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_USER, "\"%.64s\" is no action: provision, dry-run or destroy", name);
+    return df_fail(err, DF_ERR_USER, "\"%.64s\" is no action: provision, dry-run, destroy or state",
+                   name);
 }
 
 int df_model_name(const char *base, const char *suffix, char ret[64], struct df_err *err)

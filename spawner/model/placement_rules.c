@@ -1,3 +1,7 @@
+/*
+ * placement_rules.c - rules of the parts of a placement: mounts, environment, security, the pod
+ * template; the last one, df_rule_placement(), compares the parts with each other.
+ */
 #include "spawner/model/placement_rules.h"
 
 #include "common/base/limits.h"

@@ -1,6 +1,6 @@
 /*
  * rows.h - how a row of a table of fields is written; inside spawner/model only, for the files that
- * hold tables.
+ * have tables.
  */
 #ifndef DF_ROWS_H
 #define DF_ROWS_H
@@ -16,9 +16,9 @@
     }
 #define NAME(field, ...) STRING(field, DF_LIMIT_NAME, .rule = df_rule_name, __VA_ARGS__)
 #define WORD(field, list, ...) STRING(field, 64, .words = (list), __VA_ARGS__)
-#define BOOL(field)                                                                                \
+#define BOOL(field, ...)                                                                           \
     {                                                                                              \
-        .name = (field), .type = DF_TYPE_BOOL                                                      \
+        .name = (field), .type = DF_TYPE_BOOL, __VA_ARGS__                                         \
     }
 #define WHOLE(field, low, high, ...)                                                               \
     {                                                                                              \
@@ -40,11 +40,12 @@
 /* Where the pod of a step runs, and what its tool is told. For files that include tables.h and the
  * model's placement.h. */
 #define DF_ROW_PLACEMENT OBJECT("placement", df_placement_rows, .rule = df_rule_placement)
-#define DF_ROW_ENVIRONMENT                                                                         \
-    LIST("environment", &df_environment_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment)
+#define DF_ROW_ENVIRONMENT(...)                                                                    \
+    LIST("environment", &df_environment_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment,   \
+         __VA_ARGS__)
 
 /* What decides about the order in which steps start (admission.h). */
-#define DF_ROW_CLASS NAME("class")
-#define DF_ROW_PRIORITY WHOLE("priority", -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY)
+#define DF_ROW_CLASS(...) NAME("class", __VA_ARGS__)
+#define DF_ROW_PRIORITY(...) WHOLE("priority", -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY, __VA_ARGS__)
 
 #endif

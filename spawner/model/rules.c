@@ -1,3 +1,7 @@
+/*
+ * rules.c - rules of single fields that occur in several tables: names, variables, durations,
+ * times, versions, labels.
+ */
 #include "spawner/model/rules.h"
 
 #include "common/base/clock.h"
@@ -32,11 +36,10 @@ static bool is_identifier(const char *s)
     return true;
 }
 
-void df_rule_identifier(const cJSON *value, const struct df_path *path, struct df_faults *f)
+void df_check_identifier(const char *name, const struct df_path *path, struct df_faults *f)
 {
-    if (!is_identifier(value->valuestring))
-        df_fault(f, path, "\"%.64s\" is no identifier (letters, digits, _ and -)",
-                 value->valuestring);
+    if (!is_identifier(name))
+        df_fault(f, path, "\"%.64s\" is no identifier (letters, digits, _ and -)", name);
 }
 
 void df_rule_variables(const cJSON *value, const struct df_path *path, struct df_faults *f)

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/labels.h"
-#include "spawner/model/model.h"
+#include "spawner/model/recipe.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
 
@@ -29,11 +29,12 @@ static bool is_action(const cJSON *run, enum df_action action)
     return df_streq(df_json_str(run, "spec.action"), df_action_name(action));
 }
 
-const char *df_run_plan_action(const cJSON *run, const cJSON *executor)
+const char *df_run_first_action(const cJSON *run, const cJSON *executor)
 {
     bool destroying = df_streq(df_json_str(executor, "status.state"), "destroy");
-    bool dry_run = is_action(run, DF_ACTION_DRY_RUN);
-    return is_action(run, DF_ACTION_DESTROY) || (dry_run && destroying) ? "plan-destroy" : "plan";
+    return is_action(run, DF_ACTION_DRY_RUN) && destroying
+               ? df_recipe_for(DF_ACTION_DESTROY)->steps[0].action
+               : df_recipe_of(run)->steps[0].action;
 }
 
 /* ---- verdicts ---- */
@@ -73,17 +74,6 @@ static bool wants_cancel(const cJSON *doc)
     return cJSON_IsObject(df_json_at(doc, "spec.cancel"));
 }
 
-/* Does the run's status say that there was a step of this name? */
-static bool had_step(const cJSON *run, const char *name)
-{
-    const cJSON *step;
-    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
-        if (df_streq(df_json_str(step, "name"), name) && df_json_str(step, "taskAction"))
-            return true;
-    }
-    return false;
-}
-
 static struct df_run_verdict wait_for_step(const struct df_run_view *v, const cJSON *step)
 {
     bool must_end = wants_cancel(v->run) || !v->executor;
@@ -117,11 +107,27 @@ static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
 
 /* ---- the plan is there ---- */
 
+bool df_run_needs_admin(const cJSON *run)
+{
+    return is_action(run, DF_ACTION_DESTROY) ||
+           (is_action(run, DF_ACTION_PROVISION) && df_json_bool(run, "status.destroysAll", false));
+}
+
+/* Did somebody ask for it who may approve it? A destroy is an admin's from the start. */
+static bool may_approve_itself(const struct df_run_view *v)
+{
+    return is_action(v->run, DF_ACTION_DESTROY) ||
+           !df_json_bool(v->plan, "status.destroysAll", false) ||
+           df_streq(df_json_str(v->run, "spec.requestedRole"), df_role_name(DF_ROLE_ADMIN));
+}
+
 static bool is_approved(const struct df_run_view *v)
 {
     const char *verdict = df_json_str(v->run, "spec.decision.verdict");
     if (verdict)
         return df_streq(verdict, "approved");
+    if (!may_approve_itself(v))
+        return false;
     /* What already waits for a person is not approved by a later change of the executor. */
     return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
            (df_json_bool(v->run, "spec.autoApprove", false) ||
@@ -145,23 +151,24 @@ static struct df_run_verdict ask(const struct df_run_view *v)
 
 static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now_us)
 {
+    const struct df_recipe *recipe = df_recipe_of(v->run);
     int64_t expiry = plan_expiry(v->plan);
+    if (recipe->steps[0].writes) /* done, also where a cancel came too late */
+        return finish("Succeeded", df_task_reason(v->plan), df_json_str(v->plan, "status.message"));
     if (wants_cancel(v->run))
         return finish_canceled(v->run);
     if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
         return finish("Discarded", "Discarded", NULL);
-    if (is_action(v->run, DF_ACTION_DRY_RUN))
-        return finish("Succeeded", "Planned", NULL);
+    if (recipe->taken == 1)
+        return finish("Succeeded", recipe->reason, NULL);
     if (!df_json_bool(v->plan, "status.hasChanges", true))
-        return is_action(v->run, DF_ACTION_DESTROY)
-                   ? finish("Succeeded", "Destroyed", "there was nothing to destroy")
-                   : finish("Succeeded", "NoChanges", "there was nothing to change");
+        return finish("Succeeded", recipe->idle_reason, recipe->idle_message);
     if (!v->executor)
         return finish_gone();
     if (expiry && now_us >= expiry)
         return finish("Failed", "PlanExpired",
                       "the plan expired before it was applied; start a new run");
-    return is_approved(v) ? next(DF_RUN_APPLY) : ask(v);
+    return !recipe->steps[1].asks || is_approved(v) ? next(DF_RUN_APPLY) : ask(v);
 }
 
 /* ---- before the plan ---- */
@@ -186,14 +193,20 @@ static struct df_run_verdict finish_lost(const char *name)
     return v;
 }
 
+static bool was_made(const cJSON *run, size_t at)
+{
+    return df_json_str(df_run_step(run, at), "taskAction") != NULL;
+}
+
 struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
 {
     if (df_run_is_final(v->run))
         return next(DF_RUN_WAIT);
-    if (!v->apply && had_step(v->run, "apply"))
-        return finish_lost("apply");
-    if (!v->plan && had_step(v->run, "plan"))
-        return finish_lost("plan");
+    const struct df_recipe *recipe = df_recipe_of(v->run);
+    if (!v->apply && was_made(v->run, 1))
+        return finish_lost(recipe->steps[1].name);
+    if (!v->plan && was_made(v->run, 0))
+        return finish_lost(recipe->steps[0].name);
     const cJSON *step = v->apply ? v->apply : v->plan;
     if (!step)
         return before_plan(v);
@@ -206,6 +219,5 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
         return after_failed_step(v, step);
     if (!v->apply)
         return after_plan(v, now_us);
-    return finish("Succeeded", is_action(v->run, DF_ACTION_DESTROY) ? "Destroyed" : "Applied",
-                  df_json_str(step, "status.message"));
+    return finish("Succeeded", recipe->reason, df_json_str(step, "status.message"));
 }

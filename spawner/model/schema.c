@@ -1,3 +1,7 @@
+/*
+ * schema.c - checks a document against its rows. From bottom up: how faults are collected, how a
+ * value of each type is checked, and the recursion over objects at the end.
+ */
 #include "spawner/model/schema.h"
 
 #include <math.h>
@@ -212,7 +216,7 @@ static void check_field(const struct df_field *field, cJSON *value, const cJSON 
 
 /* ---- objects ---- */
 
-static const struct df_field *find_row(const struct df_field *fields, const char *name)
+const struct df_field *df_field_find(const struct df_field *fields, const char *name)
 {
     for (; fields->name; fields++)
         if (strcmp(fields->name, name) == 0)
@@ -273,7 +277,7 @@ void df_schema_check(const struct df_field *fields, cJSON *object, const cJSON *
 {
     for (const cJSON *member = object->child; member; member = member->next) {
         const struct df_path here = {path, member->string, 0};
-        if (!find_row(fields, member->string))
+        if (!df_field_find(fields, member->string))
             unknown_fault(fields, &here, f);
     }
     for (const struct df_field *row = fields; row->name; row++)

@@ -7,7 +7,7 @@
 #ifndef DF_SCHEMA_H
 #define DF_SCHEMA_H
 
-#include "common/json/json.h"
+#include "spawner/model/field.h"
 
 /* Where a value stands: a list from the leaf to the root, on the stack of the check. */
 struct df_path {
@@ -32,34 +32,6 @@ void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, 
  * memory. */
 int df_faults_fail(const struct df_faults *f, const char *reason, const char *prefix,
                    struct df_err *err) DF_MUST_CHECK;
-
-/* A rule that a table cannot say. Adds a fault for everything wrong in value. */
-typedef void df_rule(const cJSON *value, const struct df_path *path, struct df_faults *f);
-
-enum df_type {
-    DF_TYPE_ANY,
-    DF_TYPE_STRING,
-    DF_TYPE_BOOL,
-    DF_TYPE_WHOLE,
-    DF_TYPE_OBJECT,
-    DF_TYPE_LIST
-};
-
-#define DF_REQUIRED 1U
-#define DF_FROZEN 2U /* as it was when the document was made */
-#define DF_LINES 4U  /* STRING: may have line breaks and tabs */
-
-struct df_field {
-    const char *name; /* of the member; NULL in the row that ends a table and in items */
-    enum df_type type;
-    unsigned flags;
-    int64_t min, max;         /* WHOLE: value; STRING: bytes; LIST, OBJECT: count. max 0: no cap */
-    const char *const *words; /* STRING: one of these, ends with NULL; or NULL */
-    const char *fallback;     /* JSON text put in when the member is absent; or NULL */
-    const struct df_field *fields; /* OBJECT: its members; NULL: any names */
-    const struct df_field *item;   /* LIST: every item; OBJECT without fields: every member */
-    df_rule *rule;                 /* asked when all of the above is right; or NULL */
-};
 
 /* Checks the members of object against the rows. old: the object as it was, for frozen fields, or
  * NULL. */

@@ -6,6 +6,7 @@
 
 #include "common/base/parse.h"
 #include "common/source/rules.h"
+#include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 
 /* ---- kinds ---- */
@@ -127,4 +128,49 @@ void df_rule_source(const cJSON *source, const struct df_path *path, struct df_f
     check_refs(source, kind, path, f);
     if (f->count == before)
         check_kind(source, kind, path, f);
+}
+
+/* ---- the same repository ---- */
+
+static void lower(char *from, const char *end)
+{
+    for (; from < end; from++)
+        if (*from >= 'A' && *from <= 'Z')
+            *from = (char)(*from - 'A' + 'a');
+}
+
+static size_t without_slashes(const char *s, size_t n)
+{
+    while (n && s[n - 1] == '/')
+        n--;
+    return n;
+}
+
+/* Without what makes no difference: slashes and, on a server, .git at the end, the case of scheme
+ * and host. Directories x and x.git are two. */
+static char *plain_url(const char *url)
+{
+    static const char ending[] = ".git";
+    size_t n = without_slashes(url, strlen(url)), m = strlen(ending);
+    bool is_remote = strncasecmp(url, "file:", strlen("file:")) != 0;
+    if (is_remote && n > m && strncasecmp(url + n - m, ending, m) == 0)
+        n = without_slashes(url, n - m);
+    char *plain = strndup(url, n);
+    if (!plain)
+        return NULL;
+    char *scheme_end = strstr(plain, "://");
+    char *host = scheme_end ? scheme_end + strlen("://") : plain;
+    char *host_end = host + strcspn(host, scheme_end ? "/" : ":/");
+    char *user_end = memchr(host, '@', (size_t)(host_end - host));
+    if (scheme_end)
+        lower(plain, scheme_end);
+    if (scheme_end || user_end)
+        lower(user_end ? user_end : host, host_end);
+    return plain;
+}
+
+bool df_source_is_same(const char *a, const char *b)
+{
+    DF_FREE char *one = plain_url(a), *other = plain_url(b);
+    return one && other && strcmp(one, other) == 0;
 }

@@ -1,5 +1,7 @@
 /*
- * docs/objects.md as tables. A field is a row; a test compares both.
+ * docs/objects.md as tables: a field is one row, and everything that knows the fields reads it
+ * (field.h). In this order: the parts that rows share, the specs of Executor, Run and step, the
+ * documents around them.
  */
 #include "spawner/model/tables.h"
 
@@ -8,6 +10,7 @@
 #include "spawner/model/placement.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
+#include "spawner/model/state_command.h"
 #include "spawner/model/workflow.h"
 
 /* ---- parts ---- */
@@ -16,7 +19,7 @@ static const struct df_field name_ref[] = {NAME("name", .flags = DF_REQUIRED), {
 
 static const char *const runtimes[] = {"opentofu", "terraform", NULL};
 static const struct df_field runtime[] = {
-    WORD("name", runtimes, .fallback = "\"opentofu\""),
+    WORD("name", runtimes),
     STRING("version", 128, .rule = df_rule_version),
     {0},
 };
@@ -36,6 +39,7 @@ static const struct df_field source[] = {
 };
 
 static const struct df_field argument = STRING(NULL, 4096);
+static const struct df_field variable_file = STRING(NULL, 1024, .rule = df_rule_variable_file);
 
 static const struct df_field environment_entry[] = {
     STRING("name", 256, .flags = DF_REQUIRED),
@@ -47,10 +51,13 @@ static const struct df_field environment_entry[] = {
 };
 const struct df_field df_environment_item = OBJECT(NULL, environment_entry);
 
-static const struct df_field secret_key = STRING(NULL, 256, .rule = df_rule_identifier);
+static const struct df_field secret_key = STRING(NULL, 256);
+static const char *const secret_forms[] = {"variable", "env", "file", NULL};
 static const struct df_field secret_entry[] = {
     NAME("name", .flags = DF_REQUIRED),
     LIST("keys", &secret_key, DF_LIMIT_VARIABLES, .min = 1),
+    WORD("as", secret_forms),
+    STRING("env", 256, .rule = df_rule_variable),
     {0},
 };
 static const struct df_field secret_item = OBJECT(NULL, secret_entry);
@@ -62,11 +69,13 @@ static const struct df_field integration_entry[] = {
 };
 static const struct df_field integration_item = OBJECT(NULL, integration_entry);
 
-static const char *const storage_types[] = {"managed", "s3", "azurerm", "gcs", "local", NULL};
+static const char *const storage_types[] = {"managed", "module", "s3", "azurerm",
+                                            "gcs",     "local",  NULL};
 static const struct df_field storage[] = {
     WORD("type", storage_types, .fallback = "\"managed\""),
     STRING("path", 1024),
     MAP("config", NULL, .max = 64),
+    BOOL("overrideBackend"),
     {0},
 };
 
@@ -81,88 +90,143 @@ static const struct df_field timeouts[] = {
 static const char *const verdicts[] = {"approved", "discarded", NULL};
 static const struct df_field decision[] = {
     WORD("verdict", verdicts, .flags = DF_REQUIRED),
-    STRING("by", 256),
-    STRING("at", 40, .rule = df_rule_time),
+    STRING("by", 256, .by = DF_BY_SERVICE),
+    STRING("at", 40, .by = DF_BY_SERVICE, .rule = df_rule_time),
     {0},
 };
 static const struct df_field cancel[] = {
-    STRING("by", 256),
-    STRING("at", 40, .rule = df_rule_time),
+    STRING("by", 256, .by = DF_BY_SERVICE),
+    STRING("at", 40, .by = DF_BY_SERVICE, .rule = df_rule_time),
     STRING("reason", 1024, .flags = DF_LINES),
     {0},
 };
 
-/* Rows that an Executor has and a TaskAction gets a copy of. */
-#define VARIABLES MAP("variables", NULL, .max = DF_LIMIT_VARIABLES, .rule = df_rule_variables)
-#define ARGUMENTS LIST("arguments", &argument, DF_LIMIT_ARGUMENTS, .rule = df_rule_arguments)
-#define SECRETS LIST("secrets", &secret_item, DF_LIMIT_REFERENCES, .rule = df_rule_secrets)
-#define INTEGRATIONS                                                                               \
-    LIST("integrations", &integration_item, DF_LIMIT_REFERENCES, .rule = df_rule_integrations)
-#define SOURCE OBJECT("source", source, .flags = DF_REQUIRED, .rule = df_rule_source)
+/* The service alone writes it (steps/sealed.h): what is asked for with it is refused. */
+static void refuse_sealed(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    (void)value;
+    df_fault(f, path, "belongs to the service; send the values as secrets with POST …/runs");
+}
+
+static const struct df_field sealed_name = STRING(NULL, 256);
+static const struct df_field sealed[] = {
+    STRING("id", 32),
+    LIST("environment", &sealed_name, DF_LIMIT_ENVIRONMENT),
+    LIST("variables", &sealed_name, DF_LIMIT_VARIABLES),
+    LIST("files", &sealed_name, DF_LIMIT_REFERENCES),
+    {0},
+};
+
+/* Rows of more than one kind. */
+#define RUNTIME(...) OBJECT("runtime", runtime, .fallback = "{}", __VA_ARGS__)
+#define SOURCE(...)                                                                                \
+    OBJECT("source", source, .flags = DF_REQUIRED, .rule = df_rule_source, __VA_ARGS__)
+#define VARIABLES(...)                                                                             \
+    MAP("variables", NULL, .max = DF_LIMIT_VARIABLES, .rule = df_rule_variables, __VA_ARGS__)
+#define VARIABLE_FILES(...) LIST("variableFiles", &variable_file, DF_LIMIT_ARGUMENTS, __VA_ARGS__)
+#define ARGUMENTS(...)                                                                             \
+    LIST("arguments", &argument, DF_LIMIT_ARGUMENTS, .rule = df_rule_arguments, __VA_ARGS__)
+#define SECRETS(...)                                                                               \
+    LIST("secrets", &secret_item, DF_LIMIT_REFERENCES, .rule = df_rule_secrets, __VA_ARGS__)
+#define INTEGRATIONS(...)                                                                          \
+    LIST("integrations", &integration_item, DF_LIMIT_REFERENCES, .rule = df_rule_integrations,     \
+         __VA_ARGS__)
+#define STORAGE(...)                                                                               \
+    OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage, __VA_ARGS__)
+#define COMMAND(...)                                                                               \
+    LIST("command", &argument, DF_LIMIT_ARGUMENTS, .min = 1, .rule = df_rule_state_command,        \
+         __VA_ARGS__)
 
 /* ---- specs ---- */
 
 static const char *const approvals[] = {"required", "automatic", NULL};
 static const struct df_field executor_spec[] = {
-    {.name = "description", .type = DF_TYPE_STRING, .flags = DF_LINES, .max = 4096},
-    OBJECT("runtime", runtime, .fallback = "{}"),
-    SOURCE,
-    VARIABLES,
-    ARGUMENTS,
-    DF_ROW_ENVIRONMENT,
-    SECRETS,
-    INTEGRATIONS,
-    OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
-    WORD("approval", approvals, .fallback = "\"required\""),
+    {.name = "description", .type = DF_TYPE_STRING, .flags = DF_LINES | DF_LIVE, .max = 4096},
+    RUNTIME(),
+    SOURCE(),
+    VARIABLES(),
+    VARIABLE_FILES(),
+    ARGUMENTS(),
+    DF_ROW_ENVIRONMENT(),
+    SECRETS(),
+    INTEGRATIONS(),
+    STORAGE(),
+    WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
     OBJECT("timeouts", timeouts),
     DF_ROW_PLACEMENT,
-    DF_ROW_CLASS,
+    DF_ROW_CLASS(),
     {0},
 };
 
-static const char *const run_actions[] = {"provision", "dry-run", "destroy", NULL};
+static const char *const run_roles[] = {"write", "admin", NULL};
+static const char *const run_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
 static const struct df_field executor_ref[] = {
     NAME("name", .flags = DF_REQUIRED), STRING("uid", 36), {0}};
+/* What a dry-run may say instead of its executor (overrides.h). */
+static const struct df_field run_source[] = {
+    WORD("kind", source_kinds),
+    STRING("tag", 255),
+    STRING("branch", 255),
+    STRING("commit", 64),
+    STRING("folder", 1024),
+    STRING("sha256", 64, .rule = df_rule_sha256),
+    {0},
+};
+static const struct df_field run_runtime[] = {
+    WORD("name", runtimes),
+    STRING("version", 128, .rule = df_rule_version),
+    {0},
+};
 static const struct df_field run_spec[] = {
-    OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED | DF_FROZEN),
-    WORD("action", run_actions, .flags = DF_REQUIRED | DF_FROZEN),
-    VARIABLES,
-    ARGUMENTS,
+    OBJECT("executorRef", executor_ref, .by = DF_BY_PATH, .flags = DF_REQUIRED | DF_TO_STEP),
+    WORD("action", run_actions, .flags = DF_REQUIRED),
+    OBJECT("source", run_source, .only = "dry-run"),
+    OBJECT("runtime", run_runtime, .only = "dry-run"),
+    VARIABLES(.flags = DF_TO_STEP),
+    VARIABLE_FILES(.flags = DF_TO_STEP),
+    ARGUMENTS(.flags = DF_TO_STEP),
+    COMMAND(.flags = DF_TO_STEP, .only = "state"),
     BOOL("autoApprove"),
-    STRING("requestedBy", 256, .flags = DF_FROZEN),
-    WHOLE("number", 1, INT32_MAX, .flags = DF_FROZEN),
-    MAP("snapshot", NULL, .flags = DF_FROZEN),
+    STRING("requestedBy", 256, .by = DF_BY_SERVICE),
+    WORD("requestedRole", run_roles, .by = DF_BY_SERVICE),
+    WHOLE("number", 1, INT32_MAX, .by = DF_BY_SERVICE),
+    MAP("snapshot", NULL, .by = DF_BY_SERVICE),
+    OBJECT("sealed", sealed, .by = DF_BY_SERVICE, .rule = refuse_sealed),
     DF_ROW_PLACEMENT,
-    DF_ROW_CLASS,
-    DF_ROW_PRIORITY,
-    OBJECT("decision", decision),
-    OBJECT("cancel", cancel),
+    DF_ROW_CLASS(.flags = DF_TO_STEP),
+    DF_ROW_PRIORITY(.flags = DF_TO_STEP),
+    OBJECT("decision", decision, .by = DF_BY_VERB),
+    OBJECT("cancel", cancel, .by = DF_BY_VERB),
     {0},
 };
 
-static const char *const step_actions[] = {"plan", "plan-destroy", "apply", NULL};
+/* Nobody but the service makes a step. What it was made for stands in its resource's spec for people
+ * to see; its copies of the snapshot do not. */
+static const char *const step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
 static const struct df_field task_spec[] = {
-    WORD("action", step_actions, .flags = DF_REQUIRED | DF_FROZEN),
-    NAME("engine", .flags = DF_REQUIRED | DF_FROZEN),
-    OBJECT("runRef", name_ref, .flags = DF_REQUIRED | DF_FROZEN),
-    OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED | DF_FROZEN),
-    STRING("targetResource", 256, .flags = DF_REQUIRED | DF_FROZEN),
-    NAME("planFrom", .flags = DF_FROZEN),
-    WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS),
-    WHOLE("graceSeconds", 1, DF_WEEK_SECONDS),
+    WORD("action", step_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),
+    NAME("engine", .flags = DF_REQUIRED),
+    OBJECT("runRef", name_ref, .flags = DF_REQUIRED),
+    OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED),
+    STRING("targetResource", 256, .flags = DF_REQUIRED),
+    NAME("planFrom"),
+    WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
+    WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
-    OBJECT("runtime", runtime, .fallback = "{}"),
-    SOURCE,
-    VARIABLES,
-    ARGUMENTS,
-    DF_ROW_ENVIRONMENT,
-    SECRETS,
-    INTEGRATIONS,
-    OBJECT("storage", storage, .fallback = "{}", .rule = df_rule_storage),
+    RUNTIME(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    SOURCE(.by = DF_BY_SERVICE),
+    VARIABLES(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    VARIABLE_FILES(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    ARGUMENTS(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    COMMAND(.flags = DF_TO_RUNNER),
+    DF_ROW_ENVIRONMENT(.by = DF_BY_SERVICE),
+    SECRETS(.by = DF_BY_SERVICE),
+    INTEGRATIONS(.by = DF_BY_SERVICE),
+    STORAGE(.by = DF_BY_SERVICE),
     DF_ROW_PLACEMENT,
-    DF_ROW_CLASS,
-    DF_ROW_PRIORITY,
-    OBJECT("cancel", cancel),
+    DF_ROW_CLASS(),
+    DF_ROW_PRIORITY(),
+    OBJECT("cancel", cancel, .by = DF_BY_VERB),
     {0},
 };
 
@@ -197,7 +261,10 @@ static const char *const api_versions[] = {DF_API_VERSION, NULL};
     }
 
 static const struct df_field executor_rows[] = {
-    HEADER("Executor"), OBJECT("spec", executor_spec, .flags = DF_REQUIRED), STATUS, {0}};
+    HEADER("Executor"),
+    OBJECT("spec", executor_spec, .flags = DF_REQUIRED, .rule = df_rule_executor_spec),
+    STATUS,
+    {0}};
 static const struct df_field run_rows[] = {
     HEADER("Run"), OBJECT("spec", run_spec, .flags = DF_REQUIRED), STATUS, {0}};
 static const struct df_field task_rows[] = {
@@ -215,4 +282,16 @@ const struct df_field *df_table(enum df_kind kind)
 const struct df_field *df_workflow_table(void)
 {
     return workflow_rows;
+}
+
+const struct df_field *df_spec_table(enum df_kind kind)
+{
+    static const struct df_field *const specs[DF_KIND_COUNT] = {executor_spec, run_spec, task_spec};
+    return specs[kind];
+}
+
+const struct df_field *df_spec_field(enum df_kind kind, const char *name)
+{
+    const struct df_field *row = df_field_find(df_spec_table(kind), name);
+    return row || kind != DF_KIND_TASK_ACTION ? row : df_field_find(df_workflow_rows, name);
 }

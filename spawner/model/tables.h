@@ -1,18 +1,25 @@
 /*
- * tables.h - the fields of the three kinds of documents; inside spawner/model only.
+ * tables.h - the fields of the three kinds of documents, one row each (field.h). docs/objects.md
+ * has the same for people. Thread rule: constant data.
  */
 #ifndef DF_TABLES_H
 #define DF_TABLES_H
 
-#include "spawner/model/model.h"
-#include "spawner/model/schema.h"
+#include "spawner/model/field.h"
+#include "spawner/model/names.h"
 
-/* The rows of a whole document of this kind. */
+/* The rows of a whole document of this kind. DF_KIND_TASK_ACTION: of a step of a run. */
 const struct df_field *df_table(enum df_kind kind);
-
-extern const struct df_field df_environment_item; /* of spec.environment */
 
 /* The same of a TaskAction with the action workflow. */
 const struct df_field *df_workflow_table(void);
+
+/* The rows of its spec. */
+const struct df_field *df_spec_table(enum df_kind kind);
+
+/* The row of this member of the spec, of a TaskAction in either form; NULL: there is none. */
+const struct df_field *df_spec_field(enum df_kind kind, const char *name);
+
+extern const struct df_field df_environment_item; /* of spec.environment */
 
 #endif

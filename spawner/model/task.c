@@ -9,29 +9,6 @@
 #include "spawner/model/task_parts.h"
 #include "spawner/model/workflow.h"
 
-bool df_task_has_runner(const cJSON *task)
-{
-    const cJSON *claimed = df_json_at(task, "status.claimedBy");
-    return cJSON_IsObject(claimed) &&
-           (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
-}
-
-bool df_doc_is_deleted(const cJSON *doc)
-{
-    return df_json_at(doc, "metadata.deletionTimestamp") != NULL;
-}
-
-bool df_task_is_canceled(const cJSON *task)
-{
-    return cJSON_IsObject(df_json_at(task, "spec.cancel")) || df_doc_is_deleted(task);
-}
-
-int64_t df_task_canceled_at(const cJSON *task, int64_t fallback)
-{
-    int64_t deleted = df_task_time(task, "metadata.deletionTimestamp", fallback);
-    return df_task_time(task, "spec.cancel.at", deleted);
-}
-
 /* ---- deadlines ---- */
 
 #define SECOND_US INT64_C(1000000)
@@ -147,11 +124,10 @@ bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation
            !(kept && is_plain(seen->reason));
 }
 
-bool df_task_was_interrupted(const cJSON *task, const cJSON *result)
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_remote)
 {
-    const char *engine = df_json_str(task, "spec.engine");
-    return df_streq(df_json_str(result, "reason"), "Canceled") && engine &&
-           !df_streq(engine, "local") && !df_task_is_canceled(task);
+    return is_remote && df_streq(df_json_str(result, "reason"), "Canceled") &&
+           !df_task_is_canceled(task);
 }
 
 /* What the engine saw explains an end better than that nobody heard of the runner. */

@@ -1,6 +1,6 @@
 /*
- * What a step's status says of its life: the conditions, their reasons, the phases that it went
- * through, and when.
+ * What a step's status says of its life: the conditions and their reasons, claim and cancel, the
+ * timeline, the phases for others and their history. task.c decides by it.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -48,6 +48,33 @@ const char *df_task_message(const cJSON *task)
 {
     return df_json_str(condition(task, "Progressing"), "message");
 }
+
+/* ---- claims and cancels ---- */
+
+bool df_task_has_runner(const cJSON *task)
+{
+    const cJSON *claimed = df_json_at(task, "status.claimedBy");
+    return cJSON_IsObject(claimed) &&
+           (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
+}
+
+bool df_doc_is_deleted(const cJSON *doc)
+{
+    return df_json_at(doc, "metadata.deletionTimestamp") != NULL;
+}
+
+bool df_task_is_canceled(const cJSON *task)
+{
+    return cJSON_IsObject(df_json_at(task, "spec.cancel")) || df_doc_is_deleted(task);
+}
+
+int64_t df_task_canceled_at(const cJSON *task, int64_t fallback)
+{
+    int64_t deleted = df_task_time(task, "metadata.deletionTimestamp", fallback);
+    return df_task_time(task, "spec.cancel.at", deleted);
+}
+
+/* ---- changes of the conditions ---- */
 
 /* What all three conditions of a task say besides their status. */
 struct condition_text {

@@ -96,15 +96,15 @@ static const struct df_field workflow[] = {
 
 static const char *const actions[] = {DF_ACTION_WORKFLOW, NULL};
 const struct df_field df_workflow_rows[] = {
-    WORD("action", actions, .flags = DF_REQUIRED | DF_FROZEN),
-    NAME("engine", .flags = DF_FROZEN, .fallback = "\"job\""),
-    STRING("targetResource", 512, .flags = DF_REQUIRED | DF_FROZEN, .rule = rule_target),
-    OBJECT("workflow", workflow, .flags = DF_REQUIRED | DF_FROZEN),
+    WORD("action", actions, .flags = DF_REQUIRED),
+    NAME("engine", .fallback = "\"job\""),
+    STRING("targetResource", 512, .flags = DF_REQUIRED, .rule = rule_target),
+    OBJECT("workflow", workflow, .flags = DF_REQUIRED),
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .fallback = "1800"),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
-    OBJECT("placement", df_placement_rows, .rule = df_rule_placement),
-    DF_ROW_CLASS,
-    DF_ROW_PRIORITY,
+    DF_ROW_PLACEMENT,
+    DF_ROW_CLASS(),
+    DF_ROW_PRIORITY(),
     {0},
 };
 

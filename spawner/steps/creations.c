@@ -1,12 +1,12 @@
 /*
  * creations.c - a table of the addresses that an apply touched, keyed by the parts of the address.
  *
- * When is an object missing? While the tool runs it holds its state in memory and stores it at its
- * end, and now and then before. So if it came to its own end, what its providers returned is in the
- * state that it stored or left as errored.tfstate: also the half-made object of a creation that
- * failed, and one that is not there was never made. If it did not, or if a state lacks something
- * that was completed (then the state was lost, whatever the tool said), nothing but the state
- * itself is believed: all that was begun, failed or not, and is not in it may exist.
+ * When is an object missing? The tool keeps its state in memory, stores it now and then, and at the
+ * end. If the tool ended by itself, everything that the providers returned is in the state that it
+ * stored or left as errored.tfstate, even the partial object of a failed creation. An object that
+ * is not in it was never created. If the tool was killed, or if a state lacks a completed object
+ * (then the state was lost, whatever the tool reported), only the state counts: every object that
+ * was begun and is not in the state may exist.
  */
 #include "spawner/steps/creations.h"
 
@@ -16,11 +16,11 @@
 
 struct object {
     struct object *next;
-    char *key; /* module, type, name and index: what it is looked up by */
+    char *key; /* module, type, name and index */
     char *address;
-    char *id, *id_key;         /* of the new object; NULL: not known */
-    char *old_id, *old_id_key; /* of the one that this step destroyed there; NULL: not known */
-    bool created;              /* a creation was begun */
+    char *id, *id_key;         /* of the new object; NULL: unknown */
+    char *old_id, *old_id_key; /* of the destroyed object at this address; NULL: unknown */
+    bool created;              /* the creation has begun */
     bool finished;
     bool recorded;
 };
@@ -29,9 +29,9 @@ struct df_creations {
     struct object *first, **end; /* in the order of their events */
     size_t count;
     void *by_key;       /* tsearch(3) over the same objects */
-    int64_t beyond;     /* creations for which there was no place */
-    bool tool_ended;    /* known from elsewhere */
-    bool tool_said_end; /* the last that the events say is an end */
+    int64_t beyond;     /* creations that did not fit into the table */
+    bool tool_ended;    /* proven by the caller */
+    bool tool_said_end; /* the newest event is one of the tool's end */
     const char *incomparable;
 };
 
@@ -80,7 +80,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct object *)a)->key, ((const struct object *)b)->key);
 }
 
-static struct object *find(const struct df_creations *c, char *key)
+static struct object *find_object(const struct df_creations *c, char *key)
 {
     const struct object probe = {.key = key};
     struct object *const *node = tfind(&probe, &c->by_key, by_key);
@@ -88,8 +88,8 @@ static struct object *find(const struct df_creations *c, char *key)
 }
 
 /* Takes the key over. */
-static struct object *add(struct df_creations *c, char *key, const char *address,
-                          struct df_err *err)
+static struct object *add_object(struct df_creations *c, char *key, const char *address,
+                                 struct df_err *err)
 {
     struct object *o = calloc(1, sizeof(*o));
     if (o) {
@@ -109,8 +109,8 @@ static struct object *add(struct df_creations *c, char *key, const char *address
     return o;
 }
 
-/* The key of an object; index: number, string, null or NULL. NULL on no memory. The separator is
- * nothing that a name can hold, but for the index, which stands last. */
+/* The key of an object; index: number, string, null or NULL. NULL on no memory. No name contains
+ * the separator; an index may, so it is last. */
 static char *key_of(const char *module, const char *type, const char *name, const cJSON *index)
 {
     DF_FREE char *text =
@@ -120,7 +120,7 @@ static char *key_of(const char *module, const char *type, const char *name, cons
 
 /* ---- events ---- */
 
-/* A secret that was masked in an id leaves nothing to compare with. */
+/* An id with a masked secret cannot be compared. */
 static bool is_whole(const char *id)
 {
     return !df_str_empty(id) && !strstr(id, "***");
@@ -138,7 +138,8 @@ static int note_creation(struct object *o, const char *type, const cJSON *hook, 
     return df_str_set(&o->id, id, err) < 0 || df_str_set(&o->id_key, id_key, err) < 0 ? -1 : 0;
 }
 
-/* What is destroyed to be replaced: a state that still has it is older than its successor. */
+/* The destroyed half of a replacement: a state that still has the old id is older than the new
+ * object. */
 static int note_destruction(struct object *o, const char *type, const cJSON *hook,
                             struct df_err *err)
 {
@@ -161,7 +162,7 @@ static int note_hook(struct df_creations *c, const char *type, const cJSON *hook
     char *key = key_of(df_json_str(r, "module"), kind, name, df_json_at(r, "resource_key"));
     if (!key)
         return df_fail_oom(err);
-    struct object *o = find(c, key);
+    struct object *o = find_object(c, key);
     if (!o && c->count == DF_LIMIT_TOUCHED_OBJECTS) {
         free(key);
         c->beyond += creates && df_streq(type, "apply_start");
@@ -170,7 +171,7 @@ static int note_hook(struct df_creations *c, const char *type, const cJSON *hook
     if (o)
         free(key);
     else
-        o = add(c, key, address, err);
+        o = add_object(c, key, address, err);
     if (!o)
         return -1;
     return creates ? note_creation(o, type, hook, err) : note_destruction(o, type, hook, err);
@@ -181,8 +182,8 @@ static bool has(const char *line, size_t n, const char *word)
     return memmem(line, n, word, strlen(word)) != NULL;
 }
 
-/* Most lines are progress and output of provisioners: they are not parsed. A quote inside a string
- * is escaped, so these words stand in no text. */
+/* Most lines are progress and output of provisioners: skip them unparsed. Quotes inside strings are
+ * escaped, so the quoted words cannot be part of a text. */
 static bool matters(const char *line, size_t n)
 {
     return has(line, n, "\"apply_") || has(line, n, "\"diagnostic\"") ||
@@ -209,7 +210,7 @@ int df_creations_event(struct df_creations *c, const char *line, size_t n, struc
         c->tool_said_end = false;
         return note_hook(c, type, df_json_at(event, "hook"), err);
     }
-    /* Both are told when the state is stored: what happened to it is among the diagnostics. */
+    /* The tool emits both after storing the state; the diagnostics include a failure to store. */
     if (df_streq(type, "diagnostic") || df_streq(type, "change_summary"))
         c->tool_said_end = true;
     return 0;
@@ -235,7 +236,7 @@ bool df_creations_any(const struct df_creations *c)
     return c->beyond > 0;
 }
 
-/* Is this the object that was created, and not the one that stood there before? */
+/* True if the instance is the object that was created, not the one that was replaced. */
 static bool is_new(const struct object *o, const cJSON *instance)
 {
     const cJSON *attributes = df_json_at(instance, "attributes");
@@ -245,14 +246,14 @@ static bool is_new(const struct object *o, const cJSON *instance)
     id = o->old_id ? df_json_str(attributes, o->old_id_key) : NULL;
     if (id)
         return strcmp(id, o->old_id) != 0;
-    /* A successor that is made first: until it is finished nothing tells the two apart. */
+    /* With create_before_destroy, old and new look the same until the new one is finished. */
     return o->finished || !df_json_bool(instance, "create_before_destroy", false);
 }
 
 static int compare_instance(struct df_creations *c, const cJSON *resource, const cJSON *instance,
                             struct df_err *err)
 {
-    /* Deposed: the former object, which waits for its destruction. */
+    /* Deposed: the old object, which is still to be destroyed. */
     if (!cJSON_IsObject(instance) || df_json_str(instance, "deposed"))
         return 0;
     const char *type = df_json_str(resource, "type"), *name = df_json_str(resource, "name");
@@ -262,7 +263,7 @@ static int compare_instance(struct df_creations *c, const cJSON *resource, const
         key_of(df_json_str(resource, "module"), type, name, df_json_at(instance, "index_key"));
     if (!key)
         return df_fail_oom(err);
-    struct object *o = find(c, key);
+    struct object *o = find_object(c, key);
     if (o && is_new(o, instance))
         o->recorded = true;
     return 0;
@@ -289,8 +290,8 @@ void df_creations_incomparable(struct df_creations *c, const char *why)
 
 /* ---- the rest ---- */
 
-/* The head of this file says why. */
-static bool all_is_well(const struct df_creations *c)
+/* See the head of this file. */
+static bool is_state_complete(const struct df_creations *c)
 {
     if (!c->tool_ended && !c->tool_said_end)
         return false;
@@ -341,7 +342,7 @@ static int add_items(const struct df_creations *c, cJSON *to, struct df_err *err
 int df_creations_missing(const struct df_creations *c, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *found = NULL;
-    if (df_creations_any(c) && !all_is_well(c)) {
+    if (df_creations_any(c) && !is_state_complete(c)) {
         found = cJSON_CreateObject();
         if (!found)
             return df_fail_oom(err);

@@ -1,11 +1,11 @@
 /*
- * creations.h - what one apply began to create, read from the tool's own events, and which of it
- * a state knows. Feed it every event, then every state that could know, then ask for the rest.
+ * creations.h - the objects that one apply began to create, from the tool's events, and which of
+ * them a state contains. Feed it every event, then every candidate state, then ask for the rest.
  *
  * Sources: the machine-readable UI of OpenTofu and Terraform (internal/command/views/json: hook.go,
  * and resource_addr.go for the parts of an address), the state file's version 4
  * (internal/states/statefile/version4.go). Objects are matched by the parts of their addresses,
- * which events and states write alike, so no address has to be composed here.
+ * which are the same in events and states.
  * Thread rule: one object, one thread; no I/O.
  */
 #ifndef DF_STEPS_CREATIONS_H
@@ -23,28 +23,26 @@ static inline void df_cleanup_creations(struct df_creations **c)
 }
 #define DF_CREATIONS DF_CLEANUP(df_cleanup_creations)
 
-/* One line of the events, in their order. What is no event (garbage, a line that was cut) or does
- * not matter is passed over. Fails on no memory alone. */
+/* One line of the events, in order. Garbage, truncated lines and other events are ignored. Fails
+ * only on no memory. */
 int df_creations_event(struct df_creations *c, const char *line, size_t n,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* Something else than the events proves that the tool came to its own end, and so wrote its state.
- */
+/* The caller has other proof that the tool ended by itself and wrote its state. */
 void df_creations_tool_ended(struct df_creations *c);
 
-/* False: whatever was begun is known to be recorded, no state need be read. */
+/* False if every object that was begun is in a state already: no state must be read. */
 bool df_creations_any(const struct df_creations *c);
 
-/* Ticks off what this state records. state: a parsed state file. */
+/* Marks the objects that this state contains. state: a parsed state file. */
 int df_creations_compare(struct df_creations *c, const cJSON *state,
                          struct df_err *err) DF_MUST_CHECK;
 
-/* Why no state could be asked; literal, kept by pointer. Then only the tool's own end is believed.
- */
+/* No state can be compared. why: a literal, kept by pointer. Then the events alone decide. */
 void df_creations_incomparable(struct df_creations *c, const char *why);
 
-/* *ret: NULL when nothing is missing, else what docs/objects.md says of a TaskAction's
- * `status.unrecorded`; the caller deletes. At most DF_LIMIT_UNRECORDED items. */
+/* *ret: NULL if nothing is missing, else `status.unrecorded` of a TaskAction (docs/objects.md) with
+ * at most DF_LIMIT_UNRECORDED items; the caller deletes it. */
 int df_creations_missing(const struct df_creations *c, cJSON **ret,
                          struct df_err *err) DF_MUST_CHECK;
 

@@ -1,3 +1,7 @@
+/*
+ * outcome.c - first the members that progress reports and results share (df_outcome_merge()), then
+ * the ends: end_step() writes exit code, reason, message and conditions for all of them.
+ */
 #include "spawner/steps/outcome.h"
 
 #include "common/base/clock.h"
@@ -11,7 +15,7 @@ static int malformed(const char *name, const char *must_be, struct df_err *err)
 
 /* ---- members of a report ---- */
 
-/* A string member of report becomes the member of to; absent and null are left alone. */
+/* Copies a string member from report; an absent or null one changes nothing. */
 static int merge_text(cJSON *to, const cJSON *report, const char *name, size_t max,
                       struct df_err *err)
 {
@@ -70,7 +74,7 @@ static int merge_summary(cJSON *status, const cJSON *report, struct df_err *err)
     return 0;
 }
 
-/* Whose times are the runner's to tell. */
+/* True for the points in time that the runner, not the spawner, reports. */
 static bool is_runners(const char *name)
 {
     static const char *const names[] = {"started", "sourced", "initialized", "executed", "stored"};
@@ -106,14 +110,19 @@ static bool has_time(const cJSON *report, const char *name)
     return false;
 }
 
+static int merge_flag(cJSON *status, const cJSON *report, const char *name, struct df_err *err)
+{
+    const cJSON *flag = cJSON_GetObjectItemCaseSensitive(report, name);
+    return cJSON_IsBool(flag) ? df_json_set(status, name, cJSON_Duplicate(flag, true), err) : 0;
+}
+
 int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
-    const cJSON *changes = df_json_at(report, "hasChanges");
-    if (cJSON_IsBool(changes) &&
-        df_json_set(status, "hasChanges", cJSON_CreateBool(cJSON_IsTrue(changes)), err) < 0)
+    if (merge_flag(status, report, "hasChanges", err) < 0 ||
+        merge_flag(status, report, "destroysAll", err) < 0)
         return -1;
     if (merge_texts(status, report, err) < 0 || merge_summary(status, report, err) < 0 ||
         merge_timeline(task, report, err) < 0)
@@ -134,21 +143,24 @@ int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *e
                       : 0;
 }
 
-/* The message with a clause of what may exist; what does not fit is cut off in front of it. */
+/* Appends a clause about objects that may be missing from the state; if the text is too long, the
+ * message is cut, not the clause. */
 static void add_clause(const cJSON *task, const char *message, char *to, size_t size)
 {
     int64_t n = df_unrecorded_count(df_json_at(task, "status.unrecorded"));
     const char *run = df_json_str(task, "spec.runRef.name");
     char clause[160] = "";
     if (n)
-        (void)snprintf(clause, sizeof(clause),
-                       "; %lld object%s may exist that no state records: dayfly why %.63s",
-                       (long long)n, n == 1 ? "" : "s", run ? run : "RUN");
+        (void)snprintf(clause, sizeof(clause), "; %lld object%s %s: dayfly why %.63s", (long long)n,
+                       n == 1 ? "" : "s",
+                       df_storage_is_managed(task) ? "may exist that no state records"
+                                                   : "begun, which the state may have or lack",
+                       run ? run : "RUN");
     (void)snprintf(to, size, "%.*s%s", (int)(size - 1 - strlen(clause)), message, clause);
 }
 
-static int end(cJSON *task, int exit_code, const char *reason, const char *message, int64_t now_us,
-               struct df_err *err)
+static int end_step(cJSON *task, int exit_code, const char *reason, const char *message,
+                    int64_t now_us, struct df_err *err)
 {
     char text[sizeof(((struct df_err *)NULL)->message)];
     cJSON *status = df_json_object_at(task, "status");
@@ -175,7 +187,7 @@ static bool is_reason(const char *s)
            strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
-/* What both kinds of results have. */
+/* The members of both kinds of results. */
 static int take_result(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
 {
     const cJSON *code = df_json_at(result, "exitCode");
@@ -194,8 +206,8 @@ int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us, struct d
     const char *message = df_json_str(result, "message");
     if (take_result(task, result, now_us, err) < 0)
         return -1;
-    return end(task, (int)df_json_int(result, "exitCode", 1), df_json_str(result, "reason"),
-               message ? message : "", now_us, err);
+    return end_step(task, (int)df_json_int(result, "exitCode", 1), df_json_str(result, "reason"),
+                    message ? message : "", now_us, err);
 }
 
 int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
@@ -222,7 +234,8 @@ int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us, str
 int df_outcome_fail(cJSON *task, const struct df_outcome_failure *f, int64_t now_us,
                     struct df_err *err)
 {
-    if (end(task, f->exit_code == 0 ? -1 : f->exit_code, f->reason, f->message, now_us, err) < 0)
+    if (end_step(task, f->exit_code == 0 ? -1 : f->exit_code, f->reason, f->message, now_us, err) <
+        0)
         return -1;
     if (f->fault == DF_FAULT_NONE)
         return 0;
@@ -233,5 +246,5 @@ int df_outcome_fail(cJSON *task, const struct df_outcome_failure *f, int64_t now
 int df_outcome_succeed(cJSON *task, const char *reason, const char *message, int64_t now_us,
                        struct df_err *err)
 {
-    return end(task, 0, reason, message, now_us, err);
+    return end_step(task, 0, reason, message, now_us, err);
 }

@@ -1,3 +1,8 @@
+/*
+ * plans.c - df_step_put_plan() verifies the uploaded bundle, seals it and notes its digest in the
+ * TaskAction. df_step_get_plan() gives it to the apply step of the same run, once, unchanged and
+ * before it expires; it marks the plan as used before the bundle leaves the spawner.
+ */
 #include "spawner/steps/plans.h"
 
 #include <errno.h>
@@ -7,6 +12,7 @@
 #include "common/base/fs.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/model/recipe.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 
@@ -22,7 +28,7 @@ int df_plan_delete(struct df_spawner *s, const char *task_uid, struct df_err *er
     return df_blob_delete(s->blobs, key, err);
 }
 
-/* What a sealed plan is bound to: opened anywhere else it is corrupt. */
+/* The seal is bound to this text: a plan opened for another run or step is corrupt. */
 static char *bound_to(const char *run, const char *task_uid, const char *digest)
 {
     return df_strf("dayfly plan %s %s %s", run, task_uid, digest);
@@ -50,7 +56,7 @@ static int refuse_bundle(const char *member, struct df_err *err)
                           "the plan's header names another %s than its step", member);
 }
 
-/* Is it whole, and of this very step? */
+/* The bundle must be complete and of this step. */
 static int check_bundle(int fd, const cJSON *task, struct df_err *err)
 {
     static const struct {
@@ -120,8 +126,8 @@ int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, c
     struct stored_plan p = {.expires_us = df_real_us() + s->config->plan_life_s * 1000000};
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
-    if (df_streq(df_json_str(task, "spec.action"), "apply"))
-        return df_fail(err, DF_ERR_USER, "an apply makes no plan");
+    if (df_recipe_step_of(task)->plan_of)
+        return df_fail(err, DF_ERR_USER, "an apply step has no plan to store");
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
@@ -141,7 +147,7 @@ static int plan_missing(const char *why, struct df_err *err)
     return df_fail_reason(err, DF_ERR_NOT_FOUND, "PlanMissing", "%s; start a new run", why);
 }
 
-/* May this apply have that plan, by what the documents say? */
+/* Checks in the documents whether this apply may get the plan. */
 static int check_plan(const cJSON *apply, const cJSON *plan, struct df_err *err)
 {
     const char *run = df_json_str(apply, "spec.runRef.name");
@@ -193,7 +199,7 @@ static int open_sealed(struct df_spawner *s, const cJSON *plan, int out, int64_t
     return df_streq(found, digest) ? 0 : corrupt(err);
 }
 
-/* Durable before the plan is out of our hands. */
+/* Must be durable before the plan leaves the spawner. */
 static int set_used(cJSON *plan, void *arg, struct df_err *err)
 {
     const cJSON *apply = arg;
@@ -213,7 +219,7 @@ int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, i
         return -1;
     const char *from = df_json_str(apply, "spec.planFrom");
     if (!from)
-        return plan_missing("this step is no apply", err);
+        return plan_missing("this step applies no plan", err);
     if (df_store_get(s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return df_err_reason(err, "PlanMissing");
     if (check_plan(apply, plan, err) < 0 ||

@@ -1,13 +1,13 @@
 /*
- * plans.h - the plan between its two steps: one blob, sealed under the vault's key "plan" and bound
- * to its run, its step and its digest. Thread rule: any thread.
+ * plans.h - the plan between plan step and apply step: one blob, sealed with the vault's key "plan"
+ * and bound to its run, its step and its digest. Thread rule: any thread.
  */
 #ifndef DF_STEPS_PLANS_H
 #define DF_STEPS_PLANS_H
 
 #include "spawner/spawner.h"
 
-/* Forgets the plan of a plan step. Absent is success. */
+/* Deletes the plan of a plan step. Absent is success. */
 int df_plan_delete(struct df_spawner *s, const char *task_uid, struct df_err *err) DF_MUST_CHECK;
 
 #endif

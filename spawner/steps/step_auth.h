@@ -1,17 +1,17 @@
 /*
- * step_auth.h - the tokens of a step, of which the TaskAction keeps the hashes alone.
+ * step_auth.h - the tokens of a step. The TaskAction has only their hashes.
  */
 #ifndef DF_STEPS_STEP_AUTH_H
 #define DF_STEPS_STEP_AUTH_H
 
 #include "spawner/spawner.h"
 
-/* Which of the three: "claim", good once; "step", until the step's end; "state", until the engine
- * has proven every process of the step dead. DENIED when it is not this one. Constant time. */
+/* which: "claim", valid for one claim; "step", valid until the step ends; "state", valid until the
+ * engine has proven that no process of the step lives. DENIED for a wrong token. Constant time. */
 int df_step_check_token(const cJSON *task, const char *which, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* The TaskAction of a step whose step token this is, as long as it is not over (CONFLICT
+/* The TaskAction of the step, if this is its step token and the step has not ended (else CONFLICT
  * StepOver). */
 int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;

@@ -1,15 +1,26 @@
+/*
+ * step_document.c - df_step_document() at the end of the file calls one function for each part of
+ * the document: identity, run, plan, tools, providers, source, environment, secrets, state. Every
+ * secret value that goes into the document also goes into `mask`, so that no log shows it.
+ */
 #include "spawner/steps/step_document.h"
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "spawner/engine/job_object.h"
+#include "spawner/engine/job/job_object.h"
 #include "spawner/model/integration.h"
-#include "spawner/steps/claim.h"
+#include "spawner/model/recipe.h"
+#include "spawner/model/secret_forms.h"
+#include "spawner/model/tables.h"
+#include "spawner/steps/sealed.h"
 
-/* What a runner downloads lives as long as its pod. */
+/* Tools that a runner downloads are kept until its pod ends. */
 #define POD_TOOLS DF_JOB_WORK_DIR "/tools"
 
-/* The document while it is made. */
+/* The longest file name that the runner accepts. */
+#define MAX_FILE_NAME 199
+
+/* The inputs, and the document so far. */
 struct making {
     struct df_spawner *s;
     const cJSON *task;
@@ -23,7 +34,7 @@ static int copy(cJSON *to, const char *key, const cJSON *from, const char *path,
     return item ? df_json_set(to, key, cJSON_Duplicate(item, true), err) : 0;
 }
 
-/* Known secret values are masked in the log, wherever else in the document they stand. */
+/* The runner masks these values in the log. */
 static int mask(struct making *m, const char *value, struct df_err *err)
 {
     cJSON *list = df_json_array_at(m->doc, "mask");
@@ -32,7 +43,7 @@ static int mask(struct making *m, const char *value, struct df_err *err)
     return df_json_append_str(list, value, err);
 }
 
-/* A secret of the vault, all its values masked. what: the field that asks for it. */
+/* Reads a secret of the vault and masks all its values. what: the field that refers to it. */
 static int get_secret(struct making *m, const char *name, const char *what, cJSON **ret,
                       struct df_err *err)
 {
@@ -40,10 +51,11 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
     struct df_err why = {0};
     if (df_vault_get(m->s->vault, name, &secret, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND)
-            return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                                  "%s: there is no secret \"%s\"; make it with: dayfly secret set "
-                                  "%s KEY",
-                                  what, name, name);
+            return df_fail_reason(
+                err, DF_ERR_USER, "InvalidStep",
+                "%s: there is no secret \"%s\"; create it with: dayfly secret set "
+                "%s KEY",
+                what, name, name);
         *err = why;
         return -1;
     }
@@ -56,22 +68,24 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
     return 0;
 }
 
-/* ---- what the TaskAction says ---- */
+/* ---- from the TaskAction ---- */
+
+static int copy_fields(struct making *m, struct df_err *err)
+{
+    const cJSON *spec = df_json_at(m->task, "spec");
+    for (const struct df_field *f = df_spec_table(DF_KIND_TASK_ACTION); f->name; f++)
+        if ((f->flags & DF_TO_RUNNER) && copy(m->doc, f->name, spec, f->name, err) < 0)
+            return -1;
+    return 0;
+}
 
 static int add_identity(struct making *m, struct df_err *err)
 {
     const cJSON *t = m->task;
-    if (copy(m->doc, "uid", t, "metadata.uid", err) < 0 ||
+    if (copy_fields(m, err) < 0 || copy(m->doc, "uid", t, "metadata.uid", err) < 0 ||
         copy(m->doc, "name", t, "metadata.name", err) < 0 ||
         copy(m->doc, "run", t, "spec.runRef.name", err) < 0 ||
         copy(m->doc, "executor", t, "spec.executorRef.name", err) < 0 ||
-        copy(m->doc, "action", t, "spec.action", err) < 0 ||
-        copy(m->doc, "timeoutSeconds", t, "spec.timeoutSeconds", err) < 0 ||
-        copy(m->doc, "graceSeconds", t, "spec.graceSeconds", err) < 0 ||
-        copy(m->doc, "runtime", t, "spec.runtime", err) < 0 ||
-        copy(m->doc, "variables", t, "spec.variables", err) < 0 ||
-        copy(m->doc, "arguments", t, "spec.arguments", err) < 0 ||
-        copy(m->doc, "traceparent", t, "spec.traceparent", err) < 0 ||
         df_json_add_str(m->doc, "stepToken", m->tokens->step, err) < 0)
         return -1;
     if (m->tokens->claim && mask(m, m->tokens->claim, err) < 0)
@@ -79,23 +93,43 @@ static int add_identity(struct making *m, struct df_err *err)
     return mask(m, m->tokens->step, err);
 }
 
-/* Will somebody decide by this plan? */
-static int add_reviewed(struct making *m, struct df_err *err)
+/* Names the inputs that come from the run, because they override those of the executor: its
+ * variables, and how many of the last variable files and arguments. */
+static int add_of_run(struct making *m, const cJSON *run, struct df_err *err)
+{
+    static const char *const lists[] = {"variableFiles", "arguments"};
+    const cJSON *spec = df_json_at(run, "spec");
+    cJSON *of_run = df_json_object_at(m->doc, "ofRun");
+    if (!of_run)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(lists); i++)
+        if (df_json_add_num(of_run, lists[i], cJSON_GetArraySize(df_json_at(spec, lists[i])), err) <
+            0)
+            return -1;
+    return copy(of_run, "variables", spec, "variables", err);
+}
+
+/* From the run: its own inputs, its sealed secrets, and whether somebody will review its plan. */
+static int add_run(struct making *m, struct df_err *err)
 {
     const char *name = df_json_str(m->task, "spec.runRef.name");
     DF_JSON cJSON *run = NULL;
+    cJSON *sealed = NULL;
     struct df_err why = {0};
-    if (df_streq(df_json_str(m->task, "spec.action"), "apply"))
-        return 0;
     if (df_store_get(m->s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0 &&
         why.cls != DF_ERR_NOT_FOUND) {
         *err = why;
         return -1;
     }
+    if (add_of_run(m, run, err) < 0 || df_sealed_get(m->s, run, &sealed, err) < 0 ||
+        (sealed && df_json_add(m->doc, "sealed", sealed, err) < 0))
+        return -1;
+    if (df_recipe_step_of(m->task)->writes)
+        return 0;
     return df_json_add_bool(m->doc, "reviewed", !df_json_bool(run, "spec.autoApprove", false), err);
 }
 
-/* For an apply: exactly what was planned, and nothing else. */
+/* For an apply: the runner must find the same source and the same tool as the plan. */
 static int add_expected(struct making *m, struct df_err *err)
 {
     const char *from = df_json_str(m->task, "spec.planFrom");
@@ -114,7 +148,7 @@ static int add_expected(struct making *m, struct df_err *err)
     return copy(expected, "lockFileSha256", plan, "status.lockFileSha256", err);
 }
 
-/* ---- what the configuration says ---- */
+/* ---- from the configuration ---- */
 
 static int add_strings(cJSON *to, const char *key, const struct df_strs *list, struct df_err *err)
 {
@@ -145,10 +179,16 @@ int df_step_tools(const struct df_config *c, bool in_pod, cJSON **ret, struct df
     return 0;
 }
 
+bool df_step_is_in_pod(const struct df_spawner *s, const cJSON *task)
+{
+    const struct df_engine *e = df_engine_find(&s->engines, df_json_str(task, "spec.engine"));
+    return e && e->runs_pods;
+}
+
 static int add_tools(struct making *m, struct df_err *err)
 {
     cJSON *tools = NULL;
-    if (df_step_tools(m->s->config, df_claim_is_of_pod(m->task), &tools, err) < 0)
+    if (df_step_tools(m->s->config, df_step_is_in_pod(m->s, m->task), &tools, err) < 0)
         return -1;
     return df_json_add(m->doc, "tools", tools, err);
 }
@@ -166,13 +206,13 @@ struct df_placement_levels df_step_placement(const struct df_config *config, con
                                         .executor = df_json_at(task, "spec.placement")};
 }
 
-/* Where the runner finds its plugin cache: in a pod it is what the placement mounts. */
+/* The runner's plugin cache: in a pod it is the volume that the placement mounts. */
 static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
     const struct df_placement_levels levels = df_step_placement(c, m->task);
     DF_JSON cJSON *placement = NULL;
-    if (!df_claim_is_of_pod(m->task))
+    if (!df_step_is_in_pod(m->s, m->task))
         return df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err);
     if (df_placement_resolve(&levels, &placement, err) < 0)
         return -1;
@@ -217,8 +257,7 @@ static int add_credentials(cJSON *source, const cJSON *secret, struct df_err *er
         if (value && df_json_set_str(credentials, members[i].member, value->valuestring, err) < 0)
             return -1;
     }
-    /* The forges take any name beside a token; oauth2 is the one that each of them documents or
-     * accepts. */
+    /* Git servers ignore the name beside a token; all of them document or accept oauth2. */
     bool alone = df_json_at(credentials, "password") && !df_json_at(credentials, "username");
     return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;
 }
@@ -252,19 +291,43 @@ static int add_environment(struct making *m, struct df_err *err)
     return environment ? 0 : df_fail_oom(err);
 }
 
-/* TF_VAR_<key>, once. */
-static int add_variable(struct making *m, const char *key, const char *value, const char *secret,
-                        struct df_err *err)
+/* The file is named after secret and key; the runner sets the variable to its path. */
+static int add_secret_file(struct making *m, const char *secret, const char *key, const char *value,
+                           char **ret, struct df_err *err)
 {
+    cJSON *files = df_json_object_at(m->doc, "files");
+    DF_FREE char *name = df_strf("%s.%s", secret, key);
+    if (!files || !name)
+        return df_fail_oom(err);
+    if (strlen(name) > MAX_FILE_NAME)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "spec.secrets: the key \"%.64s…\" of secret %s is too long for the "
+                              "name of a file; use a shorter key",
+                              key, secret);
+    *ret = df_strf("@files/%s", name);
+    return *ret ? df_json_set_str(files, name, value, err) : df_fail_oom(err);
+}
+
+/* Adds one key of a secret, in the form that the entry requests. */
+static int add_key(struct making *m, const cJSON *entry, const char *key, const char *value,
+                   struct df_err *err)
+{
+    const char *secret = df_json_str(entry, "name");
     cJSON *environment = df_json_object_at(m->doc, "secretEnvironment");
-    DF_FREE char *name = df_strf("TF_VAR_%s", key);
+    DF_FREE char *name = df_secret_variable(entry, key), *path = NULL;
     if (!environment || !name)
         return df_fail_oom(err);
-    if (cJSON_GetObjectItemCaseSensitive(environment, name))
+    if (df_secret_check_key(entry, key, err) < 0)
+        return -1;
+    if (cJSON_GetObjectItemCaseSensitive(environment, name) ||
+        cJSON_GetObjectItemCaseSensitive(df_json_at(m->doc, "environment"), name))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "spec.secrets: the key %s of secret %s is in another secret, too",
-                              key, secret);
-    return df_json_add_str(environment, name, value, err);
+                              "spec.secrets: the key %s of secret %s sets %s, which another secret "
+                              "or spec.environment sets, too",
+                              key, secret, name);
+    if (df_secret_is_file(entry) && add_secret_file(m, secret, key, value, &path, err) < 0)
+        return -1;
+    return df_json_add_str(environment, name, path ? path : value, err);
 }
 
 static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *secret,
@@ -274,7 +337,7 @@ static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *se
     const cJSON *keys = df_json_at(entry, "keys"), *item;
     if (!keys) {
         cJSON_ArrayForEach (item, secret) {
-            if (add_variable(m, item->string, item->valuestring, name, err) < 0)
+            if (add_key(m, entry, item->string, item->valuestring, err) < 0)
                 return -1;
         }
         return 0;
@@ -287,7 +350,7 @@ static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *se
                                   "spec.secrets: secret %s has no key \"%s\"; set it with: dayfly "
                                   "secret set %s %s",
                                   name, key, name, key);
-        if (add_variable(m, key, value->valuestring, name, err) < 0)
+        if (add_key(m, entry, key, value->valuestring, err) < 0)
             return -1;
     }
     return 0;
@@ -315,14 +378,15 @@ static bool is_value_of(const cJSON *secret, const char *value)
     return false;
 }
 
-/* Whatever is no secret (a default region, the path of a file) goes where it is not masked. */
+/* Values that are not secret (a default region, the path of a file) must not be masked: they go
+ * into `environment`. */
 static int add_integration(struct making *m, const cJSON *entry, cJSON *all, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = NULL;
     const char *provider = df_json_str(entry, "provider");
     if (get_secret(m, df_json_str(entry, "secretRef.name"), "spec.integrations", &secret, err) < 0)
         return -1;
-    int known = cJSON_GetArraySize(all); /* what is set already, so that nothing is set twice */
+    int known = cJSON_GetArraySize(all); /* new variables are appended after these */
     if (df_integration_apply(provider, secret, all, df_json_object_at(m->doc, "files"), err) < 0)
         return -1;
     for (const cJSON *v = cJSON_GetArrayItem(all, known); v; v = v->next) {
@@ -340,6 +404,10 @@ static int add_integrations(struct making *m, struct df_err *err)
     const cJSON *entry;
     if (!all || !df_json_object_at(m->doc, "files"))
         return df_fail_oom(err);
+    cJSON_ArrayForEach (entry, df_json_at(m->doc, "secretEnvironment")) {
+        if (df_json_set_str(all, entry->string, entry->valuestring, err) < 0)
+            return -1;
+    }
     cJSON_ArrayForEach (entry, df_json_at(m->task, "spec.integrations")) {
         if (add_integration(m, entry, all, err) < 0)
             return -1;
@@ -349,7 +417,7 @@ static int add_integrations(struct making *m, struct df_err *err)
 
 /* ---- the state ---- */
 
-/* tofu speaks to the spawner itself, and it takes the text, not a file. */
+/* tofu itself connects to the spawner; its http backend takes the PEM text, not a file. */
 static int add_ca(struct making *m, cJSON *state, struct df_err *err)
 {
     DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
@@ -374,6 +442,30 @@ static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
     return mask(m, m->tokens->state, err);
 }
 
+/* True if the executor has a state in its own storage already, from a run or an adoption. Then the
+ * override of the module's backend was intended. */
+static bool has_own_state(struct making *m)
+{
+    DF_JSON cJSON *executor = NULL;
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    const char *uid = df_json_str(m->task, "spec.executorRef.uid");
+    if (df_storage_is_managed(m->task))
+        return df_state_open(m->s->states, uid, 0, &fd, &size, NULL) == 0;
+    return df_store_get(m->s->store, DF_KIND_EXECUTOR,
+                        df_json_str(m->task, "spec.executorRef.name"), &executor, NULL) == 0 &&
+           (df_json_bool(executor, "status.mayHoldResources", false) ||
+            df_streq(df_json_str(executor, "status.state"), "provisioned"));
+}
+
+static int add_override(struct making *m, cJSON *state, struct df_err *err)
+{
+    bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false);
+    if (df_streq(df_json_str(m->task, "spec.storage.type"), "module"))
+        return 0;
+    return wanted || has_own_state(m) ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
+}
+
 static int add_state(struct making *m, struct df_err *err)
 {
     const cJSON *storage = df_json_at(m->task, "spec.storage");
@@ -381,6 +473,8 @@ static int add_state(struct making *m, struct df_err *err)
     cJSON *state = df_json_object_at(m->doc, "state");
     if (!state)
         return df_fail_oom(err);
+    if (add_override(m, state, err) < 0)
+        return -1;
     if (!type || df_streq(type, "managed"))
         return add_managed_state(m, state, err);
     if (df_json_add_str(state, "type", type, err) < 0 ||
@@ -398,7 +492,7 @@ int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_st
     struct making m = {s, task, tokens, doc};
     if (!doc)
         return df_fail_oom(err);
-    if (add_identity(&m, err) < 0 || add_reviewed(&m, err) < 0 || add_expected(&m, err) < 0 ||
+    if (add_identity(&m, err) < 0 || add_run(&m, err) < 0 || add_expected(&m, err) < 0 ||
         add_tools(&m, err) < 0 || add_providers(&m, err) < 0 || add_source(&m, err) < 0 ||
         add_environment(&m, err) < 0 || add_secrets(&m, err) < 0 || add_integrations(&m, err) < 0 ||
         add_state(&m, err) < 0)

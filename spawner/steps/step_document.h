@@ -1,29 +1,33 @@
 /*
- * step_document.h - what a runner is told when it has claimed its step (docs/step-protocol.md):
- * the TaskAction, its secrets out of the vault, the tools of the configuration.
+ * step_document.h - the document that a runner receives with its claim (docs/step-protocol.md): the
+ * TaskAction, its secrets from the vault, the tools of the configuration.
  */
 #ifndef DF_STEPS_STEP_DOCUMENT_H
 #define DF_STEPS_STEP_DOCUMENT_H
 
-#include "spawner/engine/placement.h"
+#include "spawner/engine/placement/placement.h"
 #include "spawner/spawner.h"
 
 /* The tokens of one claim. Wipe it after use. */
 struct df_step_tokens {
-    const char *claim; /* the one that was shown, borrowed; NULL: none was */
+    const char *claim; /* the token that the runner sent, borrowed; or NULL */
     char step[65];
     char state[65];
 };
 
-/* *ret holds secrets: delete it with df_json_wipe(). Class USER, reason InvalidStep, when the step
- * asks for what is not there (a secret, a key of it); the message names it. */
+/* *ret holds secrets: delete it with df_json_wipe(). Class USER, reason InvalidStep, if the step
+ * refers to a secret or a key that does not exist; the message names it. */
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
                      cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Who says what about the pod of a step. Borrowed from both. */
+/* The levels of the configuration and the task that decide about a step's pod. Borrowed from
+ * both. */
 struct df_placement_levels df_step_placement(const struct df_config *config, const cJSON *task);
 
-/* Its member `tools`. */
+/* True if the step's runner is a pod, by its engine's traits; false if no such engine is open. */
+bool df_step_is_in_pod(const struct df_spawner *s, const cJSON *task);
+
+/* The document's member `tools`. */
 int df_step_tools(const struct df_config *c, bool in_pod, cJSON **ret,
                   struct df_err *err) DF_MUST_CHECK;
 

@@ -1,5 +1,7 @@
 /*
- * steps.c - a step's claim, its reports and its result. Streams and plans have files of their own.
+ * steps.c - claim, progress and result of a step; streams.c and plans.c have the rest. Each call
+ * authenticates and changes the TaskAction in one function (set_...) that the store runs as a
+ * compare-and-swap. df_step_claim() chooses among claim(), claim_in_pod() and confirm_claim().
  */
 #include "spawner/steps/steps.h"
 
@@ -7,17 +9,18 @@
 #include "common/base/log.h"
 #include "common/base/parse.h"
 #include "common/crypto/jwt.h"
+#include "spawner/identity/claim.h"
+#include "spawner/journal/transitions.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/workflow.h"
-#include "spawner/news/transitions.h"
-#include "spawner/steps/claim.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/step_document.h"
 #include "spawner/steps/unrecorded.h"
 
-/* Reads the task once for its name and hands the change to the store. */
-static int modify(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
-                  cJSON **ret, struct df_err *err)
+/* Changes the TaskAction with this uid. */
+static int modify_task(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
+                       cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
@@ -29,7 +32,7 @@ static int modify(struct df_spawner *s, const char *uid, df_store_change change,
 
 struct claim {
     const char *token;
-    const struct df_claim_pod *pod; /* proven by the token; NULL: it is a claim token */
+    const struct df_claim_pod *pod; /* verified from the pod's token; NULL: it is a claim token */
     struct df_step_tokens tokens;
     char step_hash[65];
     char state_hash[65];
@@ -42,7 +45,7 @@ static bool is_claim_id(const char *s)
     return s && strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32;
 }
 
-/* The pod as the cluster vouches for it, not as the runner says. */
+/* The pod as the cluster's token names it; the runner's own words are not trusted. */
 static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err *err)
 {
     if (df_json_set_str(claimed, "podUid", pod->uid, err) < 0 ||
@@ -67,15 +70,15 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
             df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    cJSON_DeleteItemFromObjectCaseSensitive(claimed,
-                                            "at"); /* of the hand-over: time runs from now */
+    /* Provisioning wrote a time; the deadline starts again at the claim. */
+    cJSON_DeleteItemFromObjectCaseSensitive(claimed, "at");
     if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
         df_task_forgive_failures(task, err) < 0)
         return -1;
     return df_task_add_time(task, "claimed", c->now_us, err);
 }
 
-/* The same runner in the same pod: its first answer was lost. */
+/* True for the runner that has claimed the step: it asks again because the response was lost. */
 static bool is_holder(const cJSON *task, const struct claim *c)
 {
     const cJSON *by = df_json_at(task, "status.claimedBy");
@@ -83,7 +86,7 @@ static bool is_holder(const cJSON *task, const struct claim *c)
            (!c->pod || df_streq(df_json_str(by, "podUid"), c->pod->uid));
 }
 
-/* This opens once: for one claimId, which may ask again when an answer was lost. */
+/* Succeeds for one claimId only, which may repeat the claim. */
 static int set_claim(cJSON *task, void *arg, struct df_err *err)
 {
     const struct claim *c = arg;
@@ -113,22 +116,22 @@ static int set_failed(cJSON *task, void *arg, struct df_err *err)
     return df_task_is_final(task) ? 1 : df_outcome_fail(task, arg, df_real_us(), err);
 }
 
-/* A step that asks for what is not there ends here: its runner is told that it is over. */
+/* Fails a step that refers to something that does not exist; its runner gets StepOver. */
 static int refuse_step(struct df_spawner *s, const char *uid, const struct df_err *why,
                        struct df_err *err)
 {
     struct df_outcome_failure f = {.exit_code = 3, .reason = why->reason, .message = why->message};
-    if (modify(s, uid, set_failed, &f, NULL, err) < 0)
+    if (modify_task(s, uid, set_failed, &f, NULL, err) < 0)
         return -1;
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
 }
 
-static int hand_out(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
-                    struct df_err *err)
+static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                        struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
     struct df_err why = {0};
-    if (modify(s, uid, set_claim, c, &task, err) < 0)
+    if (modify_task(s, uid, set_claim, c, &task, err) < 0)
         return -1;
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
         return 0;
@@ -149,15 +152,15 @@ static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON *
                  struct df_err *err)
 {
     c->tokens.claim = c->token;
-    int result = new_tokens(c, err) < 0 ? -1 : hand_out(s, uid, c, ret, err);
+    int result = new_tokens(c, err) < 0 ? -1 : answer_claim(s, uid, c, ret, err);
     explicit_bzero(&c->tokens, sizeof(c->tokens));
     return result;
 }
 
-/* ---- a document that lies in a Secret ---- */
+/* ---- a document in a Secret ---- */
 
-/* The pod has its document; what it asks is whether it is the only one. */
-static int set_greeting(cJSON *task, void *arg, struct df_err *err)
+/* The pod has its document already and asks whether it is the only runner. */
+static int set_confirmed(cJSON *task, void *arg, struct df_err *err)
 {
     const struct claim *c = arg;
     if (df_step_check_token(task, "step", c->token, err) < 0)
@@ -173,19 +176,19 @@ static int set_greeting(cJSON *task, void *arg, struct df_err *err)
     return set_claimed_by(task, c, err);
 }
 
-static int greet(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
-                 struct df_err *err)
+static int confirm_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
+                         struct df_err *err)
 {
     DF_JSON cJSON *answer = cJSON_CreateObject();
     if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
         return df_fail_oom(err);
-    if (modify(s, uid, set_greeting, c, NULL, err) < 0)
+    if (modify_task(s, uid, set_confirmed, c, NULL, err) < 0)
         return -1;
     *ret = DF_TAKE(answer);
     return 0;
 }
 
-static int set_handed_tokens(cJSON *task, void *arg, struct df_err *err)
+static int set_provisioned_tokens(cJSON *task, void *arg, struct df_err *err)
 {
     const struct claim *c = arg;
     cJSON *status = df_json_object_at(task, "status");
@@ -196,7 +199,7 @@ static int set_handed_tokens(cJSON *task, void *arg, struct df_err *err)
         return df_step_fail_over(err);
     if (df_json_at(status, "claimedBy"))
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
-                              "the step's document was handed over before");
+                              "the step's document is in its Secret already");
     if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
         return -1;
     return df_json_set_str(auth, "state", c->state_hash, err);
@@ -223,7 +226,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
     DF_JSON cJSON *task = NULL;
     struct df_err why = {0};
     cJSON *doc = NULL;
-    if (modify(s, uid, set_handed_tokens, c, &task, err) < 0)
+    if (modify_task(s, uid, set_provisioned_tokens, c, &task, err) < 0)
         return -1;
     if (df_step_document(s, task, &c->tokens, &doc, &why) == 0 && check_fits(doc, &why) == 0) {
         *ret = doc;
@@ -236,7 +239,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
     return -1;
 }
 
-int df_step_hand_over(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
+int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
 {
     struct claim c = {.now_us = df_real_us()};
     int result = new_tokens(&c, err) < 0 ? -1 : write_document(s, uid, &c, ret, err);
@@ -244,7 +247,7 @@ int df_step_hand_over(struct df_spawner *s, const char *uid, cJSON **ret, struct
     return result;
 }
 
-static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
+static int set_provisioned(cJSON *task, void *arg, struct df_err *err)
 {
     const int64_t *now_us = arg;
     cJSON *status = df_json_object_at(task, "status");
@@ -262,13 +265,13 @@ static int set_handed_over(cJSON *task, void *arg, struct df_err *err)
     return df_json_add_time(claimed, "at", *now_us, err);
 }
 
-int df_step_mark_handed_over(struct df_spawner *s, const char *uid, struct df_err *err)
+int df_step_mark_provisioned(struct df_spawner *s, const char *uid, struct df_err *err)
 {
     int64_t now_us = df_real_us();
-    return modify(s, uid, set_handed_over, &now_us, NULL, err);
+    return modify_task(s, uid, set_provisioned, &now_us, NULL, err);
 }
 
-/* ---- which of the three it is ---- */
+/* ---- the three ways to claim ---- */
 
 static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,
                         struct df_err *err)
@@ -276,7 +279,7 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
     struct df_claim_pod pod;
     const char *uid = df_json_str(task, "metadata.uid");
     if (!s->claims)
-        return df_fail(err, DF_ERR_DENIED, "this spawner takes no tokens of pods");
+        return df_fail(err, DF_ERR_DENIED, "this spawner accepts no tokens of pods");
     if (df_claim_check(s->claims, task, c->token, &pod, err) < 0)
         return -1;
     c->pod = &pod;
@@ -293,12 +296,12 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
                               "claimId: must be 32 lower-case hex digits");
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
-    if (df_task_is_workflow(task)) /* whatever token a pod shows: there is nothing to hand out */
+    if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
         return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
                        df_json_str(task, "metadata.name"));
     if (df_json_bool(task, "status.claimedBy.handedOver", false))
-        return greet(s, uid, &c, ret, err);
-    if (token && df_claim_is_of_pod(task) && df_jwt_is(token))
+        return confirm_claim(s, uid, &c, ret, err);
+    if (token && df_step_is_in_pod(s, task) && df_jwt_is(token))
         return claim_in_pod(s, task, &c, ret, err);
     return claim(s, uid, &c, ret, err);
 }
@@ -308,7 +311,8 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
 struct report {
     const char *token;
     const cJSON *body;
-    const cJSON *unrecorded; /* result: what may exist besides; or NULL */
+    const cJSON *unrecorded; /* of a result: what may be missing from the state; or NULL */
+    const struct df_engine_registry *engines;
 };
 
 static int set_progress(cJSON *task, void *arg, struct df_err *err)
@@ -325,10 +329,10 @@ int df_step_progress(struct df_spawner *s, const char *uid, const char *token, c
                      struct df_err *err)
 {
     struct report r = {.token = token, .body = body};
-    return modify(s, uid, set_progress, &r, NULL, err);
+    return modify_task(s, uid, set_progress, &r, NULL, err);
 }
 
-/* The answer to the first may have been lost: the same again is success. */
+/* The runner repeats its result if the response was lost: the same result succeeds again. */
 static int repeat_result(const cJSON *task, const cJSON *body, struct df_err *err)
 {
     bool same = df_json_int(task, "status.exitCode", -1) == df_json_int(body, "exitCode", -2) &&
@@ -343,7 +347,8 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
         return -1;
     if (df_task_is_final(task))
         return repeat_result(task, r->body, err);
-    if (df_task_was_interrupted(task, r->body))
+    const struct df_engine *e = df_engine_find(r->engines, df_json_str(task, "spec.engine"));
+    if (df_task_was_interrupted(task, r->body, e && e->is_remote))
         return df_outcome_interrupted(task, r->body, df_real_us(), err);
     if (df_outcome_unrecorded(task, r->unrecorded, err) < 0)
         return -1;
@@ -354,11 +359,11 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
                    struct df_err *err)
 {
     DF_JSON cJSON *task = NULL, *unrecorded = NULL;
-    struct report r = {.token = token, .body = body};
+    struct report r = {.token = token, .body = body, .engines = &s->engines};
     if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0)
-        unrecorded = df_unrecorded_find(s, task); /* the runner has waited for its tofu's death */
+        unrecorded = df_unrecorded_find(s, task); /* tofu has ended before its runner reports */
     r.unrecorded = unrecorded;
-    if (modify(s, uid, set_result, &r, NULL, err) < 0)
+    if (modify_task(s, uid, set_result, &r, NULL, err) < 0)
         return -1;
     if (unrecorded)
         df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
@@ -379,7 +384,7 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
     const char *run = df_json_str(task, "spec.runRef.name");
     (void)snprintf(a.executor_uid, sizeof(a.executor_uid), "%s", executor ? executor : "");
     (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
-    a.may_write = df_streq(df_json_str(task, "spec.action"), "apply");
+    a.may_write = df_recipe_step_of(task)->writes;
     *ret = a;
     return 0;
 }

@@ -1,41 +1,43 @@
 /*
- * steps.h - the spawner's side of docs/step-protocol.md: claim, streams, artifacts, result.
- * HTTP-free: api/ is a thin skin over it.
+ * steps.h - the spawner's side of docs/step-protocol.md: claim, streams, artifacts, result. It
+ * knows no HTTP: api/steps.c translates.
  *
  * Every function checks the token it is given against the hashes in the TaskAction's status
  * (constant time) and fails with DENIED (bad token), NOT_FOUND (no such step), or CONFLICT reason
  * StepOver (HTTP 410). Thread rule: any thread.
  */
-#ifndef DF_STEPS_H
-#define DF_STEPS_H
+#ifndef DF_STEPS_STEPS_H
+#define DF_STEPS_STEPS_H
 
 #include "spawner/spawner.h"
 
-/* body: the claim request. token: the step's claim token; or, for a step that runs in a pod, the
- * pod's own token (claim.h: its reasons, and RETRY while the cluster's keys cannot be had). *ret:
- * the step document; holds secrets: delete with df_json_wipe(). CONFLICT AlreadyClaimed.
- * For a step whose document was handed over in a Secret, token is its step token, *ret only names
- * the step, and the first runner to ask is the only one. */
+/* Claims the step. body: the claim request. token: the step's claim token; or, for a step in a pod,
+ * the pod's own token (claim.h: its reasons, and RETRY while the cluster's keys are not available).
+ * *ret: the step document; holds secrets: delete it with df_json_wipe(). CONFLICT AlreadyClaimed.
+ * A step whose document was provisioned in a Secret is confirmed instead: token is its step token,
+ * *ret has only the uid, and only the first runner succeeds. */
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* For pods whose document lies in a Secret. The order that keeps a step from running twice, each
- * call repeatable after a crash at any line:
- *   1. df_step_hand_over(): *ret is the document; what an earlier call made is worth nothing now.
- *   2. the engine makes the Job, suspended, and the Secret;
- *   3. df_step_mark_handed_over(): durable; the step counts as claimed from here on;
- *   4. the engine lets the Job go.
- * *ret: delete with df_json_wipe(). CONFLICT AlreadyClaimed when 3 came before, StepOver when the
- * step was cancelled or asks for what is not there (it has failed then, as in a claim), or its
- * document is larger than DF_LIMIT_STEP_SECRET. */
-int df_step_hand_over(struct df_spawner *s, const char *uid, cJSON **ret,
+/* For pods that get their document in a Secret. This order keeps a step from running twice; each
+ * call can be repeated after a crash at any point:
+ *   1. df_step_provision(): *ret is the document. It invalidates the tokens of earlier documents.
+ *   2. The engine creates the Job, suspended, and the Secret.
+ *   3. df_step_mark_provisioned(): durable; nothing replaces the document any more. The step counts
+ *      as claimed when its pod has confirmed it (df_step_claim()).
+ *   4. The engine resumes the Job.
+ * *ret: delete it with df_json_wipe(). CONFLICT AlreadyClaimed after 3. CONFLICT StepOver if the
+ * step was cancelled; also, and then the step has failed as in a claim, if it refers to something
+ * that does not exist or its document is larger than DF_LIMIT_STEP_SECRET. */
+int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
-/* Twice is success; CONFLICT StepOver when the step was cancelled meanwhile: remove the Job. */
-int df_step_mark_handed_over(struct df_spawner *s, const char *uid,
+/* A second call succeeds too. CONFLICT StepOver if the step was cancelled meanwhile: remove the
+ * Job. */
+int df_step_mark_provisioned(struct df_spawner *s, const char *uid,
                              struct df_err *err) DF_MUST_CHECK;
 
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
-/* Bytes that belong at an offset of a stream; borrowed. */
+/* Bytes at an offset of a stream; borrowed. */
 struct df_frame {
     enum df_stream stream;
     int64_t offset;
@@ -49,18 +51,22 @@ int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
                        enum df_stream stream, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
 int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                      struct df_err *err) DF_MUST_CHECK;
-/* path: a finished file in df_blob_tmp_dir; taken over. */
+/* path: a complete file in df_blob_tmp_dir(); taken over on success. */
 int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, const char *path,
                      struct df_err *err) DF_MUST_CHECK;
-/* An open descriptor of an unnamed file with the opened bundle; the caller closes. */
+/* *ret_fd: an unnamed file with the decrypted bundle; the caller closes it. */
 int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                      int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
                               const char *path, struct df_err *err) DF_MUST_CHECK;
+/* path: the output of `output -json`; at most DF_LIMIT_OUTPUTS. Stored for the step, and as the
+ * newest for its executor. */
+int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,
+                        struct df_err *err) DF_MUST_CHECK;
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* Who may use a step's state, and as whom. */
+/* What the state password of a step allows. */
 struct df_step_state_access {
     char executor_uid[64];
     char run[64];
@@ -69,15 +75,14 @@ struct df_step_state_access {
 int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
                          struct df_step_state_access *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The bytes of a step's stream from offset, at most b->max. For readers (API): no token. *ret_end:
- * the stream's size now. */
+/* The bytes of a step's stream from offset, at most b->max. It checks no token: the caller has
+ * authorized the reader. *ret_end: the stream's size now. */
 int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
                  struct df_buf *b, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
-/* A number that changes with every byte of the step's streams and every document. Take it before
- * looking at anything, look, and hand it to df_step_wait_since(): no change is missed in between.
- */
+/* A number that changes with every write to the step's streams and every change of a document. Take
+ * it, read, and pass it to df_step_wait_since(): then no change is missed in between. */
 uint64_t df_step_mark(struct df_spawner *s, const char *uid);
-/* Sleeps until something changed since the mark, or timeout_ms passed. May wake for nothing. */
+/* Blocks until something changed since the mark, at most timeout_ms. It may return early. */
 void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, int64_t timeout_ms);
 
 #endif

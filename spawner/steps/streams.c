@@ -1,5 +1,6 @@
 /*
- * streams.c - the log and the events of steps: append-only blobs, and those who follow them.
+ * streams.c - the log and the events of a step are append-only blobs. append_frame() locks the
+ * step's stripe, skips the bytes that are stored already, appends the rest and wakes subscribers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +8,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "spawner/news/followers.h"
+#include "spawner/journal/followers.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 #include "spawner/steps/streams.h"
@@ -24,7 +25,7 @@ static struct df_follower_place *place_of(struct df_spawner *s, const char *uid)
 
 /* ---- writing ---- */
 
-/* Cuts off what is stored already: a frame is repeated when its answer was lost. */
+/* Skips the bytes that are stored already: a runner repeats a frame if the response was lost. */
 static void cut_overlap(struct df_frame *f, int64_t end)
 {
     int64_t known = end - f->offset;
@@ -34,7 +35,8 @@ static void cut_overlap(struct df_frame *f, int64_t end)
     f->offset = end;
 }
 
-/* Most frames fit: where the stream ends is asked only when it does not end where they begin. */
+/* Appends on the assumption that the stream ends at the frame's offset, which is nearly always
+ * true. On a conflict *end is the real end: skip the overlap and try again. */
 static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
                          struct df_err *err)
 {
@@ -62,8 +64,8 @@ static int append_locked(struct df_spawner *s, const char *key, struct df_frame 
     }
 }
 
-static int append(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
-                  struct df_err *err)
+static int append_frame(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
+                        struct df_err *err)
 {
     char key[96];
     stream_key(uid, f.stream, key);
@@ -84,7 +86,7 @@ int df_step_append(struct df_spawner *s, const char *uid, const char *token,
         return df_fail(err, DF_ERR_LIMIT, "a frame has at most %zu bytes", DF_LIMIT_STREAM_FRAME);
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
-    return append(s, uid, *frame, ret_end, err);
+    return append_frame(s, uid, *frame, ret_end, err);
 }
 
 int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
@@ -131,7 +133,7 @@ void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, in
     df_followers_wait(place_of(s, uid), mark, timeout_ms);
 }
 
-/* ---- for the control loop ---- */
+/* ---- for the reconcilers ---- */
 
 int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_stream stream,
                        const char *path, struct df_err *err)
@@ -148,11 +150,11 @@ int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_strea
     while (end < st.st_size) {
         DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
         if (df_fs_read_at(fd, end, st.st_size, &piece, err) < 0 ||
-            append(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len}, &end,
-                   err) < 0)
+            append_frame(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len},
+                         &end, err) < 0)
             return -1;
         if (!piece.len)
-            return 0; /* it was cut while we read */
+            return 0; /* the file was truncated meanwhile */
     }
     return 0;
 }

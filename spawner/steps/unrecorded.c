@@ -1,8 +1,13 @@
+/*
+ * unrecorded.c - compare_with_states() at the end of the file reads the events into a table of
+ * created objects (creations.h), removes what the stored states contain, and returns the rest.
+ */
 #include "spawner/steps/unrecorded.h"
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "spawner/model/recipe.h"
 #include "spawner/steps/creations.h"
 #include "spawner/steps/steps.h"
 
@@ -19,7 +24,7 @@ static bool is_managed(const cJSON *task)
 
 /* ---- events ---- */
 
-/* The whole lines at the front of b. Returns how many bytes they are, or -1. */
+/* Reads the complete lines at the start of b. Returns their length in bytes, or -1. */
 static int64_t take_lines(struct df_creations *c, const struct df_buf *b, struct df_err *err)
 {
     const char *from = df_buf_str(b), *end = from + b->len, *eol;
@@ -32,7 +37,7 @@ static int64_t take_lines(struct df_creations *c, const struct df_buf *b, struct
     }
 }
 
-/* A line that is longer than an event may be is handed over in pieces, and none of them is one. */
+/* A line longer than DF_LIMIT_EVENT_LINE is read in pieces; none of them parses as an event. */
 static int read_events(struct df_spawner *s, const char *uid, struct df_creations *c,
                        struct df_err *err)
 {
@@ -69,7 +74,7 @@ static int compare_file(struct df_creations *c, int fd, struct df_err *err)
         df_json_parse(df_buf_str(&text), text.len, &state, err) < 0)
         return -1;
     if (!cJSON_IsArray(df_json_at(state, "resources")))
-        return df_fail(err, DF_ERR_USER, "the state is encrypted, or none");
+        return df_fail(err, DF_ERR_USER, "it is encrypted, or not a state");
     return df_creations_compare(c, state, err);
 }
 
@@ -84,13 +89,13 @@ static void compare(struct df_creations *c, int fd, int64_t size, const char *st
     }
 }
 
-/* A state that this step did not write knows nothing that it made; what stands in it at an address
- * that is to be replaced is the former object. */
+/* A state that this step did not write cannot contain what the step created: an object at the same
+ * address is the one that the step was replacing. */
 static bool is_from_step(struct df_spawner *s, const char *executor, const char *uid)
 {
     DF_JSON cJSON *versions = NULL;
     if (df_state_versions(s->states, executor, &versions, NULL) < 0 || !versions->child)
-        return true; /* then the state itself has to say */
+        return true; /* unknown: compare with the state */
     return df_streq(df_json_str(versions->child, "step"), uid);
 }
 
@@ -113,7 +118,7 @@ static void compare_states(struct df_spawner *s, const cJSON *task, struct df_cr
     }
 }
 
-/* The tool locks before it begins, and lets go when its state is stored, or left as a file. */
+/* The tool locks before it begins, and unlocks after its state is stored or written to a file. */
 static bool holds_lock(struct df_spawner *s, const char *executor, const char *uid)
 {
     DF_JSON cJSON *info = NULL;
@@ -124,9 +129,10 @@ static bool holds_lock(struct df_spawner *s, const char *executor, const char *u
              df_streq(holder, uid)));
 }
 
-/* ---- both ---- */
+/* ---- events against states ---- */
 
-static int look(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
+static int compare_with_states(struct df_spawner *s, const cJSON *task, cJSON **ret,
+                               struct df_err *err)
 {
     DF_CREATIONS struct df_creations *c = df_creations_new();
     const char *uid = df_json_str(task, "metadata.uid");
@@ -150,9 +156,9 @@ cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task)
 {
     cJSON *found = NULL;
     struct df_err err = {0};
-    if (!df_streq(df_json_str(task, "spec.action"), "apply"))
+    if (!df_recipe_step_of(task)->plan_of)
         return NULL;
-    if (look(s, task, &found, &err) < 0)
+    if (compare_with_states(s, task, &found, &err) < 0)
         df_warn("what step %s may have created is not known: %s",
                 df_json_str(task, "metadata.name"), err.message);
     return found;

@@ -1,24 +1,24 @@
 /*
- * unrecorded.h - what an apply that did not succeed may have created without any state that knows
- * it (promise: nothing that was made is lost silently). It becomes `status.unrecorded` of the
- * TaskAction, docs/objects.md.
+ * unrecorded.h - objects that a failed apply may have created and that are missing from the state
+ * (promise: nothing that was created is lost silently). The list becomes `status.unrecorded` of the
+ * TaskAction (docs/objects.md).
  */
 #ifndef DF_STEPS_UNRECORDED_H
 #define DF_STEPS_UNRECORDED_H
 
 #include "spawner/spawner.h"
 
-/* Reads the step's events, and, when there is something to look for, the executor's managed state
- * and the errored state that is kept of this step. Call it when the step's events and states are as
- * complete as they get, and before a lock that the step left is released: a held lock shows that
- * the tool was cut off. Returns the list, which the caller deletes, or NULL: nothing is missing, or
- * the step is no apply. Whatever fails is said in our own log and hinders nobody. */
+/* Reads the step's events and, if they name created objects, the executor's managed state and the
+ * errored state of this step. Call it when events and states are as complete as they will be, and
+ * before the step's lock is released: a held lock shows that the tool was killed. Returns the list,
+ * which the caller deletes, or NULL: nothing is missing, or the step is not an apply. A failure is
+ * only logged. */
 cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task);
 
-/* Says in the log that there is such a list. */
+/* Logs a warning about the list. */
 void df_unrecorded_warn(const char *step, const cJSON *unrecorded);
 
-/* How many objects the list stands for, those that it only counts included; 0 for NULL. */
+/* The number of missing objects, with those that the list only counts; 0 for NULL. */
 int64_t df_unrecorded_count(const cJSON *unrecorded);
 
 #endif

@@ -22,12 +22,12 @@ struct df_store_event {
     enum df_kind kind;
     const char *name; /* borrowed during the call */
     const char *resource_version;
-    bool is_foreign; /* not written through this store: by kubectl, by another replica */
-    bool is_idle;    /* it says what it said before, but for annotations and who wrote it */
+    bool is_external; /* not written through this store, but by kubectl or another replica */
+    bool is_noop;     /* only annotations or managedFields changed */
 };
 
 /* Called after the commit, for each document in the order of its commits, outside of the store's
- * lock: from the writer's thread and before its call returns, or (is_foreign) from any thread, soon
+ * lock: from the writer's thread and before its call returns, or (is_external) from any thread, soon
  * after it came to be known. Be quick, do not write, watch or unwatch, and take no lock that is
  * held by anybody who writes. Reading is fine. */
 typedef void (*df_store_watcher)(void *arg, const struct df_store_event *event);

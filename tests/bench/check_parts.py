@@ -31,7 +31,7 @@ def minutes(row, work, cold):
     sums = re.findall(r"^\d+ passed, \d+ failed.*$", said, re.M) or ["it came to no end"]
     if cold:  # Go keeps its modules without the right to write
         subprocess.run(["chmod", "-R", "u+w", str(work)], check=False)
-    limit = 25 if cold else 8
+    limit = 25 if cold else 12
     what = "`make check`, clean clone, " + ("nothing built before" if cold else "test tools built before")
     row(what, f"{took:.1f} min ({sums[-1]})", f"<= {limit} min", check.returncode == 0 and took <= limit)
 

@@ -66,7 +66,7 @@ static void change(const cJSON *executor, const cJSON *run)
     if (df_executor_follow_run(copy, run, NULL) != first || !df_json_equal(once, copy))
         abort();
     df_executor_actions(copy, DF_ROLE_ADMIN, words);
-    (void)df_run_plan_action(run, executor);
+    (void)df_run_first_action(run, executor);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
  * refused says why and leaves nothing.
  */
 #include "common/kube/proto.h"
-#include "spawner/engine/job_fields.h"
+#include "spawner/engine/job/job_fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 #include "common/base/parse.h"
-#include "spawner/api/auth.h"
 #include "spawner/api/routes.h"
-#include "spawner/api/target.h"
-#include "spawner/api/tokens.h"
+#include "spawner/http/target.h"
+#include "spawner/identity/auth.h"
+#include "spawner/identity/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,8 @@ static void try_target(const char *text)
         const struct df_route *route = NULL;
         const char *params[DF_ROUTE_PARAMS] = {0};
         char allow[64];
-        if (df_route_find(methods[i], &t, &route, params, allow, NULL) == 0 && params[0])
+        if (df_route_find(&df_routes, methods[i], &t, &route, params, allow, NULL) == 0 &&
+            params[0])
             check_segment(params[0]);
     }
     df_target_free(&t);

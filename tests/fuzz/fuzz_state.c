@@ -6,8 +6,8 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "spawner/store/scan.h"
-#include "spawner/store/state.h"
+#include "spawner/store/tofu_state/scan.h"
+#include "spawner/store/tofu_state/state.h"
 #include "tests/fuzz/directory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -16,6 +16,25 @@ os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=
 os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cluster: uses the real Kubernetes")
+    config.addinivalue_line("markers", "alone: stops parts of it, so that no other test may use it meanwhile")
+
+
+def has_fixture_of_module(item):
+    """Those take long to make."""
+    return any(d.scope == "module" for found in item._fixtureinfo.name2fixturedefs.values() for d in found)
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that share what their module makes come to one worker (--dist loadgroup): it is made once."""
+    for item in items:
+        for name in {"cluster", "alone"} & set(item.fixturenames):
+            item.add_marker(name)
+        if has_fixture_of_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def tofu():
     return dayfly.tofu()

@@ -16,7 +16,7 @@ def test_run_prints_one_document_and_nothing_else(home):
     module = home.module("hello", HELLO)
     result = home.dayfly("run", module, "--auto-approve", "-o", "json")
     document = json.loads(result.stdout)
-    assert result.stderr == ""
+    assert result.stderr == f"dayfly: executor hello created: file://{module}\n"
     assert set(document) == {"run", "steps", "planSummary", "outputs"}
     assert document["run"]["status"]["phase"] == "Succeeded"
     assert [s["name"] for s in document["steps"]] == ["plan", "apply"]
@@ -46,13 +46,14 @@ def test_a_second_run_has_nothing_to_do(home):
     assert document["run"]["status"]["reason"] == "NoChanges"
     assert document["run"]["metadata"]["name"] == "hello-2"
     text = home.dayfly("run", module, "--auto-approve").stdout
-    assert "plan: done in" in text and ": no changes\n" in text and 'greeting = "Hello, world!"' in text
+    assert "plan: done in" in text and "\nNo changes." in text and 'greeting = "Hello, world!"' in text
 
 
 def test_without_a_terminal_a_plan_is_left_and_approve_carries_it_to_its_end(home):
     module = home.module("hello", HELLO)
     result = home.dayfly("run", module, code=1)
-    assert "declined: no terminal to ask on" in result.stderr
+    assert "hello-1 waits for approval" in result.stderr and "no terminal to ask on" in result.stderr
+    assert "declined" not in result.stderr
     assert "dayfly approve hello-1" in result.stderr
     assert home.json("get", "run", "hello-1")["status"]["phase"] == "WaitingApproval"
     text = home.dayfly("approve", "hello-1").stdout
@@ -85,7 +86,8 @@ def test_class_and_priority_are_those_of_the_run(home, server):
 def test_a_detached_run_is_named_and_left(home, server):
     module, gate = slow(home)
     asked = home.dayfly("run", module, "--var", f"gate={gate}", "--auto-approve", "--detach")
-    assert asked.stdout == "run/slow-1 created\n" and asked.stderr == ""
+    assert asked.stdout == "run/slow-1 created\n"
+    assert asked.stderr == f"dayfly: executor slow created: file://{module}\n"
     assert home.json("get", "run", "slow-1")["status"]["phase"] in ("Pending", "Running")
     document = home.json("run", "slow", "--var", f"gate={gate}", "--auto-approve", "-d")
     assert document["run"]["metadata"]["name"] == "slow-2" and document["steps"] == []
@@ -104,17 +106,23 @@ def test_a_detached_run_without_a_service_keeps_the_command_until_its_end(home):
 def test_who_waits_in_line_is_told_for_whom(home):
     module = home.module("hello", HELLO)
     home.dayfly("run", module, "--no-wait")
-    waiting = home.popen(dayfly.DAYFLY, "run", module, "--auto-approve", stdout=subprocess.PIPE)
-    lines = []
-
-    def told():
-        lines.append(waiting.stdout.readline())
-        return "waits for hello-1, which waits for approval" in lines[-1]
-    dayfly.wait_for("the reason of the wait", told)
+    waiting = on_terminal(home, "run", module, "--auto-approve")
+    waiting.expect("waits for hello-1, which waits for approval")
     home.dayfly("discard", "hello-1")
-    rest = waiting.communicate(timeout=dayfly.DEADLINE)[0]
-    assert waiting.returncode == 0, rest
-    assert "hello-2: Succeeded" in rest
+    assert waiting.end() == 0, waiting.shown
+    assert "hello-2: Succeeded" in waiting.shown
+
+
+@pytest.mark.parametrize("args", [["run", "--auto-approve"], ["run"], ["plan"], ["plan", "-o", "json"], ["destroy"]])
+def test_without_a_terminal_nobody_waits_behind_a_plan_that_waits_for_approval(home, args):
+    module = home.module("hello", HELLO)
+    home.dayfly("run", module, code=1, stdin=subprocess.DEVNULL)
+    ended = home.dayfly(args[0], module, *args[1:], code=1, stdin=subprocess.DEVNULL)
+    assert "hello-2" in ended.stderr and "dayfly approve hello-1" in ended.stderr and "dayfly discard hello-1" in ended.stderr
+    phases = {r["metadata"]["name"]: r["status"]["phase"] for r in home.json("get", "runs")["items"]}
+    assert phases == {"hello-1": "WaitingApproval", "hello-2": "Canceled"}
+    home.dayfly("approve", "hello-1")
+    assert home.dayfly("outputs", "hello", "greeting").stdout == "Hello, world!\n"
 
 
 @pytest.mark.parametrize("answer, phase", [("yes", "Succeeded"), ("no", "Discarded"), ("y", "Discarded"),
@@ -128,6 +136,9 @@ def test_a_terminal_is_asked_and_only_yes_applies(home, answer, phase):
     assert terminal.end() == (0 if phase == "Succeeded" else 1), terminal.shown
     assert home.json("get", "run", "hello-1")["status"]["phase"] == phase
     assert ("greeting" in home.json("outputs", "hello")) == (phase == "Succeeded")
+    # The cause of the end is named once.
+    assert terminal.shown.count("iscarded") == (0 if phase == "Succeeded" else 2)
+    assert "decided against" not in terminal.shown
 
 
 def test_a_terminal_shows_the_step_under_way_with_its_time(home):
@@ -275,7 +286,7 @@ BAD_INPUT = [
     (["secret", "set", "db", "password", "hunter2"], "seen by everybody"),
     (["secret", "set", "db", "password=hunter2"], "seen by everybody"),
     (["state", "rollback", "net", "x"], "version"),
-    (["state"], "one of list, show"),
+    (["state"], "needs one of: list, show"),
     (["token", "create", "--name", "ci"], "--role"),
     (["completion", "tcsh"], "bash, zsh and fish"),
     (["--token-file", "nothing", "get", "runs"], "nothing"),
@@ -335,10 +346,10 @@ def test_an_executor_is_run_by_its_name_from_anywhere(home):
     home.dayfly("run", home.module("hello", HELLO), "--auto-approve")
     assert home.json("run", "hello", "--auto-approve", cwd="/")["run"]["metadata"]["name"] == "hello-2"
     home.dayfly("run", "hello", "--branch", "x", code=3, cwd="/")
-    # Where a directory has the name of an executor, ./ makes it the directory.
+    # Where another directory has the name of an executor, ./ makes it the directory, executor/ the executor.
     home.module("elsewhere/hello", HELLO)
     inside = home.directory / "elsewhere"
-    assert home.json("run", "hello", "--auto-approve", cwd=inside)["run"]["metadata"]["name"] == "hello-3"
+    assert home.json("run", "executor/hello", "--auto-approve", cwd=inside)["run"]["metadata"]["name"] == "hello-3"
     other = home.json("run", "./hello", "--action", "dry-run", cwd=inside)["run"]["spec"]["executorRef"]["name"]
     assert re.fullmatch(r"hello-[0-9a-f]{8}", other)
     home.module("fresh", HELLO)
@@ -388,34 +399,6 @@ def test_version(home, server):
     assert home.dayfly("--version").stdout == home.dayfly("version").stdout
     assert home.json("version") == {"version": version, "server": home.json("version")["server"]}
     assert home.json("version")["server"]["version"] == version
-
-
-def complete(home, line):
-    """What bash offers behind this line."""
-    words = line.split(" ")
-    script = f"""source <({dayfly.DAYFLY} completion bash)
-COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}
-_dayfly; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    result = home.run("bash", "-c", script)
-    assert result.returncode == 0 and not result.stderr, result.stderr
-    return result.stdout.split()
-
-
-def test_bash_completes_commands_options_and_values(home):
-    assert "run" in complete(home, "dayfly r") and "state" not in complete(home, "dayfly r")
-    assert complete(home, "dayfly state push") == ["push-errored"]
-    assert complete(home, "dayfly run x --auto") == ["--auto-approve"]
-    assert complete(home, "dayfly run x --action d") == ["dry-run", "destroy"]
-    assert complete(home, "dayfly get runs -o ") == ["json", "yaml", "wide", "name"]
-    assert complete(home, "dayfly token create --role a") == ["admin"]
-    assert complete(home, "dayfly state list net --outp") == ["--output"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_name_every_command(home, shell):
-    text = home.dayfly("completion", shell).stdout
-    for word in ("run", "rollback", "push-errored", "auto-approve", "provision"):
-        assert word in text
 
 
 def test_a_reader_that_goes_away_is_no_error(home, server):

@@ -42,6 +42,7 @@ def test_who_is_the_service_stays_for_the_runs_of_others(home):
                         stdout=subprocess.PIPE)
     dayfly.wait_for("the second apply to begin", lambda: begun(other_gate))
     gate.touch()
+    assert "executor slow created" in owner.stderr.readline()
     assert "staying until other-1 has ended" in owner.stderr.readline()
     assert owner.poll() is None
     other_gate.touch()
@@ -118,7 +119,7 @@ def test_create_apply_get_describe_delete(home, server):
     assert home.dayfly("apply", "-f", "-", input=text("one", 5)).stdout == "executor/one changed\n"
     assert home.dayfly("apply", "-f", "-", input=text("three", 5)).stdout == "executor/three created\n"
     assert home.json("get", "executor", "one")["spec"]["variables"] == {"guests": 5}
-    assert set(home.dayfly("get", "executors", "-o", "name").stdout.split()) == {"one", "two", "three"}
+    assert set(home.dayfly("get", "executors", "-o", "name").stdout.split()) == {"executor/one", "executor/two", "executor/three"}
     table = home.dayfly("get", "executors").stdout.splitlines()
     assert table[0].split()[:3] == ["NAME", "STATE", "STATUS"] and len(table) == 4
     assert "Source" in home.dayfly("describe", "executor", "one").stdout
@@ -126,7 +127,7 @@ def test_create_apply_get_describe_delete(home, server):
     assert home.dayfly("create", "-f", "-", input=run).stdout == "run/one-1 created\n"
     assert home.dayfly("logs", "-f", "one-1").stdout.count("Plan: 6 to add") == 1
     assert home.dayfly("delete", "two", "three").stdout == "executor/two deleted\nexecutor/three deleted\n"
-    assert home.dayfly("get", "executors", "-o", "name").stdout.split() == ["one"]
+    assert home.dayfly("get", "executors", "-o", "name").stdout.split() == ["executor/one"]
     assert "create" in home.dayfly("get", "audit").stdout
 
 

@@ -146,19 +146,19 @@ class World:
 
 
 def check_promises(world, run, status):
-    # R1: tofu acted at most once.
+    # tofu acted at most once.
     starts = world.starts.read_text().split()
     assert starts.count("plan") <= 1 and starts.count("apply") <= 1, starts
     made = sorted(world.ledger.read_text().split()) if world.ledger.exists() else []
     assert made == sorted(set(made)), made
-    # R5: an end with a reason, and here nothing stands in the way of the true one.
+    # An end with a reason; here nothing stands in the way of the true one.
     assert (status["phase"], status["reason"]) == ("Succeeded", "Applied"), status
-    # R2: everything that was made is in the state.
+    # Everything that was made is in the state.
     assert made == ["first", "second"] and world.resources() == made
     executor = world.get("/v1/executors/net")["status"]
     assert (executor["state"], executor["status"]) == ("provisioned", "done"), executor
     assert "activeRun" not in executor
-    # R3: what was acknowledged of the log is the beginning of the log.
+    # What was acknowledged of the log is the beginning of the log.
     for name, before in world.acknowledged.items():
         assert world.streams()[name].startswith(before), name
     for step in ("plan", "apply"):
@@ -167,7 +167,7 @@ def check_promises(world, run, status):
     # Nothing is left: no process, no lock, no step directory, no plan, no half-written file.
     world.wait("the last process", lambda: not world.processes())
     assert world.ask("GET", "/v1/executors/net/state/lock")[0] == 204
-    world.wait("the engine to clean up", lambda: world.engine_keeps() == {"by-name", "failed"})
+    world.wait("the engine to clean up", lambda: world.engine_keeps() == {"at", "by-name", "failed"})
     assert not list(world.data.glob("blobs/**/plans/*"))
     assert not list(world.data.glob("blobs/tmp/*"))
 
@@ -456,7 +456,8 @@ def test_a_spawner_killed_again_and_again_comes_to_the_end(slow):
 def test_a_second_spawner_on_the_same_data_directory_is_refused(slow):
     second = slow.home.run(slow.server.process.args[0], "serve", "--data-directory", slow.data, "--listen", "127.0.0.1:0")
     assert second.returncode == 1
-    assert f"another dayfly serves the data directory {slow.data}, at {slow.server.url}" in second.stderr
+    holder = f"process {slow.server.process.pid} (dayfly serve) holds the data directory {slow.data}, at {slow.server.url}"
+    assert holder in second.stderr
     check_first = slow.provision()
     assert slow.finish(check_first)["phase"] == "Succeeded"
 

@@ -122,7 +122,7 @@ def test_an_applied_run_is_planned_approved_and_applied(world):
 
 
 def test_what_is_taken_in_is_held_and_what_is_over_has_no_marks_left(world):
-    """C1; C2 in our words: the labels that the service finds unfinished documents by are gone with the end."""
+    """The labels by which the service finds unfinished documents are gone with the end."""
     world.namespace.apply(world.executor(), world.run("first"))
     asking = world.phase("first", "WaitingApproval")
     plan = world.namespace.get("taskaction", "first-plan")
@@ -264,7 +264,7 @@ def test_a_deleted_executor_waits_until_nothing_would_be_left_behind(world):
     world.provision()
     world.namespace.kubectl("delete", "executor", "net", "--wait=false")
     waits = world.namespace.wait("executor", "net", lambda e: conditions(e)["Progressing"][1] == "Deleting")
-    assert "destroy it first" in waits["status"]["conditions"][0]["message"]
+    assert "Destroy it first" in waits["status"]["conditions"][0]["message"]
     world.namespace.apply(world.run("last", action="destroy", autoApprove=True))
     world.namespace.wait_gone("executor", "net")
     assert world.namespace.get("runs") == [] and world.namespace.get("taskactions") == []

@@ -172,7 +172,8 @@ def test_what_the_chart_installs_is_a_good_installation(world, tmp_path, shape):
 def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     home = dayfly.Home(tmp_path / "home", tofu)
     document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
-    assert [(f["check"], f["level"]) for f in document["findings"]] == [("configuration", "ok"), ("data-directory", "ok")]
+    assert [(f["check"], f["level"]) for f in document["findings"]] == [
+        ("configuration", "ok"), ("data-directory", "ok"), ("runner", "ok"), ("local-tool", "ok"), ("git", "ok")]
 
 
 def test_a_state_service_that_is_away_is_a_warning(world):
@@ -198,7 +199,7 @@ def test_lines_for_people_say_level_check_and_message(world):
     file = world.directory / "doctor.yaml"
     file.write_text(json.dumps(world.config))
     lines = world.home.dayfly("doctor", "--config", file, "--no-probe").stdout.splitlines()
-    assert lines[0] == f"[ok]   configuration: {file} can be read"
+    assert lines[0] == f"[ok]   configuration: {file} is valid"
     assert lines[-1] == "0 FAIL, 0 warn"
     assert not any("start:" in line for line in lines)
 

@@ -57,6 +57,11 @@ class Replicas:
                 replica.kill()
 
 
+def wait_forwards(replica):
+    """Until it has read the Lease: before, it knows nobody to forward to, and answers 503."""
+    wait_for("it to know the leader", lambda: replica.request("GET", "/v1/executors/none")[0] == 404)
+
+
 @pytest.fixture(name="replicas")
 def fixture_replicas(home, namespace):
     made = []
@@ -84,6 +89,7 @@ def test_the_first_leads_and_the_lease_says_so(replicas):
 
 def test_a_replica_that_does_not_lead_hands_requests_on_and_their_answers_back(replicas):
     first, second = replicas(LONG).all
+    wait_forwards(second)
     assert second.request("POST", "/v1/executors", executor("net"))[0] == 201
     assert first.get("/v1/executors/net") == second.get("/v1/executors/net")
     status, headers, _ = second.request("GET", "/v1/executors/net")
@@ -96,6 +102,7 @@ def test_a_replica_that_does_not_lead_hands_requests_on_and_their_answers_back(r
 
 def test_a_state_goes_through_another_replica_unchanged(replicas):
     first, second = replicas(LONG).all
+    wait_forwards(second)
     first.request("POST", "/v1/executors", executor("net"))
     state = json.dumps({"version": 4, "serial": 1, "lineage": "x", "outputs": {}, "resources": [],
                         "padding": "x" * 3_000_000}).encode()
@@ -108,6 +115,7 @@ def test_a_state_goes_through_another_replica_unchanged(replicas):
 
 def test_a_follower_of_a_run_hears_the_leader_through_another_replica(replicas):
     first, second = replicas(LONG).all
+    wait_forwards(second)
     first.request("POST", "/v1/executors", executor("net"))
     assert second.request("POST", "/v1/executors/net/runs", {"action": "dry-run"})[0] == 201
     heard = []

@@ -57,7 +57,7 @@ def everything(namespace):
     """{kind: JSON} of every object in the namespace, and the logs of its pods."""
     kinds = namespace.cluster.kubectl("api-resources", "--verbs=list", "--namespaced", "-o", "name").stdout.split()
     found = {"Secret": "", "Event": ""}
-    for item in namespace.get(",".join(kinds)):
+    for item in (item for kind in kinds for item in namespace.get(kind)):
         found[item["kind"]] = found.get(item["kind"], "") + json.dumps(item) + "\n"
     for pod in namespace.get("pods"):
         name = pod["metadata"]["name"]

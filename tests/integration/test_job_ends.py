@@ -366,7 +366,7 @@ resource "terraform_data" "slow" {
 }
 output "n" { value = terraform_data.first.output }
 """
-UNTIL_GO = "while [ ! -e /ledger/go ]; do sleep 0.1; done"
+UNTIL_GO = "while [ ! -e /ledger/go ]; do sleep 0.5; done"
 
 
 class Mid:
@@ -455,7 +455,7 @@ ENDS = {
         "limits": {"{tag}.dayfly.test/slot": "1"}}}}),
     "job-deadline": ("DeadlineExceeded", None, limit("job"), {}),
     "pod-deadline": ("DeadlineExceeded", None, limit("pod"), {}),
-    "timeout": ("TimedOut", 4, None, {"timeouts": {"apply": "8s"}}),
+    "timeout": ("TimedOut", 4, None, {"timeouts": {"apply": "25s"}}),
     "memory": ("OOMKilled", None, None, {"command": EAT, "placement": {"resources": {"limits": {"memory": "192Mi"}}}}),
     "memory-of-tofu": ("OOMKilled", None, None, {"module": EAT_IN_TOFU,
                                                  "placement": {"resources": {"limits": {"memory": "192Mi"}}}}),

@@ -450,6 +450,6 @@ def test_the_audit_log_names_each_verb(kube, namespace):
     kube("delete", CONFIG_MAPS, "a")
 
     def verbs():
-        return {e["verb"] for e in namespace.cluster.audit()
+        return {e["verb"] for e in namespace.cluster.audit(namespace.name)
                 if e.get("objectRef", {}).get("namespace") == namespace.name and e["userAgent"].startswith("dayfly/")}
     wait_for("the verbs", lambda: verbs() == {"create", "list", "delete"})

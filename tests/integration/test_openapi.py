@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from lib.dayfly import ROOT, Server
+from lib.dayfly import BUILD, ROOT, Server
 
 FILE = ROOT / "spawner/api/openapi.yaml"
 METHODS = ("get", "put", "post", "patch", "delete")
@@ -51,6 +51,19 @@ def test_query_parameters_of_file_and_table_are_the_same():
         query = re.search(r'\.query = (?:"([^"]+)"|(\w+))', entry)
         words = (query.group(1) or shared[query.group(2)]) if query else ""
         assert set(words.split()) == names, (method, path)
+
+
+def test_the_schemas_of_documents_are_those_of_the_models_tables():
+    made = subprocess.run([str(BUILD / "tools/schemas"), "openapi", str(FILE)], check=True, capture_output=True).stdout
+    assert made == FILE.read_bytes(), "run `make openapi`"
+
+
+def test_each_schema_is_there_once_and_is_used():
+    text = FILE.read_text()
+    names = re.findall(r"^    (\w+):", text.partition("\n  schemas:\n")[2], re.M)
+    used = re.findall(r"#/components/schemas/(\w+)", text)
+    assert len(names) == len(set(names))
+    assert set(names) == set(used)
 
 
 def test_every_operation_has_its_own_name_and_says_what_may_go_wrong():

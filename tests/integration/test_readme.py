@@ -1,21 +1,43 @@
-"""Every command block of README.md, typed into one shell on a terminal, as a reader would."""
+"""Every command block of README.md and of docs/, typed into one shell on a terminal, as a reader would.
+
+```sh blocks are typed. ```console blocks are not: they need a cloud, a cluster, root, or a service of the reader's.
+"""
 
 import os
 import pty
 import re
 import select
+import shutil
 import socket
 import subprocess
 import time
+import xml.dom.minidom
+
+import pytest
+import yaml
 
 from lib import dayfly
 
 QUESTION = b"Only 'yes' is accepted:"
 
 
-def blocks():
-    text = (dayfly.ROOT / "README.md").read_text()
-    return re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+# Pages whose ```sh blocks need a cluster; test_chart.py and test_manifests.py use those of docs/operator.md.
+NEED_A_CLUSTER = {"docs/operator.md"}
+
+# Its blocks begin with a module that has a state; test_adopt.py makes one and types them.
+NEED_A_STATE = {"docs/adopt.md"}
+
+
+def blocks(page="README.md", kind="sh"):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", (dayfly.ROOT / page).read_text(), re.M | re.S)
+
+
+def pages():
+    return ["README.md", *sorted(str(p.relative_to(dayfly.ROOT)) for p in (dayfly.ROOT / "docs").rglob("*.md"))]
+
+
+def task_pages():
+    return [page for page in pages()[1:] if blocks(page) and page not in NEED_A_CLUSTER | NEED_A_STATE]
 
 
 def free_port():
@@ -24,11 +46,11 @@ def free_port():
         return s.getsockname()[1]
 
 
-def type_in(script, env, seconds):
+def type_in(script, env, seconds, directory=dayfly.ROOT):
     """Runs a script in bash on a terminal, answering questions with yes; (exit code, what the screen showed)."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(dayfly.ROOT)
+        os.chdir(directory)
         os.execvpe("bash", ["bash", "-eux", script], env)
     shown, answered, end = b"", 0, time.monotonic() + seconds
     try:
@@ -43,7 +65,7 @@ def type_in(script, env, seconds):
             if shown.count(QUESTION) > answered:
                 answered += 1
                 os.write(terminal, b"yes\n")
-        raise AssertionError("README's commands do not end:\n" + shown.decode(errors="replace")[-5000:])
+        raise AssertionError("the commands do not end:\n" + shown.decode(errors="replace")[-5000:])
     finally:
         os.close(terminal)
 
@@ -67,11 +89,86 @@ def test_every_command_block_does_what_it_says(home, tmp_path):
     assert "s3cret" not in shown.replace("echo s3cret", "")
 
 
-def test_what_the_text_names_is_there():
-    text = (dayfly.ROOT / "README.md").read_text()
-    for path in set(re.findall(r"\]\(([\w./-]+)\)", text)):
-        assert (dayfly.ROOT / path).exists(), f"README.md names {path}"
-    help_text = subprocess.run([str(dayfly.DAYFLY), "help"], capture_output=True, text=True, check=True).stdout
-    for command in set(re.findall(r"`dayfly ([a-z]+(?: [a-z-]+)?)", text)):
-        first = command.split()[0]
-        assert re.search(rf"^  {first}\b", help_text, re.M), f"README.md names dayfly {command}"
+@pytest.mark.parametrize("page", task_pages())
+def test_the_commands_of_a_task_page_work(home, tmp_path, page):
+    directory = tmp_path / "reader"
+    shutil.copytree(dayfly.ROOT / "examples", directory / "examples")
+    (directory / "page.sh").write_text("".join(blocks(page)).replace("127.0.0.1:8030", f"127.0.0.1:{free_port()}"))
+    home.env |= {"TERM": "xterm", "PATH": f"{dayfly.DAYFLY.parent}:{home.env['PATH']}"}
+    code, shown = type_in("page.sh", home.env, 300, directory)
+    assert code == 0, shown[-5000:]
+    for secret in ("wJalrXUtnFEMI/K7MDENG", "s3cret"):
+        assert secret not in re.sub(r"^\++ .*$", "", shown, flags=re.M), f"{page} shows a secret"
+
+
+def test_the_pages_for_tasks_are_executed():
+    assert {"docs/ci.md", "docs/credentials.md", "docs/upkeep.md"} <= set(task_pages())
+
+
+@pytest.mark.parametrize("page", pages())
+def test_what_the_text_names_is_there(page):
+    text = (dayfly.ROOT / page).read_text()
+    for path in set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)):
+        assert ((dayfly.ROOT / page).parent / path).exists(), f"{page} names {path}"
+    for path, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", text):
+        target = (dayfly.ROOT / page).parent / path if path else dayfly.ROOT / page
+        headings = re.findall(r"^#+ (.*)$", target.read_text(), re.M)
+        anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+        assert anchor in anchors, f"{page} names {path}#{anchor}"
+
+
+def options_of(command):
+    shown = subprocess.run([str(dayfly.DAYFLY), "help", *command], capture_output=True, text=True)
+    return set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z])\b", shown.stdout)) if shown.returncode == 0 else None
+
+
+@pytest.mark.parametrize("page", pages())
+def test_commands_and_options_of_the_text_exist(page):
+    """In every block and every piece of code, also in those that are not executed."""
+    text = (dayfly.ROOT / page).read_text()
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+    code = blocks(page) + blocks(page, "console") + blocks(page, "yaml") + inline
+    for line in "\n".join(code).replace("\\\n", " ").splitlines():
+        for called in re.findall(r"(?:^\s*|[$(;|] ?|-- |- |: |&& |until )dayfly ((?:(?![|;&<>)]).)*)", line):
+            words = [w for w in called.split() if re.fullmatch(r"[a-z][a-z-]*", w)]
+            if called.startswith(("--", "-")) or not words or called.split()[0] != words[0]:
+                continue
+            options = options_of(words[:2]) if options_of(words[:2]) is not None else options_of(words[:1])
+            if options is None:  # a command of another tool, which dayfly answers with its own
+                answer = subprocess.run([str(dayfly.DAYFLY), *words[:2]], capture_output=True, text=True).stderr
+                assert "unknown command" not in answer, f"{page}: dayfly {called}"
+                continue
+            for option in re.findall(r"(?<=\s)(--[a-z][a-z0-9-]*)", " " + called):
+                assert option in options | {"--help"}, f"{page}: dayfly {called} has no {option}"
+
+
+def test_the_pipelines_of_the_text_are_yaml():
+    found = [yaml.safe_load(block) for block in blocks("docs/ci.md", "yaml")]
+    assert len(found) == 2 and "jobs" in found[0] and "apply" in found[1]
+
+
+def test_the_pictures_are_what_their_texts_say(tmp_path):
+    pictures = dayfly.ROOT / "docs/pictures"
+    for text in pictures.glob("*.txt"):
+        subprocess.run([pictures / "draw", text, tmp_path / "drawn.svg"], check=True)
+        assert (tmp_path / "drawn.svg").read_text() == text.with_suffix(".svg").read_text(), f"run docs/pictures/draw {text}"
+    for picture in pictures.glob("*.svg"):
+        xml.dom.minidom.parse(str(picture))
+        assert picture.stat().st_size < 64 * 1024
+
+
+def test_a_recording_shows_the_run_and_its_end(home, tmp_path):
+    home.env |= {"TERM": "xterm"}
+    subprocess.run([dayfly.ROOT / "docs/pictures/record", tmp_path / "demo.svg"], env=home.env, check=True, timeout=120)
+    for picture in (tmp_path / "demo.svg", dayfly.ROOT / "docs/pictures/demo.svg"):
+        shown = xml.dom.minidom.parse(str(picture))
+        lines = ["".join(n.data for n in walk(t)) for t in shown.getElementsByTagName("text")]
+        assert lines[0].endswith("dayfly run examples/hello") and lines[-1] == "Hello, world!"
+        assert any("hello-1: Succeeded" in line for line in lines)
+
+
+def walk(node):
+    for child in node.childNodes:
+        if child.nodeType == child.TEXT_NODE:
+            yield child
+        yield from walk(child)

@@ -26,7 +26,8 @@ def test_plan_apply_and_destroy_in_separate_runners(either_home):
     assert applied["planSummary"]["add"] == 1
     assert steps.resources() == {"hello": "ok"}
     assert 'greeting = "hello world"' in steps.log()
-    assert "Initializing" not in steps.log(), "an apply without providers needs no init"
+    assert "Initializing" in steps.log(), "the outputs behind the apply are asked of the backend"
+    assert json.loads((steps.report / "outputs").read_text())["greeting"]["value"] == "hello world"
 
     assert not steps.run("plan", "NoChanges")["hasChanges"]
     assert steps.run("plan-destroy", "Planned")["planSummary"]["destroy"] == 1
@@ -162,7 +163,7 @@ module "far" {{ source = "git::file://{fetched}" }}
     ('output "o" { value = terraform_data.none.id }', "PlanFailed", "main.tf:1"),
     ('variable "v" {}\noutput "o" { value = var.v }', "PlanFailed", "No value for required variable"),
     ('module "m" { source = "./none" }', "InitFailed", "none"),
-    ('terraform {\n  cloud {}\n}', "InitFailed", "cloud"),
+    ('terraform {\n  cloud {}\n}', "BackendInModule", "`cloud` in main.tf, line 2"),
 ])
 def test_a_bad_module_is_named_with_its_place(either_home, text, reason, word):
     steps = Steps(either_home, text)
@@ -185,10 +186,15 @@ terraform {
     assert "registry.invalid/none/none" in result["message"]
 
 
-def test_a_backend_of_the_module_is_overridden(steps):
+def test_a_backend_of_the_module_is_overridden_where_the_document_says_so_alone(steps):
     (steps.module / "backend.tf").write_text('terraform {\n  backend "s3" { bucket = "none" }\n}\n')
-    steps.run("plan", "Planned")
-    steps.run("apply", "Applied")
+    refused = steps.run("plan", "BackendInModule", code=1)
+    assert '`backend "s3"` in backend.tf, line 2' in refused["message"]
+    assert not steps.state.exists()
+    state = {"type": "local", "config": {"path": str(steps.state)}, "overrideBackend": True}
+    steps.run("plan", "Planned", state=state)
+    steps.run("apply", "Applied", state=state)
+    assert "is overridden" in steps.log()
     assert steps.resources() == {"hello": "ok"}
 
 
@@ -197,9 +203,11 @@ def test_a_state_file_in_the_source_is_not_lost_silently(steps):
     steps.run("apply", "Applied")
     steps.state.rename(steps.module / "terraform.tfstate")
     steps.home.repository(steps.module)
-    result = steps.run("plan", "InitFailed", code=1,
+    result = steps.run("plan", "BackendInModule", code=1,
                        source={"url": f"file://{steps.module}", "kind": "git", "branch": "main"})
     assert "terraform.tfstate" in result["message"]
+    result = steps.run("plan", "BackendInModule", code=1)
+    assert "terraform.tfstate" in result["message"], "a directory is copied without its states, and refused like the rest"
 
 
 # ---- what tofu gets to see ----
@@ -431,7 +439,8 @@ def test_version_is_one_line(home):
 @pytest.mark.parametrize("words", [[], ["nonsense"], ["step"], ["step", "--file", "x"], ["step", "--handoff-fd", "x"],
                                    ["step", "--handoff-fd", "1"], ["step", "--report-dir", "x"],
                                    ["step", "--file", "x", "--report-dir", "y", "z"], ["step", "--nonsense"],
-                                   ["step", "--handoff-fd", "3", "--file", "x", "--report-dir", "y"]])
+                                   ["step", "--handoff-fd", "3", "--file", "x", "--report-dir", "y"], ["probe"],
+                                   ["probe", "--handoff-file", "x"], ["probe", "--runtime", "opentofu"]])
 def test_wrong_words_are_answered_with_the_usage(home, words):
     done = home.run(dayfly.RUNNER, *words)
     assert done.returncode == 3

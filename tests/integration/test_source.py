@@ -235,7 +235,7 @@ def test_an_old_server_that_gives_no_commit_by_id_is_dug_through(work, world, au
         for source in ({"branch": "main"}, {"tag": "v1.0"}, {"commit": first}):
             result = work.fetch_ok(url, planned=first, **source, **ca)
             assert result.commit == first and result.files == {"main.tf": b"# 0\n"}
-            assert "looking through its history" in result.log
+            assert "searching the history" in result.log
         assert work.fetch_ok(url, commit=third, **ca).commit == third  # a tip is given at once
         # Planned from a branch that was rewritten since: only the tag still leads there.
         r.git("update-ref", "refs/heads/main", r.git("commit-tree", "-m", "other", r.tree({"main.tf": "# other\n"})))
@@ -343,7 +343,7 @@ def test_credentials_do_not_go_to_the_host_of_a_submodule(work, world, https, au
         r = Repository(world / "greedy.git")
         r.commit({".gitmodules": gitmodules(lib=f"{other.url}/module.git"), "lib": ("160000", repository.first)})
         work.refused(f"{https.url}/greedy.git", branch="main", submodules=True,
-                     credentials=credentials_of(https, authority), reason="SourceFailed", says="wants")
+                     credentials=credentials_of(https, authority), reason="SourceFailed", says="requires")
         assert other.requests, "the submodule was never asked for"
         assert not any("Authorization" in headers for _, _, headers in other.requests)
     finally:
@@ -435,7 +435,7 @@ def test_mistakes_over_https_are_named_with_the_way_out(work, https, authority, 
     right = credentials_of(https, authority)
     wrong = {**right, "password": "wrong-" + PASSWORD}
     cases = [
-        ({"credentials": wrong}, "SourceFailed", "does not take the user name and password"),
+        ({"credentials": wrong}, "SourceFailed", "rejects the user name and password"),
         ({"credentials": {"caCertificate": right["caCertificate"]}}, "SourceFailed", "name a secret with username and"),
         ({"credentials": {k: v for k, v in right.items() if k != "caCertificate"}}, "SourceRefused", "put its CA as ca.crt"),
         ({"credentials": right, "url": f"{https.url}/absent.git"}, "SourceFailed", "there is no git repository"),
@@ -458,7 +458,7 @@ def test_mistakes_over_ssh_are_named_with_the_way_out(work, world, ssh, reposito
         ({"sshPrivateKey": ssh.key, "knownHosts": "example.org " + ssh.known_hosts.split(" ", 1)[1]}, "SourceRefused",
          "not among the pinned ones"),
         ({"sshPrivateKey": ssh.key, "knownHosts": stranger}, "SourceRefused", "is not the pinned one"),
-        ({"sshPrivateKey": ssh.other_key, "knownHosts": ssh.known_hosts}, "SourceFailed", "does not take the key"),
+        ({"sshPrivateKey": ssh.other_key, "knownHosts": ssh.known_hosts}, "SourceFailed", "rejects the key"),
         ({"sshPrivateKey": "no key", "knownHosts": ssh.known_hosts}, "SourceFailed", "cannot be read"),
     ]
     for credentials, reason, says in cases:

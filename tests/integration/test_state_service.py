@@ -59,7 +59,7 @@ def metric(server, result):
 
 @pytest.mark.parametrize("protocol", ["events", "put"])
 def test_every_transition_of_every_step_arrives_in_order(home, service, protocol):
-    """A1, A10: each once, as long as nothing fails."""
+    """Each once, as long as nothing fails."""
     with serve(home, service, protocol) as server:
         provision(home, "net")
         await_all_told(server, service, protocol, count=2)
@@ -114,7 +114,7 @@ def test_what_was_not_told_before_the_spawner_was_killed_is_told_by_the_next(hom
 
 
 def test_a_step_that_is_deleted_is_told_of_first(home, service):
-    """A9: made and deleted while the service was away, it is told of all the same."""
+    """Made and deleted while the service was away, it is told of all the same."""
     with serve(home, service) as server:
         service.stop()
         provision(home, "net", action="dry-run")
@@ -165,7 +165,7 @@ def test_what_is_refused_for_good_is_dropped_and_said_once(home, service):
 
 
 def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(home, service):
-    """A2: what was not taken is told again."""
+    """What was not taken is told again."""
     answers = [{"status": {"code": 14, "message": "later"}}, {"status": {"code": 3, "message": "never"}}]
     service.answer = lambda message: (200, {}, {"actionId": message["actionId"], **answers.pop(0)}) if answers else None
     with serve(home, service, "put") as server:
@@ -176,7 +176,7 @@ def test_put_that_says_no_in_its_answer_is_told_again_or_dropped_by_its_code(hom
 
 
 def test_an_end_that_was_refused_in_the_answer_does_not_count_as_told(home, service):
-    """A4: the call succeeds, and says in its answer that the write failed."""
+    """The call succeeds, and says in its answer that the write failed."""
     service.answer = lambda message: (200, {}, {"status": {"code": 13, "message": "db write failed"}}) \
         if json.loads(message["state"])["phase"] == "Completed" else None
     with serve(home, service, "put") as server:

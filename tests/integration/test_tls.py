@@ -147,7 +147,7 @@ def test_configured_files_are_shown_and_taken_up_when_they_change(home, tmp_path
         assert server.request("GET", "/readyz")[0] == 200
         # Runners and tofu trust what is configured, too.
         home.dayfly("run", home.module("net", MODULE), "--auto-approve", "--ca-file", theirs.ca)
-    assert "is shown on" in server.log.read_text()
+    assert "the previous certificate stays in use" in server.log.read_text()
 
 
 def test_a_peer_that_never_ends_its_handshake_holds_up_nobody(own):

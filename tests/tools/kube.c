@@ -15,7 +15,7 @@
 
 #include "common/http/http.h"
 #include "common/kube/cache.h"
-#include "spawner/engine/job_fields.h"
+#include "spawner/engine/job/job_fields.h"
 
 struct args {
     struct df_kube_resource resource;
@@ -119,10 +119,10 @@ static int watch(struct df_kube *k, const struct args *a, struct df_err *err)
     return 0;
 }
 
-static void on_changed(void *arg, const char *name_space, const char *name)
+static void on_changed(void *arg, const struct df_kube_change *change)
 {
-    (void)arg, (void)name_space;
-    (void)printf("%s\n", name);
+    (void)arg;
+    (void)printf("%s\n", change->name);
     (void)fflush(stdout);
 }
 
@@ -138,7 +138,7 @@ static int cache(struct df_kube *k, const struct args *a, struct df_err *err)
         return -1;
     int result = df_kube_cache_wait(c, 60000, NULL, err);
     if (result == 0) {
-        (void)printf("synced %zu\n", df_kube_cache_count(c));
+        (void)printf("synced %zu\n", df_kube_cache_count(c, NULL));
         (void)fflush(stdout);
         until_told();
     }

@@ -1,6 +1,6 @@
 /*
  * vault_kube - what every home of secrets must do (tests/unit/vault_suite.h), and what only Secrets
- * can show. How it is run: cluster_words.h, test_kube_homes.py.
+ * can show. How it is run: cluster_words.h, test_kube_backends.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -16,18 +16,21 @@
 #include "common/archive/tree.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
-#include "common/blob/kube_head.h"
+#include "common/blob/blob.h"
+#include "common/blob/kube_object.h"
 #include "common/crypto/certificate.h"
 #include "common/crypto/crypto.h"
 #include "common/crypto/jwks.h"
+#include "common/hcl/hcl.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
 #include "common/kube/kube.h"
-#include "common/kube/store.h"
+#include "common/kube/objects.h"
 #include "common/metrics/metrics.h"
 #include "common/process/process.h"
 #include "common/redact/redact.h"
 #include "common/yaml/yaml.h"
+#include "tests/unit/object_dir.h"
 
 static long until_failure = -1; /* allocations left before one fails; -1: none fails */
 static bool has_failed;
@@ -231,6 +234,40 @@ static int blob_life(struct df_err *err)
     return result;
 }
 
+/* Each call on a store, with chunks of a few bytes. */
+static int chunked_calls(struct df_blob *b, struct df_err *err)
+{
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_KIB);
+    DF_STRS struct df_strs keys = {0};
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    if (df_blob_put(b, "a/b", "twenty bytes of text", 20, err) < 0 ||
+        df_blob_put(b, "a/b", "some others than that", 21, err) < 0 ||
+        df_blob_append(b, "a/b", 21, "more", 4, &size, err) < 0 ||
+        df_blob_get(b, "a/b", &out, err) < 0 || df_blob_open_read(b, "a/b", &fd, NULL, err) < 0 ||
+        df_blob_list(b, "a", &keys, err) < 0)
+        return -1;
+    return df_blob_delete_all(b, "a", err);
+}
+
+static int blob_in_objects(struct df_err *err)
+{
+    static const struct df_blob_sizes sizes = {
+        .chunk = 8, .stream_chunk = 4, .no_chunks = 2, .blob = 100};
+    struct df_blob *b = NULL;
+    DF_FREE char *objects = df_strf("%s/objects", directory);
+    if (!objects)
+        return df_fail_oom(err);
+    if (object_dir_open(objects, directory, &sizes, &b, err) < 0)
+        return -1;
+    int result = chunked_calls(b, err);
+    until_failure = -1; /* the next round must find no blob, and no chunk of this one */
+    df_blob_close(b);
+    if (df_fs_remove_tree(objects, err) < 0)
+        result = -1;
+    return result;
+}
+
 /* A head and a chunk of it, as Secret and ConfigMap and back. */
 static int blob_in_secrets(struct df_err *err)
 {
@@ -239,19 +276,19 @@ static int blob_in_secrets(struct df_err *err)
     DF_JSON cJSON *secret = NULL, *chunk = NULL;
     DF_BUF struct df_buf content = DF_BUF_INIT(DF_MIB);
     DF_FREE char *selector = df_blob_head_selector("a/b", err);
-    if (!selector || df_blob_head_new("a/b/c", &h, err) < 0 ||
-        df_blob_head_new("a/b/c", &back, err) < 0)
+    const struct df_blob_sizes sizes = {.stream_chunk = 4, .blob = 100};
+    if (!selector || df_blob_head_new("a/b/c", &sizes, &h, err) < 0 ||
+        df_blob_head_new("a/b/c", &sizes, &back, err) < 0)
         return -1;
-    h.chunk_size = 4;
     h.size = 7;
     (void)df_strs_add(&h.chunks, "0123456789abcdef");
     (void)df_buf_adds(&h.tail, "end");
     (void)snprintf(h.version, sizeof(h.version), "7");
     if (df_strs_check(&h.chunks, err) < 0 || df_buf_check(&h.tail, err) < 0 ||
         df_blob_chunk_print(&h, h.chunks.items[0], "more", 4, &chunk, err) < 0 ||
-        df_blob_head_print(&h, "a/b/c", &secret, err) < 0)
+        df_blob_head_print(&h, &secret, err) < 0)
         return -1;
-    if (df_blob_head_parse(secret, "a/b/c", false, &back, err) < 0)
+    if (df_blob_head_parse(secret, true, &back, err) < 0)
         return -1;
     return df_blob_chunk_parse(chunk, &back, &content, err);
 }
@@ -392,9 +429,9 @@ static int kube_refused(struct df_err *err)
     return -1;
 }
 
-static int kube_store(struct df_err *err)
+static int kube_objects(struct df_err *err)
 {
-    struct df_kube_store s;
+    struct df_kube_objects s;
     DF_PACKED struct df_packed text = {0};
     DF_JSON cJSON *object = cJSON_CreateObject();
     struct df_packer *packer = NULL;
@@ -404,13 +441,16 @@ static int kube_store(struct df_err *err)
         return -1;
     int result = df_pack(packer, object, &text, err);
     df_packer_free(packer);
-    struct df_kube_item item = {"n", "a", "u", "1", "j", &text};
-    if (result < 0 || df_kube_store_init(&s, err) < 0)
+    DF_STRS struct df_strs words = {0};
+    (void)df_strs_add(&words, "j");
+    (void)df_strs_add(&words, "k");
+    struct df_kube_item item = {"n", "a", "u", "1", &text, &words, 1, 0};
+    if (result < 0 || df_strs_check(&words, err) < 0 || df_kube_objects_init(&s, err) < 0)
         return -1;
-    result = df_kube_store_put(&s, &item, err);
+    result = df_kube_objects_put(&s, &item, err);
     item.version = "2";
-    result = result < 0 ? -1 : df_kube_store_put(&s, &item, err);
-    df_kube_store_free(&s);
+    result = result < 0 ? -1 : df_kube_objects_put(&s, &item, err);
+    df_kube_objects_free(&s);
     return result;
 }
 
@@ -432,6 +472,30 @@ static int packed(struct df_err *err)
     return failed ? -1 : 0;
 }
 
+/* A module in both syntaxes: what is read without memory must not pass for a module without. */
+static int blocks_of_a_module(struct df_err *err)
+{
+    static const char native[] = "terraform {\n backend \"s3\" {\n bucket = \"b\"\n }\n}\n"
+                                 "variable \"v\" {\n sensitive = true\n}\n";
+    static const char json[] = "{\"variable\":{\"w\":{\"sensitive\":true,\"n\":1}},"
+                               "\"variable\":{\"x\":{}}}";
+    DF_FREE char *dir = df_fs_join(directory, "module");
+    DF_FREE char *a = df_fs_join(directory, "module/a.tf");
+    DF_FREE char *b = df_fs_join(directory, "module/b.tf.json");
+    if (!dir || !a || !b)
+        return df_fail_oom(err);
+    if (df_fs_mkdirs(dir, 0700, err) < 0 ||
+        df_fs_write(a, native, sizeof(native) - 1, 0600, err) < 0 ||
+        df_fs_write(b, json, sizeof(json) - 1, 0600, err) < 0)
+        return -1;
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    if (df_hcl_scan(dir, DF_HCL_OPENTOFU, &m, err) < 0)
+        return -1;
+    if (m.len != 5 || !df_hcl_backend(&m) || !df_hcl_is_sensitive(&m.blocks[2]))
+        DF_BUG("%zu blocks", m.len);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct df_err *err);
@@ -442,6 +506,7 @@ static const struct {
                  {"tokens", tokens},
                  {"issuing", certificates},
                  {"blob", blob_life},
+                 {"blob in objects", blob_in_objects},
                  {"blob in secrets", blob_in_secrets},
                  {"redact", redaction},
                  {"files", files},
@@ -452,7 +517,8 @@ static const struct {
                  {"kubeconfig", kubeconfig},
                  {"kube", kube_refused},
                  {"packed", packed},
-                 {"kubestore", kube_store}};
+                 {"hcl", blocks_of_a_module},
+                 {"kubestore", kube_objects}};
 
 /* Returns how many allocations were failed, or -1 when the scenario fails without any. */
 static long torture(int (*run)(struct df_err *err))

@@ -23,7 +23,9 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
-#include "spawner/api/api.h"
+#include "spawner/api/routes.h"
+#include "spawner/control/control.h"
+#include "spawner/http/api.h"
 
 #define DEADLINE_MS 30000 /* after which something that should happen counts as never happening */
 
@@ -55,7 +57,7 @@ static inline void open_stores(struct world *w)
 static inline void start(struct world *w)
 {
     struct df_err err = {0};
-    if (df_api_start(&w->s, &w->api, &err) < 0)
+    if (df_api_start(&w->s, &df_routes, &w->api, &err) < 0)
         fail_msg("%s", err.message);
     w->port = (uint16_t)strtoul(strrchr(w->s.server_url, ':') + 1, NULL, 10);
 }

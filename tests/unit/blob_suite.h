@@ -1,11 +1,11 @@
 /*
- * blob_suite.h - what every home of blobs must do, written against blob.h alone.
+ * blob_suite.h - what every backend of blobs must do, written against blob.h alone.
  *
  * A test program includes this behind cmocka.h, defines  static struct df_blob *suite_open(const
- * char *dir);  which opens the home that belongs to dir (fails the test otherwise), and
+ * char *dir);  which opens the backend that belongs to dir (fails the test otherwise), and
  * blob_test(f) and blob_kill_test(f), which make an entry of the list of tests: *state is a
- * directory, the home is empty. BLOB_SUITE is all of them; those of BLOB_KILL_SUITE kill writers,
- * which may leave something behind.
+ * directory, the backend is empty. BLOB_SUITE is all of them; those of BLOB_KILL_SUITE kill
+ * writers, which may leave something behind.
  */
 #ifndef DF_TEST_BLOB_SUITE_H
 #define DF_TEST_BLOB_SUITE_H

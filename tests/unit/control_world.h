@@ -13,8 +13,9 @@
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
-#include "spawner/control/new_docs.h"
-#include "spawner/steps/claim.h"
+#include "spawner/identity/claim.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/requests/requests.h"
 #include "spawner/steps/steps.h"
 #include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
@@ -269,7 +270,9 @@ static cJSON *make_run(struct world *w, const char *executor, const char *body)
     DF_JSON cJSON *request = json(body);
     cJSON *run = NULL;
     struct df_err err = {0};
-    if (df_control_create_run(&w->s, executor, request, DF_ROLE_ADMIN, "tester", &run, &err) < 0)
+    if (df_request_create_run(&w->s, executor,
+                              &(struct df_run_request){request, NULL, DF_ROLE_ADMIN, "tester"},
+                              &run, &err) < 0)
         fail_msg("%s", err.message);
     return run;
 }

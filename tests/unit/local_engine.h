@@ -10,7 +10,7 @@
 
 #include "common/base/fs.h"
 #include "spawner/engine/engine.h"
-#include "spawner/engine/step_dir.h"
+#include "spawner/engine/local/step_dir.h"
 
 #define UID_A "0a0a0a0a-0000-4000-8000-000000000001"
 #define UID_B "0b0b0b0b-0000-4000-8000-000000000002"
@@ -113,7 +113,7 @@ static inline struct df_engine_step step_of(const char *uid, const char *name)
                                    .grace_seconds = 900};
 }
 
-static const struct df_engine_step *step_a(void)
+static inline const struct df_engine_step *step_a(void)
 {
     static struct df_engine_step s;
     s = step_of(UID_A, "net-1-plan");

@@ -5,7 +5,7 @@
 #define DF_TEST_PODS_H
 
 #include "common/base/clock.h"
-#include "spawner/engine/pod_verdict.h"
+#include "spawner/engine/diagnosis/pod_diagnosis.h"
 #include "tests/unit/kube_words.h"
 
 #define SECOND INT64_C(1000000)
@@ -20,8 +20,8 @@ static inline int64_t at(int64_t seconds)
 }
 
 /* A verdict on a pod whose status is given; seconds after SINCE. The Job is there. */
-static inline struct df_pod_verdict judge(const char *pod, const char *events, int64_t seconds,
-                                          int64_t deadline)
+static inline struct df_pod_diagnosis judge(const char *pod, const char *events, int64_t seconds,
+                                            int64_t deadline)
 {
     DF_JSON cJSON *job = json(JOB), *p = pod ? json(pod) : NULL;
     DF_JSON cJSON *list = events ? json(events) : NULL;
@@ -33,7 +33,7 @@ static inline struct df_pod_verdict judge(const char *pod, const char *events, i
                                      .had_pod = pod != NULL,
                                      .now_us = at(seconds),
                                      .pending_deadline_us = deadline ? at(deadline) : 0};
-    return df_pod_verdict(&view);
+    return df_pod_diagnose(&view);
 }
 
 #define POD(status)                                                                                \

@@ -5,7 +5,7 @@
 #define DF_TEST_STATE_WORDS_H
 
 #include "common/base/limits.h"
-#include "spawner/store/state.h"
+#include "spawner/store/tofu_state/state.h"
 #include "tests/unit/scratch.h"
 
 #define UID "6f1c3a52-0000-4000-8000-000000000001"

@@ -24,7 +24,7 @@ static void check(const cJSON *found, const char *expected)
         fail_msg("%s\ninstead of\n%s", text, expected);
 }
 
-/* A16: of what did not fail no error is told, whatever its state says. */
+/* The error of a state is told only if the phase is a failure. */
 static void each_phase_has_its_name_and_a_failure_its_error(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void each_phase_has_its_name_and_a_failure_its_error(void **state)
     }
 }
 
-/* C16: what the cluster said of a phase is told with its own time. */
+/* What the cluster said of a phase is told with its own time. */
 static void the_words_of_a_phase_are_told_with_their_time(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void the_words_of_a_phase_are_told_with_their_time(void **state)
     assert_null(df_json_at(silent, "clusterEvents"));
 }
 
-/* A3: the attempt goes with the status. */
+/* The attempt goes with the status. */
 static void a_lost_try_ends_an_attempt_and_the_place_is_the_version(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static void a_server_that_others_can_reach_wants_a_token_file(void **state)
     struct df_spawner s = {.config = &config, .store = w->s.store, .blobs = w->s.blobs};
     struct df_api *api = NULL;
     struct df_err err = {0};
-    assert_int_equal(df_api_start(&s, &api, &err), -1);
+    assert_int_equal(df_api_start(&s, &df_routes, &api, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "auth.tokenFile"));
     free(config.listen);
@@ -53,7 +53,7 @@ static void addresses_that_are_none_are_refused_by_name(void **state)
         struct df_spawner s = {.config = &config, .store = w->s.store, .blobs = w->s.blobs};
         struct df_api *api = NULL;
         struct df_err err = {0};
-        assert_int_equal(df_api_start(&s, &api, &err), -1);
+        assert_int_equal(df_api_start(&s, &df_routes, &api, &err), -1);
         assert_true(df_starts_with(err.message, "listen"));
         free(config.listen);
     }

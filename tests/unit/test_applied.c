@@ -103,7 +103,9 @@ static void an_executor_that_is_no_valid_document_is_refused_until_it_is_mended(
     await_condition(w, DF_KIND_EXECUTOR, "net", "Failed", "True", "InvalidDocument");
     DF_JSON cJSON *body = json("{'action':'provision'}");
     struct df_err err = {0};
-    assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_ADMIN, "tester", NULL, &err),
+    assert_int_equal(df_request_create_run(
+                         &w->s, "net",
+                         &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &err),
                      -1);
     assert_string_equal(err.reason, "WrongState");
     assert_non_null(strstr(err.message, "spec.source.url"));

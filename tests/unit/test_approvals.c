@@ -1,5 +1,5 @@
-/* A run that waits for a person: Flyte's cases of a condition (H1 to H5), which is here the phase
- * WaitingApproval of a run. */
+/* A run that waits for a person, in the phase WaitingApproval. Flyte calls this a condition; the
+ * cases are Flyte's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,6 @@ static enum df_task_phase phase_of(struct world *w)
     return df_task_phase(doc);
 }
 
-/* H1 */
 static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **state)
 {
     struct world *w = *state;
@@ -55,7 +54,7 @@ static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **st
     await_phase(w, "WaitingApproval");
     assert_conditions(w, "True/WaitingApproval", "False/WaitingApproval", "False/WaitingApproval");
     assert_int_equal(phase_of(w), DF_TASK_PHASE_PAUSED);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     report(&r, APPLIED);
     await_phase(w, "Succeeded");
@@ -65,7 +64,7 @@ static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **st
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.by", "ann");
 }
 
-/* H2, H3: with the reason that is true here, the plan's age. */
+/* The reason is the plan's age (Flyte: ConditionTimedOut). */
 static void it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothing(void **state)
 {
     struct world *w = *state;
@@ -75,7 +74,7 @@ static void it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothin
     await_phase(w, "Failed");
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
     assert_int_equal(df_reason_fault("PlanExpired"), DF_FAULT_USER);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, &err), -1);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, &err), -1);
     assert_string_equal(err.reason, "WrongState");
     await_settled(w);
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
@@ -91,7 +90,7 @@ static int set_deleted(cJSON *run, void *arg, struct df_err *err)
                            df_time_format(df_real_us(), at), err);
 }
 
-/* H4: there is nothing that would have to end first. */
+/* There is nothing that would have to end first. */
 static void it_goes_at_once_when_it_is_deleted(void **state)
 {
     struct world *w = *state;
@@ -109,7 +108,6 @@ static void it_goes_at_once_when_it_is_deleted(void **state)
     assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
 }
 
-/* H5 */
 static void one_that_asks_for_nothing_has_failed(void **state)
 {
     struct world *w = *state;

@@ -385,7 +385,7 @@ static void what_is_no_archive_is_refused(void **state)
     add_end(&nothing);
     expect_refusal(as_file(&nothing), &roomy, false, DF_ERR_USER, "it is empty");
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    expect_refusal(fd, &roomy, false, DF_ERR_USER, "no regular file");
+    expect_refusal(fd, &roomy, false, DF_ERR_USER, "not a regular file");
 }
 
 static void a_file_larger_than_its_tar_says_so_before_it_fills_the_disk(void **state)

@@ -9,8 +9,8 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
-#include "spawner/api/auth.h"
-#include "spawner/api/tokens.h"
+#include "spawner/identity/auth.h"
+#include "spawner/identity/tokens.h"
 
 #define GOOD "secret-of-ci"
 
@@ -240,7 +240,7 @@ static void two_lines_with_one_name_are_a_fault(void **state)
     size_t count = 0;
     struct df_err err = {0};
     assert_int_equal(df_tokens_parse(text, &list, &count, &err), -1);
-    assert_non_null(strstr(err.message, "line 2: name \"ci\" stands there twice"));
+    assert_non_null(strstr(err.message, "line 2: the name \"ci\" is used twice"));
 }
 
 static void more_tokens_than_the_cap_are_refused(void **state)

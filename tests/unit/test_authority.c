@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
-#include "spawner/api/authority.h"
+#include "spawner/http/authority.h"
 #include "tests/unit/kube_server.h"
 
 /* One Secret, kept as the API server does: what is written on an old resourceVersion is refused. */
@@ -171,7 +171,7 @@ static void a_half_of_a_pair_is_named_and_not_replaced(void **state)
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_string_equal(err.message,
                         "server.tls.secret: Secret tls: it has no ca.key; empty it, or "
-                        "put both parts in");
+                        "store both keys");
     assert_int_equal(p->secret.writes, 0);
 }
 

@@ -1,4 +1,4 @@
-/* The directory's own tests; what every home does is in blob_suite.h. */
+/* The directory's own tests; what every backend does is in blob_suite.h. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "spawner/news/changes.h"
-#include "spawner/news/marks.h"
+#include "spawner/journal/changes.h"
+#include "spawner/journal/marks.h"
 
 static struct df_changes changes;
 

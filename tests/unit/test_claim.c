@@ -10,9 +10,10 @@
 
 #include "common/base/log.h"
 #include "common/http/http.h"
-#include "spawner/api/auth.h"
-#include "spawner/api/problem.h"
-#include "spawner/steps/claim.h"
+#include "spawner/http/problem.h"
+#include "spawner/identity/auth.h"
+#include "spawner/identity/claim.h"
+#include "spawner/steps/step_document.h"
 #include "tests/unit/control_world.h"
 
 #define ISSUER "https://cluster.example"
@@ -64,6 +65,7 @@ static int setup_with(void **state, const char *spec)
     job_ops = fake_ops;
     job_ops.name = w->config.engine = job_engine;
     w->engine.engine.ops = &job_ops;
+    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
     cluster_away = false;
     make_executor(w, "net", spec);
     cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
@@ -324,8 +326,10 @@ static void a_step_of_the_local_engine_takes_no_token_of_a_pod(void **state)
     w->s.claims = claims;
     DF_JSON cJSON *local = json("{'spec':{'engine':'local'}}");
     DF_JSON cJSON *job = json("{'spec':{'engine':'job'}}");
-    assert_false(df_claim_is_of_pod(local));
-    assert_true(df_claim_is_of_pod(job));
+    assert_false(df_step_is_in_pod(&w->s, local)); /* an engine that is not open */
+    assert_true(df_step_is_in_pod(&w->s, job));
+    w->engine.engine.runs_pods = false;
+    assert_false(df_step_is_in_pod(&w->s, job));
 }
 
 static void the_keys_may_lie_in_a_file(void **state)
@@ -351,11 +355,11 @@ static void the_keys_may_lie_in_a_file(void **state)
 
 /* ---- documents in Secrets ---- */
 
-static struct runner hand_over(struct world *w, const struct fake_step *s)
+static struct runner provision(struct world *w, const struct fake_step *s)
 {
     cJSON *doc = NULL;
     struct df_err err = {0};
-    if (df_step_hand_over(&w->s, s->uid, &doc, &err) < 0)
+    if (df_step_provision(&w->s, s->uid, &doc, &err) < 0)
         fail_msg("%s", err.message);
     assert_string_equal(df_json_str(doc, "variables.region"), "eu");
     struct runner r = runner_of(w, s, doc);
@@ -363,7 +367,7 @@ static struct runner hand_over(struct world *w, const struct fake_step *s)
     return r;
 }
 
-static int greet(struct world *w, const struct runner *r, const char *body, struct df_err *err)
+static int confirm(struct world *w, const struct runner *r, const char *body, struct df_err *err)
 {
     DF_JSON cJSON *request = json(body);
     DF_JSON cJSON *answer = NULL;
@@ -374,10 +378,10 @@ static void a_step_that_is_handed_over_counts_as_claimed(void **state)
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    struct runner r = hand_over(w, s);
+    struct runner r = provision(w, s);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
-    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
-    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
+    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
     int64_t end = 0;
     assert_int_equal(df_step_append(&w->s, r.uid, r.step_token, &one_byte, &end, NULL), 0);
@@ -390,14 +394,14 @@ static void until_it_is_marked_it_can_be_handed_over_again_and_the_last_counts(v
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    struct runner first = hand_over(w, s), second = hand_over(w, s);
+    struct runner first = provision(w, s), second = provision(w, s);
     struct df_err err;
     int64_t end = 0;
     assert_fails(df_step_stream_end(&w->s, s->uid, first.step_token, DF_STREAM_LOG, &end, &err),
                  err, DF_ERR_DENIED, "");
-    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
     cJSON *doc = NULL;
-    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT,
+    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT,
                  "AlreadyClaimed");
     assert_int_equal(
         df_step_stream_end(&w->s, s->uid, second.step_token, DF_STREAM_LOG, &end, NULL), 0);
@@ -407,12 +411,12 @@ static void of_two_pods_with_the_same_secret_the_first_to_ask_goes_on(void **sta
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    struct runner r = hand_over(w, s);
+    struct runner r = provision(w, s);
     struct df_err err;
-    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
-    assert_int_equal(greet(w, &r, CLAIM_A, NULL), 0);
-    assert_int_equal(greet(w, &r, CLAIM_A, NULL), 0); /* the answer was lost */
-    assert_fails(greet(w, &r, CLAIM_B, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
+    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
+    assert_int_equal(confirm(w, &r, CLAIM_A, NULL), 0);
+    assert_int_equal(confirm(w, &r, CLAIM_A, NULL), 0); /* the answer was lost */
+    assert_fails(confirm(w, &r, CLAIM_B, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.host", "h");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
     report(&r, NOTHING_TO_DO);
@@ -422,10 +426,10 @@ static void a_handed_over_step_is_not_given_to_a_claim(void **state)
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    (void)hand_over(w, s);
+    (void)provision(w, s);
     struct df_err err;
     cJSON *doc = NULL;
-    assert_int_equal(df_step_mark_handed_over(&w->s, s->uid, NULL), 0);
+    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
     assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
     assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
     assert_null(doc);
@@ -438,7 +442,7 @@ static void a_claimed_step_is_not_handed_over(void **state)
     cJSON *doc = NULL, *other = NULL;
     struct df_err err;
     assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
-    assert_fails(df_step_hand_over(&w->s, s->uid, &other, &err), err, DF_ERR_CONFLICT,
+    assert_fails(df_step_provision(&w->s, s->uid, &other, &err), err, DF_ERR_CONFLICT,
                  "AlreadyClaimed");
     assert_null(other);
     df_json_wipe(doc);
@@ -448,13 +452,14 @@ static void a_cancel_between_the_two_keeps_the_job_from_being_let_go(void **stat
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    (void)hand_over(w, s);
+    (void)provision(w, s);
     struct df_err err;
     cJSON *doc = NULL;
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL),
+                     0);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "t");
-    assert_fails(df_step_mark_handed_over(&w->s, s->uid, &err), err, DF_ERR_CONFLICT, "StepOver");
-    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_fails(df_step_mark_provisioned(&w->s, s->uid, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
 }
 
@@ -464,7 +469,7 @@ static void a_document_that_no_secret_holds_ends_the_step(void **state)
     struct fake_step *s = await_start(w, STEP);
     struct df_err err;
     cJSON *doc = NULL;
-    assert_fails(df_step_hand_over(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
     assert_null(doc);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "InvalidStep");
 }

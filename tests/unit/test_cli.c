@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
-#include "spawner/cli/cli.h"
+#include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
+#include "spawner/cli/help.h"
+#include "spawner/cli/lookup.h"
 #include "spawner/cli/module.h"
 #include "spawner/cli/sse.h"
 #include "spawner/cli/variables.h"
@@ -96,7 +98,7 @@ static void a_wrong_command_line_is_refused_with_the_way_out(void **state)
         {"-f --serv x", "unknown option --serv; did you mean --server?"},
         {"--zzzzzz", "unknown option --zzzzzz; --help lists them"},
         {"-z", "unknown option -z; --help lists them"},
-        {"-fz", "unknown option -z; --help lists them"},
+        {"-fz", "unknown option -fz; --help lists them"},
         {"--var", "option --var needs a value: NAME=VALUE"},
         {"-a", "option --action needs a value: ACTION"},
         {"--follow=yes", "option --follow takes no value"},
@@ -141,7 +143,7 @@ static const struct df_command *find(const char *line)
 {
     static char *argv[32];
     int argc = split(line, argv);
-    return df_cli_find(argv + 1, (size_t)argc - 1);
+    return df_command_find(df_commands, argv + 1, (size_t)argc - 1);
 }
 
 static void commands_are_found_by_one_word_or_two(void **state)
@@ -165,16 +167,17 @@ static void unknown_commands_are_answered_with_the_nearest(void **state)
         {"rnu", "unknown command \"rnu\"; did you mean \"run\"?"},
         {"aprove x", "unknown command \"aprove\"; did you mean \"approve\"?"},
         {"state lst", "unknown command \"state lst\"; did you mean \"state list\"?"},
-        {"state", "dayfly state: one of list, show, rollback, lock, unlock, errored, push-errored "
-                  "is needed behind it"},
-        {"secret frobnicate", "dayfly secret: one of set, list, delete is needed behind it"},
+        {"state", "dayfly state needs one of: list, show, push, pull, mv, rm, import, exec, "
+                  "rollback, lock, unlock, "
+                  "errored, push-errored"},
+        {"secret frobnicate", "dayfly secret needs one of: set, list, delete"},
         {"frobnicate", "unknown command \"frobnicate\"; `dayfly help` lists them"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         char *argv[32];
         int argc = split(cases[i].line, argv);
         struct df_err err = {0};
-        assert_int_equal(df_cli_unknown(argv + 1, (size_t)argc - 1, &err), -1);
+        assert_int_equal(df_command_unknown(df_commands, argv + 1, (size_t)argc - 1, &err), -1);
         assert_string_equal(err.message, cases[i].message);
     }
 }
@@ -291,7 +294,11 @@ static int read_variables(const char *line, cJSON **ret, struct df_err *err)
     int argc = split(line, argv);
     DF_ARGS struct df_args a = {0};
     assert_int_equal(df_args_parse(argc, argv, variable_options, NULL, DF_ARGS_ALL, &a, NULL), 0);
-    return df_variables_read(&a, ret, err);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    if (df_variables_read(&a, body, err) < 0)
+        return -1;
+    *ret = DF_TAKE(body);
+    return 0;
 }
 
 static void variables_are_strings_unless_they_are_lists_or_objects(void **state)
@@ -302,7 +309,7 @@ static void variables_are_strings_unless_they_are_lists_or_objects(void **state)
         read_variables("--var n=3 --var t=a=b --var e= --var l=[1,2] --var o={\"k\":true}", &v,
                        NULL),
         0);
-    DF_FREE char *text = df_json_print(v);
+    DF_FREE char *text = df_json_print(df_json_at(v, "variables"));
     assert_string_equal(text,
                         "{\"n\":\"3\",\"t\":\"a=b\",\"e\":\"\",\"l\":[1,2],\"o\":{\"k\":true}}");
 }
@@ -318,9 +325,31 @@ static void the_later_variable_wins_wherever_it_came_from(void **state)
     (void)snprintf(line, sizeof(line), "--var a=0 --var-file %s --var b=2", path);
     DF_JSON cJSON *v = NULL;
     assert_int_equal(read_variables(line, &v, NULL), 0);
-    DF_FREE char *text = df_json_print(v);
+    DF_FREE char *text = df_json_print(df_json_at(v, "variables"));
     assert_string_equal(text, "{\"a\":1,\"b\":\"2\"}");
     (void)unlink(path);
+}
+
+static void variables_before_a_tfvars_file_go_before_it_as_a_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dayfly-vars-XXXXXX.tfvars", line[128];
+    int fd = mkstemps(path, 7);
+    assert_true(fd >= 0);
+    assert_int_equal(df_fs_write_all(fd, "a = 1\n", 6, NULL), 0);
+    (void)close(fd);
+    (void)snprintf(line, sizeof(line), "--var a=0 --var-file %s --var b=2", path);
+    DF_JSON cJSON *v = NULL;
+    assert_int_equal(read_variables(line, &v, NULL), 0);
+    (void)unlink(path);
+    DF_FREE char *variables = df_json_print(df_json_at(v, "variables"));
+    assert_string_equal(variables, "{\"b\":\"2\"}");
+    const cJSON *files = df_json_at(v, "secrets.files");
+    assert_int_equal(cJSON_GetArraySize(files), 2);
+    assert_string_equal(files->child->string, "1-variables.tfvars.json");
+    assert_string_equal(files->child->valuestring, "{\"a\":\"0\"}");
+    assert_true(df_starts_with(files->child->next->string, "2-dayfly-vars-"));
+    assert_string_equal(files->child->next->valuestring, "a = 1\n");
 }
 
 static void malformed_variables_are_refused(void **state)
@@ -411,7 +440,13 @@ static void a_directory_is_taken_as_it_lies_there_unless_git_is_asked_for(void *
     assert_int_equal(source_of("/tmp/../tmp/.", "", &plain, NULL), 0);
     assert_string_equal(df_json_str(plain, "url"), "file:///tmp");
     assert_string_equal(df_json_str(plain, "kind"), "directory");
-    assert_int_equal(source_of("/tmp", "--branch main --folder a/b", &git, NULL), 0);
+    char root[] = "/tmp/dayfly-cli-XXXXXX", dot_git[64];
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(dot_git, sizeof(dot_git), "%s/.git", root);
+    assert_int_equal(mkdir(dot_git, 0700), 0);
+    assert_int_equal(source_of(root, "--branch main --folder a/b", &git, NULL), 0);
+    assert_int_equal(rmdir(dot_git), 0);
+    assert_int_equal(rmdir(root), 0);
     assert_string_equal(df_json_str(git, "kind"), "git");
     assert_string_equal(df_json_str(git, "branch"), "main");
     assert_string_equal(df_json_str(git, "folder"), "a/b");
@@ -521,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_run_ends_with_the_exit_code_of_its_last_step),
         cmocka_unit_test(variables_are_strings_unless_they_are_lists_or_objects),
         cmocka_unit_test(the_later_variable_wins_wherever_it_came_from),
+        cmocka_unit_test(variables_before_a_tfvars_file_go_before_it_as_a_file),
         cmocka_unit_test(malformed_variables_are_refused),
         cmocka_unit_test(words_are_told_from_urls),
         cmocka_unit_test(executors_are_named_after_their_source),

@@ -63,6 +63,7 @@ static void without_anything_there_are_defaults(void **state)
     assert_string_equal(c.listen, "127.0.0.1:8030");
     assert_string_equal(c.store, "sqlite");
     assert_string_equal(c.engine, "local");
+    assert_true(c.runs_here && !c.runs_pods);
     assert_null(c.advertise_url);
     assert_null(c.token_file);
     assert_int_equal(c.workers, 32);
@@ -202,6 +203,17 @@ static void an_empty_file_changes_nothing(void **state)
     }
 }
 
+static void the_first_of_several_engines_is_that_of_new_steps(void **state)
+{
+    (void)state;
+    struct df_config c;
+    write_file("dataDirectory: /d\nengines: [job, local]\n");
+    assert_int_equal(df_config_load(file_path, home_env, NULL, &c, NULL), 0);
+    assert_string_equal(c.engine, "job");
+    assert_true(c.runs_here && c.runs_pods);
+    df_config_free(&c);
+}
+
 static void faults_of_a_file_name_the_key_and_the_line(void **state)
 {
     (void)state;
@@ -216,6 +228,11 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
+        {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
+        {"engines: [job, job]\n", "engines: \"job\" is named twice"},
+        {"engines: [job]\nengine: local\n", "engine: has no place beside engines; name it there"},
+        {"engines: [job, local]\nelection: {enabled: true}\n",
+         "election.enabled: is of use with the engine job only"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
         {"classes: {gpu: {limit: 0}}\n", "classes.gpu.limit: must be from 1 to 10000"},
         {"classes: {gpu: {limit: 1.5}}\n", "classes.gpu.limit: must be a whole number"},
@@ -437,7 +454,9 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
         bool named = df_streq(name, "classes") || df_streq(name, "workspaces");
+        bool engine = df_starts_with(name, "engine");
         const char *value = fallback   ? fallback
+                            : engine   ? "job"
                             : format   ? "json"
                             : accounts ? "{\"infra/boss\":\"admin\"}"
                             : host     ? "x"
@@ -527,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_file_sets_every_key),
         cmocka_unit_test(flags_beat_the_environment_and_that_beats_the_file),
         cmocka_unit_test(an_empty_file_changes_nothing),
+        cmocka_unit_test(the_first_of_several_engines_is_that_of_new_steps),
         cmocka_unit_test(faults_of_a_file_name_the_key_and_the_line),
         cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),
         cmocka_unit_test(a_flag_must_be_a_key_and_a_value),

@@ -33,8 +33,8 @@ static void a_run_that_needs_approval_waits_for_it(void **state)
     begin_planned(w);
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "pending");
     DF_JSON cJSON *doc = NULL;
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", &doc, NULL), 0);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", &doc, NULL), 0);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
     play_apply(w, "net-1-apply");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(w, DF_KIND_RUN, "net-1", "status.approvedBy", "ann");
@@ -49,7 +49,7 @@ static void a_discarded_run_is_not_applied_and_its_plan_is_gone(void **state)
     int64_t size = 0;
     assert_int_equal(df_blob_size(w->s.blobs, key, &size, NULL), 0);
     assert_true(size > 0);
-    assert_int_equal(df_control_decide(&w->s, "net-1", false, DF_ROLE_WRITE, "bob", NULL, NULL), 0);
+    assert_int_equal(df_request_decide(&w->s, "net-1", false, DF_ROLE_WRITE, "bob", NULL, NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-apply"));
     assert_int_equal(df_blob_size(w->s.blobs, key, &size, NULL), 0);
@@ -152,7 +152,9 @@ static void a_request_for_a_run_is_checked(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(bad); i++) {
         DF_JSON cJSON *body = json(bad[i].body), *made = NULL;
         struct df_err err = {0};
-        assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_ADMIN, "t", &made, &err),
+        assert_int_equal(df_request_create_run(
+                             &w->s, "net", &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
+                             &made, &err),
                          -1);
         assert_int_equal(err.cls, DF_ERR_USER);
         if (!strstr(err.message, bad[i].names))
@@ -167,17 +169,25 @@ static void who_may_not_is_denied(void **state)
     struct df_err err = {0};
     DF_JSON cJSON *body = json(ASKING), *destroy = json("{'action':'destroy'}"), *made = NULL;
     make_executor(w, "net", "");
-    assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_READ, "t", &made, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(df_control_create_run(&w->s, "net", destroy, DF_ROLE_WRITE, "t", &made, &err),
+    assert_int_equal(df_request_create_run(&w->s, "net",
+                                           &(struct df_run_request){body, NULL, DF_ROLE_READ, "t"},
+                                           &made, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_int_equal(
+        df_request_create_run(
+            &w->s, "net", &(struct df_run_request){destroy, NULL, DF_ROLE_WRITE, "t"}, &made, &err),
+        -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
     run(w, "net", ASKING);
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_READ, "t", NULL, NULL, &err), -1);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_READ, "t", NULL, NULL, &err),
+                     -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_READ, "t", NULL, &err), -1);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_READ, "t", NULL, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(df_control_create_run(&w->s, "nil", body, DF_ROLE_ADMIN, "t", &made, &err),
+    assert_int_equal(df_request_create_run(&w->s, "nil",
+                                           &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
+                                           &made, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
 }
@@ -188,13 +198,13 @@ static void a_decision_is_taken_once_and_only_when_asked_for(void **state)
     struct df_err err = {0};
     make_executor(w, "net", "");
     run(w, "net", ASKING);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "t", NULL, &err), -1);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "t", NULL, &err), -1);
     assert_string_equal(err.reason, "WrongState");
     start(w);
     play_plan(w, "net-1", "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "t", NULL, NULL), 0);
-    assert_int_equal(df_control_decide(&w->s, "net-1", false, DF_ROLE_WRITE, "t", NULL, &err), -1);
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "t", NULL, NULL), 0);
+    assert_int_equal(df_request_decide(&w->s, "net-1", false, DF_ROLE_WRITE, "t", NULL, &err), -1);
     assert_string_equal(err.reason, "WrongState");
 }
 

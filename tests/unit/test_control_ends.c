@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/requests/purge.h"
 #include "tests/unit/control_loop.h"
 
 /* ---- cancel and death ---- */
@@ -16,8 +17,9 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     assert_int_equal(
-        df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "bob", NULL, NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "bob", NULL, NULL, NULL),
+                     0);
     (void)pthread_mutex_lock(&w->engine.lock);
     while (!fake_find(&w->engine, "net-1-plan")->cancels)
         (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
@@ -27,7 +29,8 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "canceled by ann: wrong branch");
     await_settled(w);
     struct df_err err = {0};
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_WRITE, "t", NULL, NULL, &err), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "t", NULL, NULL, &err),
+                     0);
 }
 
 static void a_queued_run_is_canceled_without_a_step(void **state)
@@ -36,7 +39,8 @@ static void a_queued_run_is_canceled_without_a_step(void **state)
     begin(w, AUTO);
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
-    assert_int_equal(df_control_cancel(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
+                     0);
     await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Canceled");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "in_progress");
@@ -254,7 +258,7 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
                                     &(struct df_frame){DF_STREAM_LOG, 0, "hello", 5}, &end, NULL),
                      0);
-    assert_int_equal(df_control_delete_executor(&w->s, "net", DF_ROLE_ADMIN, "t", &err), -1);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     report(&r, NOTHING_TO_DO);
     report(&other, NOTHING_TO_DO);
@@ -263,7 +267,7 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     DF_STRS struct df_strs blobs = {0};
     assert_int_equal(df_blob_list(w->s.blobs, "", &blobs, NULL), 0);
     assert_int_equal(blobs.len, 1);
-    assert_int_equal(df_control_delete_executor(&w->s, "net", DF_ROLE_ADMIN, "t", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
     assert_null(get(w, DF_KIND_EXECUTOR, "net"));
     assert_int_equal(count(w, DF_KIND_RUN), 1);
     assert_int_equal(count(w, DF_KIND_TASK_ACTION), 1);
@@ -274,6 +278,20 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     make_executor(w, "net", "");
     run(w, "net", "{'action':'dry-run'}");
     (void)await_start(w, "net-1-plan");
+}
+
+/* The loop and the request both remove it: the slower one may come when the name is in use again. */
+static void a_late_deletion_does_not_touch_a_new_executor_of_the_same_name(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "net");
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
+    make_executor(w, "net", "");
+    run(w, "net", AUTO);
+    assert_int_equal(df_purge_executor(&w->s, old, NULL), -1);
+    DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net"), *run = get(w, DF_KIND_RUN, "net-1");
+    assert_true(executor && run);
 }
 
 static void a_deletion_that_was_cut_off_is_finished_after_a_restart(void **state)
@@ -288,7 +306,9 @@ static void a_deletion_that_was_cut_off_is_finished_after_a_restart(void **state
     assert_int_equal(df_store_update(w->s.store, DF_KIND_EXECUTOR, executor, NULL, NULL), 0);
     DF_JSON cJSON *body = json(ASKING), *made = NULL;
     struct df_err err = {0};
-    assert_int_equal(df_control_create_run(&w->s, "net", body, DF_ROLE_ADMIN, "t", &made, &err),
+    assert_int_equal(df_request_create_run(&w->s, "net",
+                                           &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
+                                           &made, &err),
                      -1);
     assert_string_equal(err.reason, "WrongState");
     start(w);
@@ -315,6 +335,7 @@ int main(void)
         TEST(an_unknown_engine_fails_the_step_and_names_the_known_ones),
         TEST(stopping_with_cancel_ends_what_runs_and_starts_nothing),
         TEST(deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched),
+        TEST(a_late_deletion_does_not_touch_a_new_executor_of_the_same_name),
         TEST(a_deletion_that_was_cut_off_is_finished_after_a_restart),
     };
     return cmocka_run_group_tests_name("control_ends", tests, NULL, NULL);

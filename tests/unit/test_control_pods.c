@@ -17,7 +17,7 @@ static void work_in_pods(struct world *w)
     ops = fake_ops;
     ops.name = job;
     w->engine.engine.ops = &ops;
-    w->engine.engine.is_remote = true;
+    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
     w->config.engine = job;
 }
 

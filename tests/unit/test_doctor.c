@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/base/fs.h"
+#include "spawner/doctor/checks.h"
 #include "spawner/doctor/doctor.h"
-#include "spawner/doctor/patient.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/kube_words.h"
 
@@ -36,16 +36,16 @@ static void a_clock_is_off_only_outside_of_the_two_looks_at_ours(void **state)
             cases[i].skew_us);
 }
 
-static struct df_patient patient(cJSON *findings)
+static struct df_doctor_context patient(cJSON *findings)
 {
-    struct df_patient p = {.findings = findings, .check = "x", .uid = UID};
+    struct df_doctor_context p = {.findings = findings, .check = "x", .uid = UID};
     p.url = strdup("https://dayfly.infra.svc:8030");
     p.issuer = strdup("https://issuer.example");
     p.probed_to_us = 60 * S;
     return p;
 }
 
-static void free_patient(struct df_patient *p)
+static void free_patient(struct df_doctor_context *p)
 {
     cJSON_Delete(p->probe);
     free(p->config.tool_index_opentofu);
@@ -69,14 +69,14 @@ static void skew_is_told_from_five_seconds_on_and_fails_from_thirty(void **state
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *findings = cJSON_CreateArray();
-        DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
-        df_find_skew(&p, "a clock", cases[i].skew_us);
+        DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
+        df_finding_skew(&p, "a clock", cases[i].skew_us);
         assert_string_equal(df_json_str(findings->child, "level"), cases[i].level);
         assert_non_null(strstr(df_json_str(findings->child, "message"), cases[i].words));
     }
 }
 
-typedef int look(struct df_patient *p, struct df_err *err);
+typedef int look(struct df_doctor_context *p, struct df_err *err);
 
 /* level NULL: nothing is said. */
 struct told {
@@ -87,7 +87,7 @@ struct told {
 static void assert_judged(const struct told *t)
 {
     DF_JSON cJSON *findings = cJSON_CreateArray();
-    DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
+    DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
     struct df_err err = {0};
     assert_int_equal(df_json_parse(t->probe, strlen(t->probe), &p.probe, NULL), 0);
     bool failed = t->look(&p, &err) < 0;
@@ -152,7 +152,7 @@ static void an_image_without_a_tool_is_well_where_steps_download_one(void **stat
     (void)state;
     static const char probe[] = "{\"tool\":{\"error\":\"none\"}}";
     DF_JSON cJSON *findings = cJSON_CreateArray();
-    DF_CLEANUP(free_patient) struct df_patient p = patient(findings);
+    DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
     p.config.tool_index_opentofu = strdup("https://mirror.example");
     assert_int_equal(df_json_parse(probe, strlen(probe), &p.probe, NULL), 0);
     assert_int_equal(df_look_tool(&p, NULL), 0);
@@ -203,7 +203,7 @@ static void a_node_takes_a_pod_that_bears_its_taints(void **state)
         DF_FREE char *job =
             df_strf("{'classes.batch':{'spec':{'template':{'spec':{%s%s}}}}}",
                     *rows[i].tolerations ? "'tolerations':" : "", rows[i].tolerations);
-        struct df_patient p = {.findings = findings, .check = "nodes", .jobs = json(job)};
+        struct df_doctor_context p = {.findings = findings, .check = "nodes", .jobs = json(job)};
         p.kube = kube_client(&server);
         struct df_err err = {0};
         if (df_look_nodes(&p, &err) < 0)

@@ -9,8 +9,8 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
+#include "spawner/journal/events.h"
 #include "spawner/model/model.h"
-#include "spawner/news/events.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/kube_words.h"
 

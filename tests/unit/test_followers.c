@@ -1,5 +1,5 @@
 /* Those who follow a run over HTTP: what they are told, and what becomes of them. */
-#include "spawner/api/connections.h"
+#include "spawner/http/connections.h"
 #include "tests/unit/api_world.h"
 
 #define RUN                                                                                        \

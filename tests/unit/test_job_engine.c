@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "spawner/engine/job.h"
+#include "spawner/engine/job/job.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/kube_words.h"
 
@@ -84,16 +84,14 @@ static void close_world(struct world *w)
 
 static struct df_engine_step step_of(const struct world *w, const char *task, bool was_created)
 {
-    return (struct df_engine_step){.name = task,
-                                   .task = task,
-                                   .uid = "u1",
-                                   .name_space = "default",
-                                   .action = "workflow",
-                                   .target = TARGET,
-                                   .pending_seconds = 120,
-                                   .timeout_seconds = 1800,
-                                   .workflow = w->workflow,
-                                   .was_created = was_created};
+    return (struct df_engine_step){
+        .name = task,
+        .uid = "u1",
+        .action = "workflow",
+        .pending_seconds = 120,
+        .timeout_seconds = 1800,
+        .workflow = {.spec = w->workflow, .target = TARGET, .name_space = "default"},
+        .was_created = was_created};
 }
 
 /* How often it was asked for what begins so. */
@@ -263,7 +261,6 @@ static void a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod(void **s
         struct df_engine_observation seen;
         open_world(&w, &objects);
         struct df_engine_step step = {.name = "net-1-apply",
-                                      .task = "net-1-apply",
                                       .uid = "u1",
                                       .action = "apply",
                                       .pending_seconds = 120,
@@ -307,11 +304,8 @@ static void the_first_look_waits_for_the_lists(void **state)
     struct df_engine_observation seen;
     pthread_t later;
     open_world(&w, &objects);
-    struct df_engine_step step = {.name = "net-1-apply",
-                                  .task = "net-1-apply",
-                                  .uid = "u1",
-                                  .action = "apply",
-                                  .was_created = true};
+    struct df_engine_step step = {
+        .name = "net-1-apply", .uid = "u1", .action = "apply", .was_created = true};
     assert_int_equal(pthread_create(&later, NULL, tell_lists_later, &hold), 0);
     assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
     assert_int_equal(seen.phase, DF_ENGINE_RUNNING);
@@ -330,7 +324,6 @@ static void a_look_without_lists_is_to_be_repeated(void **state)
     struct df_err err = {0};
     open_world(&w, &objects);
     struct df_engine_step step = {.name = "net-1-apply",
-                                  .task = "net-1-apply",
                                   .uid = "u1",
                                   .action = "apply",
                                   .was_created = true,

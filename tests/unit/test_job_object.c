@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
-#include "spawner/engine/job_object.h"
+#include "spawner/engine/job/job_object.h"
 #include "tests/unit/kube_words.h"
 
 #define UID "0f8fad5b-d9cb-469f-a165-70867728950e"

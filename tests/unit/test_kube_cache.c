@@ -9,117 +9,8 @@
 #include <cmocka.h>
 
 #include "common/kube/cache.h"
-#include "common/kube/store.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/memory.h"
-
-/* ---- the store --------------------------------------------------------------------------------
- */
-
-static int put(struct df_kube_store *s, const char *name, const char *version, const char *index,
-               struct df_err *err)
-{
-    const struct df_packed text = {name, (uint32_t)strlen(name), 0, NULL};
-    struct df_kube_item item = {"ns", name, "u", version, index, &text};
-    return df_kube_store_put(s, &item, err);
-}
-
-/* The texts of an index word are these letters, in any order. */
-static void assert_texts(const struct df_kube_store *s, const char *index, const char *letters)
-{
-    DF_PACKED_LIST struct df_packed_list texts = {0};
-    assert_int_equal(df_kube_store_texts(s, index, &texts, NULL), 0);
-    assert_int_equal(texts.len, strlen(letters));
-    for (size_t i = 0; i < texts.len; i++)
-        assert_non_null(strchr(letters, *(const char *)texts.items[i].bytes));
-}
-
-static void an_entry_is_found_by_its_whole_name_and_replaced(void **state)
-{
-    (void)state;
-    struct df_kube_store s;
-    assert_int_equal(df_kube_store_init(&s, NULL), 0);
-    assert_int_equal(put(&s, "a", "1", "", NULL), 0);
-    assert_int_equal(put(&s, "a", "2", "", NULL), 0);
-    assert_int_equal(s.len, 1);
-    assert_string_equal(df_kube_store_find(&s, "ns", "a")->version, "2");
-    assert_null(df_kube_store_find(&s, "n", "sa"));
-    assert_null(df_kube_store_find(&s, "", "a"));
-    df_kube_store_free(&s);
-}
-
-static void the_index_finds_all_of_a_word_and_forgets_what_is_gone(void **state)
-{
-    (void)state;
-    struct df_kube_store s;
-    assert_int_equal(df_kube_store_init(&s, NULL), 0);
-    assert_int_equal(put(&s, "a", "1", "j", NULL), 0);
-    assert_int_equal(put(&s, "b", "2", "j", NULL), 0);
-    assert_int_equal(put(&s, "c", "3", "k", NULL), 0);
-    assert_int_equal(put(&s, "d", "4", "", NULL), 0);
-    assert_int_equal(put(&s, "b", "5", "k", NULL), 0); /* moves to another word */
-    assert_true(df_kube_store_remove(&s, "ns", "a", "6"));
-    assert_texts(&s, "j", "");
-    assert_texts(&s, "k", "bc");
-    assert_texts(&s, NULL, "bcd");
-    df_kube_store_free(&s);
-}
-
-static void an_older_version_neither_replaces_nor_removes(void **state)
-{
-    (void)state;
-    struct df_kube_store s;
-    assert_int_equal(df_kube_store_init(&s, NULL), 0);
-    assert_int_equal(put(&s, "a", "10", "", NULL), 0);
-    assert_int_equal(df_kube_store_look(&s, "ns", "a", "u", "9"), DF_KUBE_PUT_OLDER);
-    assert_int_equal(df_kube_store_look(&s, "ns", "a", "u", "10"), DF_KUBE_PUT_SAME);
-    assert_int_equal(df_kube_store_look(&s, "ns", "a", "v", "10"), DF_KUBE_PUT_CHANGED);
-    assert_int_equal(df_kube_store_look(&s, "ns", "a", "u", "11"), DF_KUBE_PUT_CHANGED);
-    assert_int_equal(df_kube_store_look(&s, "ns", "b", "u", "1"), DF_KUBE_PUT_CHANGED);
-    assert_false(df_kube_store_remove(&s, "ns", "a", "9"));
-    assert_false(df_kube_store_remove(&s, "ns", "b", "99"));
-    assert_true(df_kube_store_remove(&s, "ns", "a", "10"));
-    assert_int_equal(s.len, 0);
-    df_kube_store_free(&s);
-}
-
-static void a_sweep_takes_what_the_list_did_not_tell(void **state)
-{
-    (void)state;
-    struct df_kube_store s;
-    assert_int_equal(df_kube_store_init(&s, NULL), 0);
-    assert_int_equal(put(&s, "a", "1", "j", NULL), 0);
-    assert_int_equal(put(&s, "b", "2", "j", NULL), 0);
-    assert_int_equal(put(&s, "newer-than-the-list", "10", "", NULL), 0);
-    df_kube_store_begin(&s);
-    (void)df_kube_store_look(&s, "ns", "b", "u", "2");
-    assert_int_equal(put(&s, "c", "3", "j", NULL), 0);
-    struct df_kube_entry *gone = df_kube_store_sweep(&s, "9");
-    assert_non_null(gone);
-    assert_string_equal(gone->name, "a");
-    assert_null(gone->next);
-    free(gone);
-    assert_int_equal(s.len, 3);
-    assert_texts(&s, "j", "bc");
-    df_kube_store_free(&s);
-}
-
-static void more_objects_than_the_cap_are_refused(void **state)
-{
-    (void)state;
-    struct df_kube_store s;
-    struct df_err err = {0};
-    assert_int_equal(df_kube_store_init(&s, NULL), 0);
-    for (int i = 0; i < DF_LIMIT_KUBE_OBJECTS; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof(name), "o%d", i);
-        assert_int_equal(put(&s, name, "1", "", NULL), 0);
-    }
-    assert_int_equal(put(&s, "one-more", "1", "", &err), -1);
-    assert_int_equal(err.cls, DF_ERR_LIMIT);
-    assert_int_equal(put(&s, "o7", "2", "", &err), 0); /* a known one may change */
-    df_kube_store_free(&s);
-}
 
 /* ---- the cache --------------------------------------------------------------------------------
  */
@@ -130,11 +21,11 @@ struct diary {
     struct df_buf text; /* names that changed() told */
 };
 
-static void on_changed(void *arg, const char *name_space, const char *name)
+static void on_changed(void *arg, const struct df_kube_change *change)
 {
     struct diary *d = arg;
     (void)pthread_mutex_lock(&d->lock);
-    (void)df_buf_addf(&d->text, "%s/%s ", name_space, name);
+    (void)df_buf_addf(&d->text, "%s/%s ", change->name_space, change->name);
     (void)pthread_cond_broadcast(&d->changed);
     (void)pthread_mutex_unlock(&d->lock);
 }
@@ -197,10 +88,11 @@ static cJSON *keep_phase(void *arg, const cJSON *object)
     return DF_TAKE(kept);
 }
 
-static const char *by_job(void *arg, const cJSON *object)
+static int by_job(void *arg, const cJSON *object, struct df_kube_keys *ret, struct df_err *err)
 {
     (void)arg;
-    return df_kube_label(object, "batch.kubernetes.io/job-name");
+    (void)df_strs_add(&ret->words, df_kube_label(object, "batch.kubernetes.io/job-name"));
+    return df_strs_check(&ret->words, err);
 }
 
 static int add_name(void *arg, const cJSON *kept, struct df_err *err)
@@ -218,6 +110,13 @@ static struct df_kube_cache *open_cache(struct df_kube *k, const struct df_kube_
     return c;
 }
 
+static void assert_no_object(struct df_kube_cache *c, const char *name)
+{
+    DF_JSON cJSON *kept = NULL;
+    assert_int_equal(df_kube_cache_find(c, "build", name, &kept, NULL), 0);
+    assert_null(kept);
+}
+
 static void a_cache_follows_and_tells_each_change_once(void **state)
 {
     (void)state;
@@ -228,7 +127,7 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
     DF_KUBE struct df_kube *k = kube_client(&s);
     struct df_kube_cache_options o = {.resource = &df_kube_pods,
                                       .keep = keep_phase,
-                                      .index = by_job,
+                                      .keys = by_job,
                                       .changed = on_changed,
                                       .arg = &d};
     struct df_kube_cache *c = open_cache(k, &o);
@@ -237,14 +136,13 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
     DF_JSON cJSON *a = NULL;
     DF_STRS struct df_strs of_j = {0};
     struct df_err err = {0};
-    assert_int_equal(df_kube_cache_get(c, "build", "a", &a, &err), 0);
+    assert_int_equal(df_kube_cache_find(c, "build", "a", &a, &err), 0);
     assert_string_equal(df_json_str(a, "phase"), "Running");
-    assert_int_equal(df_kube_cache_get(c, "build", "b", &a, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
+    assert_no_object(c, "b");
     assert_int_equal(df_kube_cache_each(c, "j", add_name, &of_j, &err), 0);
     assert_int_equal(of_j.len, 2);
     assert_true(df_strs_has(&of_j, "a") && df_strs_has(&of_j, "d"));
-    assert_int_equal(df_kube_cache_count(c), 2);
+    assert_int_equal(df_kube_cache_count(c, NULL), 2);
     df_kube_cache_stop(c);
     kube_stop(&s);
     diary_close(&d);
@@ -269,9 +167,8 @@ static void what_is_not_wanted_any_more_is_gone(void **state)
     struct df_kube_cache *c = open_cache(k, &o);
     /* As above, but that a goes when it runs. */
     await(&d, "build/a build/b build/a build/c build/c build/d build/b ");
-    DF_JSON cJSON *a = NULL;
-    assert_int_equal(df_kube_cache_get(c, "build", "a", &a, NULL), -1);
-    assert_int_equal(df_kube_cache_count(c), 1);
+    assert_no_object(c, "a");
+    assert_int_equal(df_kube_cache_count(c, NULL), 1);
     df_kube_cache_stop(c);
     kube_stop(&s);
     diary_close(&d);
@@ -300,9 +197,9 @@ static void an_own_write_is_there_at_once_and_never_undoes_the_watch(void **stat
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *pod = NULL, *kept = NULL;
         assert_int_equal(df_json_parse(cases[i].pod, strlen(cases[i].pod), &pod, NULL), 0);
-        assert_int_equal(df_kube_cache_note(c, pod, NULL), 0);
-        int found = df_kube_cache_get(c, "build", cases[i].name, &kept, NULL);
-        assert_int_equal(found, cases[i].there ? 0 : -1);
+        assert_int_equal(df_kube_cache_note(c, pod, true, NULL), 0);
+        assert_int_equal(df_kube_cache_find(c, "build", cases[i].name, &kept, NULL), 0);
+        assert_int_equal(kept != NULL, cases[i].there);
         if (df_streq(cases[i].name, "a"))
             assert_string_equal(df_json_str(kept, "status.phase"), "Running");
     }
@@ -321,7 +218,7 @@ static void without_a_reducer_all_but_managed_fields_is_kept(void **state)
     struct df_kube_cache *c =
         open_cache(k, &(struct df_kube_cache_options){.resource = &df_kube_pods});
     DF_JSON cJSON *a = NULL;
-    assert_int_equal(df_kube_cache_get(c, "build", "a", &a, NULL), 0);
+    assert_int_equal(df_kube_cache_find(c, "build", "a", &a, NULL), 0);
     assert_string_equal(df_kube_uid(a), "u");
     assert_null(df_json_at(a, "metadata.managedFields"));
     df_kube_cache_stop(c);
@@ -352,6 +249,132 @@ static void who_waits_for_a_cache_in_vain_is_told_why(void **state)
     assert_int_equal(df_kube_cache_wait(c, -1, &is_true, &err), -1);
     df_kube_cache_stop(c);
     kube_stop(&s);
+}
+
+/* ---- own writes -------------------------------------------------------------------------------
+ */
+
+/* Says of each change: its type, name, version; local, no-op; its number, or "initial". */
+static void on_change_of_write(void *arg, const struct df_kube_change *change)
+{
+    struct diary *d = arg;
+    (void)pthread_mutex_lock(&d->lock);
+    if (!change->is_initial)
+        (void)df_buf_addf(&d->text, "%d%s%s%s%s#%d ", (int)change->type, change->name,
+                          change->version, change->is_local ? "-local" : "",
+                          change->is_noop ? "-noop" : "", (int)change->sequence);
+    (void)pthread_cond_broadcast(&d->changed);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static uint64_t draw(void *arg)
+{
+    static uint64_t drawn;
+    (void)arg;
+    return drawn++;
+}
+
+static int by_phase(void *arg, const cJSON *object, struct df_kube_keys *ret, struct df_err *err)
+{
+    (void)arg, (void)err;
+    ret->digest = df_json_hash(df_json_at(object, "status"), 0);
+    return 0;
+}
+
+/* One list of a and b as of 10; then another, as of 20, of a alone, which was changed to Running. */
+static void tell_two_lists(struct kube_server *s, const struct kube_request *r,
+                           struct kube_reply *a)
+{
+    if (strstr(r->target, "watch=true")) {
+        kube_stream(a);
+        a->hold = true;
+        return;
+    }
+    kube_say(a, 200, "",
+             s->lists == 1 ? "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" POD(
+                                 "a", "j", "Pending", "5") "," POD("b", "k", "Pending", "6") "]}"
+                           : "{\"metadata\":{\"resourceVersion\":\"20\"},\"items\":[" POD(
+                                 "a", "j", "Running", "15") "]}");
+}
+
+static void note(struct df_kube_cache *c, const char *text, bool is_local)
+{
+    DF_JSON cJSON *pod = NULL;
+    assert_int_equal(df_json_parse(text, strlen(text), &pod, NULL), 0);
+    assert_int_equal(df_kube_cache_note(c, pod, is_local, NULL), 0);
+}
+
+static void note_deleted(struct df_kube_cache *c, const char *text, bool is_local)
+{
+    DF_JSON cJSON *pod = NULL;
+    assert_int_equal(df_json_parse(text, strlen(text), &pod, NULL), 0);
+    df_kube_cache_note_deleted(c, pod, is_local);
+}
+
+static void list_anew(struct df_kube_cache *c)
+{
+    assert_int_equal(df_kube_cache_await(c, df_kube_cache_list_anew(c), NULL, NULL), 0);
+}
+
+static void what_others_write_during_an_own_write_becomes_known_behind_it(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    struct df_kube_write w, of_b;
+    kube_start(&s, tell_two_lists, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_cache_options o = {.resource = &df_kube_pods,
+                                      .name_space = "build",
+                                      .keys = by_phase,
+                                      .sequence = draw,
+                                      .changed = on_change_of_write,
+                                      .arg = &d};
+    struct df_kube_cache *c = open_cache(k, &o);
+    df_kube_cache_begin(c, &w, "build", "a");
+    df_kube_cache_begin(c, &of_b, "build", "b");
+    list_anew(c); /* a as of 15 is held back; b is not in it, but is written */
+    assert_string_equal(df_buf_str(&d.text), "");
+    note(c, POD("a", "j", "Pending", "12"), true); /* although the watch came as far as 20 */
+    note(c, POD("a", "j", "Failed", "11"), true);  /* older: changes nothing */
+    note_deleted(c, POD("b", "k", "Pending", "5"), false); /* older than what is there */
+    assert_string_equal(df_buf_str(&d.text), "1a12-local-noop#0 ");
+    df_kube_cache_end(c, &w);
+    assert_string_equal(df_buf_str(&d.text), "1a12-local-noop#0 1a15#1 ");
+    note(c, POD("b", "k", "Running", "30"), true);
+    df_kube_cache_end(c, &of_b);
+    list_anew(c); /* b is newer than this list */
+    assert_int_equal(df_kube_cache_count(c, NULL), 2);
+    assert_string_equal(df_buf_str(&d.text), "1a12-local-noop#0 1a15#1 1b30-local#2 ");
+    df_kube_cache_stop(c);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void an_own_deletion_is_a_tombstone_until_the_next_list(void **state)
+{
+    (void)state;
+    struct kube_server s;
+    struct diary d;
+    struct df_kube_write w;
+    kube_start(&s, tell_two_lists, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_cache_options o = {
+        .resource = &df_kube_pods, .changed = on_change_of_write, .arg = &d};
+    struct df_kube_cache *c = open_cache(k, &o);
+    df_kube_cache_begin(c, &w, "build", "b");
+    note_deleted(c, POD("b", "k", "Pending", "6"), true);
+    note(c, POD("b", "k", "Pending", "7"), false); /* what the watch may still say of it */
+    df_kube_cache_end(c, &w);
+    assert_no_object(c, "b");
+    list_anew(c);
+    assert_int_equal(df_kube_cache_count(c, NULL), 1);
+    assert_string_equal(df_buf_str(&d.text), "2b6-local#0 1a15-noop#0 ");
+    df_kube_cache_stop(c);
+    kube_stop(&s);
+    diary_close(&d);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -398,7 +421,7 @@ static void ten_thousand_objects_take_little_memory(void **state)
     DF_KUBE struct df_kube *k = kube_client(&s);
     struct df_kube_cache *c = open_cache(
         k, &(struct df_kube_cache_options){.resource = &df_kube_pods, .keep = keep_phase});
-    assert_int_equal(df_kube_cache_count(c), FLOOD);
+    assert_int_equal(df_kube_cache_count(c, NULL), FLOOD);
     assert_peak_below(40 * 1024); /* the server's own answers included */
     df_kube_cache_stop(c);
     kube_stop(&s);
@@ -408,15 +431,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_thousand_objects_take_little_memory),
-        cmocka_unit_test(an_entry_is_found_by_its_whole_name_and_replaced),
-        cmocka_unit_test(the_index_finds_all_of_a_word_and_forgets_what_is_gone),
-        cmocka_unit_test(an_older_version_neither_replaces_nor_removes),
-        cmocka_unit_test(a_sweep_takes_what_the_list_did_not_tell),
-        cmocka_unit_test(more_objects_than_the_cap_are_refused),
         cmocka_unit_test(a_cache_follows_and_tells_each_change_once),
         cmocka_unit_test(what_is_not_wanted_any_more_is_gone),
         cmocka_unit_test(an_own_write_is_there_at_once_and_never_undoes_the_watch),
         cmocka_unit_test(without_a_reducer_all_but_managed_fields_is_kept),
+        cmocka_unit_test(what_others_write_during_an_own_write_becomes_known_behind_it),
+        cmocka_unit_test(an_own_deletion_is_a_tombstone_until_the_next_list),
         cmocka_unit_test(who_waits_for_a_cache_in_vain_is_told_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

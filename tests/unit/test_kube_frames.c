@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "spawner/engine/job_fields.h"
+#include "spawner/engine/job/job_fields.h"
 #include "tests/unit/kube_diary.h"
 #include "tests/unit/proto_words.h"
 

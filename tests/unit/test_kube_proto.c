@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "common/kube/proto.h"
-#include "spawner/engine/job_fields.h"
+#include "spawner/engine/job/job_fields.h"
 #include "tests/unit/proto_words.h"
 
 #define BUF(name) DF_BUF struct df_buf name = DF_BUF_INIT(DF_MIB)

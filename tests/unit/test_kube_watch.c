@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "spawner/engine/job_fields.h"
+#include "spawner/engine/job/job_fields.h"
 #include "tests/unit/kube_diary.h"
 
 /* ---- a server with a history ----------------------------------------------------------------- */

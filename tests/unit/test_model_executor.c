@@ -23,7 +23,7 @@ static cJSON *executor_with(const char *state, const char *status, bool may_hold
     return j;
 }
 
-/* ---- what is offered: rows of contract E21, each with the mends that the header names ---- */
+/* ---- what is offered: each state with each role, as docs/objects.md has it ---- */
 
 static const struct {
     const char *state, *status;
@@ -31,6 +31,7 @@ static const struct {
     const char *write, *admin;
 } offers[] = {
     {"provision", "ready", false, "execute dryrun delete", "execute dryrun edit delete"},
+    {"provision", "ready", true, "execute dryrun", "execute dryrun edit destroy"},
     {"provision", "error", true, "execute dryrun", "execute dryrun edit destroy"},
     {"provision", "error", false, "execute dryrun delete", "execute dryrun edit destroy delete"},
     {"provisioned", "done", true, "execute dryrun", "execute dryrun destroy edit"},
@@ -459,6 +460,46 @@ static void every_story_leaves_an_executor_at_rest(void **state)
     }
 }
 
+static void an_adopted_executor_holds_resources_whatever_it_was(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state, *status, *then_state, *then_status;
+    } cases[] = {{"provision", "ready", "provisioned", "done"},
+                 {"provision", "error", "provisioned", "done"},
+                 {"destroyed", "done", "provisioned", "done"},
+                 {"provisioned", "error", "provisioned", "error"},
+                 {"destroy", "error", "destroy", "error"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *e = executor_with(cases[i].state, cases[i].status, false);
+        assert_int_equal(df_executor_check_push(e, &err), 0);
+        assert_int_equal(df_executor_adopt(e, &err), 0);
+        assert_string_equal(df_json_str(e, "status.state"), cases[i].then_state);
+        assert_string_equal(df_json_str(e, "status.status"), cases[i].then_status);
+        assert_true(df_json_bool(e, "status.mayHoldResources", false));
+        assert_int_equal(df_executor_check_delete(e, DF_ROLE_ADMIN, &err), -1);
+        assert_int_equal(df_executor_check_action(e, DF_ACTION_DESTROY, DF_ROLE_ADMIN, &err), 0);
+    }
+}
+
+static void an_executor_that_is_adopted_during_a_run_is_provisioned_when_the_run_leaves_it(void **s)
+{
+    (void)s;
+    struct df_err err = {0};
+    DF_JSON cJSON *e = executor_with("provision", "ready", false);
+    static const struct pass running = {.phase = "Running"}, discarded = {.phase = "Discarded"};
+    DF_JSON cJSON *begun = run_in("net-1", "provision", &running);
+    DF_JSON cJSON *ended = run_in("net-1", "provision", &discarded);
+    follow_twice(e, begun);
+    assert_int_equal(df_executor_check_push(e, &err), -1);
+    assert_int_equal(df_executor_adopt(e, &err), 0);
+    assert_string_equal(df_json_str(e, "status.status"), "in_progress");
+    follow_twice(e, ended);
+    assert_string_equal(df_json_str(e, "status.state"), "provisioned");
+    assert_true(df_json_bool(e, "status.mayHoldResources", false));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +512,9 @@ int main(void)
         cmocka_unit_test(a_run_that_waits_behind_another_changes_nothing),
         cmocka_unit_test(an_end_whose_beginning_was_not_seen_counts_all_the_same),
         cmocka_unit_test(every_story_leaves_an_executor_at_rest),
+        cmocka_unit_test(an_adopted_executor_holds_resources_whatever_it_was),
+        cmocka_unit_test(
+            an_executor_that_is_adopted_during_a_run_is_provisioned_when_the_run_leaves_it),
     };
     return cmocka_run_group_tests_name("model_executor", tests, NULL, NULL);
 }

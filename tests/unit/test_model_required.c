@@ -1,5 +1,5 @@
-/* What a document must say, field by field: each that lacks is named. Cases V1 to V9 of Flyte's
- * validation, with the fields that are required here. */
+/* What a document must say, field by field: each that lacks is named. The cases are
+ * those of Flyte's validation, with the fields that are required here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

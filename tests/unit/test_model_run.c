@@ -59,6 +59,25 @@ static const struct expectation expectations[] = {
      .not_first = true, .next = DF_RUN_WAIT},
     {"a new run starts when it is first", "{'spec':{'action':'provision'}}", executor_required,
      .next = DF_RUN_START},
+    {"a command on the state starts", "{'spec':{'action':'state'}}", executor_required,
+     .next = DF_RUN_START},
+    {"a command on the state that vanished is not made again",
+     "{'spec':{'action':'state'},'status':{'phase':'Running','steps':[{'name':'state',"
+     "'taskAction':'x'}]}}",
+     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "InternalError",
+     .message = "state step was deleted"},
+    {"a command on the state is waited for",
+     "{'spec':{'action':'state'},'status':{'phase':'Running'}}", executor_required, live,
+     .next = DF_RUN_WAIT},
+    {"a command on the state that is done asks nobody, and is the end",
+     "{'spec':{'action':'state'},'status':{'phase':'Running'}}", executor_required, applied,
+     .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Applied", .message = "3 added"},
+    {"a cancel that came too late for a command on the state changes nothing",
+     "{'spec':{'action':'state','cancel':{'by':'a'}},'status':{'phase':'Running'}}",
+     executor_required, applied, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Applied"},
+    {"a command on the state that failed fails its run",
+     "{'spec':{'action':'state'},'status':{'phase':'Running'}}", executor_required, failed,
+     .next = DF_RUN_FINISH, .phase = "Failed", .reason = "PlanFailed"},
     {"a dry-run starts, too", "{'spec':{'action':'dry-run'}}", executor_required,
      .next = DF_RUN_START},
     {"a run whose start was noted and whose plan exists waits for it",
@@ -320,7 +339,7 @@ static void check_invariants(const struct combination *c, const struct df_run_ve
         assert_true(c->first && !c->cancel && executors[c->executor]);
         break;
     case DF_RUN_APPLY:
-        /* R1: never a second apply, never one without a yes. */
+        /* Never a second apply, never one without a yes. */
         assert_true(!final && !apply && c->steps < 2 && planned && !dry_run);
         assert_true(approved && !c->cancel && executors[c->executor]);
         break;
@@ -334,12 +353,12 @@ static void check_invariants(const struct combination *c, const struct df_run_ve
     case DF_RUN_FINISH:
         assert_true(!final && v->reason[0]);
         assert_true(is_any(v->phase, phases + 4, 4));
-        /* R5: what lives is not given up. A step that was noted and is gone does not live. */
+        /* What lives is not given up. A step that was noted and is gone does not live. */
         assert_true(!is_live || (c->steps == 2 && !apply) || (c->steps >= 1 && !plan));
         assert_true(last != applied || df_streq(v->phase, "Succeeded") || !plan);
         break;
     case DF_RUN_WAIT:
-        /* R5: for an end that must come, for the turn, or for a person until the plan expires. */
+        /* For an end that must come, for the turn, or for a person until the plan expires. */
         assert_true(final || is_live || (!plan && !apply && !c->first) ||
                     (planned && !apply && c->phase == 3));
         if (!final && is_live && (c->cancel || !executors[c->executor]))
@@ -397,7 +416,7 @@ static void the_plan_step_of_a_destroy_plans_the_destruction(void **state)
         DF_JSON cJSON *executor = json(cases[i].executor), *run = json("{'spec':{}}");
         assert_int_equal(
             df_json_set_str(df_json_object_at(run, "spec"), "action", cases[i].action, NULL), 0);
-        assert_string_equal(df_run_plan_action(run, executor), cases[i].step);
+        assert_string_equal(df_run_first_action(run, executor), cases[i].step);
     }
 }
 

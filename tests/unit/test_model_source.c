@@ -156,10 +156,77 @@ static void hostile_and_ambiguous_sources_are_refused(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *j = executor_from(cases[i].source);
         assert_refused(DF_KIND_EXECUTOR, j, cases[i].source, cases[i].fault);
-        /* R4: a credential in a URL does not come back in the message. */
+        /* A credential in a URL does not come back in the message. */
         struct df_err err = {0};
         assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
         assert_null(strstr(err.message, "hunter2"));
+    }
+}
+
+static void spellings_of_one_repository_are_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {
+        {"https://h/r", "https://h/r", true},
+        {"https://h/r", "https://h/r.git", true},
+        {"file:///a/r", "file:///a/r.git", false},
+        {"file:///a/r/", "file:///a/r", true},
+        {"https://h/r.git/", "https://h/r", true},
+        {"https://Git.Example/r", "HTTPS://git.example/r//", true},
+        {"git@Host:a/r.git", "git@host:a/r", true},
+        {"ssh://git@Host/a/r", "ssh://git@host/a/r.git", true},
+        {"file:///m", "file:///m/", true},
+        {"https://h/r", "https://h/R", false},
+        {"https://h/r", "https://h/r2", false},
+        {"https://h/r", "http://h/r", false},
+        {"https://h/r", "https://other/r", false},
+        {"git@host:a/r", "Git@host:a/r", false},
+        {"file:///m", "file:///M", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        if (df_source_is_same(cases[i].a, cases[i].b) != cases[i].same)
+            fail_msg("%s and %s", cases[i].a, cases[i].b);
+}
+
+static void a_provisioned_executor_keeps_its_repository(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *executor;
+        bool refused;
+    } cases[] = {
+        {"{'status':{'state':'provisioned','provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/r.git'}}}",
+         false},
+        {"{'status':{'state':'provisioned','provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/x'}}}",
+         true},
+        {"{'status':{'state':'destroyed','provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/x'}}}",
+         false},
+        {"{'status':{'state':'provision','mayHoldResources':true,'provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/x'}}}",
+         true},
+        {"{'metadata':{'annotations':{'dayfly.dev/confirm-source-change':'https://h/x'}},"
+         "'status':{'state':'provisioned','provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/x'}}}",
+         false},
+        {"{'metadata':{'annotations':{'dayfly.dev/confirm-source-change':'https://h/y'}},"
+         "'status':{'state':'provisioned','provisionedFrom':'https://h/r'},"
+         "'spec':{'source':{'url':'https://h/x'}}}",
+         true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *executor = json(cases[i].executor);
+        struct df_err err = {0};
+        int result = df_executor_check_provisioned_from(executor, &err);
+        if ((result < 0) != cases[i].refused)
+            fail_msg("%s", cases[i].executor);
+        if (result < 0)
+            assert_string_equal(err.reason, "SourceChange");
     }
 }
 
@@ -168,6 +235,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_that_are_accepted_tell_their_kind),
         cmocka_unit_test(hostile_and_ambiguous_sources_are_refused),
+        cmocka_unit_test(spellings_of_one_repository_are_the_same),
+        cmocka_unit_test(a_provisioned_executor_keeps_its_repository),
     };
     return cmocka_run_group_tests_name("model_source", tests, NULL, NULL);
 }

@@ -473,7 +473,7 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
     bool alive = phase == STARTING || phase == RUNNING;
     switch (v->next) {
     case DF_TASK_CREATE:
-        /* R1: never once it was claimed, never beside something that lives. */
+        /* Never once it was claimed, never beside something that lives. */
         assert_true(!s->claimed && !s->handed_over && s->end == DF_OUTCOME_NONE && !s->canceled &&
                     !alive);
         assert_true(s->never_created || second < PENDING_S);
@@ -501,7 +501,7 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
         assert_true(!s->claimed || !alive || second >= CANCEL_OUT);
         break;
     case DF_TASK_WAIT:
-        /* R5: at rest, or with a deadline ahead. */
+        /* At rest, or with a deadline ahead. */
         if (v->wake_us == 0)
             assert_true(s->end != DF_OUTCOME_NONE && phase == ABSENT);
         else

@@ -153,19 +153,19 @@ static void a_runner_in_a_pod_that_was_told_to_end_does_not_know_by_whom(void **
 {
     (void)state;
     static const struct {
-        const char *engine, *reason;
+        bool is_remote;
+        const char *reason;
         bool canceled, is_so;
     } rows[] = {
-        {"job", "Canceled", false, true},     {"job", "Canceled", true, false},
-        {"job", "ApplyFailed", false, false}, {"job", "TimedOut", false, false},
-        {"local", "Canceled", false, false},
+        {true, "Canceled", false, true},     {true, "Canceled", true, false},
+        {true, "ApplyFailed", false, false}, {true, "TimedOut", false, false},
+        {false, "Canceled", false, false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         const struct step s = {.claimed = true, .canceled = rows[i].canceled};
         DF_JSON cJSON *task = make_step(&s), *result = cJSON_CreateObject();
-        (void)df_json_set_str(df_json_object_at(task, "spec"), "engine", rows[i].engine, NULL);
         (void)df_json_add_str(result, "reason", rows[i].reason, NULL);
-        assert_int_equal(df_task_was_interrupted(task, result), rows[i].is_so);
+        assert_int_equal(df_task_was_interrupted(task, result, rows[i].is_remote), rows[i].is_so);
     }
 }
 

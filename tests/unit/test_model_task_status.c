@@ -150,8 +150,7 @@ static const char *in_history(const cJSON *task, int entry, const char *member)
     return df_json_str(cJSON_GetArrayItem(df_json_at(task, "status.phaseHistory"), entry), member);
 }
 
-/* C3 and C14: an entry is stamped with the time of the one who writes it, and there is one more for
- * a change alone. */
+/* An entry has the time of its writer, and only a change makes another entry. */
 static void the_history_grows_by_a_phase_that_is_not_the_last_one(void **state)
 {
     (void)state;
@@ -220,7 +219,7 @@ static void the_conditions_of_a_run_have_no_history(void **state)
 
 /* ---- the error ---- */
 
-/* C4, C5 and C13: code, kind and message of a failure; a kind that nobody knows is empty. */
+/* Code, kind and message of a failure; a kind that nobody knows is empty. */
 static void a_failure_has_a_code_a_kind_and_a_message(void **state)
 {
     (void)state;
@@ -255,8 +254,8 @@ static void a_success_has_no_error(void **state)
 static void every_reason_has_its_fault(void **state)
 {
     (void)state;
-    static const char *const good[] = {"Applied",   "NoChanges", "Planned", "Destroyed",
-                                       "Completed", "Accepted",  "Deleting"};
+    static const char *const good[] = {"Applied",      "NoChanges", "Planned",  "Destroyed",
+                                       "StateChanged", "Completed", "Accepted", "Deleting"};
     for (const struct df_reason *r = df_reasons; r->word; r++) {
         bool is_good = false;
         for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++)

@@ -10,8 +10,7 @@
 
 /* ---- tries that the system lost ---- */
 
-/* C6 to C9 with a try of ours in place of a call of a plugin: what is counted, when there is
- * another try, and when it is over. */
+/* What is counted, when there is another try, and when it is over. The ceilings are Flyte's. */
 static void tries_are_counted_and_end_when_there_were_too_many(void **state)
 {
     (void)state;
@@ -24,7 +23,7 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
         int counted;
     } rows[] = {
         {"a first start is no other try", {0}, {.phase = ABSENT}, DF_TASK_CREATE, NULL, 0},
-        {"C7: one that was lost is counted, and there is another",
+        {"one that was lost is counted, and there is another",
          {.tried = true},
          {.phase = ENDED, .max_system_failures = 3},
          DF_TASK_CREATE,
@@ -42,19 +41,19 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
          DF_TASK_FAIL,
          "MaxSystemFailuresExceeded",
          4},
-        {"C8: a lower ceiling is reached earlier",
+        {"a lower ceiling is reached earlier",
          {.tried = true, .failures = 2},
          {.phase = ENDED, .max_system_failures = 2},
          DF_TASK_FAIL,
          "MaxSystemFailuresExceeded",
          3},
-        {"C6: without a ceiling it is three",
+        {"without a ceiling it is three",
          {.tried = true, .failures = 3},
          {.phase = ENDED},
          DF_TASK_FAIL,
          "MaxSystemFailuresExceeded",
          4},
-        {"C6: seven are seven",
+        {"seven are seven",
          {.tried = true, .failures = 3},
          {.phase = ENDED, .max_system_failures = 7},
          DF_TASK_CREATE,
@@ -72,7 +71,7 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
          DF_TASK_CREATE,
          NULL,
          3},
-        {"C9: what would end so again is no lost try",
+        {"what would end so again is no lost try",
          {.tried = true},
          {.phase = ENDED, .gives_up = true, .reason = "RunnerFailed"},
          DF_TASK_FAIL,
@@ -111,7 +110,7 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
     }
 }
 
-/* C9: what would end again as it did is not tried again and counts nothing. */
+/* What would end again as it did is not tried again and counts nothing. */
 static void what_is_the_users_own_ends_at_once(void **state)
 {
     (void)state;
@@ -130,8 +129,7 @@ static void what_is_the_users_own_ends_at_once(void **state)
     assert_int_equal(df_json_int(task, "status.systemFailures", 0), 0);
 }
 
-/* D10: an image that cannot be pulled is the user's fault, but not while the registry is too busy.
- */
+/* An image that cannot be pulled is the user's fault, unless the registry is too busy. */
 static void the_fault_that_the_engine_saw_goes_with_its_reason(void **state)
 {
     (void)state;
@@ -142,7 +140,7 @@ static void the_fault_that_the_engine_saw_goes_with_its_reason(void **state)
     assert_int_equal(df_task_next(task, &seen, EPOCH + SECOND).fault, DF_FAULT_SYSTEM);
 }
 
-/* C8: the message contains the cause. */
+/* The message contains the cause. */
 static void the_last_cause_is_told_when_there_were_too_many(void **state)
 {
     (void)state;
@@ -154,7 +152,7 @@ static void the_last_cause_is_told_when_there_were_too_many(void **state)
     assert_non_null(strstr(v.message, "the node has no room"));
 }
 
-/* C12: with its code and its message. */
+/* With its code and its message. */
 static void a_lost_try_stands_in_the_history(void **state)
 {
     (void)state;
@@ -182,7 +180,7 @@ static void a_claim_forgives_what_was_lost_before(void **state)
     assert_int_equal(df_json_int(task, "status.systemFailures", -1), 0);
 }
 
-/* R1: whatever was counted, what was claimed or handed over is not started again. */
+/* Whatever was counted, what was claimed or handed over is not started again. */
 static void a_claimed_step_has_no_other_try(void **state)
 {
     (void)state;
@@ -267,9 +265,8 @@ static void a_deletion_is_no_interruption(void **state)
     (void)state;
     const struct step s = {.claimed = true, .deleted = true};
     DF_JSON cJSON *task = make_step(&s), *result = cJSON_CreateObject();
-    (void)df_json_add_str(df_json_object_at(task, "spec"), "engine", "job", NULL);
     (void)df_json_add_str(result, "reason", "Canceled", NULL);
-    assert_false(df_task_was_interrupted(task, result));
+    assert_false(df_task_was_interrupted(task, result, true));
     struct df_engine_observation seen = {.phase = RUNNING, .reason = "JobDeleted"};
     assert_false(df_task_is_disruption(task, &seen));
 }

@@ -141,9 +141,26 @@ static void several_threads_share_a_packer(void **state)
     df_packer_free(p);
 }
 
+static void damage_is_no_lack_of_memory(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    struct df_packer *p = NULL;
+    DF_JSON cJSON *tree = cJSON_CreateObject(), *back = NULL;
+    DF_PACKED struct df_packed packed = {0};
+    assert_int_equal(df_packer_new(&p, NULL), 0);
+    assert_int_equal(df_pack(p, tree, &packed, NULL), 0);
+    memset((void *)(uintptr_t)packed.bytes, 0xa5, packed.len);
+    assert_int_equal(df_unpack(p, &packed, &back, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_SYSTEM);
+    assert_non_null(strstr(err.message, "damaged"));
+    df_packer_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damage_is_no_lack_of_memory),
         cmocka_unit_test(of_a_document_like_another_little_is_left),
         cmocka_unit_test(a_new_sort_of_documents_packs_well_after_its_first),
         cmocka_unit_test(whatever_comes_is_unpacked_as_it_was),

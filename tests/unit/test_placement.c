@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
-#include "spawner/engine/placement.h"
+#include "spawner/engine/placement/placement.h"
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 #include "tests/unit/kube_words.h"

@@ -9,113 +9,156 @@
 #include "common/base/limits.h"
 #include "tests/unit/pods.h"
 
-/* ---- the classes: inputs and expected values of Flyte's own cases, whose ids stand beside ---- */
+/* ---- the classes: inputs and expected values of Flyte's own cases ---- */
 
 static const struct {
-    const char *id, *pod;
+    const char *what, *pod;
     int64_t seconds;
     enum df_pod_class class;
     enum df_fault fault;
     const char *code; /* or NULL: not looked at */
 } classes[] = {
-    {"D1", SCHEDULED("PodScheduled", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D2", SCHEDULED("PodScheduled", "True"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D3", SCHEDULED("Unschedulable", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D4", SCHEDULED("Unschedulable", "Unknown"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"nothing known", POD("'phase':'Pending'"), AFTER, DF_POD_QUEUED, NONE, NULL},
-    {"D5", WAITING("ContainerCreating", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D6", WAITING("ErrImagePull", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D7", WAITING("PodInitializing", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D8", WAITING("ImagePullBackOff", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D9", WAITING("ImagePullBackOff", "m"), AFTER, DF_POD_RETRYABLE, USER,
+    /* clang-format off */
+    {"waits for a node",
+     SCHEDULED("PodScheduled", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"has its node",
+     SCHEDULED("PodScheduled", "True"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"unschedulable: false",
+     SCHEDULED("Unschedulable", "False"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"unschedulable: unknown",
+     SCHEDULED("Unschedulable", "Unknown"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"nothing known",
+     POD("'phase':'Pending'"), AFTER, DF_POD_QUEUED, NONE, NULL},
+    {"container is created",
+     WAITING("ContainerCreating", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"first failed pull",
+     WAITING("ErrImagePull", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"pod initializes",
+     WAITING("PodInitializing", "m"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"image pull back-off, within the grace",
+     WAITING("ImagePullBackOff", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"image pull back-off, after the grace",
+     WAITING("ImagePullBackOff", "m"), AFTER, DF_POD_RETRYABLE, USER,
      "ContainersNotReady|ImagePullBackOff"},
-    {"D10", WAITING("ImagePullBackOff", "429 Too Many Requests"), AFTER, DF_POD_RETRYABLE, SYSTEM,
+    {"image pull back-off, registry too busy",
+     WAITING("ImagePullBackOff", "429 Too Many Requests"), AFTER, DF_POD_RETRYABLE, SYSTEM,
      "ContainersNotReady|ImagePullBackOff"},
-    {"D11", WAITING("InvalidImageName", "m"), WITHIN, DF_POD_PERMANENT, USER,
+    {"invalid image name",
+     WAITING("InvalidImageName", "m"), WITHIN, DF_POD_PERMANENT, USER,
      "ContainersNotReady|InvalidImageName"},
-    {"D12", WAITING("RegistryUnavailable", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
+    {"registry unavailable",
+     WAITING("RegistryUnavailable", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
      "ContainersNotReady|RegistryUnavailable"},
-    {"D13", WAITING("RandomError", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
+    {"unknown reason",
+     WAITING("RandomError", "m"), WITHIN, DF_POD_RETRYABLE, SYSTEM,
      "ContainersNotReady|RandomError"},
-    {"D14", WAITING("CreateContainerConfigError", "m"), WITHIN, DF_POD_PERMANENT, USER,
+    {"container config error, within the grace",
+     WAITING("CreateContainerConfigError", "m"), WITHIN, DF_POD_PERMANENT, USER,
      "ContainersNotReady|CreateContainerConfigError"},
-    {"D15", WAITING("CreateContainerConfigError", "m"), AFTER, DF_POD_PERMANENT, USER, NULL},
-    {"D16", WAITING("CreateContainerError", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D17", WAITING("CreateContainerError", "m"), AFTER, DF_POD_PERMANENT, USER,
+    {"container config error, after the grace",
+     WAITING("CreateContainerConfigError", "m"), AFTER, DF_POD_PERMANENT, USER, NULL},
+    {"create container error, within the grace",
+     WAITING("CreateContainerError", "m"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"create container error, after the grace",
+     WAITING("CreateContainerError", "m"), AFTER, DF_POD_PERMANENT, USER,
      "ContainersNotReady|CreateContainerError"},
-    {"D18", INIT_WAITING("ErrImagePull"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
-    {"D19", INIT_WAITING("ImagePullBackOff"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D20", INIT_WAITING("ImagePullBackOff"), AFTER, DF_POD_RETRYABLE, USER, NULL},
-    {"D21", INIT_WAITING("InvalidImageName"), WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D22", INIT_WAITING("CreateContainerConfigError"), WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D23", INIT_WAITING("CreateContainerError"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
-    {"D24", INIT_WAITING("RandomError"), WITHIN, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D25",
+    {"init: first failed pull",
+     INIT_WAITING("ErrImagePull"), AFTER, DF_POD_INITIALIZING, NONE, NULL},
+    {"init: image pull back-off, within the grace",
+     INIT_WAITING("ImagePullBackOff"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"init: image pull back-off, after the grace",
+     INIT_WAITING("ImagePullBackOff"), AFTER, DF_POD_RETRYABLE, USER, NULL},
+    {"init: invalid image name",
+     INIT_WAITING("InvalidImageName"), WITHIN, DF_POD_PERMANENT, USER, NULL},
+    {"init: container config error",
+     INIT_WAITING("CreateContainerConfigError"), WITHIN, DF_POD_PERMANENT, USER, NULL},
+    {"init: create container error",
+     INIT_WAITING("CreateContainerError"), WITHIN, DF_POD_INITIALIZING, NONE, NULL},
+    {"init: unknown reason",
+     INIT_WAITING("RandomError"), WITHIN, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"init succeeded, main has an invalid image name",
      POD(UNREADY ",'initContainerStatuses':[{'name':'i','state':{'terminated':{'exitCode':0}}}],"
                  "'containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
                  "'InvalidImageName'}}}]"),
      WITHIN, DF_POD_PERMANENT, USER, NULL},
-    {"D27", TERMINATED("Succeeded", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
+    {"succeeded, but out of memory",
+     TERMINATED("Succeeded", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
      USER, "OOMKilled"},
-    {"D27, init",
+    {"succeeded, but init was out of memory",
      POD("'phase':'Succeeded','initContainerStatuses':[{'name':'i','state':{'terminated':{"
          "'reason':'OOMKilled','exitCode':137}}}]"),
      0, DF_POD_RETRYABLE, USER, "OOMKilled"},
-    {"D28", POD("'phase':'Succeeded'"), 0, DF_POD_SUCCEEDED, NONE, NULL},
-    {"D29", POD("'phase':'Failed'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
-    {"D30", POD("'phase':'Failed','reason':'hello','message':'m'"), 0, DF_POD_RETRYABLE, USER,
-     "hello"},
-    {"D31", TERMINATED("Failed", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
+    {"succeeded",
+     POD("'phase':'Succeeded'"), 0, DF_POD_SUCCEEDED, NONE, NULL},
+    {"failed without any information",
+     POD("'phase':'Failed'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"failed with a reason",
+     POD("'phase':'Failed','reason':'hello','message':'m'"), 0, DF_POD_RETRYABLE, USER, "hello"},
+    {"out of memory",
+     TERMINATED("Failed", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
      USER, "OOMKilled"},
-    {"D32", OTHER_TERMINATED("Failed", "'exitCode':137"), 0, DF_POD_RETRYABLE, USER, "Interrupted"},
-    {"D33", TERMINATED("Failed", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
-    {"D34a", POD("'phase':'Failed','reason':'Terminated'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D34b", POD("'phase':'Failed','reason':'Shutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D34c", POD("'phase':'Failed','reason':'NodeShutdown'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D35", POD("'phase':'Failed','reason':'NodeAffinity'"), 0, DF_POD_RETRYABLE, SYSTEM,
-     "Interrupted"},
-    {"D36",
+    {"another container was killed",
+     OTHER_TERMINATED("Failed", "'exitCode':137"), 0, DF_POD_RETRYABLE, USER, "Interrupted"},
+    {"the runner was killed",
+     TERMINATED("Failed", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"terminated",
+     POD("'phase':'Failed','reason':'Terminated'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"shutdown",
+     POD("'phase':'Failed','reason':'Shutdown'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"node shutdown",
+     POD("'phase':'Failed','reason':'NodeShutdown'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"node affinity",
+     POD("'phase':'Failed','reason':'NodeAffinity'"), 0, DF_POD_RETRYABLE, SYSTEM, "Interrupted"},
+    {"running, the runner waits",
      POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'waiting':{'reason':"
          "'ContainerCreating'}}}]"),
      0, DF_POD_RUNNING, NONE, NULL},
-    {"D37", POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
+    {"running",
+     POD("'phase':'Running','containerStatuses':[{'name':'runner','state':{'running':{}}}]"),
      0, DF_POD_RUNNING, NONE, NULL},
-    {"D38", TERMINATED("Running", "", "'exitCode':1,'reason':'Error'"), 0, DF_POD_RETRYABLE, USER,
+    {"running, the runner failed",
+     TERMINATED("Running", "", "'exitCode':1,'reason':'Error'"), 0, DF_POD_RETRYABLE, USER,
      "Error"},
-    {"D39", TERMINATED("Running", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D40", TERMINATED("Running", "", "'exitCode':247"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
-    {"D41, D46", TERMINATED("Running", "", "'exitCode':0"), 0, DF_POD_SUCCEEDED, NONE, NULL},
-    {"D42, in the spec", POD("'phase':'Running'"), 0, DF_POD_RUNNING, NONE, NULL},
-    {"D42", "{'metadata':{},'spec':{'containers':[{'name':'x'}]},'status':{'phase':'Running'}}", 0,
+    {"running, the runner was killed",
+     TERMINATED("Running", "", "'exitCode':137"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"running, the runner ended with 247",
+     TERMINATED("Running", "", "'exitCode':247"), 0, DF_POD_RETRYABLE, SYSTEM, NULL},
+    {"running, the runner succeeded",
+     TERMINATED("Running", "", "'exitCode':0"), 0, DF_POD_SUCCEEDED, NONE, NULL},
+    {"running, the runner has no status yet",
+     POD("'phase':'Running'"), 0, DF_POD_RUNNING, NONE, NULL},
+    {"running, without the runner",
+     "{'metadata':{},'spec':{'containers':[{'name':'x'}]},'status':{'phase':'Running'}}", 0,
      DF_POD_PERMANENT, USER, "PrimaryContainerNotFound"},
-    {"D43", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
+    {"running, out of memory with exit code 0",
+     TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':0"), 0, DF_POD_RETRYABLE,
      USER, "OOMKilled"},
-    {"D44", TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
+    {"running, out of memory with exit code 137",
+     TERMINATED("Running", "", "'reason':'OOMKilled','exitCode':137"), 0, DF_POD_RETRYABLE,
      USER, "OOMKilled"},
-    {"PodUnknown", POD("'phase':'Unknown'"), 0, DF_POD_UNKNOWN, NONE, NULL},
+    {"PodUnknown",
+     POD("'phase':'Unknown'"), 0, DF_POD_UNKNOWN, NONE, NULL},
     {"deleted while not finished",
      "{'metadata':{'deletionTimestamp':'" SINCE "'},'spec':{'containers':[{'name':'runner'}]},"
      "'status':{'phase':'Running'}}",
      0, DF_POD_RETRYABLE, SYSTEM, "UnexpectedObjectDeletion"},
+    /* clang-format on */
 };
 
 static void pods_are_classed_as_flyte_does(void **state)
 {
     (void)state;
     for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++) {
-        struct df_pod_verdict v = judge(classes[i].pod, NULL, classes[i].seconds, 0);
+        struct df_pod_diagnosis v = judge(classes[i].pod, NULL, classes[i].seconds, 0);
         if (v.class != classes[i].class || v.fault != classes[i].fault)
-            fail_msg("%s: class %d, fault %d, %s", classes[i].id, (int)v.class, (int)v.fault,
+            fail_msg("%s: class %d, fault %d, %s", classes[i].what, (int)v.class, (int)v.fault,
                      v.message);
         if (classes[i].code && !df_streq(v.code, classes[i].code))
-            fail_msg("%s: code %s", classes[i].id, v.code);
+            fail_msg("%s: code %s", classes[i].what, v.code);
     }
 }
 
-/* D26, and the same for each class that would wait for ever */
+/* Each class that would otherwise wait for ever. */
 static void a_start_that_takes_too_long_is_given_up(void **state)
 {
     (void)state;
@@ -123,8 +166,8 @@ static void a_start_that_takes_too_long_is_given_up(void **state)
                                        WAITING("ContainerCreating", "m"),
                                        WAITING("ErrImagePull", "m"), POD("'phase':'Pending'")};
     for (size_t i = 0; i < DF_ARRAY_SIZE(pods); i++) {
-        struct df_pod_verdict early = judge(pods[i], NULL, 119, 120);
-        struct df_pod_verdict late = judge(pods[i], NULL, 120, 120);
+        struct df_pod_diagnosis early = judge(pods[i], NULL, 119, 120);
+        struct df_pod_diagnosis late = judge(pods[i], NULL, 120, 120);
         assert_false(early.give_up);
         assert_true(early.class < DF_POD_RETRYABLE);
         assert_true(late.give_up);
@@ -147,7 +190,7 @@ static void what_runs_or_has_ended_is_not_given_up(void **state)
         assert_false(judge(pods[i], NULL, AFTER, 120).give_up);
 }
 
-/* D45: a pod as a real API server describes it. */
+/* A pod as a real API server describes it. */
 static void a_real_pod_without_its_image_has_the_code_of_both_words(void **state)
 {
     (void)state;
@@ -160,14 +203,14 @@ static void a_real_pod_without_its_image_has_the_code_of_both_words(void **state
                      0);
     const struct df_pod_view view = {
         .pod = pod, .container = "runner", .was_created = true, .now_us = made_us + AFTER * SECOND};
-    struct df_pod_verdict v = df_pod_verdict(&view);
+    struct df_pod_diagnosis v = df_pod_diagnose(&view);
     assert_int_equal(v.class, DF_POD_RETRYABLE);
     assert_int_equal(v.fault, USER);
     assert_string_equal(v.code, "ContainersNotReady|ImagePullBackOff");
     assert_string_equal(v.reason, "ImagePullFailed");
 }
 
-/* C11, and what never started, which may be tried again whosever fault it was. */
+/* And what never started, which may be tried again whosever fault it was. */
 static void only_what_the_system_lost_is_tried_again(void **state)
 {
     (void)state;
@@ -188,7 +231,7 @@ static void only_what_the_system_lost_is_tried_again(void **state)
          true},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        struct df_pod_verdict v = judge(rows[i].pod, NULL, AFTER, 0);
+        struct df_pod_diagnosis v = judge(rows[i].pod, NULL, AFTER, 0);
         if (df_pod_is_lost(&v) != rows[i].is_lost)
             fail_msg("%s", rows[i].what);
     }

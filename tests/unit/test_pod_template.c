@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
-#include "spawner/engine/pod_template.h"
+#include "spawner/engine/placement/pod_template.h"
 #include "tests/unit/kube_words.h"
 
 #define BASE                                                                                       \

@@ -36,7 +36,7 @@ static void assert_nothing_due(struct df_queue *q)
     add(q, "probe", 0);
     struct df_queue_key key = get(q);
     assert_string_equal(key.name, "probe");
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
 }
 
 static void keys_come_out_in_the_order_they_went_in(void **state)
@@ -49,12 +49,11 @@ static void keys_come_out_in_the_order_they_went_in(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
         struct df_queue_key key = get(q);
         assert_string_equal(key.name, names[i]);
-        df_queue_done(q, &key, false);
+        df_queue_done(q, &key, 0);
     }
     df_queue_free(q);
 }
 
-/* Flyte's A7 */
 static void a_key_added_many_times_comes_out_once(void **state)
 {
     (void)state;
@@ -62,7 +61,7 @@ static void a_key_added_many_times_comes_out_once(void **state)
     for (int i = 0; i < 100; i++)
         add(q, "net-1", 0);
     struct df_queue_key key = get(q);
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     assert_nothing_due(q);
     df_queue_free(q);
 }
@@ -76,12 +75,12 @@ static void the_same_name_of_another_kind_is_another_key(void **state)
     struct df_queue_key one = get(q), two = get(q);
     assert_int_equal(one.kind, DF_KIND_RUN);
     assert_int_equal(two.kind, DF_KIND_TASK_ACTION);
-    df_queue_done(q, &one, false);
-    df_queue_done(q, &two, false);
+    df_queue_done(q, &one, 0);
+    df_queue_done(q, &two, 0);
     df_queue_free(q);
 }
 
-/* Flyte's A8: who comes back looks at what is there by then. */
+/* The second pass sees what was written in the meantime. */
 static void a_key_that_is_worked_on_is_not_given_out_twice_but_once_more_afterwards(void **state)
 {
     (void)state;
@@ -91,10 +90,10 @@ static void a_key_that_is_worked_on_is_not_given_out_twice_but_once_more_afterwa
     add(q, "net-1", 0);
     add(q, "net-1", 0);
     assert_nothing_due(q);
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     key = get(q);
     assert_string_equal(key.name, "net-1");
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     assert_nothing_due(q);
     df_queue_free(q);
 }
@@ -111,7 +110,7 @@ static void a_delayed_key_waits_and_an_earlier_time_wins(void **state)
     struct df_queue_key key = get(q);
     assert_string_equal(key.name, "late");
     assert_true(df_mono_us() >= before);
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     df_queue_free(q);
 }
 
@@ -122,10 +121,10 @@ static void a_delay_asked_for_while_working_counts_after_done(void **state)
     add(q, "net-1", 0);
     struct df_queue_key key = get(q);
     add(q, "net-1", 1000);
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     key = get(q);
     assert_string_equal(key.name, "net-1");
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     df_queue_free(q);
 }
 
@@ -137,10 +136,54 @@ static void a_failure_comes_back_by_itself_and_success_forgets_it(void **state)
     for (int i = 0; i < 3; i++) {
         struct df_queue_key key = get(q);
         assert_string_equal(key.name, "net-1");
-        df_queue_done(q, &key, true);
+        df_queue_done(q, &key, -1);
     }
     struct df_queue_key key = get(q);
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
+    assert_nothing_due(q);
+    df_queue_free(q);
+}
+
+/* A pass that writes down why it has to wait is not to be repeated for that alone. */
+static void what_a_worker_changed_itself_counts_unless_it_pauses(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    add(q, "net-1", 0);
+    struct df_queue_key key = get(q);
+    df_queue_changed(q, DF_KIND_RUN, "net-1");
+    df_queue_done(q, &key, 0);
+    key = get(q);
+    df_queue_changed(q, DF_KIND_RUN, "net-1");
+    df_queue_changed(q, DF_KIND_RUN, "net-2");
+    df_queue_done(q, &key, DF_QUEUE_PAUSE);
+    key = get(q);
+    assert_string_equal(key.name, "net-2");
+    df_queue_done(q, &key, 0);
+    assert_true(df_queue_is_idle(q));
+    df_queue_free(q);
+}
+
+static void *change_net_1(void *arg)
+{
+    df_queue_changed(arg, DF_KIND_RUN, "net-1");
+    return NULL;
+}
+
+static void what_others_changed_meanwhile_counts_also_for_a_pass_that_pauses(void **state)
+{
+    (void)state;
+    struct df_queue *q = new_queue();
+    pthread_t other;
+    add(q, "net-1", 0);
+    struct df_queue_key key = get(q);
+    df_queue_changed(q, DF_KIND_RUN, "net-1");
+    assert_int_equal(pthread_create(&other, NULL, change_net_1, q), 0);
+    (void)pthread_join(other, NULL);
+    df_queue_done(q, &key, DF_QUEUE_PAUSE);
+    key = get(q);
+    assert_string_equal(key.name, "net-1");
+    df_queue_done(q, &key, 0);
     assert_nothing_due(q);
     df_queue_free(q);
 }
@@ -156,7 +199,7 @@ static void a_queue_is_idle_when_nothing_is_due_and_nobody_works(void **state)
     assert_false(df_queue_is_idle(q));
     struct df_queue_key key = get(q);
     assert_false(df_queue_is_idle(q));
-    df_queue_done(q, &key, false);
+    df_queue_done(q, &key, 0);
     assert_true(df_queue_is_idle(q));
     df_queue_free(q);
 }
@@ -179,7 +222,7 @@ static void thousands_of_keys_come_out_by_their_due_times(void **state)
         assert_int_equal(sscanf(key.name, "k%d", &n), 1);
         assert_true(n > last);
         last = n;
-        df_queue_done(q, &key, false);
+        df_queue_done(q, &key, 0);
     }
     df_queue_free(q);
 }
@@ -190,7 +233,6 @@ static void *get_in_thread(void *q)
     return df_queue_get(q, &key) ? q : NULL;
 }
 
-/* Flyte's A14 */
 static void closing_sends_sleeping_workers_home(void **state)
 {
     (void)state;
@@ -235,7 +277,7 @@ static void *crowd_worker(void *arg)
             atomic_fetch_add(&c->overlaps, 1);
         atomic_store(&c->seen[k], atomic_load(&c->wanted[k]));
         atomic_fetch_sub(&c->inside[k], 1);
-        df_queue_done(c->q, &key, pass % 7 == 0);
+        df_queue_done(c->q, &key, pass % 7 == 0 ? -1 : 0);
     }
     return NULL;
 }
@@ -293,6 +335,8 @@ int main(void)
         cmocka_unit_test(a_delayed_key_waits_and_an_earlier_time_wins),
         cmocka_unit_test(a_delay_asked_for_while_working_counts_after_done),
         cmocka_unit_test(a_failure_comes_back_by_itself_and_success_forgets_it),
+        cmocka_unit_test(what_a_worker_changed_itself_counts_unless_it_pauses),
+        cmocka_unit_test(what_others_changed_meanwhile_counts_also_for_a_pass_that_pauses),
         cmocka_unit_test(a_queue_is_idle_when_nothing_is_due_and_nobody_works),
         cmocka_unit_test(thousands_of_keys_come_out_by_their_due_times),
         cmocka_unit_test(closing_sends_sleeping_workers_home),

@@ -175,9 +175,43 @@ static void lists_show_the_columns_of_their_kind(void **state)
         DF_JSON cJSON *items = json(cases[i].item);
         DF_BUF struct df_buf out = DF_BUF_INIT(10000);
         assert_int_equal(df_shown_find(cases[i].kind, &kind, NULL), 0);
-        assert_int_equal(df_shown_table(kind, items, cases[i].wide, true, now_us(), &out, NULL), 0);
+        const struct df_shown_options o = {
+            .wide = cases[i].wide, .header = true, .now_us = now_us()};
+        assert_int_equal(df_shown_table(kind, items, &o, &out, NULL), 0);
         assert_string_equal(df_buf_str(&out), cases[i].table);
     }
+}
+
+static void a_table_is_cut_to_the_terminal(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {
+        "NAME", "MESSAGE", "AGE", "net-1", "a l\u00f6ng message here", "5m"};
+    DF_TABLE struct df_table t = {.columns = 3};
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    struct df_table_shape shape = {.limit = 24};
+    t.shape = &shape;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cells); i++)
+        df_table_add(&t, cells[i]);
+    assert_int_equal(df_table_print(&t, 0, &out, NULL), 0);
+    assert_string_equal(df_buf_str(&out), "NAME    MESSAGE      AGE\n"
+                                          "net-1   a l\u00f6ng me\u2026   5m\n");
+}
+
+static void rows_that_come_later_keep_the_columns(void **state)
+{
+    (void)state;
+    struct df_table_shape shape = {.goes_on = true, .widths = {0, 8}};
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    for (int i = 0; i < 2; i++) {
+        DF_TABLE struct df_table t = {.columns = 3, .shape = &shape};
+        df_table_add(&t, i ? "a-1" : "net-1");
+        df_table_add(&t, i ? "Finished" : "Run");
+        df_table_add(&t, "x");
+        assert_int_equal(df_table_print(&t, 0, &out, NULL), 0);
+    }
+    assert_string_equal(df_buf_str(&out), "net-1   Run        x\n"
+                                          "a-1     Finished   x\n");
 }
 
 static void an_unknown_kind_is_answered_with_the_nearest(void **state)
@@ -199,7 +233,8 @@ static void details_leave_out_what_has_no_value(void **state)
                                "'variables':{'x':1,'y':2}},'status':{'revision':4}}");
     DF_BUF struct df_buf out = DF_BUF_INIT(10000);
     assert_int_equal(df_shown_find("executors", &kind, NULL), 0);
-    assert_int_equal(df_shown_details(kind, item, now_us(), &out, NULL), 0);
+    assert_int_equal(df_shown_details(kind, item, now_us(), (struct df_table_shape){0}, &out, NULL),
+                     0);
     assert_string_equal(df_buf_str(&out), "Name        net\n"
                                           "Revision    4\n"
                                           "Source      file:///a\n"
@@ -214,7 +249,7 @@ static void a_timeline_shows_what_each_stage_took(void **state)
              "{'name':'claimed','at':'2026-11-21T10:00:00.012000Z'},"
              "{'name':'executed','at':'2026-11-21T10:00:01.512000Z'}]}}");
     DF_BUF struct df_buf out = DF_BUF_INIT(10000);
-    assert_int_equal(df_timeline_add(task, &out, NULL), 0);
+    assert_int_equal(df_timeline_add(task, (struct df_table_shape){0}, &out, NULL), 0);
     assert_non_null(strstr(df_buf_str(&out), "claimed    2026-11-21T10:00:00.012000Z   +0.012 s"));
     assert_non_null(strstr(df_buf_str(&out), "executed   2026-11-21T10:00:01.512000Z   +1.500 s"));
     assert_int_equal(df_text_timeline(task, NULL, "executed", 0), 1512000);
@@ -482,6 +517,8 @@ int main(void)
         cmocka_unit_test(tables_are_aligned_by_characters_not_bytes),
         cmocka_unit_test(summaries_say_what_will_be_and_what_was_done),
         cmocka_unit_test(lists_show_the_columns_of_their_kind),
+        cmocka_unit_test(a_table_is_cut_to_the_terminal),
+        cmocka_unit_test(rows_that_come_later_keep_the_columns),
         cmocka_unit_test(an_unknown_kind_is_answered_with_the_nearest),
         cmocka_unit_test(details_leave_out_what_has_no_value),
         cmocka_unit_test(a_timeline_shows_what_each_stage_took),

@@ -352,7 +352,7 @@ static void a_folder_names_the_module_inside_the_whole_tree(void **state)
 
     struct df_err err = {0};
     assert_int_equal(fetch_module("live/nett", &r, &err), -1);
-    assert_non_null(strstr(err.message, "source.folder \"live/nett\" is no folder of"));
+    assert_non_null(strstr(err.message, "source.folder \"live/nett\" is not a folder of"));
     assert_non_null(strstr(err.message, "which has: alias, live/, shared/"));
     assert_string_equal(err.reason, "SourceFailed");
     assert_false(has("checkout/live"));
@@ -625,7 +625,7 @@ static void what_git_says_becomes_a_class_a_reason_and_advice(void **state)
          "into the source's secret (Host key verification failed.)"},
         {"error: a\nwarning: b\n", DF_ERR_SYSTEM, "SourceFailed", "git U: exit code 9 (error: a)"},
         {"odd\x1b[2J\n", DF_ERR_SYSTEM, "SourceFailed", "git U: exit code 9 (odd [2J)"},
-        {"", DF_ERR_SYSTEM, "SourceFailed", "git U: exit code 9 (it said nothing)"},
+        {"", DF_ERR_SYSTEM, "SourceFailed", "git U: exit code 9 (no message)"},
         {"fatal: write error: No space left on device\n", DF_ERR_LIMIT, "DiskFull",
          "git U: the disk is full (fatal: write error: No space left on device)"},
     };

@@ -23,7 +23,7 @@ static void at_first_there_is_no_state(void **state)
     assert_failed(df_state_open(w.states, UID, 0, &fd, &size, &err), &err, DF_ERR_NOT_FOUND, "");
     assert_int_equal(count_versions(&w), 0);
     DF_JSON cJSON *outputs = NULL;
-    assert_int_equal(df_state_outputs(w.states, UID, true, &outputs, &err), 0);
+    assert_int_equal(df_state_outputs(w.states, UID, 0, true, &outputs, &err), 0);
     assert_int_equal(cJSON_GetArraySize(outputs), 0);
 }
 
@@ -235,7 +235,7 @@ static void a_deleted_state_is_gone_but_its_history_stays(void **state)
     assert_int_equal(df_state_open(w.states, UID, 0, &fd, &size, &err), 0);
     assert_int_equal(size, 0);
     DF_JSON cJSON *outputs = NULL;
-    assert_int_equal(df_state_outputs(w.states, UID, true, &outputs, &err), 0);
+    assert_int_equal(df_state_outputs(w.states, UID, 0, true, &outputs, &err), 0);
     assert_int_equal(cJSON_GetArraySize(outputs), 0);
 
     assert_int_equal(df_state_rollback(w.states, UID, 1, "me", &err), 0);
@@ -290,12 +290,12 @@ static void outputs_are_printed_as_tofu_prints_them(void **state)
     assert_int_equal(put_text(&w, df_buf_str(&text), &by, &err), 0);
     DF_JSON cJSON *want = NULL, *all = NULL, *some = NULL;
     assert_int_equal(df_json_load("tests/fixtures/state/outputs.json", DF_MIB, &want, &err), 0);
-    assert_int_equal(df_state_outputs(w.states, UID, true, &all, &err), 0);
+    assert_int_equal(df_state_outputs(w.states, UID, 0, true, &all, &err), 0);
     DF_FREE char *want_text = df_json_print(want);
     DF_FREE char *got_text = df_json_print(all);
     assert_string_equal(got_text, want_text);
 
-    assert_int_equal(df_state_outputs(w.states, UID, false, &some, &err), 0);
+    assert_int_equal(df_state_outputs(w.states, UID, 0, false, &some, &err), 0);
     cJSON_DeleteItemFromObject(cJSON_GetObjectItem(want, "sec"), "value");
     assert_true(df_json_equal(some, want));
     DF_FREE char *some_text = df_json_print(some);
@@ -325,7 +325,7 @@ static void odd_outputs_are_no_trouble(void **state)
                                      i, cases[i].outputs);
         assert_int_equal(put_text(&w, text, &by, &err), 0);
         DF_JSON cJSON *outputs = NULL;
-        if (df_state_outputs(w.states, UID, false, &outputs, &err) < 0)
+        if (df_state_outputs(w.states, UID, 0, false, &outputs, &err) < 0)
             fail_msg("%s: %s", cases[i].outputs, err.message);
         DF_FREE char *got = df_json_print(outputs);
         assert_string_equal(got, cases[i].want);
@@ -344,7 +344,8 @@ static void outputs_beyond_their_cap_are_a_limit(void **state)
     const struct df_state_writer by = {0};
     assert_int_equal(put_text(&w, text, &by, &err), 0);
     cJSON *outputs = NULL;
-    assert_failed(df_state_outputs(w.states, UID, false, &outputs, &err), &err, DF_ERR_LIMIT, "");
+    assert_failed(df_state_outputs(w.states, UID, 0, false, &outputs, &err), &err, DF_ERR_LIMIT,
+                  "");
 }
 
 /* ---- errored states ------------------------------------------------------------------------- */
@@ -498,6 +499,58 @@ static void files_of_others_beside_the_state_are_no_versions(void **state)
     assert_int_equal(count_versions(&w), 1);
 }
 
+static int push(const struct world *w, const char *text, bool replace, struct df_err *err)
+{
+    DF_FREE char *path = upload(w, text, strlen(text));
+    int result = df_state_push(w->states, UID, path, replace, "me", err);
+    if (result == 0)
+        assert_false(df_fs_exists(path));
+    (void)unlink(path);
+    return result;
+}
+
+static void a_push_follows_nothing_or_an_empty_state_and_replaces_only_when_told(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    DF_FREE char *empty = state_text(7, "A", ",\"resources\":[]");
+    DF_FREE char *full = state_text(3, "B", ",\"resources\":[{}]");
+    DF_FREE char *other = state_text(1, "C", ",\"resources\":[{}]");
+    assert_int_equal(push(&w, empty, false, &err), 0);
+    assert_int_equal(push(&w, full, false, &err), 0);
+    assert_int_equal(push(&w, full, false, &err), 0); /* the same again */
+    assert_int_equal(count_versions(&w), 2);
+    assert_failed(push(&w, other, false, &err), &err, DF_ERR_CONFLICT, "StateExists");
+    assert_current(&w, 3);
+    assert_int_equal(push(&w, other, true, &err), 0);
+    assert_int_equal(count_versions(&w), 3);
+    assert_current(&w, 1);
+}
+
+static void a_push_is_refused_while_the_state_is_locked(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    DF_FREE char *text = state_text(1, "L", "");
+    must_lock(&w, "id", STEP);
+    assert_failed(push(&w, text, true, &err), &err, DF_ERR_CONFLICT, "StateLocked");
+    assert_no_state(&w);
+}
+
+static void a_push_of_what_cannot_be_taken_over_is_refused(void **state)
+{
+    static const char *const texts[] = {
+        "hello", "{\"version\":5,\"serial\":1,\"lineage\":\"L\"}",
+        "{\"version\":3,\"serial\":1,\"lineage\":\"L\"}",
+        "{\"version\":4,\"serial\":1,\"lineage\":\"L\",\"encrypted_data\":\"eHg=\"}"};
+    WORLD w = open_world(*state);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        struct df_err err = {0};
+        assert_failed(push(&w, texts[i], true, &err), &err, DF_ERR_USER, "StateRefused");
+    }
+    assert_no_state(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,6 +569,9 @@ int main(void)
         scratch_test(outputs_are_printed_as_tofu_prints_them),
         scratch_test(odd_outputs_are_no_trouble),
         scratch_test(outputs_beyond_their_cap_are_a_limit),
+        scratch_test(a_push_follows_nothing_or_an_empty_state_and_replaces_only_when_told),
+        scratch_test(a_push_is_refused_while_the_state_is_locked),
+        scratch_test(a_push_of_what_cannot_be_taken_over_is_refused),
         scratch_test(an_errored_state_is_kept_listed_and_pushed),
         scratch_test(an_errored_state_that_is_refused_is_kept),
         scratch_test(a_file_without_its_meta_was_never_stored),

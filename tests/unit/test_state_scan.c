@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "spawner/store/scan.h"
+#include "spawner/store/tofu_state/scan.h"
 #include "tests/unit/state_words.h"
 
 static void what_is_no_state_is_refused(void **state)
@@ -54,6 +54,10 @@ static void what_is_no_state_is_refused(void **state)
         "{" HEAD ",\"x\":[1,]}",
         "{" HEAD ",\"x\":[,1]}",
         "{" HEAD ",\"x\":[1 2]}",
+        "{" HEAD ",\"resources\":[1 2]}",
+        "{" HEAD ",\"resources\":[1,]}",
+        "{" HEAD ",\"resources\":[1}",
+        "{" HEAD ",\"resources\":[],\"resources\":[]}",
         "{" HEAD ",\"x\":[1}",
         "{" HEAD ",\"x\":[1}]",
         "{" HEAD ",\"x\":{\"y\":1]}",
@@ -140,6 +144,37 @@ static void states_of_every_shape_are_read_rightly(void **state)
     }
 }
 
+static void what_a_state_holds_is_seen(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has_resources, is_encrypted;
+        int64_t version;
+    } cases[] = {
+        {"{" HEAD "}", false, false, 4},
+        {"{" HEAD ",\"resources\":[]}", false, false, 4},
+        {"{" HEAD ",\"resources\" : [ \n ] }", false, false, 4},
+        {"{" HEAD ",\"resources\":null}", false, false, 4},
+        {"{" HEAD ",\"x\":{\"resources\":[1]}}", false, false, 4},
+        {"{" HEAD ",\"resources\":[{}]}", true, false, 4},
+        {"{\"resources\":[ {\"a\":[[],{}]} , {\"b\":1},3 ],\"x\":1," HEAD "}", true, false, 4},
+        {"{" HEAD ",\"encrypted_data\":\"eHg=\"}", false, true, 4},
+        {"{\"version\":5,\"serial\":1,\"lineage\":\"L\"}", false, false, 5},
+    };
+    WORLD w = open_world(*state);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        struct df_state_head head = {0};
+        DF_FREE char *path = upload(&w, cases[i].text, strlen(cases[i].text));
+        DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (df_state_scan(fd, &head, &err) < 0)
+            fail_msg("%s: %s", cases[i].text, err.message);
+        assert_int_equal(head.has_resources, cases[i].has_resources);
+        assert_int_equal(head.is_encrypted, cases[i].is_encrypted);
+        assert_int_equal(head.version, cases[i].version);
+    }
+}
+
 /* depth arrays around nothing, inside of a state. */
 static char *nested(size_t depth)
 {
@@ -208,7 +243,7 @@ static void a_state_of_many_pieces_is_read_whole(void **state)
             fail_msg("shift %d: %s", shift, err.message);
         DF_JSON cJSON *outputs = NULL;
         DF_FREE char *want = df_strf("%d", shift);
-        assert_int_equal(df_state_outputs(w.states, UID, false, &outputs, &err), 0);
+        assert_int_equal(df_state_outputs(w.states, UID, 0, false, &outputs, &err), 0);
         assert_string_equal(df_json_str(outputs, "o.value"), want);
     }
 }
@@ -219,6 +254,7 @@ int main(void)
         scratch_test(what_is_no_state_is_refused),
         scratch_test(every_prefix_of_a_state_is_refused),
         scratch_test(states_of_every_shape_are_read_rightly),
+        scratch_test(what_a_state_holds_is_seen),
         scratch_test(nesting_has_its_cap),
         scratch_test(a_lineage_has_its_cap),
         scratch_test(a_state_larger_than_the_cap_is_a_limit),

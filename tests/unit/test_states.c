@@ -1,7 +1,7 @@
 /* The stream of all transitions, for clients that are too slow or come back. */
 #include "tests/unit/api_world.h"
 
-#include "spawner/news/changes.h"
+#include "spawner/journal/changes.h"
 
 /* A step that is queued. */
 static void make_step(struct world *w, const char *name)

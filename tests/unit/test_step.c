@@ -518,10 +518,58 @@ static void failures_get_the_reason_they_mean(void **state)
     }
 }
 
+static void a_provider_without_credentials_is_told_from_its_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *summary, *detail, *of;
+    } table[] = {
+        {"No valid credential sources found",
+         "Please see https://registry.terraform.io/providers/hashicorp/aws for more information "
+         "about providing credentials. Error: failed to refresh cached credentials, no EC2 IMDS "
+         "role found, operation error ec2imds: GetMetadata, access disabled to EC2 IMDS via client "
+         "option, or \"AWS_EC2_METADATA_DISABLED\" environment variable",
+         "AWS"},
+        {"validating provider credentials",
+         "retrieving caller identity from STS: operation error STS: GetCallerIdentity, https "
+         "response error StatusCode: 403, api error ExpiredToken: The security token included in "
+         "the request is expired",
+         "AWS"},
+        {"Attempted to load application default credentials since neither `credentials` nor "
+         "`access_token` was set in the provider block.  No credentials loaded. To use your gcloud "
+         "credentials, run 'gcloud auth application-default login'",
+         "google: could not find default credentials. See "
+         "https://cloud.google.com/docs/authentication/external/set-up-adc for more information",
+         "Google Cloud"},
+        {"unable to build authorizer for Resource Manager API: could not configure AzureCli "
+         "Authorizer: could not parse Azure CLI version: launching Azure CLI: exec: \"az\": "
+         "executable file not found in $PATH",
+         "", "Azure"},
+        {"building account: could not acquire access token to parse claims: running Azure CLI: "
+         "exit status 1: ERROR: Please run 'az login' to setup account.",
+         "", "Azure"},
+        {"GET https://api.github.com/user: 401 Bad credentials []", "", "GitHub"},
+        {"no vault token set on Client", "", "Vault"},
+        {"api_key and app_key must be set unless validate = false", "", "Datadog"},
+        {"Unsupported argument", "An argument named \"credentials\" is not expected here.", NULL},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        struct df_failure f = {.summary = ""};
+        struct df_err err = {0};
+        (void)snprintf(f.summary, sizeof f.summary, "%s", table[i].summary);
+        (void)snprintf(f.detail, sizeof f.detail, "%s", table[i].detail);
+        assert_int_equal(df_failure_explain(&f, "tofu plan", "PlanFailed", &err), -1);
+        assert_string_equal(err.reason, table[i].of ? "CredentialsMissing" : "PlanFailed");
+        if (table[i].of && (!strstr(err.message, table[i].of) || !strstr(err.message, "--env ")))
+            fail_msg("%s", err.message);
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_provider_without_credentials_is_told_from_its_words),
         cmocka_unit_test(a_signal_stops_the_step_instead_of_ending_the_process),
         cmocka_unit_test(the_time_limit_stops_the_step),
         cmocka_unit_test(the_first_cause_counts),

@@ -68,7 +68,8 @@ static void a_step_that_was_cancelled_before_its_claim_is_over(void **state)
     struct fake_step *s = await_start(w, "net-1-plan");
     cJSON *doc = NULL;
     struct df_err err;
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL),
+                     0);
     await_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.cancel.by", "t");
     assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
 }
@@ -187,7 +188,7 @@ static void a_missing_secret_ends_the_step_and_is_named(void **state)
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidStep");
     assert_value(
         w, DF_KIND_RUN, "net-1", "status.message",
-        "spec.secrets: there is no secret \"app\"; make it with: dayfly secret set app KEY");
+        "spec.secrets: there is no secret \"app\"; create it with: dayfly secret set app KEY");
 }
 
 static void a_missing_key_ends_the_step_and_is_named(void **state)

@@ -9,7 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/fs.h"
-#include "spawner/store/commits.h"
+#include "spawner/store/documents/commits.h"
 
 /* A database of its own for each test; its rows are entries of the audit trail. */
 struct world {

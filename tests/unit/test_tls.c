@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/crypto/certificate.h"
 #include "common/crypto/chain.h"
-#include "spawner/api/tls.h"
+#include "spawner/http/tls.h"
 #include "tests/unit/scratch.h"
 
 #define DAY_US ((int64_t)24 * 3600 * 1000000)

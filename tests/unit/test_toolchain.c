@@ -308,10 +308,37 @@ static void a_bad_constraint_is_a_bad_step(void **state)
     assert_string_equal(err.reason, "InvalidStep");
 }
 
+/* ---- what differs between the tools ---- */
+
+static void each_tool_gets_what_its_version_has(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *banner;
+        bool json_into, init_varfiles, apply_varfiles;
+    } table[] = {
+        {"OpenTofu v1.7.9", false, false, false},    {"OpenTofu v1.8.0", false, true, true},
+        {"OpenTofu v1.12.0-rc1", false, true, true}, {"OpenTofu v1.12.0", true, true, true},
+        {"Terraform v1.9.8", false, false, false},   {"Terraform v1.10.0", false, false, true},
+        {"Terraform v1.15.0", false, false, true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        struct df_tool t = {0};
+        struct df_err err = {0};
+        if (df_tool_parse_banner(table[i].banner, &t, &err) < 0)
+            fail_msg("%s: %s", table[i].banner, err.message);
+        if (df_tool_has_json_into(&t) != table[i].json_into ||
+            df_tool_init_takes_varfiles(&t) != table[i].init_varfiles ||
+            df_tool_apply_takes_varfiles(&t) != table[i].apply_varfiles)
+            fail_msg("%s", table[i].banner);
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_tool_gets_what_its_version_has),
         cmocka_unit_test(versions_are_read_and_written),
         cmocka_unit_test(what_is_no_version_is_refused),
         cmocka_unit_test(versions_are_ordered_as_semver_does),

@@ -10,7 +10,7 @@
 #include "common/base/limits.h"
 #include "common/metrics/metrics.h"
 #include "spawner/control/loop.h"
-#include "spawner/news/reporter.h"
+#include "spawner/journal/reporter.h"
 #include "tests/unit/control_loop.h"
 
 #define STEP "net-1-plan"
@@ -84,7 +84,7 @@ static void a_failure_is_counted_by_its_reason_and_by_no_word_of_a_runners_own(v
     assert_true(metric(ERRORS) == errors + 1);
 }
 
-/* A6: the run is on its way with its first step. */
+/* The run is on its way with its first step. */
 static void a_step_takes_its_run_and_its_executor_along(void **state)
 {
     struct world *w = *state;
@@ -129,7 +129,7 @@ static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth
     assert_int_equal(fake_find(&w->engine, STEP)->creates, 4);
 }
 
-/* C10: the engine is asked for a new runner, and nothing of the lost one counts any more. */
+/* The engine is asked for a new runner, and nothing of the lost one counts any more. */
 static void another_try_keeps_nothing_of_the_one_before(void **state)
 {
     struct world *w = *state;
@@ -169,8 +169,8 @@ static void a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more(voi
     begin(w, AUTO);
     (void)await_start(w, STEP);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
-    assert_int_equal(df_control_cancel(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL),
-                     0);
+    assert_int_equal(
+        df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL), 0);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
     end_processes(w, STEP, 143, "killed by signal 15");
     await_phase(w, "net-1", "Canceled");
@@ -214,7 +214,7 @@ static void await_gone(struct world *w, const char *name)
     }
 }
 
-/* C15, A12: aborted first, then gone; and not before nothing of it is left. */
+/* Aborted first, then gone; and not before nothing of it is left. */
 static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(void **state)
 {
     struct world *w = *state;
@@ -238,7 +238,7 @@ static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(
     await_gone(w, STEP);
 }
 
-/* A11: a deletion behind the end does not change the end. */
+/* A deletion behind the end does not change the end. */
 static void an_ended_step_that_is_deleted_keeps_its_end(void **state)
 {
     struct world *w = *state;
@@ -263,7 +263,7 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_phase(w, "net-1", "WaitingApproval");
     fake_find(&w->engine, STEP)->seen.is_gone = true;
     delete_document(w, STEP);
-    assert_int_equal(df_control_decide(&w->s, "net-1", true, DF_ROLE_ADMIN, "tester", NULL, NULL),
+    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_ADMIN, "tester", NULL, NULL),
                      0);
     struct runner r = claim(w, "net-1-apply");
     DF_CLOSE int fd = -1;
@@ -274,7 +274,7 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_gone(w, STEP);
 }
 
-/* A9: what is gone can be told of no more; but a service that is away does not keep it for ever. */
+/* What is gone can be told of no more; but a service that is away does not keep it for ever. */
 static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
 {
     struct world *w = *state;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "spawner/engine/engine.h"
-#include "spawner/engine/workflow_job.h"
+#include "spawner/engine/job/workflow_job.h"
 #include "tests/unit/kube_words.h"
 
 /* Inputs and expected values are those of kubernaut's own cases for naming, registry, job engine,

@@ -34,8 +34,7 @@ static int try_ask(struct world *w, const char *name, const char *engine, const 
                 "'targetResource':'%s','workflow':{'executionBundle':'image'}}}",
                 name, engine, target);
     DF_JSON cJSON *doc = json(text);
-    assert_int_equal(df_model_admit(DF_KIND_TASK_ACTION, doc, NULL, NULL), 0);
-    return df_control_create_task(&w->s, doc, "tester", NULL, err);
+    return df_request_create_workflow(&w->s, doc, NULL, "tester", NULL, err);
 }
 
 static void ask(struct world *w, const char *name, const char *target)
@@ -185,7 +184,6 @@ static void a_refusal_for_good_is_the_end(void **state)
     await_settled(w, "restart");
 }
 
-/* Flyte's V10 */
 static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
 {
     struct world *w = *state;
@@ -222,16 +220,16 @@ static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **s
     start(w);
     ask(w, "restart", APP);
     (void)await_start(w, "restart");
-    assert_conflict(df_control_delete_task(&w->s, "restart", &err), &err);
-    assert_int_equal(df_control_cancel_task(&w->s, "restart", "a", "why", NULL, NULL), 0);
-    assert_int_equal(df_control_cancel_task(&w->s, "restart", "b", NULL, NULL, NULL), 0);
+    assert_conflict(df_request_delete_workflow(&w->s, "restart", &err), &err);
+    assert_int_equal(df_request_cancel_workflow(&w->s, "restart", "a", "why", NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_workflow(&w->s, "restart", "b", NULL, NULL, NULL), 0);
     assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.by", "a");
     assert_value(w, DF_KIND_TASK_ACTION, "restart", "spec.cancel.reason", "why");
     await_cancel(w, "restart");
     end_processes(w, "restart", 143, "");
     await_reason(w, "restart", "Canceled");
     await_settled(w, "restart");
-    assert_int_equal(df_control_delete_task(&w->s, "restart", NULL), 0);
+    assert_int_equal(df_request_delete_workflow(&w->s, "restart", NULL), 0);
     assert_int_equal(entry(w, "restart").cleanups, 1);
     assert_null(get(w, DF_KIND_TASK_ACTION, "restart"));
 }
@@ -244,9 +242,9 @@ static void a_step_of_a_run_is_not_cancelled_or_deleted_alone(void **state)
     start(w);
     cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
     (void)await_start(w, "net-1-plan");
-    assert_conflict(df_control_cancel_task(&w->s, "net-1-plan", "a", NULL, NULL, &err), &err);
+    assert_conflict(df_request_cancel_workflow(&w->s, "net-1-plan", "a", NULL, NULL, &err), &err);
     err = (struct df_err){0};
-    assert_conflict(df_control_delete_task(&w->s, "net-1-plan", &err), &err);
+    assert_conflict(df_request_delete_workflow(&w->s, "net-1-plan", &err), &err);
 }
 
 static void nobody_claims_a_workflow(void **state)

@@ -9,7 +9,6 @@
 
 #include "common/base/fs.h"
 #include "runner/tofu/cliconfig.h"
-#include "runner/tofu/cloudblock.h"
 #include "runner/tofu/workspace.h"
 
 extern char **environ;
@@ -169,60 +168,14 @@ static void a_data_directory_that_came_along_is_removed(void **state)
     assert_false(df_fs_exists(data));
 }
 
-static void a_module_behind_a_cloud_block_is_refused(void **state)
+static void the_backend_of_the_module_itself_is_left_as_it_stands(void **state)
 {
     const struct place *p = *state;
-    put(p->module, "main.tf", "terraform {\n  cloud {\n  }\n}\n");
-    refused(p, "{" MANAGED "}", "InitFailed", "main.tf");
-    put(p->module, "main.tf", "");
-    put(p->module, "x.tf.json", "{\"terraform\":{\"cloud\":{}}}");
-    refused(p, "{" MANAGED "}", "InitFailed", "x.tf.json");
-    put(p->module, "x.tf.json", "{\"terraform\":[{},{\"cloud\":{}}]}");
-    refused(p, "{" MANAGED "}", "InitFailed", "x.tf.json");
-    put(p->module, "x.tf.json", "{\"terraform\":{\"backend\":{}}}");
-    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
-}
-
-static void cloud_blocks_are_told_from_what_looks_like_them(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        bool cloud;
-    } table[] = {
-        {"terraform { cloud { } }", true},
-        {"terraform {\n cloud {\n organization = \"o\"\n } }", true},
-        {"/* x */ terraform { # y\n required_version = \"1\"\n cloud{} }", true},
-        {"locals { a = \"}\" }\nterraform {\ncloud {}\n}", true},
-        {"locals { a = \"${b[\"}\"]}{\" }\nterraform {\ncloud {}\n}", true},
-        {"locals { a = <<EOT\n{ \"\nEOT\n}\nterraform {\ncloud {}\n}", true},
-        {"locals {\n a = <<-EOT\n  { EOT x\n  EOT\n}\nterraform {\ncloud {}\n}", true},
-        {"locals { a = 1 << 2 }\nterraform { cloud {} }", true},
-        {"", false},
-        {"terraform { }", false},
-        {"terraform { # cloud {\n}", false},
-        {"terraform { // cloud {\n}", false},
-        {"terraform { /* cloud { */ }", false},
-        {"terraform { required_version = \"cloud {\" }", false},
-        {"terraform { required_version = \"\\\" cloud { \" }", false},
-        {"terraform { a = \"$${\" }\nx { cloud { } }", false},
-        {"terraform { x { cloud { } } }", false},
-        {"cloud { }", false},
-        {"resource \"terraform\" \"x\" { cloud { } }", false},
-        {"module \"m\" { cloud { } }", false},
-        {"terraform { cloud = 1 }", false},
-        {"terraform { my_cloud { } }", false},
-        {"terraform { backend \"http\" { } }\nlocals { cloud = { } }", false},
-        {"locals { a = <<EOT\nterraform { cloud { } }\nEOT\n}", false},
-        {"locals { a = <<EOT\nterraform { cloud { } }", false},
-        {"\"${\"${\"${\"", false},
-        {"/*", false},
-        {"<<", false},
-    };
-    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
-        if (df_hcl_has_cloud_block(table[i].text, strlen(table[i].text)) != table[i].cloud)
-            fail_msg("%s", table[i].text);
-    }
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w = prepare(p, "{\"state\":{\"type\":\"module\"}}");
+    DF_FREE char *path = df_fs_join(p->module, BACKEND);
+    assert_false(df_fs_exists(path));
+    assert_null(df_strs_get_env(&w.env, "TF_HTTP_ADDRESS"));
 }
 
 /* ---- environment ---- */
@@ -358,8 +311,7 @@ int main(void)
         T(variables_are_written_as_they_are),
         T(links_of_the_module_are_replaced_not_followed),
         T(a_data_directory_that_came_along_is_removed),
-        T(a_module_behind_a_cloud_block_is_refused),
-        cmocka_unit_test(cloud_blocks_are_told_from_what_looks_like_them),
+        T(the_backend_of_the_module_itself_is_left_as_it_stands),
         T(nothing_is_inherited_but_the_list),
         T(the_step_s_environment_is_added_but_cannot_lead_tofu_astray),
         T(files_of_the_step_are_private_and_named_by_their_path),

@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "spawner/store/vault.h"
+#include "spawner/store/vault/vault.h"
 #include "tests/unit/scratch.h"
 
 #define VAULT DF_VAULT struct df_vault
@@ -175,6 +175,36 @@ static void a_secret_has_so_many_keys_and_no_more(void **state)
     set(v, "other", key, "v");
 }
 
+#define RUN_ID "0123456789abcdef0123456789abcdef"
+
+static void what_a_run_was_given_is_no_secret_with_a_name(void **state)
+{
+    struct df_err err = {0};
+    VAULT *v = suite_open(*state);
+    DF_JSON cJSON *values = cJSON_CreateObject(), *list = NULL, *runs = NULL;
+    DF_SECRET_JSON cJSON *read = NULL;
+    cJSON *none = NULL;
+    assert_int_equal(df_json_add_str(values, "a", "one", &err), 0);
+    set(v, "git", "a", "two");
+    assert_int_equal(df_vault_run_put(v, RUN_ID, values, &err), 0);
+    assert_int_equal(df_vault_run_get(v, RUN_ID, &read, &err), 0);
+    assert_true(df_json_equal(read, values));
+    assert_no_secret(v, "dayfly-run." RUN_ID);
+    assert_fails(df_vault_set(v, "dayfly-run." RUN_ID, "values", "{}", 2, &err), &err, DF_ERR_USER,
+                 "");
+    assert_fails(df_vault_delete(v, "dayfly-run." RUN_ID, NULL, &err), &err, DF_ERR_NOT_FOUND, "");
+    assert_int_equal(df_vault_list(v, &list, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 1);
+    assert_int_equal(df_vault_run_list(v, &runs, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(runs), 1);
+    assert_string_equal(df_json_str(runs->child, "name"), RUN_ID);
+    assert_int_equal(df_vault_run_drop(v, RUN_ID, &err), 0);
+    assert_int_equal(df_vault_run_drop(v, RUN_ID, &err), 0);
+    assert_fails(df_vault_run_get(v, RUN_ID, &none, &err), &err, DF_ERR_NOT_FOUND, RUN_ID);
+    assert_fails(df_vault_run_get(v, "git", &none, &err), &err, DF_ERR_NOT_FOUND, "git");
+    assert_secret(v, "git", "{\"a\":\"two\"}");
+}
+
 static void keys_for_other_purposes_differ_and_stay(void **state)
 {
     struct df_err err = {0};
@@ -235,6 +265,7 @@ static void many_who_write_one_secret_lose_nothing(void **state)
         vault_test(bad_names_keys_and_values_are_refused),                                         \
         vault_test(a_value_may_fill_its_cap_and_no_more),                                          \
         vault_test(a_secret_has_so_many_keys_and_no_more),                                         \
+        vault_test(what_a_run_was_given_is_no_secret_with_a_name),                                 \
         vault_test(keys_for_other_purposes_differ_and_stay),                                       \
         vault_test(many_who_write_one_secret_lose_nothing)
 

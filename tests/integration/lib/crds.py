@@ -1,5 +1,6 @@
 """The custom resources of dayfly in the cluster of the tests."""
 
+import functools
 import subprocess
 
 from lib.dayfly import BUILD, ROOT, wait_for
@@ -8,8 +9,9 @@ GROUP = "dayfly.dev"
 PLURALS = {"Executor": "executors", "Run": "runs", "TaskAction": "taskactions", "AuditTrail": "audittrails"}
 
 
+@functools.cache
 def install(cluster):
-    """The definitions of this checkout, for everybody who uses the cluster; they stay."""
+    """The definitions of this checkout, for everybody who uses the cluster; they stay, so once is enough."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(ROOT / "rbac/crds"))
     established(cluster, GROUP)
 

@@ -20,15 +20,19 @@ DEADLINE = 60.0  # seconds after which something that should happen counts as ne
 
 
 def wait_for(what, condition, seconds=DEADLINE):
-    """Polls until condition() is true and returns its value; fails with the name of what was awaited."""
-    end = time.monotonic() + seconds
+    """Polls until condition() is true and returns its value; fails with the name of what was awaited. It looks more
+    rarely as time goes by, and no more than half of the time: others want to work meanwhile."""
+    began, pause = time.monotonic(), 0.01
     while True:
+        look = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > began + seconds:
             raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
-        time.sleep(0.01)
+        pause = min(pause * 1.1, 0.1)
+        time.sleep(max(pause, min(now - look, 0.25)))
 
 
 def alive(pid):

@@ -3,6 +3,7 @@
 import collections
 import http.client
 import json
+import os
 import pathlib
 import re
 import time
@@ -13,11 +14,13 @@ from lib.pods import Pods, runner_image
 FINAL = ("Succeeded", "Failed", "Canceled", "Discarded")
 MOUNT = "/ledger"
 
-# Writes down that this pod is there, and stays for as long as the test says. It is sourced: nothing outlives its shell.
+# Writes down that this pod is there, and stays for as long as the test says: to open a pipe waits for its other end. It is
+# sourced: nothing outlives its shell.
 HOLD = f"""
 pod=$(hostname)
 echo "$where $pod" >> {MOUNT}/held
-while [ -e {MOUNT}/hold-"$where"-"${{pod%-*}}" ]; do sleep 0.05; done
+pipe={MOUNT}/hold-"$where"-"${{pod%-*}}"
+if [ -p "$pipe" ]; then true 2>/dev/null <"$pipe"; fi
 """
 
 # In front of the image's tofu: counts its starts, and is held before or after what it does.
@@ -94,10 +97,14 @@ class Ledger:
         return [word for word, pod in self.lines("made") if step_of(pod) == f"{run}-apply"]
 
     def hold(self, where, step):
-        (self.directory / f"hold-{where}-{step}").touch()
+        os.mkfifo(self.directory / f"hold-{where}-{step}")
 
     def let_go(self, where, step):
-        (self.directory / f"hold-{where}-{step}").unlink(missing_ok=True)
+        """Whoever waits goes on, and whoever comes later does not wait."""
+        pipe = self.directory / f"hold-{where}-{step}"
+        end = os.open(pipe, os.O_RDWR)
+        pipe.unlink()
+        os.close(end)
 
     def wait_held(self, where, step, seconds=90):
         """Waits until a pod of the step is held there, and returns the pod's name."""

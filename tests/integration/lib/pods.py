@@ -169,8 +169,7 @@ class Pods:
 
     def pod_of(self, step):
         """The newest pod of a step, or None."""
-        pods = json.loads(self.namespace.kubectl("get", "pods", "-l", f"batch.kubernetes.io/job-name={step}", "-o",
-                                                 "json").stdout)["items"]
+        pods = self.namespace.get_all("pods", f"batch.kubernetes.io/job-name={step}")
         return max(pods, key=lambda p: p["metadata"]["creationTimestamp"], default=None)
 
     def wait_pod(self, step, condition=lambda pod: True, seconds=60):

@@ -1,0 +1,311 @@
+/*
+ * Blobs over an object store: see head.h. Here is what writes: heads and chunks first, then whole
+ * blobs, then streams. Chunks are written first; then one put of the head, which the store lets
+ * only one writer do, makes them the blob; then the chunks of the head before go.
+ */
+#include "common/blob/chunked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+enum { TRIES = 16 }; /* against others who change the same head */
+
+static struct df_objects *objects_of(struct df_blob *b)
+{
+    return df_blob_chunked_of(b)->objects;
+}
+
+static int pass_on(const struct df_err *why, struct df_err *err)
+{
+    if (err)
+        *err = *why;
+    return -1;
+}
+
+/* ---- heads and chunks ----------------------------------------------------------------------- */
+
+static int read_head(struct df_blob *b, const char *key, bool whole, struct df_blob_head *ret,
+                     struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    return df_blob_head_new(key, &o->sizes, ret, err) < 0 ? -1 : o->ops->head(o, whole, ret, err);
+}
+
+static int add_chunk(struct df_objects *o, struct df_blob_head *h, const char *bytes,
+                     struct df_err *err)
+{
+    char id[17];
+    const struct df_object_chunk chunk = {id, bytes, (size_t)h->chunk_size};
+    if (df_random_hex(id, 8, err) < 0)
+        return -1;
+    /* In the list before it is there: what fails half way is dropped by it. */
+    (void)df_strs_add(&h->chunks, id);
+    return df_strs_check(&h->chunks, err) < 0 ? -1 : o->ops->put(o, h, &chunk, err);
+}
+
+/* Stores all whole chunks at the front of the content; the rest is the tail. */
+static int add_content(struct df_objects *o, struct df_blob_head *h, const char *bytes, size_t n,
+                       struct df_err *err)
+{
+    size_t chunk = (size_t)h->chunk_size;
+    for (; n >= chunk; bytes += chunk, n -= chunk) {
+        if (add_chunk(o, h, bytes, err) < 0)
+            return -1;
+    }
+    df_buf_clear(&h->tail);
+    (void)df_buf_add(&h->tail, bytes, n);
+    return df_buf_check(&h->tail, err);
+}
+
+/* The one moment at which the blob changes: CONFLICT when it is not as h->version says. */
+static int swap_head(struct df_objects *o, const struct df_blob_head *h, struct df_err *err)
+{
+    return o->ops->put(o, h, NULL, err);
+}
+
+/* Drops the head's chunks from number `first` on as far as it can: nothing names them any more, and
+ * what is left is an orphan that is swept. */
+static void drop_chunks(struct df_objects *o, const struct df_blob_head *h, size_t first)
+{
+    for (size_t i = first; i < h->chunks.len; i++)
+        (void)!o->ops->remove(o, NULL, df_blob_chunk_name(h, h->chunks.items[i]).text, NULL);
+}
+
+/* What was not taken in is dropped, unless it may have been: its answer was lost. */
+static int give_up(struct df_objects *o, const struct df_blob_head *h, size_t first,
+                   const struct df_err *why, struct df_err *err)
+{
+    if (why->cls != DF_ERR_RETRY)
+        drop_chunks(o, h, first);
+    (void)pass_on(why, err);
+    return df_err_wrap(err, "store blob %s", h->key);
+}
+
+/* ---- whole blobs ---------------------------------------------------------------------------- */
+
+static int check_size(const struct df_objects *o, const char *key, uint64_t n, struct df_err *err)
+{
+    if (n <= (uint64_t)o->sizes.blob)
+        return 0;
+    return df_fail(err, DF_ERR_LIMIT, "blob %s: here one has at most %lld bytes", key,
+                   (long long)o->sizes.blob);
+}
+
+/* So that next to nothing is left over for the tail. */
+static int64_t chunk_size_for(const struct df_blob_sizes *sizes, int64_t n)
+{
+    int64_t chunks = (n + sizes->chunk - 1) / sizes->chunk;
+    return n < sizes->no_chunks ? sizes->stream_chunk : n / chunks;
+}
+
+/* A new head with this content; its chunks are stored, it is not. */
+static int prepare(struct df_objects *o, const char *key, const char *bytes, size_t n,
+                   struct df_blob_head *h, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (check_size(o, key, n, err) < 0 || df_blob_head_new(key, &o->sizes, h, err) < 0)
+        return -1;
+    h->chunk_size = chunk_size_for(&o->sizes, (int64_t)n);
+    h->size = (int64_t)n;
+    return add_content(o, h, bytes, n, &why) < 0 ? give_up(o, h, 0, &why, err) : 0;
+}
+
+/* Most blobs are put once, so the first try takes it for new; to create, it is the only one. */
+static int put_bytes(struct df_blob *b, const char *key, const char *bytes, size_t n,
+                     enum df_blob_how how, struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    DF_BLOB_HEAD h = {0};
+    DF_BLOB_HEAD old = {0};
+    struct df_err why = {0};
+    if (prepare(o, key, bytes, n, &h, err) < 0)
+        return -1;
+    for (int i = 0; i < TRIES; i++) {
+        if (swap_head(o, &h, &why) == 0) {
+            drop_chunks(o, &old, 0);
+            return 0;
+        }
+        df_blob_head_free(&old);
+        if (how == DF_BLOB_CREATE || why.cls != DF_ERR_CONFLICT ||
+            read_head(b, key, false, &old, &why) < 0)
+            break;
+        memcpy(h.version, old.version, sizeof(h.version));
+    }
+    return give_up(o, &h, 0, &why, err);
+}
+
+static int open_file(const char *path, int *ret_fd, size_t *ret_n, struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    *ret_n = (size_t)st.st_size;
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+static int put_file(struct df_blob *b, const char *key, const char *path, enum df_blob_how how,
+                    struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    size_t n = 0;
+    if (open_file(path, &fd, &n, err) < 0)
+        return -1;
+    void *bytes = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (bytes == MAP_FAILED)
+        return df_fail_errno(err, errno, "map %s", path);
+    int result = put_bytes(b, key, n ? bytes : "", n, how, err);
+    if (n)
+        (void)munmap(bytes, n);
+    if (result == 0)
+        (void)unlink(path);
+    return result;
+}
+
+static int put(struct df_blob *b, const char *key, const struct df_blob_content *content,
+               enum df_blob_how how, struct df_err *err)
+{
+    return content->path ? put_file(b, key, content->path, how, err)
+                         : put_bytes(b, key, content->bytes, content->n, how, err);
+}
+
+static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
+{
+    DF_BLOB_HEAD h = {0};
+    if (read_head(b, key, false, &h, err) < 0)
+        return -1;
+    *ret_size = h.size;
+    return 0;
+}
+
+/* Only as it was read: of another version the chunks would be other ones. */
+static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    struct df_err why = {0};
+    for (int i = 0; i < TRIES; i++) {
+        DF_BLOB_HEAD h = {0};
+        if (read_head(b, key, false, &h, err) < 0)
+            return -1;
+        if (!*h.version)
+            return 0;
+        if (o->ops->remove(o, &h, NULL, &why) == 0) {
+            drop_chunks(o, &h, 0);
+            return 0;
+        }
+        if (why.cls != DF_ERR_CONFLICT && why.cls != DF_ERR_NOT_FOUND)
+            break;
+    }
+    (void)pass_on(&why, err);
+    return df_err_wrap(err, "remove blob %s", key);
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/* The head with these bytes at its end; chunks that became full are stored, it is not. */
+static int extend(struct df_objects *o, struct df_blob_head *h, const void *bytes, size_t n,
+                  struct df_err *err)
+{
+    if (check_size(o, h->key, (uint64_t)h->size + n, err) < 0)
+        return -1;
+    DF_CLEANUP(df_buf_wipe) struct df_buf content = DF_BUF_INIT((size_t)o->sizes.blob);
+    (void)df_buf_add(&content, df_buf_str(&h->tail), h->tail.len);
+    (void)df_buf_add(&content, bytes, n);
+    if (df_buf_check(&content, err) < 0)
+        return -1;
+    h->size += (int64_t)n;
+    return add_content(o, h, df_buf_str(&content), content.len, err);
+}
+
+/* What is to be appended where, and what a try found. */
+struct addition {
+    const char *key;
+    int64_t offset;
+    const void *bytes;
+    size_t n;
+    int64_t size; /* of the blob, as found or made */
+    bool lost;    /* another writer was faster */
+};
+
+static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    DF_BLOB_HEAD h = {0};
+    struct df_err why = {0};
+    a->lost = false;
+    if (read_head(b, a->key, true, &h, err) < 0)
+        return -1;
+    a->size = h.size;
+    if (h.size != a->offset)
+        return df_blob_fail_gap(a->key, h.size, a->offset, err);
+    size_t had = h.chunks.len;
+    if (extend(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
+        a->size = h.size;
+        return 0;
+    }
+    a->lost = why.cls == DF_ERR_CONFLICT;
+    return give_up(o, &h, had, &why, err);
+}
+
+static int append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
+                  int64_t *ret_size, struct df_err *err)
+{
+    for (int i = 1;; i++) {
+        struct addition a = {.key = key, .offset = offset, .bytes = bytes, .n = n};
+        int result = try_append(b, &a, err);
+        /* Who lost finds another size, or the same one when the other only touched the head. */
+        if (a.lost && i < TRIES)
+            continue;
+        if (a.lost && err)
+            err->cls = DF_ERR_RETRY;
+        if (result == 0 || a.size != offset)
+            *ret_size = a.size;
+        return result;
+    }
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void close_chunked(struct df_blob *b)
+{
+    struct df_objects *o = objects_of(b);
+    o->ops->close(o);
+    free(df_blob_chunked_of(b));
+}
+
+static const struct df_blob_ops ops = {
+    .close = close_chunked,
+    .put = put,
+    .append = append,
+    .get = df_blob_chunked_get,
+    .open_read = df_blob_chunked_open_read,
+    .size = get_size,
+    .remove = remove_blob,
+    .list = df_blob_chunked_list,
+};
+
+int df_blob_chunked_open(struct df_objects *objects, const char *directory, struct df_blob **ret,
+                         struct df_err *err)
+{
+    struct df_blob_chunked *c = calloc(1, sizeof(*c));
+    if (!c) {
+        objects->ops->close(objects);
+        return df_fail_oom(err);
+    }
+    DF_BLOB struct df_blob *b = &c->blob;
+    b->ops = &ops;
+    c->objects = objects;
+    b->tmp = df_fs_join(directory, "tmp");
+    if (!b->tmp)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0)
+        return df_err_wrap(err, "temporary directory of blobs");
+    *ret = DF_TAKE(b);
+    return 0;
+}

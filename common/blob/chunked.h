@@ -1,0 +1,37 @@
+/*
+ * chunked.h - blobs in an object store: heads, immutable chunks, compare and swap. Internal to
+ * common/blob; the layout is in head.h.
+ */
+#ifndef DF_BLOB_CHUNKED_H
+#define DF_BLOB_CHUNKED_H
+
+#include "common/blob/backend.h"
+#include "common/blob/objects.h"
+
+/* The backend over this store, which it takes over, also on failure. directory: its tmp/ is this
+ * process's alone: made when absent, emptied when it is there. */
+int df_blob_chunked_open(struct df_objects *objects, const char *directory, struct df_blob **ret,
+                         struct df_err *err) DF_MUST_CHECK;
+
+/* ---- what its parts share ------------------------------------------------------------------- */
+
+struct df_blob_chunked {
+    struct df_blob blob;
+    struct df_objects *objects;
+    int64_t swept_ms; /* monotonic, atomic: when somebody last looked for orphans */
+};
+
+static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
+{
+    return (struct df_blob_chunked *)b; /* its first member */
+}
+
+/* chunked_read.c, chunked_list.c: the members of the same name of struct df_blob_ops */
+int df_blob_chunked_get(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
+                        int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
+int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
+                              struct df_err *err) DF_MUST_CHECK;
+int df_blob_chunked_list(struct df_blob *b, const char *prefix, struct df_strs *out,
+                         struct df_err *err) DF_MUST_CHECK;
+
+#endif

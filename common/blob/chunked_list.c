@@ -1,0 +1,132 @@
+/*
+ * What there is in an object store: lists of heads, and chunks that no head names (orphans), which
+ * whoever lists removes once an hour.
+ */
+#include "common/base/clock.h"
+#include "common/blob/chunked.h"
+
+enum {
+    SWEEP_MS = 3600 * 1000,
+    ORPHAN_S = 3600 /* a chunk this old that no head names will not be named any more */
+};
+
+struct found {
+    const char *prefix;
+    int64_t before_us; /* only what was made before */
+    struct df_strs names;
+};
+
+static void found_free(struct found *f)
+{
+    df_strs_free(&f->names);
+}
+#define FOUND DF_CLEANUP(found_free) struct found
+
+static void begin(void *arg)
+{
+    found_free(arg);
+}
+
+typedef int (*taking)(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
+                      struct df_err *err);
+
+static int list_objects(struct df_objects *o, enum df_object_kind kind, taking item,
+                        struct found *f, struct df_err *err)
+{
+    const struct df_object_sink sink = {begin, item, f};
+    return o->ops->list(o, kind, f->prefix, &sink, err);
+}
+
+/* ---- orphans -------------------------------------------------------------------------------- */
+
+static int add_old_chunk(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
+                         struct df_err *err)
+{
+    struct found *f = arg;
+    (void)chunks;
+    if (made_us > f->before_us)
+        return 0;
+    (void)df_strs_add(&f->names, name);
+    return df_strs_check(&f->names, err);
+}
+
+static int add_chunks(void *arg, const char *key, int64_t made_us, const struct df_strs *chunks,
+                      struct df_err *err)
+{
+    struct found *f = arg;
+    (void)key, (void)made_us;
+    for (size_t i = 0; i < chunks->len; i++)
+        (void)df_strs_add(&f->names, chunks->items[i]);
+    return df_strs_check(&f->names, err);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool has(const struct df_strs *sorted, const char *name)
+{
+    return sorted->len &&
+           bsearch(&name, sorted->items, sorted->len, sizeof(*sorted->items), by_bytes);
+}
+
+/* Heads are listed after the chunks: a chunk that was taken in meanwhile is seen to be. */
+static int sweep(struct df_objects *o, struct df_err *err)
+{
+    FOUND old = {.prefix = "", .before_us = df_real_us() - (int64_t)ORPHAN_S * 1000000};
+    FOUND named = {.prefix = ""};
+    if (list_objects(o, DF_OBJECT_CHUNK, add_old_chunk, &old, err) < 0)
+        return -1;
+    if (!old.names.len)
+        return 0;
+    if (list_objects(o, DF_OBJECT_HEAD, add_chunks, &named, err) < 0)
+        return -1;
+    if (named.names.len)
+        qsort(named.names.items, named.names.len, sizeof(*named.names.items), by_bytes);
+    for (size_t i = 0; i < old.names.len; i++)
+        if (!has(&named.names, old.names.items[i]))
+            (void)!o->ops->remove(o, NULL, old.names.items[i], NULL);
+    return 0;
+}
+
+/* Once an hour. Who lists is not to fail by it: a sweep that failed is tried again by the next. */
+static void sweep_now_and_then(struct df_blob_chunked *c)
+{
+    int64_t last = __atomic_load_n(&c->swept_ms, __ATOMIC_RELAXED), now = df_mono_ms();
+    if ((last && now - last < SWEEP_MS) ||
+        !__atomic_compare_exchange_n(&c->swept_ms, &last, now, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return;
+    if (sweep(c->objects, NULL) < 0)
+        __atomic_store_n(&c->swept_ms, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+static int add_key(void *arg, const char *key, int64_t made_us, const struct df_strs *chunks,
+                   struct df_err *err)
+{
+    struct found *f = arg;
+    size_t n = strlen(f->prefix);
+    (void)made_us, (void)chunks;
+    /* A key that is none was written by somebody else. */
+    if (!df_blob_key_is_good(key) || (n && (!df_starts_with(key, f->prefix) || key[n] != '/')))
+        return 0;
+    (void)df_strs_add(&f->names, key);
+    return df_strs_check(&f->names, err);
+}
+
+int df_blob_chunked_list(struct df_blob *b, const char *prefix, struct df_strs *out,
+                         struct df_err *err)
+{
+    struct df_blob_chunked *c = df_blob_chunked_of(b);
+    FOUND f = {.prefix = prefix};
+    sweep_now_and_then(c);
+    if (list_objects(c->objects, DF_OBJECT_HEAD, add_key, &f, err) < 0)
+        return -1;
+    for (size_t i = 0; i < f.names.len; i++)
+        (void)df_strs_take(out, DF_TAKE(f.names.items[i]));
+    f.names.len = 0; /* they have moved */
+    return df_strs_check(out, err);
+}

@@ -1,0 +1,115 @@
+/*
+ * Reading of blobs in an object store: the head as it is now, and the chunks it names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/base/fs.h"
+#include "common/blob/chunked.h"
+
+/* Takes what a head names, from its beginning each time it is called. */
+typedef int (*taking)(struct df_objects *o, const struct df_blob_head *h, void *arg,
+                      struct df_err *err);
+
+/* A chunk may be gone because the blob was replaced while we read: then it is read once more. */
+static int read_whole(struct df_blob *b, const char *key, taking take, void *arg, int64_t *ret_size,
+                      struct df_err *err)
+{
+    struct df_objects *o = df_blob_chunked_of(b)->objects;
+    char version[sizeof(((struct df_blob_head *)NULL)->version)] = "";
+    for (;;) {
+        DF_BLOB_HEAD h = {0};
+        struct df_err why = {0};
+        if (df_blob_head_new(key, &o->sizes, &h, err) < 0 || o->ops->head(o, true, &h, err) < 0)
+            return -1;
+        if (!*h.version)
+            return df_blob_fail_absent(key, err);
+        *ret_size = h.size;
+        if (take(o, &h, arg, &why) == 0)
+            return 0;
+        if (why.cls != DF_ERR_NOT_FOUND) {
+            if (err)
+                *err = why;
+            return -1;
+        }
+        if (df_streq(version, h.version))
+            return df_fail(err, DF_ERR_SYSTEM, "blob %s is damaged: restore it from a copy: %s",
+                           key, why.message);
+        memcpy(version, h.version, sizeof(version));
+    }
+}
+
+static int take_to_file(struct df_objects *o, const struct df_blob_head *h, void *arg,
+                        struct df_err *err)
+{
+    int fd = *(int *)arg;
+    DF_CLEANUP(df_buf_wipe) struct df_buf chunk = DF_BUF_INIT((size_t)h->chunk_size);
+    if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        return df_fail_errno(err, errno, "empty a temporary file");
+    for (size_t i = 0; i < h->chunks.len; i++) {
+        df_buf_clear(&chunk);
+        if (o->ops->get(o, h, h->chunks.items[i], 0, (size_t)h->chunk_size, &chunk, err) < 0 ||
+            df_fs_write_all(fd, df_buf_str(&chunk), chunk.len, err) < 0)
+            return -1;
+    }
+    if (df_fs_write_all(fd, df_buf_str(&h->tail), h->tail.len, err) < 0)
+        return -1;
+    return lseek(fd, 0, SEEK_SET) < 0 ? df_fail_errno(err, errno, "rewind") : 0;
+}
+
+int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
+                              struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (df_fs_unnamed(b->tmp, &fd, err) < 0 ||
+        read_whole(b, key, take_to_file, &fd, ret_size, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+struct range {
+    int64_t offset;
+    struct df_buf *out;
+    size_t had; /* bytes of out that were there before */
+};
+
+/* How much of a piece of n bytes that begins at `base` belongs to the range and has room: *ret_skip
+ * bytes of it lie before. */
+static size_t overlap(const struct range *r, int64_t base, size_t n, size_t *ret_skip)
+{
+    size_t skip = r->offset > base ? (size_t)(r->offset - base) : 0;
+    size_t room = r->out->max - r->out->len, rest = skip < n ? n - skip : 0;
+    *ret_skip = skip;
+    return rest < room ? rest : room;
+}
+
+static int take_range(struct df_objects *o, const struct df_blob_head *h, void *arg,
+                      struct df_err *err)
+{
+    const struct range *r = arg;
+    size_t skip = 0;
+    r->out->len = r->had;
+    for (size_t i = (size_t)(r->offset / h->chunk_size); i < h->chunks.len; i++) {
+        size_t n = overlap(r, (int64_t)i * h->chunk_size, (size_t)h->chunk_size, &skip);
+        if (n == 0)
+            return 0;
+        if (o->ops->get(o, h, h->chunks.items[i], (int64_t)skip, n, r->out, err) < 0)
+            return -1;
+    }
+    size_t n = overlap(r, (int64_t)h->chunks.len * h->chunk_size, h->tail.len, &skip);
+    if (n)
+        (void)df_buf_add(r->out, h->tail.data + skip, n);
+    return df_buf_check(r->out, err);
+}
+
+int df_blob_chunked_get(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
+                        int64_t *ret_size, struct df_err *err)
+{
+    struct range r = {offset, out, out->len};
+    int64_t size = 0;
+    if (read_whole(b, key, take_range, &r, &size, err) < 0)
+        return -1;
+    *ret_size = size;
+    return 0;
+}

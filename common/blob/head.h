@@ -1,0 +1,49 @@
+/*
+ * head.h - how a blob lies in an object store. Internal to common/blob; the page about it is
+ * docs/internals/chunked-blob.md.
+ *
+ * A blob is one object, its head: the store lets only one writer create or change it. The head has
+ * the size, the ids of the chunks, and the end of the content (the tail). What lies before is in
+ * chunks named <head's name>-<id>, each of the same size, never changed and never shared: they are
+ * written before the head that names them and deleted after the head that named them is gone. So
+ * the head alone decides what the blob is.
+ */
+#ifndef DF_BLOB_HEAD_H
+#define DF_BLOB_HEAD_H
+
+#include "common/base/strs.h"
+#include "common/crypto/crypto.h"
+
+/* What is good for a store, in bytes before it compresses them. */
+struct df_blob_sizes {
+    int64_t chunk;        /* of what is put at once: the larger, the fewer requests */
+    int64_t stream_chunk; /* of a stream: the smaller, the less is written again with each frame */
+    int64_t no_chunks;    /* what is smaller has none when it is put */
+    int64_t blob;         /* the largest blob */
+};
+
+struct df_blob_head {
+    const char *key;  /* of the blob; borrowed */
+    char name[40];    /* "dfb-<32 hex of SHA-256(key)>": good where a key is none */
+    char version[40]; /* the store's own: another one after each change; "": no such blob */
+    int64_t size;     /* of the whole blob */
+    int64_t chunk_size;
+    struct df_strs chunks; /* their ids, in order: 16 hex of randomness each */
+    /* For stores that show chunks to more people than heads; there they are sealed with it. It is
+     * stored with the tail, and like the tail not known when only the description was read. */
+    unsigned char seal[DF_KEY_LEN];
+    struct df_buf tail; /* what lies behind the chunks */
+};
+
+/* A head without content, of a blob that does not exist yet, as streams begin. */
+int df_blob_head_new(const char *key, const struct df_blob_sizes *sizes, struct df_blob_head *ret,
+                     struct df_err *err) DF_MUST_CHECK;
+void df_blob_head_free(struct df_blob_head *h); /* wipes; an empty head afterwards */
+#define DF_BLOB_HEAD DF_CLEANUP(df_blob_head_free) struct df_blob_head
+
+struct df_blob_chunk_name {
+    char text[64];
+};
+struct df_blob_chunk_name df_blob_chunk_name(const struct df_blob_head *h, const char *id);
+
+#endif

@@ -1,0 +1,64 @@
+#include "runner/context.h"
+
+#include <stdarg.h>
+
+void df_context_free(struct df_context *c)
+{
+    cJSON_Delete(c->result);
+    df_source_result_free(&c->source);
+    df_tool_free(&c->tool);
+    df_workspace_free(&c->workspace);
+    df_varfiles_free(&c->varfiles);
+    free(c->pid_path);
+    free(c->fifo_path);
+}
+
+static int add_copy(cJSON *to, const cJSON *from, const char *name, struct df_err *err)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+    return item ? df_json_add(to, name, cJSON_Duplicate(item, true), err) : 0;
+}
+
+int df_context_mark(struct df_context *c, const char *name, int64_t at_us, struct df_err *err)
+{
+    cJSON *timeline = df_json_array_at(c->result, "timeline");
+    DF_JSON cJSON *progress = cJSON_CreateObject();
+    cJSON *latest = progress ? df_json_array_at(progress, "timeline") : NULL;
+    cJSON *entry = cJSON_CreateObject();
+    if (!timeline || !latest) {
+        cJSON_Delete(entry);
+        return df_fail_oom(err);
+    }
+    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0 ||
+        df_json_add_time(entry, "at", at_us, err) < 0 ||
+        df_json_append(latest, cJSON_Duplicate(entry, true), err) < 0 ||
+        add_copy(progress, c->result, "source", err) < 0 ||
+        add_copy(progress, c->result, "tool", err) < 0)
+        return -1;
+    df_report_progress(c->report, progress);
+    return 0;
+}
+
+int df_context_add_summary(struct df_context *c, struct df_err *err)
+{
+    const struct df_output_summary *s = df_output_summary(c->output);
+    cJSON *summary = s->seen ? df_json_object_at(c->result, "planSummary") : NULL;
+    if (!s->seen)
+        return 0;
+    if (!summary)
+        return df_fail_oom(err);
+    if (df_json_add_num(summary, "add", s->add, err) < 0 ||
+        df_json_add_num(summary, "change", s->change, err) < 0 ||
+        df_json_add_num(summary, "destroy", s->destroy, err) < 0)
+        return -1;
+    return df_json_add_num(summary, "import", s->import, err);
+}
+
+void df_context_set_outcome(struct df_context *c, const char *reason, const char *fmt, ...)
+{
+    va_list ap;
+    (void)snprintf(c->outcome.reason, sizeof c->outcome.reason, "%s", reason);
+    va_start(ap, fmt);
+    (void)vsnprintf(c->outcome.message, sizeof c->outcome.message, fmt, ap);
+    va_end(ap);
+}

@@ -1,0 +1,65 @@
+/*
+ * context.h - what the stages of one step share: the step document, what earlier stages found out,
+ * and where log and report go. pipeline.h runs the stages.
+ *
+ * A stage takes the context and returns 0, or -1 with the reason of the run's status. It adds what
+ * it finds out to `result` at once, so that a step that fails half-way reports how far it came.
+ * Thread rule: main thread.
+ */
+#ifndef DF_RUNNER_CONTEXT_H
+#define DF_RUNNER_CONTEXT_H
+
+#include "runner/report/output.h"
+#include "runner/report/report.h"
+#include "runner/source/source.h"
+#include "runner/stop.h"
+#include "runner/tofu/command.h"
+#include "runner/tofu/failure.h"
+#include "runner/tofu/tool.h"
+#include "runner/tofu/varfiles.h"
+#include "runner/tofu/workspace.h"
+
+/* Also in the header of a bundle, where an apply reads it. */
+#define DF_ACTION_PLAN_DESTROY "plan-destroy"
+
+/* How a step ended: a reason word, and a sentence for people. */
+struct df_outcome {
+    char reason[48];
+    char message[1024];
+};
+
+struct df_context {
+    /* Borrowed. */
+    const cJSON *doc; /* the step document */
+    struct df_report *report;
+    struct df_output *output;
+    struct df_redact_set **secrets; /* masked by output; replaced once the module is known */
+    struct df_stop *stop;
+    const struct df_dirs *dirs;
+    const char *step_dir; /* outlives the work directory: tofu.pid, errored.tfstate */
+    int64_t deadline_ms;  /* of df_mono_ms(): the step's time limit */
+    bool destroys;        /* the action plans a destroy */
+    /* Owned. */
+    cJSON *result; /* of docs/step-protocol.md, growing */
+    struct df_source_result source;
+    struct df_tool tool;
+    struct df_workspace workspace;
+    struct df_varfiles varfiles;
+    char *pid_path, *fifo_path;
+    struct df_commander commander;
+    struct df_outcome outcome;
+    bool partial;             /* something was changed before the step failed */
+    struct df_failure logged; /* the error of a command whose text is in the log already */
+};
+
+void df_context_free(struct df_context *c);
+
+/* Adds {name, at} (real time) to the timeline and reports it with what is known by then. */
+int df_context_mark(struct df_context *c, const char *name, int64_t at_us,
+                    struct df_err *err) DF_MUST_CHECK;
+/* Adds planSummary to the result. */
+int df_context_add_summary(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
+void df_context_set_outcome(struct df_context *c, const char *reason, const char *fmt, ...)
+    DF_PRINTF(3, 4);
+
+#endif

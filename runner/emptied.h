@@ -1,0 +1,26 @@
+/*
+ * emptied.h - what must not pass unnoticed: a folder without configuration, and a plan after which
+ * the state is empty. Thread rule: any thread.
+ */
+#ifndef DF_RUNNER_EMPTIED_H
+#define DF_RUNNER_EMPTIED_H
+
+#include "runner/context.h"
+
+/* A stage of a plan: class USER, reason NoConfiguration, if the module's directory has no file of
+ * configuration. The tool itself would refuse it, but our override files hide that from the tool:
+ * the stage runs before they are written. A plan-destroy needs no configuration. */
+int df_configuration_check(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
+
+/* True if the plan just made may leave the state empty; its JSON has the answer. */
+bool df_plan_may_empty(const struct df_context *c);
+
+/* True if the plan leaves the state empty: every resource of the state goes, and at least one is
+ * destroyed. json_path: the output of `show -json`; an unreadable file, or one larger than
+ * DF_LIMIT_PLAN_READ, counts as true. */
+bool df_plan_empties(const char *json_path);
+
+/* The same for the JSON text. Class USER if it cannot be parsed. */
+int df_plan_text_empties(const char *text, size_t n, bool *ret, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * The stages before the action, in the order of prepare.h. Each checks what an apply must have in
+ * common with its plan: commit and digest of the source, name and version of the tool.
+ */
+#include "runner/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "runner/secrets.h"
+#include "runner/tofu/backend.h"
+#include "runner/tofu/toolchain.h"
+#include "runner/tofu/varvalues.h"
+
+/* ---- source ---- */
+
+/* Copies the lines of the finished fetch to the log. */
+static void show_fetch_log(struct df_context *c, int fd)
+{
+    char piece[4096];
+    ssize_t n;
+    for (off_t at = 0; (n = pread(fd, piece, sizeof piece, at)) > 0; at += n) {
+        if (df_output_text(c->output, piece, (size_t)n, NULL) < 0)
+            return;
+    }
+}
+
+static int fetch_source(struct df_context *c, struct df_err *err)
+{
+    DF_CLOSE int log = memfd_create("fetch", MFD_CLOEXEC);
+    const struct df_source_request q = {.source = df_json_at(c->doc, "source"),
+                                        .expected_commit = df_json_str(c->doc, "expected.commit"),
+                                        .checkout = c->dirs->source,
+                                        .private_dir = c->dirs->fetch,
+                                        .log_fd = log,
+                                        .stop = df_stop_flag(c->stop)};
+    int failed = df_source_fetch(&q, &c->source, err);
+    if (log >= 0)
+        show_fetch_log(c, log);
+    return failed ? df_err_reason(err, "SourceFailed") : 0;
+}
+
+static int check_source(const struct df_context *c, struct df_err *err)
+{
+    const char *commit = df_json_str(c->doc, "expected.commit");
+    const char *digest = df_json_str(c->doc, "expected.treeDigest");
+    if (!df_str_empty(commit) && !df_streq(commit, c->source.commit))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
+                              "planned from commit %s, but this is %s: plan again", commit,
+                              c->source.commit);
+    if (!df_str_empty(digest) && !df_streq(digest, c->source.tree_digest))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
+                              "the source's files changed since the plan (their digest was %.12s, "
+                              "now it is %.12s): plan again",
+                              digest, c->source.tree_digest);
+    return 0;
+}
+
+/* <dir>/module leads to where tofu leaves an errored.tfstate: the engine looks there after its
+ * runner was killed. The link goes through <dir>/work, because the engine may move what it
+ * names. */
+static int link_module(const struct df_context *c, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->step_dir, "module");
+    DF_FREE char *target = df_strf("work/source%s", c->source.module_dir + strlen(c->dirs->source));
+    if (!path || !target)
+        return df_fail_oom(err);
+    if ((unlink(path) < 0 && errno != ENOENT) || symlink(target, path) < 0)
+        return df_fail_errno(err, errno, "link %s", path);
+    return 0;
+}
+
+int df_prepare_source(struct df_context *c, struct df_err *err)
+{
+    if (fetch_source(c, err) < 0)
+        return -1;
+    cJSON *source = df_json_object_at(c->result, "source");
+    if (!source)
+        return df_fail_oom(err);
+    if ((*c->source.commit && df_json_add_str(source, "commit", c->source.commit, err) < 0) ||
+        df_json_add_str(source, "treeDigest", c->source.tree_digest, err) < 0)
+        return -1;
+    (void)df_output_note(c->output, "dayfly: source %s%s(files %.12s)", c->source.commit,
+                         *c->source.commit ? " " : "", c->source.tree_digest);
+    if (check_source(c, err) < 0 || link_module(c, err) < 0)
+        return -1;
+    return df_context_mark(c, "sourced", df_real_us(), err);
+}
+
+/* ---- toolchain ---- */
+
+/* An apply needs exactly the version that planned: no other reads its plan file. */
+static int find_tool(struct df_context *c, struct df_err *err)
+{
+    const char *planned = df_json_str(c->doc, "expected.toolVersion");
+    const char *name =
+        planned ? df_json_str(c->doc, "expected.toolName") : df_json_str(c->doc, "runtime.name");
+    struct df_tool_request r = {.constraint =
+                                    planned ? planned : df_json_str(c->doc, "runtime.version"),
+                                .tools = df_json_at(c->doc, "tools"),
+                                .path_env = getenv("PATH"),
+                                .stop = df_stop_flag(c->stop)};
+    if (name && df_tool_kind_parse(name, &r.kind, err) < 0)
+        return -1;
+    int found =
+        name ? df_toolchain_find(&r, &c->tool, err) : df_toolchain_find_any(&r, &c->tool, err);
+    if (found == 0)
+        return 0;
+    if (!planned || !df_streq(err->reason, "ToolMissing"))
+        return df_err_reason(err, "ToolMissing");
+    struct df_err why = *err;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "ToolVersionChanged",
+                          "planned with %s %s, which is not here any more: %s", name, planned,
+                          why.message);
+}
+
+int df_prepare_tool(struct df_context *c, struct df_err *err)
+{
+    char version[DF_VERSION_TEXT];
+    if (find_tool(c, err) < 0)
+        return -1;
+    const char *name = df_tool_kind_name(c->tool.kind);
+    cJSON *tool = df_json_object_at(c->result, "tool");
+    if (!tool)
+        return df_fail_oom(err);
+    if (df_json_add_str(tool, "name", name, err) < 0 ||
+        df_json_add_str(tool, "version", df_version_format(&c->tool.version, version), err) < 0)
+        return -1;
+    (void)df_output_note(c->output, "dayfly: %s %s", name, version);
+    return df_stopped(df_stop_flag(c->stop))
+               ? df_fail(err, DF_ERR_RETRY, "before %s was started", c->tool.path)
+               : 0;
+}
+
+/* ---- sensitive variables ---- */
+
+static int collect_secrets(const struct df_context *c, const struct df_hcl_module *module,
+                           struct df_redact_set **ret, struct df_err *err)
+{
+    struct df_strs values = {0};
+    int failed =
+        df_varvalues_collect(c->source.module_dir, &c->varfiles.files, module, &values, err) < 0 ||
+        df_secrets_collect(c->doc, module, &values, ret, err) < 0;
+    for (size_t i = 0; i < values.len; i++)
+        explicit_bzero(values.items[i], strlen(values.items[i]));
+    df_strs_free(&values);
+    return failed ? -1 : 0;
+}
+
+/* The module now shows which variables are sensitive: the others need no mask any more, and values
+ * in variable files get one. */
+int df_prepare_secrets(struct df_context *c, struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module module = {0};
+    struct df_redact_set *secrets = NULL;
+    if (df_hcl_scan(c->source.module_dir, df_tool_kind_hcl(c->tool.kind), &module, err) < 0 ||
+        df_secrets_check(c->doc, &module, err) < 0 ||
+        collect_secrets(c, &module, &secrets, err) < 0)
+        return -1;
+    if (df_output_hide(c->output, secrets, err) < 0) {
+        df_redact_set_free(secrets);
+        return -1;
+    }
+    df_redact_set_free(*c->secrets);
+    *c->secrets = secrets;
+    return 0;
+}
+
+/* ---- workspace and init ---- */
+
+static int check_backend(struct df_context *c, struct df_err *err)
+{
+    char note[512];
+    const struct df_backend_request q = {.step = c->doc,
+                                         .module_dir = c->source.module_dir,
+                                         .origin_dir = c->source.origin_dir,
+                                         .tool = df_tool_kind_hcl(c->tool.kind)};
+    if (df_backend_check(&q, note, err) < 0)
+        return -1;
+    if (*note)
+        (void)df_output_note(c->output, "dayfly: %s", note);
+    return 0;
+}
+
+int df_prepare_workspace(struct df_context *c, struct df_err *err)
+{
+    const struct df_varfiles_request q = {.step = c->doc,
+                                          .checkout = c->dirs->source,
+                                          .module_dir = c->source.module_dir,
+                                          .secret_dir = c->dirs->secret};
+    if (check_backend(c, err) < 0 ||
+        df_workspace_prepare(c->doc, c->dirs, c->source.module_dir, &c->workspace, err) < 0 ||
+        df_varfiles_collect(&q, &c->varfiles, err) < 0)
+        return df_err_reason(err, "RunnerFailed");
+    c->pid_path = df_fs_join(c->step_dir, "tofu.pid");
+    c->fifo_path = df_fs_join(c->dirs->secret, "events");
+    if (!c->pid_path || !c->fifo_path)
+        return df_fail_oom(err);
+    c->commander = (struct df_commander){
+        .program = c->tool.path,
+        .directory = c->source.module_dir,
+        .env = &c->workspace.env,
+        .fifo_path = c->fifo_path,
+        .pid_path = c->pid_path,
+        .output = c->output,
+        .stop = c->stop,
+        .grace_ms = df_json_int(c->doc, "graceSeconds", DF_TIMEOUT_GRACE_SECONDS) * 1000};
+    return 0;
+}

@@ -1,0 +1,108 @@
+/* `state mv`, `state rm`, `import`, `force-unlock`: the tool changes only its state. */
+#include "runner/state_command.h"
+
+#include "common/base/clock.h"
+#include "runner/args.h"
+#include "runner/init.h"
+#include "runner/tofu/failure.h"
+
+#define TAIL_MAX (256 * DF_KIB)
+#define DRY_RUN "-dry-run"
+
+static const struct {
+    const char *name;
+    const char *words[6]; /* of the tool's command line, ended by NULL */
+    bool changes;
+} commands[] = {
+    {"mv", {"state", "mv", "-no-color", DF_LOCK_TIMEOUT}, true},
+    {"rm", {"state", "rm", "-no-color", DF_LOCK_TIMEOUT}, true},
+    {"import", {"import", "-input=false", "-no-color", DF_LOCK_TIMEOUT}, true},
+    {"force-unlock", {"force-unlock", "-no-color", "-force"}, false},
+};
+
+static const char *word_at(const struct df_context *c, int i)
+{
+    return cJSON_GetStringValue(cJSON_GetArrayItem(df_json_at(c->doc, "command"), i));
+}
+
+static int find_command(const struct df_context *c, size_t *ret, struct df_err *err)
+{
+    const char *name = word_at(c, 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(commands); i++) {
+        if (df_streq(name, commands[i].name)) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "command: \"%.40s\" is not mv, rm, import or force-unlock",
+                          name ? name : "");
+}
+
+static int run_command(struct df_context *c, size_t which, struct df_buf *tail, int *ret_code,
+                       struct df_err *err)
+{
+    DF_STRS struct df_strs args = {0};
+    struct df_command_end end;
+    const char *word = NULL;
+    for (const char *const *w = commands[which].words; *w; w++)
+        (void)df_strs_add(&args, *w);
+    for (int i = 1; (word = word_at(c, i)); i++)
+        (void)df_strs_add(&args, word);
+    df_output_reset(c->output);
+    if (df_strs_check(&args, err) < 0 ||
+        df_command_run(&c->commander, &args, DF_EVENTS_NONE, tail, &end, err) < 0)
+        return -1;
+    *ret_code = end.code;
+    return 0;
+}
+
+static int fail_command(struct df_context *c, size_t which, const char *text, struct df_err *err)
+{
+    struct df_failure f;
+    char name[DF_TOOL_COMMAND_TEXT], words[24];
+    const char *const *w = commands[which].words;
+    bool is_state = df_streq(w[0], "state");
+    (void)snprintf(words, sizeof words, "%s%s%s", w[0], is_state ? " " : "", is_state ? w[1] : "");
+    df_failure_from_text(text, &f);
+    c->logged = f;
+    return df_failure_explain(&f, df_tool_command_name(&c->tool, words, name), "StateCommandFailed",
+                              err);
+}
+
+static void succeed(struct df_context *c, bool changes)
+{
+    int n = cJSON_GetArraySize(df_json_at(c->doc, "command"));
+    const char *name = word_at(c, 0), *reason = changes ? "StateChanged" : "Completed";
+    if (df_streq(name, "force-unlock"))
+        df_context_set_outcome(c, reason, "the lock %s is released", word_at(c, 1));
+    else if (!changes)
+        df_context_set_outcome(c, reason, "a dry run: nothing was changed");
+    else if (df_streq(name, "mv"))
+        df_context_set_outcome(c, reason, "%.400s is %.400s now", word_at(c, 1), word_at(c, 2));
+    else if (df_streq(name, "import"))
+        df_context_set_outcome(c, reason, "%.400s is in the state now", word_at(c, 1));
+    else
+        df_context_set_outcome(c, reason, "%d address%s removed from the state", n - 1,
+                               n == 2 ? "" : "es");
+}
+
+int df_state_command(struct df_context *c, struct df_err *err)
+{
+    DF_BUF struct df_buf tail = DF_BUF_INIT(TAIL_MAX);
+    size_t which = 0;
+    int code = -1;
+    if (find_command(c, &which, err) < 0 || df_init(c, false, err) < 0 ||
+        df_context_mark(c, "initialized", df_real_us(), err) < 0)
+        return -1;
+    if (df_stopped(df_stop_flag(c->stop)))
+        return df_fail(err, DF_ERR_RETRY, "before the command was started");
+    if (run_command(c, which, &tail, &code, err) < 0 ||
+        df_context_mark(c, "executed", df_real_us(), err) < 0)
+        return -1;
+    if (code != 0)
+        return fail_command(c, which, df_buf_str(&tail), err);
+    bool changes = commands[which].changes && !df_streq(word_at(c, 1), DRY_RUN);
+    succeed(c, changes);
+    return df_json_add_bool(c->result, "hasChanges", changes, err);
+}

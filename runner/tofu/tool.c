@@ -1,0 +1,109 @@
+#include "runner/tofu/tool.h"
+
+static const struct df_version v1_8 = {.number = {1, 8, 0}}, v1_10 = {.number = {1, 10, 0}},
+                               v1_12 = {.number = {1, 12, 0}};
+
+/* Of a feature the first version that has it; NULL: none has. */
+static const struct {
+    const char *name, *program, *title;
+    enum df_hcl_tool hcl;
+    const struct df_version *json_into, *init_varfiles, *apply_varfiles;
+} kinds[DF_TOOL_KINDS] = {
+    [DF_TOOL_OPENTOFU] = {.name = "opentofu",
+                          .program = "tofu",
+                          .title = "OpenTofu v",
+                          .hcl = DF_HCL_OPENTOFU,
+                          .json_into = &v1_12,
+                          .init_varfiles = &v1_8,
+                          .apply_varfiles = &v1_8},
+    [DF_TOOL_TERRAFORM] = {.name = "terraform",
+                           .program = "terraform",
+                           .title = "Terraform v",
+                           .hcl = DF_HCL_TERRAFORM,
+                           .apply_varfiles = &v1_10},
+};
+
+const char *df_tool_kind_name(enum df_tool_kind kind)
+{
+    return kinds[kind].name;
+}
+
+const char *df_tool_kind_program(enum df_tool_kind kind)
+{
+    return kinds[kind].program;
+}
+
+enum df_hcl_tool df_tool_kind_hcl(enum df_tool_kind kind)
+{
+    return kinds[kind].hcl;
+}
+
+int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_TOOL_KINDS; i++) {
+        if (df_streq(name, kinds[i].name)) {
+            *ret = (enum df_tool_kind)i;
+            return 0;
+        }
+    }
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "runtime.name: \"%.40s\" is not opentofu or terraform", name);
+}
+
+void df_tool_free(struct df_tool *t)
+{
+    free(t->path);
+    t->path = NULL;
+}
+
+/* "OpenTofu v1.12.6" or "Terraform v1.11.4" at the beginning of a line. */
+int df_tool_parse_banner(const char *text, struct df_tool *ret, struct df_err *err)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        for (size_t i = 0; i < DF_TOOL_KINDS; i++) {
+            if (!df_starts_with(line, kinds[i].title))
+                continue;
+            const char *word = line + strlen(kinds[i].title) - 1;
+            DF_FREE char *version = strndup(word, strcspn(word, " \r\n"));
+            if (!version)
+                return df_fail_oom(err);
+            ret->kind = (enum df_tool_kind)i;
+            return df_version_parse(version, &ret->version, err);
+        }
+    }
+    return df_fail(err, DF_ERR_USER, "its `version` names neither OpenTofu nor Terraform");
+}
+
+char *df_tool_print_banner(const struct df_tool *t)
+{
+    char version[DF_VERSION_TEXT];
+    return df_strf("%s%s\n", kinds[t->kind].title, df_version_format(&t->version, version));
+}
+
+const char *df_tool_command_name(const struct df_tool *t, const char *command,
+                                 char out[DF_TOOL_COMMAND_TEXT])
+{
+    (void)snprintf(out, DF_TOOL_COMMAND_TEXT, "%s %s", kinds[t->kind].program, command);
+    return out;
+}
+
+static bool has_since(const struct df_tool *t, const struct df_version *first)
+{
+    return first && df_version_compare(&t->version, first) >= 0;
+}
+
+bool df_tool_has_json_into(const struct df_tool *t)
+{
+    return has_since(t, kinds[t->kind].json_into);
+}
+
+bool df_tool_init_takes_varfiles(const struct df_tool *t)
+{
+    return has_since(t, kinds[t->kind].init_varfiles);
+}
+
+bool df_tool_apply_takes_varfiles(const struct df_tool *t)
+{
+    return has_since(t, kinds[t->kind].apply_varfiles);
+}

@@ -1,0 +1,58 @@
+/*
+ * tool.h - the tool of a step, OpenTofu or Terraform: its names, and what differs between the two
+ * and between their versions. toolchain.h finds one.
+ *
+ * Thread rule: pure functions, any thread.
+ */
+#ifndef DF_TOFU_TOOL_H
+#define DF_TOFU_TOOL_H
+
+#include "common/hcl/hcl.h"
+#include "common/json/json.h"
+#include "runner/tofu/version.h"
+
+enum df_tool_kind { DF_TOOL_OPENTOFU, DF_TOOL_TERRAFORM };
+#define DF_TOOL_KINDS 2
+
+/* "opentofu", "terraform"; the program's file: "tofu", "terraform". */
+const char *df_tool_kind_name(enum df_tool_kind kind);
+const char *df_tool_kind_program(enum df_tool_kind kind);
+enum df_hcl_tool df_tool_kind_hcl(enum df_tool_kind kind);
+/* Class USER, reason InvalidStep, for another name. */
+int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* What a step asks for. All borrowed. */
+struct df_tool_request {
+    enum df_tool_kind kind;
+    const char *constraint;    /* NULL: any release */
+    const cJSON *tools;        /* the member of the step document */
+    const char *path_env;      /* PATH to search, or NULL */
+    const volatile bool *stop; /* ends a download when true, or NULL */
+    bool is_local;             /* only what is installed here: nothing is downloaded */
+};
+
+struct df_tool {
+    enum df_tool_kind kind;
+    struct df_version version;
+    char *path; /* owned; absolute */
+};
+void df_tool_free(struct df_tool *t);
+
+/* Reads kind and version from the output of `version`. Class USER when it names neither tool. */
+int df_tool_parse_banner(const char *text, struct df_tool *ret, struct df_err *err) DF_MUST_CHECK;
+/* The line that df_tool_parse_banner() reads; the caller frees. NULL: no memory. */
+char *df_tool_print_banner(const struct df_tool *t);
+
+#define DF_TOOL_COMMAND_TEXT 48
+/* "tofu plan", for messages. Returns out. */
+const char *df_tool_command_name(const struct df_tool *t, const char *command,
+                                 char out[DF_TOOL_COMMAND_TEXT]);
+
+/* Has -json-into, which writes the events to a file and the text to standard output. */
+bool df_tool_has_json_into(const struct df_tool *t);
+/* Where variable files may be given beside the plan's own. `init` may need the values of variables;
+ * an apply compares them with those in the plan, and ephemeral ones must be given again. */
+bool df_tool_init_takes_varfiles(const struct df_tool *t);
+bool df_tool_apply_takes_varfiles(const struct df_tool *t);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * The outputs of an executor as they are, and of a run as they were when it ended.
+ */
+#include "spawner/steps/outputs.h"
+#include "common/base/clock.h"
+#include "spawner/api/handlers.h"
+#include "spawner/model/labels.h"
+
+static bool is_managed(const cJSON *executor)
+{
+    const char *type = df_json_str(executor, "spec.storage.type");
+    return !type || df_streq(type, "managed");
+}
+
+/* Before the first apply there are none. */
+static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, cJSON **ret,
+                       struct df_err *err)
+{
+    const char *uid = df_json_str(executor, "metadata.uid");
+    struct df_err why = {0};
+    if (is_managed(executor))
+        return df_state_outputs(s->states, uid, 0, show, ret, err);
+    if (df_outputs_get(s, uid, show, ret, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    *ret = cJSON_CreateObject();
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int none_kept(const cJSON *run, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_NOT_FOUND, "run %s: no outputs are kept of it",
+                   df_json_str(run, "metadata.name"));
+}
+
+/* The newest version of the state that was there when the run ended. */
+static int of_managed_run(struct df_spawner *s, const cJSON *run, const char *executor_uid,
+                          bool show, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *versions = NULL;
+    const char *finished = df_json_str(run, "status.finishedAt");
+    const cJSON *v;
+    int64_t end_us = df_real_us(), made_us = 0;
+    if ((finished && df_time_parse(finished, &end_us, err) < 0) ||
+        df_state_versions(s->states, executor_uid, &versions, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (v, versions) {
+        const char *at = df_json_str(v, "createdAt");
+        if (at && df_time_parse(at, &made_us, NULL) == 0 && made_us <= end_us)
+            return df_state_outputs(s->states, executor_uid, df_json_int(v, "version", 0), show,
+                                    ret, err);
+    }
+    return none_kept(run, err);
+}
+
+/* Of its last step that kept any. */
+static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_FREE char *label = df_strf(DF_LABEL_RUN "=%s", df_json_str(run, "metadata.name"));
+    DF_JSON cJSON *tasks = NULL;
+    const struct df_store_list_options o = {.label = label, .limit = 100};
+    const cJSON *task;
+    if (!label)
+        return df_fail_oom(err);
+    if (df_store_list(s->store, DF_KIND_TASK_ACTION, &o, &tasks, NULL, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (task, tasks) {
+        struct df_err why = {0};
+        if (df_outputs_get(s, df_json_str(task, "metadata.uid"), show, ret, &why) == 0)
+            return 0;
+        if (why.cls != DF_ERR_NOT_FOUND) {
+            *err = why;
+            return -1;
+        }
+    }
+    return none_kept(run, err);
+}
+
+static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
+                  struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                     &executor, err) < 0)
+        return -1;
+    return is_managed(executor)
+               ? of_managed_run(s, run, df_json_str(executor, "metadata.uid"), show, ret, err)
+               : of_steps(s, run, show, ret, err);
+}
+
+static int may_show(const struct df_request *req, struct df_response *res, bool *ret,
+                    struct df_err *err)
+{
+    if (df_request_flag(req, "showSensitive", ret, err) < 0)
+        return -1;
+    if (!*ret)
+        return 0;
+    res->audit = "show-sensitive";
+    return df_auth_require(&req->caller, DF_ROLE_ADMIN, err);
+}
+
+typedef int (*finder)(struct df_spawner *s, const cJSON *doc, bool show, cJSON **ret,
+                      struct df_err *err);
+
+static int respond(struct df_request *req, struct df_response *res, enum df_kind kind, finder find,
+                   struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    DF_SECRET_JSON cJSON *outputs = NULL;
+    bool show = false;
+    if (may_show(req, res, &show, err) < 0 ||
+        df_store_get(req->s->store, kind, req->params[0], &doc, err) < 0 ||
+        find(req->s, doc, show, &outputs, err) < 0)
+        return -1;
+    res->secret = show;
+    return df_respond_json(res, 200, outputs, err);
+}
+
+int df_get_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return respond(req, res, DF_KIND_EXECUTOR, of_executor, err);
+}
+
+int df_get_run_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return respond(req, res, DF_KIND_RUN, of_run, err);
+}

@@ -1,0 +1,386 @@
+/*
+ * What a run gets of the caller's shell. First which names match and what the executor sets itself,
+ * then each source in its order: --env, the shell's variables, credential files. Read add().
+ */
+#include "spawner/cli/caller.h"
+
+#include "common/base/fs.h"
+#include "common/base/parse.h"
+#include "spawner/model/secret_forms.h"
+
+#define TF_VAR "TF_VAR_"
+#define WORKSPACE "TF_WORKSPACE"
+
+struct caller {
+    const cJSON *executor; /* NULL: not known */
+    cJSON *body;
+    struct df_strs said; /* what was added, for people */
+};
+
+/* ---- names ---- */
+
+/* pattern may end in *. */
+static bool matches(const char *pattern, const char *name)
+{
+    size_t n = strlen(pattern);
+    return n && pattern[n - 1] == '*' ? strncmp(pattern, name, n - 1) == 0
+                                      : df_streq(pattern, name);
+}
+
+/* Variables that name a place or an account, not a secret: the log may show them. The runner
+ * decides about TF_VAR_*: it knows which variables the module declares sensitive. */
+static const char *const plain_names[] = {
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_VAULT",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_SDK_LOAD_CONFIG",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_CA_BUNDLE",
+    "AWS_ENDPOINT_URL*",
+    "AWS_USE_*",
+    "AWS_EC2_METADATA_*",
+    "AWS_STS_REGIONAL_ENDPOINTS",
+    "AWS_MAX_ATTEMPTS",
+    "AWS_RETRY_MODE",
+    "ARM_SUBSCRIPTION_ID",
+    "ARM_TENANT_ID",
+    "ARM_CLIENT_ID",
+    "ARM_ENVIRONMENT",
+    "ARM_METADATA_HOSTNAME",
+    "ARM_USE_*",
+    "ARM_SKIP_*",
+    "ARM_CLIENT_CERTIFICATE_PATH",
+    "ARM_OIDC_TOKEN_FILE_PATH",
+    "AZURE_CONFIG_DIR",
+    "AZURE_SUBSCRIPTION_ID",
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_ID",
+    "GOOGLE_PROJECT",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_REGION",
+    "GOOGLE_ZONE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+    "CLOUDSDK_CONFIG",
+    "CLOUDSDK_CORE_*",
+    "CLOUDSDK_COMPUTE_*",
+    "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    "SSH_AUTH_SOCK",
+    "VAULT_ADDR",
+    "VAULT_NAMESPACE",
+    "DD_HOST",
+    "DATADOG_HOST",
+    "SCW_DEFAULT_*",
+    "TF_VAR_*",
+};
+
+static bool is_plain(const char *name)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(plain_names); i++)
+        if (matches(plain_names[i], name))
+            return true;
+    return false;
+}
+
+/* ---- what the executor sets itself ---- */
+
+/* An integration is whole: no variable of the shell is mixed with its own. */
+static const struct {
+    const char *provider, *pattern;
+} families[] = {
+    {"aws", "AWS_*"},    {"azurerm", "ARM_*"},  {"azurerm", "AZURE_*"},
+    {"gcp", "GOOGLE_*"}, {"gcp", "CLOUDSDK_*"},
+};
+
+static bool has_integration(const cJSON *executor, const char *provider)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(executor, "spec.integrations")) {
+        if (df_streq(df_json_str(entry, "provider"), provider))
+            return true;
+    }
+    return false;
+}
+
+static bool is_set_by(const cJSON *executor, const char *name)
+{
+    const cJSON *entry;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(families); i++)
+        if (matches(families[i].pattern, name) && has_integration(executor, families[i].provider))
+            return true;
+    cJSON_ArrayForEach (entry, df_json_at(executor, "spec.environment")) {
+        if (df_streq(df_json_str(entry, "name"), name))
+            return true;
+    }
+    cJSON_ArrayForEach (entry, df_json_at(executor, "spec.secrets")) {
+        if (df_secret_sets(entry, name))
+            return true;
+    }
+    return false;
+}
+
+/* ---- adding ---- */
+
+static cJSON *environment_of(const struct caller *c)
+{
+    cJSON *secrets = df_json_object_at(c->body, "secrets");
+    return secrets ? df_json_object_at(secrets, "environment") : NULL;
+}
+
+static bool is_given(const struct caller *c, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(df_json_at(c->body, "secrets.environment"), name);
+}
+
+static int give(struct caller *c, const char *name, const char *value, struct df_err *err)
+{
+    cJSON *environment = environment_of(c);
+    cJSON *secrets = cJSON_GetObjectItemCaseSensitive(c->body, "secrets");
+    if (!environment)
+        return df_fail_oom(err);
+    if (df_json_set_str(environment, name, value, err) < 0)
+        return -1;
+    if (!is_plain(name))
+        return 0;
+    cJSON *plain = df_json_array_at(secrets, "plain");
+    return plain ? df_json_append_str(plain, name, err) : df_fail_oom(err);
+}
+
+static int give_and_say(struct caller *c, const char *name, const char *value, struct df_err *err)
+{
+    (void)df_strs_add(&c->said, name);
+    return give(c, name, value, err);
+}
+
+/* ---- the workspace ---- */
+
+static int refuse_workspace(const char *what, const char *way_out, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_USER,
+                   "%s: an executor is one workspace, so nothing was run: %sgive each workspace an "
+                   "executor of its own with --name",
+                   what, way_out);
+}
+
+int df_caller_check(const struct df_cli *cli, struct df_err *err)
+{
+    const char *named = NULL, *workspace = getenv(WORKSPACE);
+    for (size_t i = 0; (named = df_arg_nth(&cli->args, "env", i)); i++)
+        if (strcspn(named, "=") == strlen(WORKSPACE) && df_starts_with(named, WORKSPACE))
+            return refuse_workspace("--env " WORKSPACE, "", err);
+    if (df_str_empty(workspace) || df_streq(workspace, "default") ||
+        df_arg_given(&cli->args, "no-env") || !df_connection_shell(cli->server))
+        return 0;
+    DF_FREE char *what =
+        df_strf(WORKSPACE " of this shell selects the workspace \"%.90s\"", workspace);
+    return what ? refuse_workspace(what, "`unset " WORKSPACE "`, and ", err) : df_fail_oom(err);
+}
+
+/* ---- --env ---- */
+
+static int give_named(struct caller *c, const char *text, struct df_err *err)
+{
+    const char *equals = strchr(text, '=');
+    DF_FREE char *name = equals ? strndup(text, (size_t)(equals - text)) : strdup(text);
+    if (!name)
+        return df_fail_oom(err);
+    if (!df_is_env_name(name))
+        return df_fail(err, DF_ERR_USER, "--env: \"%.64s\" is no name of an environment variable",
+                       name);
+    const char *value = equals ? equals + 1 : getenv(name);
+    if (!value)
+        return df_fail(err, DF_ERR_USER, "--env %s: the variable is not set in this shell", name);
+    return give_and_say(c, name, value, err);
+}
+
+/* ---- the shell's variables ---- */
+
+static bool is_listed(const struct df_strs *patterns, const char *name)
+{
+    for (size_t i = 0; i < patterns->len; i++)
+        if (matches(patterns->items[i], name))
+            return true;
+    return false;
+}
+
+/* Does this entry of the environment go with a run without a service? Its name in *ret if so, for
+ * the caller to free; else NULL. */
+static int find_variable(const struct caller *c, const struct df_strs *patterns, const char *entry,
+                         char **ret, struct df_err *err)
+{
+    const char *equals = strchr(entry, '=');
+    DF_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : strdup("");
+    if (!name)
+        return df_fail_oom(err);
+    bool passes = equals && equals[1] && is_listed(patterns, name) && !is_given(c, name) &&
+                  !is_set_by(c->executor, name);
+    *ret = passes ? DF_TAKE(name) : NULL;
+    return 0;
+}
+
+static int give_variable(struct caller *c, const struct df_strs *patterns, const char *entry,
+                         struct df_err *err)
+{
+    DF_FREE char *name = NULL;
+    if (find_variable(c, patterns, entry, &name, err) < 0)
+        return -1;
+    return name ? give_and_say(c, name, strchr(entry, '=') + 1, err) : 0;
+}
+
+/* ---- the files of the providers' own tools ---- */
+
+struct credential_file {
+    const char *directory; /* below HOME */
+    const char *file;      /* in it; "": the directory itself */
+    const char *variable;  /* that names it */
+    const char *unless;    /* another variable that names credentials, or NULL */
+};
+
+/* Google's libraries look for the file of `gcloud auth application-default login` below HOME alone,
+ * and HOME of a step is its own. */
+static const struct credential_file credential_files[] = {
+    {".aws", "config", "AWS_CONFIG_FILE", NULL},
+    {".aws", "credentials", "AWS_SHARED_CREDENTIALS_FILE", NULL},
+    {".config/gcloud", "", "CLOUDSDK_CONFIG", NULL},
+    {".config/gcloud", "application_default_credentials.json", "GOOGLE_APPLICATION_CREDENTIALS",
+     "GOOGLE_CREDENTIALS"},
+    {".azure", "", "AZURE_CONFIG_DIR", NULL},
+};
+
+static void say_directory(struct caller *c, const char *directory)
+{
+    DF_FREE char *text = df_strf("~/%s", directory);
+    for (size_t i = 0; text && i < c->said.len; i++)
+        if (df_streq(c->said.items[i], text))
+            return;
+    (void)df_strs_add(&c->said, text ? text : directory);
+}
+
+static int give_file(struct caller *c, const struct credential_file *f, struct df_err *err)
+{
+    const char *home = getenv("HOME");
+    if (df_str_empty(home) || is_given(c, f->variable) || (f->unless && is_given(c, f->unless)) ||
+        is_set_by(c->executor, f->variable))
+        return 0;
+    DF_FREE char *path = df_strf("%s/%s%s%s", home, f->directory, *f->file ? "/" : "", f->file);
+    if (!path)
+        return df_fail_oom(err);
+    if (!df_fs_exists(path))
+        return 0;
+    say_directory(c, f->directory);
+    return give(c, f->variable, path, err);
+}
+
+/* ---- all of it ---- */
+
+static int give_shell(struct caller *c, const struct df_config *config, struct df_err *err)
+{
+    for (char **entry = environ; *entry; entry++)
+        if (give_variable(c, &config->caller_environment, *entry, err) < 0)
+            return -1;
+    for (size_t i = 0; config->caller_files && i < DF_ARRAY_SIZE(credential_files); i++)
+        if (give_file(c, &credential_files[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int join(const struct df_strs *names, struct df_buf *out, struct df_err *err)
+{
+    if (df_strs_check(names, err) < 0)
+        return -1;
+    for (size_t i = 0; i < names->len; i++)
+        (void)df_buf_addf(out, "%s%s", i ? ", " : "", names->items[i]);
+    return df_buf_check(out, err);
+}
+
+static int say(const struct caller *c, struct df_err *err)
+{
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_LIMIT_HTTP_BODY);
+    if (join(&c->said, &names, err) < 0)
+        return -1;
+    if (c->said.len)
+        df_cli_note("passed from this shell: %s (--no-env passes nothing)", df_buf_str(&names));
+    return 0;
+}
+
+/* ---- a service gets nothing of the shell by itself ---- */
+
+/* Without it a run most likely fails, or does something else. A region alone is not worth a line.
+ */
+static bool is_worth_a_note(const char *name)
+{
+    return !is_plain(name) || df_starts_with(name, TF_VAR) || df_streq(name, "AWS_PROFILE") ||
+           df_streq(name, "GOOGLE_APPLICATION_CREDENTIALS");
+}
+
+static int list_kept(const struct caller *c, const struct df_strs *patterns, struct df_strs *ret,
+                     bool *ret_worth, struct df_err *err)
+{
+    for (char **entry = environ; *entry; entry++) {
+        DF_FREE char *name = NULL;
+        if (find_variable(c, patterns, *entry, &name, err) < 0)
+            return -1;
+        if (!name)
+            continue;
+        *ret_worth = *ret_worth || is_worth_a_note(name);
+        (void)df_strs_add(ret, name);
+    }
+    return 0;
+}
+
+static int say_kept(const struct caller *c, const struct df_strs *patterns, struct df_err *err)
+{
+    DF_STRS struct df_strs kept = {0};
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_LIMIT_HTTP_BODY);
+    bool worth = false;
+    if (list_kept(c, patterns, &kept, &worth, err) < 0 || join(&kept, &names, err) < 0)
+        return -1;
+    if (worth)
+        df_cli_note("not passed to the service from this shell: %s (--env NAME passes one, "
+                    "--no-env passes nothing and says nothing)",
+                    df_buf_str(&names));
+    return 0;
+}
+
+/* The list is that of this machine's configuration; without a good one nothing is said. */
+static int say_not_passed(const struct df_cli *cli, const struct caller *c, struct df_err *err)
+{
+    struct df_config config = {0};
+    struct df_err ignored = {0};
+    if (df_config_load(df_cli_config(cli), environ, NULL, &config, &ignored) < 0)
+        return 0;
+    int result = say_kept(c, &config.caller_environment, err);
+    df_config_free(&config);
+    return result;
+}
+
+static int add(struct df_cli *cli, struct caller *c, struct df_err *err)
+{
+    const char *named = NULL;
+    for (size_t i = 0; (named = df_arg_nth(&cli->args, "env", i)); i++)
+        if (give_named(c, named, err) < 0)
+            return -1;
+    const struct df_config *config = df_connection_shell(cli->server);
+    if ((config ? give_shell(c, config, err) : say_not_passed(cli, c, err)) < 0)
+        return -1;
+    return say(c, err);
+}
+
+int df_caller_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)
+{
+    struct caller c = {.executor = executor, .body = body};
+    if (df_arg_given(&cli->args, "no-env")) {
+        if (df_arg_given(&cli->args, "env"))
+            return df_fail(err, DF_ERR_USER, "--env and --no-env contradict each other");
+        return 0;
+    }
+    int result = add(cli, &c, err);
+    df_strs_free(&c.said);
+    return result;
+}

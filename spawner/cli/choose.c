@@ -1,0 +1,197 @@
+/*
+ * Filters and sorts the documents of `dayfly get`: --state first, then --sort-by. Read df_choose().
+ */
+#include "spawner/cli/choose.h"
+
+#include <strings.h>
+
+#include "common/base/clock.h"
+#include "spawner/cli/text.h"
+
+/* ---- --state ----------------------------------------------------------------------------------
+ */
+
+/* Is the n bytes long word among "a|b|c" or "a,b,c"? */
+static bool is_listed(const char *words, char separator, const char *word, size_t n)
+{
+    const char ends[] = {separator, '\0'};
+    for (const char *w = words; *w; w += *w == separator) {
+        size_t len = strcspn(w, ends);
+        if (len == n && strncasecmp(w, word, n) == 0)
+            return true;
+        w += len;
+    }
+    return false;
+}
+
+static int check_states(const char *states, const struct df_shown *kind, struct df_err *err)
+{
+    if (!kind->states)
+        return df_fail(err, DF_ERR_USER, "--state is for executors, runs and taskactions");
+    for (const char *s = states; *s; s += *s == ',') {
+        size_t n = strcspn(s, ",");
+        if (kind->state_words && !is_listed(kind->state_words, '|', s, n))
+            return df_fail(err, DF_ERR_USER, "--state \"%.*s\": is no state of %s: %s", (int)n, s,
+                           kind->plural, kind->state_words);
+        s += n;
+    }
+    return 0;
+}
+
+static bool has_state(const struct df_shown *kind, const cJSON *item, const char *states)
+{
+    for (const char *const *path = kind->states; *path; path++) {
+        const char *value = df_json_str(item, *path);
+        if (!value && df_streq(*path, "status.phase"))
+            value = "Pending"; /* not looked at yet */
+        if (value && is_listed(states, ',', value, strlen(value)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- --sort-by --------------------------------------------------------------------------------
+ */
+
+/* Titles as typed: in any case, with - or _ for a blank. */
+static bool same_title(const char *title, const char *typed)
+{
+    for (; *title && *typed; title++, typed++) {
+        char c = *typed == '-' || *typed == '_' ? ' ' : *typed;
+        if (strncasecmp(title, &c, 1) != 0)
+            return false;
+    }
+    return !*title && !*typed;
+}
+
+static const struct df_column *column_of(const struct df_shown *kind, const char *typed)
+{
+    for (const struct df_column *c = kind->columns; c->title; c++)
+        if (same_title(c->title, typed))
+            return c;
+    return NULL;
+}
+
+static bool is_path(const char *sort_by)
+{
+    return *sort_by == '.' || *sort_by == '{';
+}
+
+static int check_column(const char *sort_by, const struct df_shown *kind, struct df_err *err)
+{
+    DF_BUF struct df_buf known = DF_BUF_INIT(DF_KIB);
+    if (is_path(sort_by) || column_of(kind, sort_by))
+        return 0;
+    for (const struct df_column *c = kind->columns; c->title; c++)
+        (void)df_buf_addf(&known, "%s%s", known.len ? ", " : "", c->title);
+    return df_fail(err, DF_ERR_USER,
+                   "--sort-by \"%s\": is no column of %s (%s) and no path like .metadata.name",
+                   sort_by, kind->plural, df_buf_str(&known));
+}
+
+/* "{.metadata.name}" as "metadata.name". The caller frees. */
+static char *plain_path(const char *sort_by)
+{
+    const char *from = sort_by + strspn(sort_by, "{.");
+    return strndup(from, strcspn(from, "}"));
+}
+
+struct key {
+    cJSON *item;
+    size_t place; /* as it came: equal ones keep their order */
+    const char *text;
+    double number;
+    bool is_number;
+};
+
+static double changes(const cJSON *summary)
+{
+    return df_json_num(summary, "add", 0) + df_json_num(summary, "change", 0) +
+           df_json_num(summary, "destroy", 0);
+}
+
+static void set_key(struct key *k, const struct df_column *column, const char *path)
+{
+    const cJSON *value = df_json_at(k->item, path);
+    k->text = cJSON_GetStringValue(value);
+    k->is_number = cJSON_IsNumber(value);
+    k->number = k->is_number ? value->valuedouble : 0;
+    if (column && column->cell == DF_CELL_CHANGES && cJSON_IsObject(value)) {
+        k->is_number = true;
+        k->number = changes(value);
+    } else if (column && column->cell == DF_CELL_SPAN) {
+        k->number = (double)df_text_span(value, "startedAt", "finishedAt", df_real_us());
+        k->is_number = k->number >= 0;
+    }
+}
+
+/* Numbers, then texts, then what has no value. */
+static int rank(const struct key *k)
+{
+    return k->is_number ? 0 : k->text ? 1 : 2;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+    int result = rank(a) - rank(b);
+    if (!result && a->is_number)
+        result = (a->number > b->number) - (a->number < b->number);
+    else if (!result && a->text)
+        result = strcmp(a->text, b->text);
+    return result ? result : (a->place > b->place) - (a->place < b->place);
+}
+
+static int sort(const struct df_shown *kind, const char *sort_by, cJSON *items, struct df_err *err)
+{
+    size_t n = (size_t)cJSON_GetArraySize(items);
+    const struct df_column *column = is_path(sort_by) ? NULL : column_of(kind, sort_by);
+    DF_FREE struct key *keys = calloc(n + 1, sizeof(*keys));
+    DF_FREE char *path = column ? strdup(column->path) : plain_path(sort_by);
+    if (!keys || !path)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = (struct key){.item = cJSON_DetachItemViaPointer(items, items->child), .place = i};
+        set_key(&keys[i], column, path);
+    }
+    qsort(keys, n, sizeof(*keys), compare);
+    for (size_t i = 0; i < n; i++)
+        (void)cJSON_AddItemToArray(items, keys[i].item);
+    return 0;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+int df_choice_check(const struct df_choice *c, const struct df_shown *kind, struct df_err *err)
+{
+    if (c->states && check_states(c->states, kind, err) < 0)
+        return -1;
+    if (c->name_space && !kind->states)
+        return df_fail(err, DF_ERR_USER, "%s have no namespace: leave --namespace out",
+                       kind->plural);
+    return c->sort_by ? check_column(c->sort_by, kind, err) : 0;
+}
+
+static bool is_in(const cJSON *item, const char *name_space)
+{
+    const char *own = df_json_str(item, "metadata.namespace");
+    return df_streq(own ? own : "default", name_space);
+}
+
+int df_choose(const struct df_choice *c, const struct df_shown *kind, cJSON *items,
+              struct df_err *err)
+{
+    for (cJSON *item = items->child, *next; item; item = next) {
+        next = item->next;
+        if ((c->states && !has_state(kind, item, c->states)) ||
+            (c->name_space && !is_in(item, c->name_space)))
+            cJSON_Delete(cJSON_DetachItemViaPointer(items, item));
+    }
+    if (c->sort_by && sort(kind, c->sort_by, items, err) < 0)
+        return -1;
+    size_t count = (size_t)cJSON_GetArraySize(items);
+    for (; c->limit && count > c->limit; count--)
+        cJSON_DeleteItemFromArray(items, (int)count - 1);
+    return 0;
+}

@@ -1,0 +1,107 @@
+#include "spawner/cli/copies.h"
+
+#include "spawner/cli/kinds.h"
+#include "spawner/model/model.h"
+
+#define NAMED_MAX 6 /* executors in one message */
+
+static const char file_scheme[] = "file://";
+
+/* ---- the same source ---- */
+
+static const char *url_of(const cJSON *source)
+{
+    const char *url = df_json_str(source, "url");
+    return url ? url : "";
+}
+
+/* Without "./" before and slashes behind; "." is no folder. */
+static const char *folder_of(const cJSON *source, int *ret_len)
+{
+    const char *folder = df_json_str(source, "folder");
+    size_t n = folder ? strlen(folder) : 0;
+    while (n && folder[n - 1] == '/')
+        n--;
+    while (n > 1 && folder[0] == '.' && folder[1] == '/') {
+        folder += 2;
+        n -= 2;
+    }
+    *ret_len = n == 1 && *folder == '.' ? 0 : (int)n;
+    return folder ? folder : "";
+}
+
+/* What lies there on this machine; NULL: nothing, or it is elsewhere. The caller frees. */
+static char *real_place(const cJSON *source, bool with_folder)
+{
+    int n = 0;
+    const char *url = url_of(source), *folder = folder_of(source, &n);
+    if (!df_starts_with(url, file_scheme))
+        return NULL;
+    DF_FREE char *path = df_strf("%s/%.*s", url + strlen(file_scheme), with_folder ? n : 0, folder);
+    return path ? realpath(path, NULL) : NULL;
+}
+
+static bool same_url(const cJSON *a, const cJSON *b)
+{
+    DF_FREE char *one = real_place(a, false), *other = real_place(b, false);
+    return one && other ? strcmp(one, other) == 0 : df_source_is_same(url_of(a), url_of(b));
+}
+
+bool df_copies_same_source(const cJSON *a, const cJSON *b)
+{
+    int n = 0, m = 0;
+    const char *one = folder_of(a, &n), *other = folder_of(b, &m);
+    return n == m && strncmp(one, other, (size_t)n) == 0 && same_url(a, b);
+}
+
+bool df_copies_same_module(const cJSON *a, const cJSON *b)
+{
+    DF_FREE char *one = real_place(a, true), *other = real_place(b, true);
+    return df_copies_same_source(a, b) || (one && other && strcmp(one, other) == 0);
+}
+
+/* ---- who has it ---- */
+
+/* "prod (branch main), test"; the number of them. */
+static size_t name_them(const cJSON *executors, const cJSON *source, struct df_buf *out,
+                        const char **ret_first)
+{
+    static const char *const references[] = {"branch", "tag", "commit"};
+    size_t count = 0;
+    const cJSON *executor;
+    cJSON_ArrayForEach (executor, executors) {
+        const cJSON *theirs = df_json_at(executor, "spec.source");
+        if (!df_copies_same_module(theirs, source) || count++ >= NAMED_MAX)
+            continue;
+        const char *name = df_json_str(executor, "metadata.name");
+        if (!*ret_first)
+            *ret_first = name;
+        (void)df_buf_addf(out, "%s%s", out->len ? ", " : "", name);
+        for (size_t i = 0; i < DF_ARRAY_SIZE(references); i++) {
+            const char *value = df_json_str(theirs, references[i]);
+            if (value)
+                (void)df_buf_addf(out, " (%s %.64s)", references[i], value);
+        }
+    }
+    if (count > NAMED_MAX)
+        (void)df_buf_addf(out, " and %zu more", count - NAMED_MAX);
+    return count;
+}
+
+int df_copies_refuse(struct df_cli *cli, const cJSON *source, struct df_err *err)
+{
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    DF_JSON cJSON *executors = NULL;
+    const char *first = NULL;
+    if (df_cli_list(cli, "/v1/executors", &executors, err) < 0)
+        return -1;
+    size_t count = name_them(executors, source, &names, &first);
+    if (!count || df_buf_check(&names, err) < 0)
+        return count ? -1 : 0;
+    return df_fail(err, DF_ERR_CONFLICT,
+                   "this module has %s already: %s. Use %s with `dayfly %s executor/%s`; or make "
+                   "another copy, with its own state and everything in it a second time, with "
+                   "--name NEW",
+                   count == 1 ? "an executor" : "executors", df_buf_str(&names),
+                   count == 1 ? "it" : "one", cli->command->name, first);
+}

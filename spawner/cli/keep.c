@@ -1,0 +1,236 @@
+/* dayfly set, and --keep of dayfly run: what stays with an executor. */
+#include "spawner/cli/keep.h"
+
+#include "common/hcl/hcl.h"
+#include "spawner/cli/commands.h"
+#include "spawner/cli/variables.h"
+
+/* ---- sensitive variables ---------------------------------------------------------------------
+ */
+
+/* The module's folder, if its source is a directory of this machine; else NULL in *ret. */
+static int local_module(const cJSON *executor, char **ret, struct df_err *err)
+{
+    static const char scheme[] = "file://";
+    const char *url = df_json_str(executor, "spec.source.url");
+    const char *folder = df_json_str(executor, "spec.source.folder");
+    *ret = NULL;
+    if (!url || !df_starts_with(url, scheme))
+        return 0;
+    *ret = df_strf("%s/%s", url + strlen(scheme), folder ? folder : "");
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int check_variable(const struct df_hcl_module *m, const char *executor, const char *name,
+                          struct df_err *err)
+{
+    for (size_t i = 0; i < m->len; i++) {
+        const struct df_hcl_block *b = &m->blocks[i];
+        if (df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name) &&
+            df_hcl_is_sensitive(b))
+            return df_fail(err, DF_ERR_USER,
+                           "variable %s is declared sensitive (%s, line %u) and is not kept in a "
+                           "document: store it with `dayfly secret set %s %s` and name the secret "
+                           "%s in spec.secrets",
+                           name, b->file, b->line, executor, name, executor);
+    }
+    return 0;
+}
+
+static int check_sensitive(const cJSON *executor, const cJSON *variables, struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    DF_FREE char *dir = NULL;
+    if (local_module(executor, &dir, err) < 0)
+        return -1;
+    /* A source that cannot be read here is the runner's to read. */
+    if (!dir || df_hcl_scan(dir, DF_HCL_ANY, &m, NULL) < 0)
+        return 0;
+    const cJSON *v;
+    cJSON_ArrayForEach (v, variables) {
+        if (!cJSON_IsNull(v) &&
+            check_variable(&m, df_json_str(executor, "metadata.name"), v->string, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the change --------------------------------------------------------------------------------
+ */
+
+/* Members that are null in from go; all others are replaced as a whole. */
+static int overwrite(cJSON *to, const cJSON *from, struct df_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, from) {
+        if (cJSON_IsNull(item))
+            cJSON_DeleteItemFromObjectCaseSensitive(to, item->string);
+        else if (df_json_set(to, item->string, cJSON_Duplicate(item, true), err) < 0)
+            return -1;
+    }
+    return to ? 0 : df_fail_oom(err);
+}
+
+/* What a client may send of a document that it got. */
+static int sendable(const cJSON *executor, cJSON **ret, struct df_err *err)
+{
+    static const char *const members[] = {"apiVersion", "kind", "metadata", "spec"};
+    static const char *const of_service[] = {"uid", "generation", "creationTimestamp"};
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (!doc)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++)
+        if (df_json_add(doc, members[i], cJSON_Duplicate(df_json_at(executor, members[i]), true),
+                        err) < 0)
+            return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_service); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(doc, "metadata"), of_service[i]);
+    *ret = DF_TAKE(doc);
+    return 0;
+}
+
+struct change {
+    cJSON *variables; /* name: value, or null */
+    cJSON *spec;      /* the same for the members of runtime, source and storage; or NULL */
+};
+
+/* git alone has branches, tags and commits; another storage has another path. */
+static int follow_up(cJSON *spec, const cJSON *change, struct df_err *err)
+{
+    cJSON *source = df_json_object_at(spec, "source");
+    if (df_json_at(change, "source") && df_streq(df_json_str(source, "kind"), "directory") &&
+        df_json_set_str(source, "kind", "git", err) < 0)
+        return -1;
+    const cJSON *storage = df_json_at(change, "storage");
+    if (!storage || df_streq(df_json_str(storage, "type"), df_json_str(spec, "storage.type")))
+        return 0;
+    return df_json_set(spec, "storage", cJSON_Duplicate(storage, true), err);
+}
+
+static int change_spec(cJSON *spec, const cJSON *change, struct df_err *err)
+{
+    const cJSON *part;
+    if (follow_up(spec, change, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (part, change) {
+        if (overwrite(df_json_object_at(spec, part->string), part, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int change_executor(struct df_cli *cli, const char *name, const struct change *c,
+                           bool *ret_changed, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    DF_JSON cJSON *executor = NULL, *doc = NULL, *stored = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
+        check_sensitive(executor, c->variables, err) < 0 || sendable(executor, &doc, err) < 0)
+        return -1;
+    cJSON *spec = df_json_object_at(doc, "spec");
+    if (overwrite(df_json_object_at(spec, "variables"), c->variables, err) < 0 ||
+        change_spec(spec, c->spec, err) < 0)
+        return -1;
+    if (!df_json_at(executor, "spec.variables") && !df_json_at(spec, "variables")->child)
+        cJSON_DeleteItemFromObjectCaseSensitive(spec, "variables");
+    *ret_changed = !df_json_equal(spec, df_json_at(executor, "spec"));
+    return *ret_changed ? df_cli_call(cli, "PUT", path, doc, &stored, err) : 0;
+}
+
+int df_executor_keep(struct df_cli *cli, const char *name, const cJSON *variables,
+                     bool *ret_changed, struct df_err *err)
+{
+    DF_JSON cJSON *copy = cJSON_Duplicate(variables, true);
+    const struct change c = {.variables = copy};
+    return copy ? change_executor(cli, name, &c, ret_changed, err) : df_fail_oom(err);
+}
+
+/* ---- dayfly set --------------------------------------------------------------------------------
+ */
+
+/* "name-" takes it away; else "name=value". */
+static int add_removal(cJSON *to, const char *word, bool *ret, struct df_err *err)
+{
+    size_t n = strlen(word);
+    *ret = n > 1 && word[n - 1] == '-' && !strchr(word, '=');
+    DF_FREE char *name = *ret ? strndup(word, n - 1) : NULL;
+    if (!*ret)
+        return 0;
+    return name ? df_json_set(to, name, cJSON_CreateNull(), err) : df_fail_oom(err);
+}
+
+struct setting {
+    const char *key, *part, *member;
+    bool may_go;
+};
+
+static const struct setting settings[] = {
+    {"tool", "runtime", "name", true},     {"tool-version", "runtime", "version", true},
+    {"branch", "source", "branch", false}, {"tag", "source", "tag", false},
+    {"commit", "source", "commit", false}, {"storage", "storage", "type", false},
+};
+
+/* Of branch, tag and commit the new one takes the others' place. */
+static int set_member(cJSON *spec, const struct setting *s, cJSON *value, struct df_err *err)
+{
+    cJSON *part = df_json_object_at(spec, s->part);
+    for (size_t i = 0; df_streq(s->part, "source") && i < DF_ARRAY_SIZE(settings); i++)
+        if (df_streq(settings[i].part, s->part) &&
+            df_json_set(part, settings[i].member, cJSON_CreateNull(), err) < 0) {
+            cJSON_Delete(value);
+            return -1;
+        }
+    return df_json_set(part, s->member, value, err);
+}
+
+static int add_setting(cJSON *spec, const char *word, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(settings); i++) {
+        size_t n = strlen(settings[i].key);
+        if (strncmp(word, settings[i].key, n) != 0)
+            continue;
+        if (word[n] == '=')
+            return set_member(spec, &settings[i], cJSON_CreateString(word + n + 1), err);
+        if (settings[i].may_go && df_streq(word + n, "-"))
+            return set_member(spec, &settings[i], cJSON_CreateNull(), err);
+    }
+    return df_fail(err, DF_ERR_USER,
+                   "\"%.80s\" cannot be set: write `var NAME=VALUE`, tool=NAME, "
+                   "tool-version=VERSION, storage=managed|module, or branch=, tag= or "
+                   "commit=NAME; `dayfly apply -f` changes everything else",
+                   word);
+}
+
+static int read_words(struct df_cli *cli, struct change *c, struct df_err *err)
+{
+    bool variables = df_streq(df_cli_word(cli, 1), "var");
+    if (variables && cli->args.word_count == 2)
+        return df_fail(err, DF_ERR_USER, "var needs NAME=VALUE, or NAME- to take one away");
+    for (size_t i = variables ? 2 : 1; i < cli->args.word_count; i++) {
+        const char *word = df_cli_word(cli, i);
+        bool removed = false;
+        if (!variables && add_setting(c->spec, word, err) < 0)
+            return -1;
+        if (variables && (add_removal(c->variables, word, &removed, err) < 0 ||
+                          (!removed && df_variable_add(c->variables, "var", word, err) < 0)))
+            return -1;
+    }
+    return 0;
+}
+
+int df_cmd_set(struct df_cli *cli, struct df_err *err)
+{
+    DF_JSON cJSON *variables = cJSON_CreateObject(), *spec = cJSON_CreateObject();
+    struct change c = {variables, spec};
+    const char *name = NULL;
+    bool changed = false;
+    if (!variables || !spec)
+        return df_fail_oom(err);
+    if (df_cli_name(cli, 0, "executor", &name, err) < 0 || read_words(cli, &c, err) < 0 ||
+        change_executor(cli, name, &c, &changed, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("executor/%s %s\n", name, changed ? "changed" : "unchanged");
+    return line ? df_cli_print(line, err) : df_fail_oom(err);
+}

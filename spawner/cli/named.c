@@ -1,0 +1,201 @@
+/*
+ * Parses what a person names: `all`, kinds, KIND NAME, kind/name, or a name alone, which is looked
+ * up. Read df_named_parse().
+ */
+#include "spawner/cli/named.h"
+
+#include "common/base/parse.h"
+
+/* ---- a name alone -----------------------------------------------------------------------------
+ */
+
+/* 1: it is there, 0: not. */
+static int exists(struct df_cli *cli, const struct df_shown *kind, const char *name,
+                  struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    struct df_err why = {0};
+    if (df_cli_get(cli, kind, name, &doc, &why) == 0)
+        return 1;
+    if (why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+/* An executor, else a run; a name that both have is not guessed. */
+static int look_up(struct df_cli *cli, const char *name, const struct df_shown **ret,
+                   struct df_err *err)
+{
+    const struct df_shown *executors = df_shown_of("executors"), *runs = df_shown_of("runs");
+    int executor = exists(cli, executors, name, err);
+    int run = executor < 0 ? -1 : exists(cli, runs, name, err);
+    if (run < 0)
+        return -1;
+    if (executor && run)
+        return df_fail(err, DF_ERR_USER,
+                       "\"%s\" is an executor and a run: say executor/%s or run/%s", name, name,
+                       name);
+    *ret = executor ? executors : run ? runs : NULL;
+    return 0;
+}
+
+static int find_kind(struct df_cli *cli, const char *word, const struct df_shown **ret,
+                     struct df_err *err)
+{
+    struct df_err unknown = {0};
+    if (df_shown_find(word, ret, &unknown) == 0)
+        return 0;
+    if (!df_is_dns_label(word)) {
+        *err = unknown;
+        return -1;
+    }
+    const struct df_shown *kind = NULL;
+    if (look_up(cli, word, &kind, err) < 0)
+        return -1;
+    if (!kind)
+        return df_fail(err, DF_ERR_USER, "%s; no executor and no run has this name either",
+                       unknown.message);
+    *ret = kind;
+    return 0;
+}
+
+/* ---- several words ----------------------------------------------------------------------------
+ */
+
+struct list {
+    struct df_named *items;
+    size_t count;
+};
+
+static int add(struct list *l, const struct df_shown *kind, const char *name, struct df_err *err)
+{
+    struct df_named *more = reallocarray(l->items, l->count + 1, sizeof(*more));
+    if (!more)
+        return df_fail_oom(err);
+    l->items = more;
+    l->items[l->count++] = (struct df_named){kind, name};
+    return 0;
+}
+
+/* "kind/name" */
+static int add_pair(struct list *l, const char *word, struct df_err *err)
+{
+    const char *slash = strchr(word, '/');
+    const struct df_shown *kind = NULL;
+    DF_FREE char *typed = strndup(word, (size_t)(slash - word));
+    if (!typed)
+        return df_fail_oom(err);
+    if (df_shown_find(typed, &kind, err) < 0)
+        return -1;
+    if (!slash[1])
+        return df_fail(err, DF_ERR_USER, "\"%s\": a name is missing behind the slash", word);
+    return add(l, kind, slash + 1, err);
+}
+
+static bool is_kind(const char *word)
+{
+    struct df_err ignored;
+    const struct df_shown *kind = NULL;
+    return df_shown_find(word, &kind, &ignored) == 0;
+}
+
+/* "runs,executors" with the names behind them, if there are any. */
+static int add_kinds(struct list *l, const char *word, char *const *names, size_t count,
+                     struct df_err *err)
+{
+    DF_FREE char *copy = strdup(df_streq(word, "all") ? "executors,runs,taskactions" : word);
+    char *at = copy;
+    if (!copy)
+        return df_fail_oom(err);
+    for (char *typed; (typed = strsep(&at, ","));) {
+        const struct df_shown *kind = NULL;
+        if (df_shown_find(typed, &kind, err) < 0 || (!count && add(l, kind, NULL, err) < 0))
+            return -1;
+        for (size_t i = 0; i < count; i++)
+            if ((strchr(names[i], '/') ? add_pair(l, names[i], err) : add(l, kind, names[i], err)) <
+                0)
+                return -1;
+    }
+    return 0;
+}
+
+static int add_name(struct df_cli *cli, struct list *l, const char *word, struct df_err *err)
+{
+    const struct df_shown *kind = NULL;
+    if (strchr(word, '/'))
+        return add_pair(l, word, err);
+    return find_kind(cli, word, &kind, err) < 0 ? -1 : add(l, kind, word, err);
+}
+
+static int add_words(struct df_cli *cli, char *const *words, size_t count, struct list *l,
+                     struct df_err *err)
+{
+    const char *first = words[0];
+    if (df_streq(first, "all") || is_kind(first) || strchr(first, ','))
+        return add_kinds(l, first, words + 1, count - 1, err);
+    for (size_t i = 0; i < count; i++)
+        if (add_name(cli, l, words[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct df_named **ret,
+                   size_t *ret_count, struct df_err *err)
+{
+    struct list l = {0};
+    if (add_words(cli, words, count, &l, err) < 0) {
+        free(l.items);
+        return -1;
+    }
+    *ret = l.items;
+    *ret_count = l.count;
+    return 0;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------
+ */
+
+static int latest_run(struct df_cli *cli, const char *executor, char **ret, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    if (df_cli_get(cli, df_shown_of("executors"), executor, &doc, err) < 0)
+        return -1;
+    const char *run = df_json_str(doc, "status.lastRun.name");
+    if (!run)
+        run = df_json_str(doc, "status.activeRun");
+    if (!run)
+        return df_fail(err, DF_ERR_NOT_FOUND, "executor %s has no run yet: `dayfly run %s`",
+                       executor, executor);
+    *ret = strdup(run);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+int df_named_run(struct df_cli *cli, const char *word, char **ret, struct df_err *err)
+{
+    struct list l = {0};
+    const struct df_shown *kind = NULL;
+    const char *name = word;
+    if (strchr(word, '/')) {
+        if (add_pair(&l, word, err) < 0)
+            return -1;
+        kind = l.items[0].kind;
+        name = l.items[0].name;
+        free(l.items);
+    }
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER,
+                       "run \"%s\": is no name (lower-case letters, digits and -, at most 63)",
+                       name);
+    if (!kind && look_up(cli, name, &kind, err) < 0)
+        return -1;
+    if (kind == df_shown_of("executors"))
+        return latest_run(cli, name, ret, err);
+    if (kind && kind != df_shown_of("runs"))
+        return df_fail(err, DF_ERR_USER, "\"%s\": a run or an executor is needed here", word);
+    if (!kind)
+        return df_fail_reason(err, DF_ERR_NOT_FOUND, "NotFound",
+                              "\"%s\": no run and no executor has this name", name);
+    *ret = strdup(name);
+    return *ret ? 0 : df_fail_oom(err);
+}

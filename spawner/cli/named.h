@@ -1,0 +1,25 @@
+/*
+ * named.h - what a person names on the command line: kinds, KIND NAME, kind/name, or a name alone,
+ * which is looked up. Thread rule: main thread.
+ */
+#ifndef DF_CLI_NAMED_H
+#define DF_CLI_NAMED_H
+
+#include "spawner/cli/kinds.h"
+
+struct df_named {
+    const struct df_shown *kind;
+    const char *name; /* borrowed from the words; NULL: all of the kind */
+};
+
+/* What these words mean: `all`, KIND[,KIND], KIND NAME..., kind/name..., NAME... The caller frees
+ * *ret. Class USER for an unknown kind and for a name that an executor and a run have. */
+int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct df_named **ret,
+                   size_t *ret_count, struct df_err *err) DF_MUST_CHECK;
+
+/* The run that a word means: its name, run/NAME, or an executor (executor/NAME), whose latest run
+ * it is. The caller frees. NOT_FOUND for an executor that never ran. */
+int df_named_run(struct df_cli *cli, const char *word, char **ret,
+                 struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Moves secret values from a request's variables into its secrets: --secret-var first, then
+ * variables that the module declares sensitive.
+ */
+#include "spawner/cli/sealing.h"
+
+#include "common/base/limits.h"
+#include "common/hcl/hcl.h"
+#include "spawner/cli/value.h"
+
+/* ---- --secret-var ---- */
+
+/* As --var: what begins with [ or { is JSON, all else is a string that the tool converts. The
+ * caller deletes *ret with df_json_wipe(). */
+static int parse_value(const char *name, const char *text, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (*text != '[' && *text != '{') {
+        *ret = cJSON_CreateString(text);
+        return *ret ? 0 : df_fail_oom(err);
+    }
+    /* The reason of a parser may quote what it read. */
+    if (df_json_parse(text, strlen(text), ret, &why) < 0)
+        return df_fail(err, DF_ERR_USER, "--secret-var %s: the value begins as JSON and is none",
+                       name);
+    return 0;
+}
+
+static int read_secret_var(struct df_cli *cli, const char *name, const char *file, cJSON *to,
+                           struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE);
+    DF_FREE char *prompt = df_strf("Value of variable %s (not shown): ", name);
+    cJSON *value = NULL;
+    if (!prompt)
+        return df_fail_oom(err);
+    if (df_value_read(cli, prompt, file, &text, err) < 0)
+        return df_err_wrap(err, "--secret-var %s", name);
+    if (!text.len)
+        return df_fail(err, DF_ERR_USER, "--secret-var %s: the value is empty", name);
+    if (parse_value(name, df_buf_str(&text), &value, err) < 0)
+        return -1;
+    return df_json_set(to, name, value, err);
+}
+
+static int add_secret_var(struct df_cli *cli, const char *option, cJSON *to, struct df_err *err)
+{
+    const char *equals = strchr(option, '=');
+    const char *source = equals ? equals + 1 : NULL;
+    DF_FREE char *name = equals ? strndup(option, (size_t)(equals - option)) : strdup(option);
+    if (!name)
+        return df_fail_oom(err);
+    if (source && *source != '@' && !df_streq(source, "-"))
+        return df_fail(err, DF_ERR_USER,
+                       "--secret-var %s: a value on the command line can be seen by others; use "
+                       "--secret-var %s (a prompt), %s=@FILE or %s=- (standard input)",
+                       name, name, name, name);
+    return read_secret_var(cli, name, source && *source == '@' ? source + 1 : source, to, err);
+}
+
+static cJSON *sealed_variables(cJSON *body)
+{
+    cJSON *secrets = df_json_object_at(body, "secrets");
+    return secrets ? df_json_object_at(secrets, "variables") : NULL;
+}
+
+static int add_secret_vars(struct df_cli *cli, cJSON *body, struct df_err *err)
+{
+    const char *option = NULL;
+    int from_input = 0;
+    for (size_t i = 0; (option = df_arg_nth(&cli->args, "secret-var", i)); i++) {
+        cJSON *to = sealed_variables(body);
+        const char *equals = strchr(option, '=');
+        from_input += df_streq(equals, "=-") || (!equals && !cli->in_tty);
+        if (!to)
+            return df_fail_oom(err);
+        if (from_input > 1)
+            return df_fail(err, DF_ERR_USER,
+                           "--secret-var: standard input holds one value; give the others as "
+                           "NAME=@FILE");
+        if (add_secret_var(cli, option, to, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- --var ---- */
+
+/* The blocks of the executor's module, if it is a directory that can be read here. */
+static bool read_module(const cJSON *executor, const cJSON *body, struct df_hcl_module *ret)
+{
+    static const char scheme[] = "file://";
+    const char *url = df_json_str(executor, "spec.source.url");
+    const char *folder = df_json_str(body, "source.folder");
+    if (!folder)
+        folder = df_json_str(executor, "spec.source.folder");
+    if (!url || !df_starts_with(url, scheme) ||
+        !df_streq(df_json_str(executor, "spec.source.kind"), "directory"))
+        return false;
+    DF_FREE char *dir = df_strf("%s/%s", url + strlen(scheme), folder ? folder : "");
+    return dir && df_hcl_scan(dir, DF_HCL_ANY, ret, NULL) == 0 && ret->files > 0;
+}
+
+static bool is_sensitive(const struct df_hcl_module *m, const char *name)
+{
+    for (size_t i = 0; i < m->len; i++) {
+        const struct df_hcl_block *b = &m->blocks[i];
+        if (df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name) &&
+            df_hcl_is_sensitive(b))
+            return true;
+    }
+    return false;
+}
+
+static int seal(cJSON *body, cJSON *variables, cJSON *variable, bool sensitive, struct df_err *err)
+{
+    cJSON *to = sealed_variables(body);
+    cJSON *plain = to ? df_json_array_at(cJSON_GetObjectItem(body, "secrets"), "plain") : NULL;
+    if (!plain)
+        return df_fail_oom(err);
+    if (cJSON_GetObjectItemCaseSensitive(to, variable->string))
+        return df_fail(err, DF_ERR_USER, "variable %s: --var and --secret-var both give it",
+                       variable->string);
+    if (!sensitive && df_json_append_str(plain, variable->string, err) < 0)
+        return -1;
+    DF_FREE char *name = strdup(variable->string);
+    cJSON *value = cJSON_DetachItemViaPointer(variables, variable);
+    if (!name) {
+        cJSON_Delete(value);
+        return df_fail_oom(err);
+    }
+    return df_json_add(to, name, value, err);
+}
+
+static int seal_variables(const cJSON *executor, cJSON *body, struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    cJSON *variables = cJSON_GetObjectItemCaseSensitive(body, "variables"), *next = NULL;
+    bool visible = variables && read_module(executor, body, &m);
+    for (cJSON *v = variables ? variables->child : NULL; v; v = next) {
+        next = v->next;
+        bool sensitive = visible && is_sensitive(&m, v->string);
+        if ((!visible || sensitive) && seal(body, variables, v, sensitive, err) < 0)
+            return -1;
+    }
+    if (variables && !variables->child)
+        cJSON_DeleteItemFromObjectCaseSensitive(body, "variables");
+    return 0;
+}
+
+int df_sealing_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)
+{
+    if (add_secret_vars(cli, body, err) < 0)
+        return -1;
+    return seal_variables(executor, body, err);
+}

@@ -1,0 +1,25 @@
+/*
+ * executors.c - one pass over one executor: accepts what was written with kubectl, and removes what
+ * is to be deleted with all that belongs to it.
+ */
+#include "spawner/control/applied.h"
+#include "spawner/requests/purge.h"
+
+int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    struct df_err why = {0};
+    bool done = false;
+    if (df_store_get(c->s->store, DF_KIND_EXECUTOR, name, &executor, &why) < 0) {
+        if (why.cls == DF_ERR_NOT_FOUND)
+            return 0;
+        *err = why;
+        return -1;
+    }
+    if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
+        return -1;
+    if (done || !df_json_at(executor, "status.deleting"))
+        return 0;
+    return df_purge_executor(c->s, executor, err);
+}

@@ -1,0 +1,216 @@
+/*
+ * slots.c - asking goes through the waiting steps in their order and counts, by label, how many live
+ * under each limit. Read count(), decide(), then df_slots_ask() and df_slots_entered().
+ */
+#include "spawner/control/slots.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/metrics/metrics.h"
+#include "spawner/model/labels.h"
+
+int df_slots_init(struct df_slots *l, struct df_spawner *s, struct df_queue *queue,
+                  struct df_err *err)
+{
+    l->s = s;
+    l->queue = queue;
+    (void)pthread_mutex_init(&l->lock, NULL);
+    l->waits =
+        df_metric_gauge("dayfly_steps_waiting", "Steps that wait for a slot (limits).", NULL);
+    l->entering = calloc(DF_LIMIT_WORKERS, sizeof(struct df_admission_step *));
+    return l->entering ? 0 : df_fail_oom(err);
+}
+
+void df_slots_free(struct df_slots *l)
+{
+    df_admission_free(&l->waiting);
+    free(l->entering);
+    (void)pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- labels ---- */
+
+static const char *const labels[] = {[DF_ADMISSION_ALL] = DF_LABEL_LIVE,
+                                     [DF_ADMISSION_NAMESPACE] = DF_LABEL_LIVE_NAMESPACE,
+                                     [DF_ADMISSION_CLASS] = DF_LABEL_LIVE_CLASS};
+
+int df_slot_set(cJSON *task, struct df_err *err)
+{
+    const char *class_name = df_json_str(task, "spec.class");
+    if (df_label_set(task, DF_LABEL_LIVE, "true", err) < 0 ||
+        df_label_set(task, DF_LABEL_LIVE_NAMESPACE, df_json_str(task, "metadata.namespace"), err) <
+            0)
+        return -1;
+    return df_label_set(task, DF_LABEL_LIVE_CLASS, class_name, err);
+}
+
+int df_slot_clear(cJSON *task, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(labels); i++)
+        if (df_label_set(task, labels[i], NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- the count ---- */
+
+static bool is_under(const struct df_admission_step *s, enum df_admission_by by, const char *of)
+{
+    return by == DF_ADMISSION_ALL ||
+           strcmp(by == DF_ADMISSION_CLASS ? s->class_name : s->name_space, of) == 0;
+}
+
+/* A step that is just being written may count twice for a moment: then one too few starts, and is
+ * woken when that is over. */
+static int count(void *arg, enum df_admission_by by, const char *of, int64_t *ret,
+                 struct df_err *err)
+{
+    const struct df_slots *l = arg;
+    DF_FREE char *label = df_strf("%s=%s", labels[by], by == DF_ADMISSION_ALL ? "true" : of);
+    int64_t live = 0;
+    if (!label)
+        return df_fail_oom(err);
+    if (df_store_count(l->s->store, DF_KIND_TASK_ACTION, label, &live, err) < 0)
+        return -1;
+    for (size_t i = 0; i < l->entering_count; i++)
+        live += is_under(l->entering[i], by, of);
+    *ret = live;
+    return 0;
+}
+
+static int decide(struct df_slots *l, struct df_err *err)
+{
+    const struct df_config *config = l->s->config;
+    const struct df_admission_limits limits = {.steps = config->limit_steps,
+                                               .per_namespace = config->limit_per_namespace,
+                                               .classes = config->classes};
+    return df_admission_decide(&l->waiting, &limits, count, l, err);
+}
+
+/* ---- waking ---- */
+
+static void wake_locked(struct df_slots *l)
+{
+    const struct df_admission *a = &l->waiting;
+    struct df_err err = {0};
+    if (!a->len)
+        return;
+    if (decide(l, &err) < 0) {
+        df_warn("who waits for a slot is not woken now: %s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < a->len; i++) {
+        struct df_admission_step *step = a->steps[i];
+        if (step->may_start && !step->is_woken) /* thousands may start, once each */
+            df_queue_wake(l->queue, DF_KIND_TASK_ACTION, step->name);
+        step->is_woken |= step->may_start;
+    }
+}
+
+void df_slots_wake(struct df_slots *l)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    wake_locked(l);
+    (void)pthread_mutex_unlock(&l->lock);
+}
+
+static void show_waiting(const struct df_slots *l)
+{
+    df_metric_set(l->waits, NULL, (double)l->waiting.len);
+}
+
+/* ---- coming and going ---- */
+
+/* The step's own entry among those that wait, made when there is none. */
+static int enter(struct df_slots *l, const cJSON *task, struct df_admission_step **ret,
+                 struct df_err *err)
+{
+    struct df_admission *a = &l->waiting;
+    *ret = df_admission_find(a, df_json_str(task, "metadata.name"));
+    if (*ret)
+        return 0;
+    DF_FREE struct df_admission_step *made = df_admission_step_of(task);
+    if (!made)
+        return df_fail_oom(err);
+    if (df_admission_add(a, made, err) < 0)
+        return -1;
+    *ret = DF_TAKE(made);
+    return 0;
+}
+
+int df_slots_expect(struct df_slots *l, const cJSON *task, struct df_err *err)
+{
+    struct df_admission_step *step = NULL;
+    if (df_task_is_final(task) || df_label_has(task, DF_LABEL_LIVE) ||
+        !df_str_empty(df_json_str(task, "status.lockedBy")))
+        return 0;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = enter(l, task, &step, err);
+    show_waiting(l);
+    (void)pthread_mutex_unlock(&l->lock);
+    return result;
+}
+
+void df_slots_leave(struct df_slots *l, const char *name)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    struct df_admission_step *step = df_admission_find(&l->waiting, name);
+    if (step) {
+        step->may_start = false; /* it had no turn */
+        free(df_admission_take(&l->waiting, step));
+        show_waiting(l);
+        wake_locked(l);
+    }
+    (void)pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- asking ---- */
+
+#define AGAIN_US INT64_C(15000000)
+#define AGAIN_EACH_US INT64_C(1000000)
+
+/* A refused step asks again the later, the more are before it: ten thousand that wait are not to
+ * write all the time. */
+static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *ret,
+                       struct df_err *err)
+{
+    struct df_admission_step *step = NULL;
+    if (enter(l, task, &step, err) < 0 || decide(l, err) < 0)
+        return -1;
+    if (step->may_start) {
+        ret->entry = l->entering[l->entering_count++] = df_admission_take(&l->waiting, step);
+    } else {
+        step->is_woken = false;
+        int64_t ahead = (int64_t)df_admission_ahead(&l->waiting, step);
+        df_admission_tell(&l->waiting, step, ret->message, sizeof(ret->message));
+        ret->wake_us = df_real_us() + AGAIN_US + ahead * AGAIN_EACH_US;
+    }
+    show_waiting(l);
+    return 0;
+}
+
+int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret, struct df_err *err)
+{
+    *ret = (struct df_slot){0};
+    if (df_label_has(task, DF_LABEL_LIVE))
+        return 0;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = slots_grant(l, task, ret, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    return result;
+}
+
+void df_slots_entered(struct df_slots *l, struct df_slot *slot)
+{
+    if (!slot->entry)
+        return;
+    (void)pthread_mutex_lock(&l->lock);
+    size_t i = 0;
+    while (l->entering[i] != slot->entry)
+        i++;
+    l->entering[i] = l->entering[--l->entering_count];
+    free(DF_TAKE(slot->entry));
+    wake_locked(l);
+    (void)pthread_mutex_unlock(&l->lock);
+}

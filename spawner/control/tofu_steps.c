@@ -1,0 +1,247 @@
+/*
+ * tofu_steps.c - what a pass does for steps of runs alone: a runner claims its step with a token,
+ * reports, and leaves log, state and lock behind when it dies. Read the hooks at the end of the
+ * file; what is done after a death is the part that protects states.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/crypto/crypto.h"
+#include "spawner/control/task_pass.h"
+#include "spawner/steps/outcome.h"
+#include "spawner/steps/recovery.h"
+#include "spawner/steps/steps.h"
+#include "spawner/steps/unrecorded.h"
+
+/* ---- ends ---- */
+
+struct ending {
+    const struct df_task_pass *pass;
+    const cJSON *result;                /* what the runner left; or NULL: */
+    struct df_outcome_failure *failure; /* how it failed */
+};
+
+/* Unless the runner's own report was faster. */
+static int set_end(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct ending *e = arg;
+    const struct df_task_pass *p = e->pass;
+    if (df_task_is_final(task))
+        return 1;
+    if (e->result && df_task_was_interrupted(task, e->result, p->engine->is_remote))
+        return df_outcome_interrupted(task, e->result, p->now_us, err);
+    if (e->result)
+        return df_outcome_result(task, e->result, p->now_us, err);
+    int64_t code = df_json_int(task, "status.interrupted.exitCode", p->seen.exit_code);
+    e->failure->exit_code = (int)code;
+    if (df_task_count_lost_try(task, &p->seen, p->now_us, err) < 0)
+        return -1;
+    return df_outcome_fail(task, e->failure, p->now_us, err);
+}
+
+static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
+{
+    if (df_task_is_final(task) || df_json_at(task, "status.unrecorded"))
+        return 1;
+    return df_outcome_unrecorded(task, arg, err);
+}
+
+/* Written before the end and before the lock is released: a pass that dies in between leaves the
+ * lock, or the list. */
+static int note_unrecorded(struct df_task_pass *p, struct df_err *err)
+{
+    if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
+        return 0;
+    DF_JSON cJSON *found = df_unrecorded_find(p->c->s, p->task);
+    if (!found)
+        return 0;
+    df_unrecorded_warn(p->step.name, found);
+    return df_task_pass_modify(p, set_unrecorded, found, err);
+}
+
+static int tofu_end(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
+{
+    struct df_outcome_failure f = {.fault = v->fault, .reason = v->reason, .message = v->message};
+    struct ending e = {.pass = p, .failure = &f};
+    /* What could not be ended may make more, but nobody will look again. */
+    if (p->seen.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
+        return -1;
+    return df_task_pass_modify(p, set_end, &e, err);
+}
+
+/* The runner could not reach us before it had to end. */
+static int tofu_collect(struct df_task_pass *p, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    struct df_err why = {0};
+    struct ending e = {.pass = p};
+    if (p->engine->ops->result(p->engine, &p->step, &result, err) < 0)
+        return -1;
+    e.result = result;
+    if (df_task_pass_modify(p, set_end, &e, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_USER)
+        return df_task_pass_fail(p, DF_FAULT_NONE, "RunnerFailed", why.message, err);
+    *err = why;
+    return -1;
+}
+
+/* ---- after the end ---- */
+
+/* Nothing of a step lives any more: the lock that it may have left is nobody's. */
+static int release_lock(struct df_task_pass *p, struct df_err *err)
+{
+    const char *executor = df_json_str(p->task, "spec.executorRef.uid");
+    bool released = false;
+    if (df_state_release_dead(p->c->s->states, executor, p->step.uid, &released, err) < 0)
+        return -1;
+    if (released)
+        df_info("the state lock of step %s is released: every process of the step is dead",
+                p->step.name);
+    return 0;
+}
+
+static int salvage_state(struct df_task_pass *p, struct df_err *err)
+{
+    return df_recover_state(p->c->s, p->engine, &p->step,
+                            df_json_str(p->task, "spec.executorRef.uid"), err);
+}
+
+/* Before the step is final: who waits for its end finds its log whole, its state kept and its lock
+ * free. */
+static int after_death(struct df_task_pass *p, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (!df_task_has_runner(p->task))
+        return 0;
+    if (df_task_is_final(p->task))
+        return release_lock(p, err);
+    df_recover_streams(p->c->s, p->engine, &p->step);
+    if (salvage_state(p, &why) < 0) /* tried again until it is done, before anything is removed */
+        df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
+    return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
+}
+
+static int tofu_clean(struct df_task_pass *p, struct df_err *err)
+{
+    if (df_task_has_runner(p->task) && salvage_state(p, err) < 0)
+        return -1;
+    if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
+        return -1;
+    return df_task_pass_finalize(p, err);
+}
+
+#define RUN_AGAIN_US INT64_C(5000000)
+
+/* Its run has yet to read how it ended, and what it planned. */
+static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL;
+    struct df_err why = {0};
+    const char *name = df_json_str(p->task, "spec.runRef.name");
+    if (df_store_get(p->c->s->store, DF_KIND_RUN, name, &run, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND) {
+        *err = why;
+        return -1;
+    }
+    *ret = !run || df_run_is_final(run);
+    if (!*ret) {
+        p->wake_us = p->now_us + RUN_AGAIN_US;
+        p->pauses = true;
+    }
+    return 0;
+}
+
+/* ---- what is seen ---- */
+
+static int set_disruption(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_task_pass *p = arg;
+    if (!df_task_is_disruption(task, &p->seen))
+        return 1;
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *kept = status ? df_json_object_at(status, "disruption") : NULL;
+    if (!kept)
+        return df_fail_oom(err);
+    if (df_json_set_str(kept, "reason", p->seen.reason, err) < 0)
+        return -1;
+    return df_json_set_str(kept, "message", p->seen.cause, err);
+}
+
+static int tofu_observed(struct df_task_pass *p, struct df_err *err)
+{
+    if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
+        return -1;
+    if (!df_task_is_disruption(p->task, &p->seen))
+        return 0;
+    df_warn("step %s is being ended: %s", p->step.name, p->seen.cause);
+    return df_task_pass_modify(p, set_disruption, p, err);
+}
+
+/* ---- begin ---- */
+
+/* The claim token's hash must be durable before a runner can come with the token. */
+static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
+    if (!auth)
+        return df_fail_oom(err);
+    if (df_json_set_str(auth, "claim", p->claim_hash, err) < 0)
+        return -1;
+    return df_task_count_lost_try(task, &p->seen, df_real_us(), err);
+}
+
+/* The order of steps.h: the document, the engine's objects, the mark, and only then the start. */
+static int start_handed_over(struct df_task_pass *p, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *document = NULL;
+    if (df_step_provision(p->c->s, p->step.uid, &document, err) < 0)
+        return -1;
+    bool made = false;
+    p->step.document = document;
+    int result = df_task_create_runner(p, &made, err);
+    p->step.document = NULL;
+    if (result < 0 || !made)
+        return result;
+    if (df_step_mark_provisioned(p->c->s, p->step.uid, err) < 0)
+        return -1;
+    return p->engine->ops->release(p->engine, &p->step, err);
+}
+
+static int begin_with(struct df_task_pass *p, const char *token, struct df_err *err)
+{
+    bool has_slot = false, made = false;
+    if (df_task_take_slot(p, &has_slot, err) < 0)
+        return -1;
+    if (!has_slot)
+        return 0;
+    p->step.claim_token = token;
+    int result =
+        p->engine->hands_over ? start_handed_over(p, err) : df_task_create_runner(p, &made, err);
+    p->step.claim_token = NULL;
+    return result;
+}
+
+static int tofu_begin(struct df_task_pass *p, struct df_err *err)
+{
+    char token[65];
+    if (df_random_hex(token, 32, err) < 0)
+        return -1;
+    int result = df_sha256_hex(token, strlen(token), p->claim_hash, err);
+    if (result == 0)
+        result = begin_with(p, token, err);
+    explicit_bzero(token, sizeof(token));
+    return result;
+}
+
+const struct df_task_hooks df_tofu_hooks = {
+    .starts_blind = true,
+    .observed = tofu_observed,
+    .set_begun = tofu_set_begun,
+    .begin = tofu_begin,
+    .tell = df_task_pass_tell_waiting,
+    .end = tofu_end,
+    .collect = tofu_collect,
+    .clean = tofu_clean,
+    .may_go = tofu_may_go,
+};

@@ -1,0 +1,273 @@
+/*
+ * workflow_steps.c - what a pass does for workflows alone: they have no run and no runner, so that
+ * what the engine sees is all there is to know. Read the hooks at the end of the file.
+ *
+ * The lock on a target is the name of what the engine makes, which is unique in the cluster. Before
+ * that stands a queue, in order of creation, of our own actions on a target: none begins before the
+ * one in front of it has its end in the store, so that none removes what another has not read yet.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/control/lock_queue.h"
+#include "spawner/control/task_pass.h"
+#include "spawner/steps/engine_step.h"
+#include "spawner/steps/outcome.h"
+
+/* How soon an action that waits in the queue looks whether it has waited for too long. */
+#define QUEUED_AGAIN_US INT64_C(15000000)
+/* How soon a Job that is being deleted is looked for again. */
+#define CLEAN_AGAIN_US INT64_C(1000000)
+
+static bool is_alive(const struct df_task_pass *p)
+{
+    return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+}
+
+/* ---- what there is of it ---- */
+
+/* NULL in *ret when there is nothing. */
+static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    *ret = NULL;
+    if (p->seen.phase == DF_ENGINE_ABSENT ||
+        p->engine->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+/* engineRef and executionStatus. */
+static int put_result(cJSON *task, const cJSON *result, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(task, "status");
+    const cJSON *member;
+    if (!status)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (member, result) {
+        if (df_json_set(status, member->string, cJSON_Duplicate(member, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct news {
+    const struct df_task_pass *pass;
+    const cJSON *result; /* or NULL */
+};
+
+static int set_news(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct news *n = arg;
+    const struct df_task_pass *p = n->pass;
+    bool runs = p->seen.phase == DF_ENGINE_RUNNING;
+    if (df_task_is_final(task))
+        return 1;
+    if (put_result(task, n->result, err) < 0 ||
+        (runs && df_task_add_time(task, "started", p->now_us, err) < 0))
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, runs ? "Executing" : "Initializing",
+                                  p->seen.cause, p->now_us, err);
+}
+
+/* A summary alone may be behind its phase by so much: most pods have come or gone by then, and a
+ * write less is for each of them a third of what they cost. */
+#define SUMMARY_LATE_US INT64_C(3000000)
+
+/* When news of which only the summary is new is to be told; 0: it is more, or there was no phase.
+ */
+static int64_t summary_due_us(const struct df_task_pass *p, const cJSON *result)
+{
+    const cJSON *history = df_json_at(p->task, "status.phaseHistory");
+    const cJSON *last = cJSON_GetArrayItem(history, cJSON_GetArraySize(history) - 1);
+    const char *at = df_json_str(last, "occurredAt"), *message = df_task_message(p->task);
+    const char *phase = p->seen.phase == DF_ENGINE_RUNNING ? "Executing" : "Initializing";
+    int64_t at_us = 0;
+    bool is_same =
+        df_streq(df_task_reason(p->task), phase) &&
+        df_streq(message ? message : "", p->seen.cause) &&
+        df_json_equal(df_json_at(p->task, "status.engineRef"), df_json_at(result, "engineRef"));
+    return is_same && at && df_time_parse(at, &at_us, NULL) == 0 ? at_us + SUMMARY_LATE_US : 0;
+}
+
+static bool is_told(const struct df_task_pass *p, const cJSON *result)
+{
+    return df_json_equal(df_json_at(p->task, "status.executionStatus"),
+                         df_json_at(result, "executionStatus"));
+}
+
+/* An update that changes nothing is none: see store.h. */
+static int tell(struct df_task_pass *p, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    if (df_task_is_final(p->task))
+        return 0;
+    if (read_result(p, &result, err) < 0)
+        return -1;
+    struct news n = {p, result};
+    int64_t due_us = summary_due_us(p, result);
+    if (due_us > p->now_us && !is_told(p, result)) {
+        df_task_pass_wake(p, due_us);
+        return 0;
+    }
+    return result ? df_task_pass_modify(p, set_news, &n, err) : 0;
+}
+
+/* ---- ends ---- */
+
+struct ending {
+    const struct df_task_pass *pass;
+    const struct df_task_verdict *verdict;
+    const cJSON *result; /* or NULL */
+};
+
+static int set_end(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct ending *e = arg;
+    const struct df_task_verdict *v = e->verdict;
+    int64_t now_us = e->pass->now_us;
+    if (df_task_is_final(task))
+        return 1;
+    bool ran = e->pass->seen.phase == DF_ENGINE_ENDED;
+    if (put_result(task, e->result, err) < 0 ||
+        (ran && df_task_add_time(task, "executed", now_us, err) < 0))
+        return -1;
+    const struct df_outcome_failure f = {.exit_code = e->pass->seen.exit_code,
+                                         .fault = v->fault,
+                                         .reason = v->reason,
+                                         .message = v->message};
+    int result = v->next == DF_TASK_SUCCEED
+                     ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
+                     : df_outcome_fail(task, &f, now_us, err);
+    return result < 0 || is_alive(e->pass) ? result : df_task_set_finalized(task, NULL, err);
+}
+
+static int workflow_end(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    if (read_result(p, &result, err) < 0)
+        return -1;
+    struct ending e = {p, v, result};
+    if (df_task_pass_modify(p, set_end, &e, err) < 0)
+        return -1;
+    if (!is_alive(p))
+        df_task_pass_yield(p);
+    return 0;
+}
+
+/* ---- the queue of a target ---- */
+
+static void forget_time(cJSON *task, const char *name)
+{
+    cJSON *timeline = df_json_array_at(df_json_object_at(task, "status"), "timeline");
+    int i = 0;
+    for (const cJSON *entry = timeline ? timeline->child : NULL; entry; entry = entry->next, i++) {
+        if (df_streq(df_json_str(entry, "name"), name)) {
+            cJSON_DeleteItemFromArray(timeline, i);
+            return;
+        }
+    }
+}
+
+/* Whoever holds the target holds no slot. Nothing was made: it may be asked for again. */
+static int set_locked(cJSON *task, void *arg, struct df_err *err)
+{
+    const char *holder = arg;
+    cJSON *status = df_json_object_at(task, "status");
+    char message[400];
+    if (df_task_is_final(task))
+        return 1;
+    (void)snprintf(message, sizeof(message), "waits for its target, which is held by %s", holder);
+    forget_time(task, "created");
+    if (df_json_set_str(status, "lockedBy", holder, err) < 0 || df_slot_clear(task, err) < 0)
+        return -1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
+}
+
+static int wait_for_target(struct df_task_pass *p, const char *holder, struct df_err *err)
+{
+    char text[300];
+    (void)snprintf(text, sizeof(text), "%s", holder);
+    if (df_task_pass_modify(p, set_locked, text, err) < 0)
+        return -1;
+    df_slots_leave(&p->c->slots, p->step.name);
+    df_slots_wake(&p->c->slots);
+    return 0;
+}
+
+/* ---- begin ---- */
+
+static const char *lock_of(const cJSON *task)
+{
+    const cJSON *labels = df_json_at(task, "metadata.labels");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
+}
+
+/* None begins before the one in front of it has ended. */
+static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
+{
+    char first[64] = "", holder[80];
+    if (df_lock_queue_first(p->c->s->store, DF_KIND_TASK_ACTION, lock_of(p->task), first, err) < 0)
+        return -1;
+    *ret = !*first || df_streq(first, p->step.name);
+    if (*ret)
+        return 0;
+    (void)snprintf(holder, sizeof(holder), DF_QUEUED_BEHIND "%s", first);
+    df_task_pass_wake(p, p->now_us + QUEUED_AGAIN_US);
+    return wait_for_target(p, holder, err);
+}
+
+static int workflow_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
+{
+    (void)p;
+    cJSON *status = df_json_object_at(task, "status");
+    if (!status)
+        return df_fail_oom(err);
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");
+    return 0;
+}
+
+static int workflow_begin(struct df_task_pass *p, struct df_err *err)
+{
+    bool has_slot = false, made = false;
+    if (df_task_take_slot(p, &has_slot, err) < 0)
+        return -1;
+    return has_slot ? df_task_create_runner(p, &made, err) : 0;
+}
+
+static int workflow_refused(struct df_task_pass *p, const struct df_err *why, bool *ret_handled,
+                            struct df_err *err)
+{
+    *ret_handled = df_streq(why->reason, "TargetLocked");
+    return *ret_handled ? wait_for_target(p, why->message, err) : 0;
+}
+
+/* ---- the rest ---- */
+
+static int workflow_tell(struct df_task_pass *p, struct df_err *err)
+{
+    /* Who holds its target may have changed. */
+    return p->seen.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->seen.cause, err)
+                                             : tell(p, err);
+}
+
+/* The engine's object stays, to be looked at, until its TTL, the next action on the target, or
+ * until the document is deleted. News of the lock is for those who are not over: that the Job has
+ * gone is looked for. */
+static int workflow_clean(struct df_task_pass *p, struct df_err *err)
+{
+    if (df_doc_is_deleted(p->task))
+        p->wake_us = p->now_us + CLEAN_AGAIN_US;
+    return p->engine->ops->cleanup(p->engine, &p->step, err);
+}
+
+const struct df_task_hooks df_workflow_hooks = {
+    .outlives_system = true,
+    .may_begin = workflow_may_begin,
+    .set_begun = workflow_set_begun,
+    .begin = workflow_begin,
+    .refused = workflow_refused,
+    .tell = workflow_tell,
+    .end = workflow_end,
+    .clean = workflow_clean,
+};

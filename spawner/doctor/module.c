@@ -1,0 +1,40 @@
+/*
+ * What a run of one module needs.
+ */
+#include "common/base/fs.h"
+#include "common/hcl/hcl.h"
+#include "spawner/doctor/checks.h"
+
+#define WAYS_OUT                                                                                   \
+    "a run asks for `--storage module` (it is used as it stands) or for adoption (`dayfly state "  \
+    "push`)"
+
+static void look_at_state(struct df_doctor_context *p, const struct df_hcl_module *m)
+{
+    const struct df_hcl_block *b = df_hcl_backend(m);
+    DF_FREE char *state = df_fs_join(p->module, "terraform.tfstate");
+    if (b)
+        df_finding(p, DF_LEVEL_WARN,
+                   "%s: the block `%s%s%s%s` in %s, line %u names a state: " WAYS_OUT, p->module,
+                   b->type, b->labels.len ? " \"" : "", b->labels.len ? b->labels.items[0] : "",
+                   b->labels.len ? "\"" : "", b->file, b->line);
+    else if (state && df_fs_exists(state))
+        df_finding(p, DF_LEVEL_WARN, "%s is a state: " WAYS_OUT, state);
+    else
+        df_finding(p, DF_LEVEL_OK, "%s has configuration, and no state of its own", p->module);
+}
+
+int df_look_module(struct df_doctor_context *p, struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    if (!p->module)
+        return 0;
+    if (df_hcl_scan(p->module, DF_HCL_ANY, &m, err) < 0)
+        return -1;
+    if (!m.files)
+        return df_fail(err, DF_ERR_USER,
+                       "%s has no configuration (*.tf or *.tofu): name the directory of the module",
+                       p->module);
+    look_at_state(p, &m);
+    return 0;
+}

@@ -1,0 +1,94 @@
+/*
+ * The programs that a step on this machine needs. A step of the engine `job` has those of its
+ * image.
+ */
+#include "common/base/fs.h"
+#include "common/process/process.h"
+#include "spawner/doctor/checks.h"
+
+static bool is_program(const char *directory, size_t n, const char *name)
+{
+    DF_FREE char *path = df_strf("%.*s/%s", (int)n, directory, name);
+    return path && access(path, X_OK) == 0;
+}
+
+static bool is_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    DF_FREE char *found = path ? df_process_which(name, path) : NULL;
+    return found != NULL;
+}
+
+static bool is_local(const struct df_doctor_context *p)
+{
+    return p->config.runs_here;
+}
+
+int df_look_runner(struct df_doctor_context *p, struct df_err *err)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (!is_local(p))
+        return 0;
+    self[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(self, '/'), *given = p->config.runner_path;
+    bool found = given ? access(given, X_OK) == 0
+                       : (slash && is_program(self, (size_t)(slash - self), "dayfly-runner")) ||
+                             is_in_path("dayfly-runner");
+    if (!found)
+        return df_fail(
+            err, DF_ERR_USER,
+            "%s cannot be run, and every step needs it: install it beside dayfly, or set "
+            "runner.path",
+            given ? given : "dayfly-runner");
+    df_finding(p, DF_LEVEL_OK, "%s is there", given ? given : "dayfly-runner");
+    return 0;
+}
+
+static bool has_tool(const struct df_config *c, const char *name)
+{
+    for (size_t i = 0; i < c->tool_directories.len; i++)
+        if (is_program(c->tool_directories.items[i], strlen(c->tool_directories.items[i]), name))
+            return true;
+    return is_in_path(name);
+}
+
+bool df_has_local_tool(const struct df_doctor_context *p)
+{
+    return has_tool(&p->config, "tofu") || has_tool(&p->config, "terraform");
+}
+
+int df_look_local_tool(struct df_doctor_context *p, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    bool tofu = has_tool(c, "tofu"), terraform = has_tool(c, "terraform");
+    if (!is_local(p))
+        return 0;
+    if (tofu || terraform)
+        df_finding(p, DF_LEVEL_OK, "steps find %s%s%s", tofu ? "tofu" : "",
+                   tofu && terraform ? " and " : "", terraform ? "terraform" : "");
+    else if (c->tool_index_opentofu || c->tool_index_terraform)
+        df_finding(p, DF_LEVEL_OK, "neither tofu nor terraform is installed; a step downloads one");
+    else
+        return df_fail(
+            err, DF_ERR_USER,
+            "neither tofu nor terraform is in tools.directories or PATH: install one, or "
+            "set tools.index.opentofu");
+    return 0;
+}
+
+/* Only sources that are repositories need them. */
+int df_look_git(struct df_doctor_context *p, struct df_err *err)
+{
+    (void)err;
+    if (!is_local(p))
+        return 0;
+    if (!is_in_path("git"))
+        df_finding(p, DF_LEVEL_WARN,
+                   "git is not in PATH: runs from repositories fail; install git");
+    else if (!is_in_path("ssh"))
+        df_finding(p, DF_LEVEL_WARN, "ssh is not in PATH: runs from ssh:// repositories fail");
+    else
+        df_finding(p, DF_LEVEL_OK, "git and ssh are there");
+    return 0;
+}

@@ -1,0 +1,214 @@
+/*
+ * Tables of Kubernetes' phrases, each with our reason word, and which Event explains a pod best.
+ */
+#include "spawner/engine/diagnosis/pod_cause.h"
+
+#include "common/base/clock.h"
+
+/* ---- the words of Kubernetes ---- */
+
+#define NO_ANSWER "failed calling webhook"
+
+/* In this order: what is named first is more exact. */
+static const struct {
+    const char *needle, *also; /* both must be there; also may be NULL */
+    const char *reason;
+} causes[] = {
+    {"couldn't find key", NULL, "KeyMissing"},
+    {"references non-existent", " key", "KeyMissing"},
+    {"serviceaccount \"", "not found", "ServiceAccountMissing"},
+    {"error looking up service account", NULL, "ServiceAccountMissing"},
+    {"persistentvolumeclaim \"", "not found", "ClaimMissing"},
+    {"secret \"", "not found", "SecretMissing"},
+    {"secrets \"", "not found", "SecretMissing"},
+    {"configmap \"", "not found", "ConfigMapMissing"},
+    {"configmaps \"", "not found", "ConfigMapMissing"},
+    {"namespaces \"", "not found", "NamespaceMissing"},
+    {"because it is being terminated", NULL, "NamespaceMissing"},
+    {"exceeded quota", NULL, "QuotaExceeded"},
+    {"failed quota", NULL, "QuotaExceeded"},
+    {"runAsNonRoot", "image", "RunsAsRoot"},
+    {"runAsUser breaks non-root policy", NULL, "RunsAsRoot"},
+    {"exec:", "no such file", "CommandMissing"},
+    {"executable file not found", NULL, "CommandMissing"},
+    {"no command specified", NULL, "CommandMissing"},
+    {"exec:", "permission denied", "CommandMissing"},
+    {"exec format error", NULL, "CommandMissing"},
+    {"MountVolume", NULL, "VolumeFailed"},
+    {"AttachVolume", NULL, "VolumeFailed"},
+    {"attach or mount volumes", NULL, "VolumeFailed"},
+    {"subPath", NULL, "VolumeFailed"},
+    {"violates PodSecurity", NULL, "AdmissionRefused"},
+    {"admission webhook", NULL, "AdmissionRefused"},
+    {NO_ANSWER, NULL, "AdmissionRefused"},
+    {"ValidatingAdmissionPolicy", NULL, "AdmissionRefused"},
+    {"no PriorityClass", NULL, "AdmissionRefused"},
+    {"RuntimeClass", "not found", "AdmissionRefused"},
+    {"is forbidden", NULL, "AdmissionRefused"},
+    {" is invalid", NULL, "ObjectRefused"},
+    {"Invalid value", NULL, "ObjectRefused"},
+    {"quantities must match", NULL, "ObjectRefused"},
+    {"unable to parse quantity", NULL, "ObjectRefused"},
+    {"cannot unmarshal", NULL, "ObjectRefused"},
+};
+
+const char *df_pod_cause(const char *text, const char *fallback)
+{
+    for (size_t i = 0; text && i < DF_ARRAY_SIZE(causes); i++)
+        if (strstr(text, causes[i].needle) && (!causes[i].also || strstr(text, causes[i].also)))
+            return causes[i].reason;
+    return fallback;
+}
+
+bool df_pod_cause_webhook(const char *text)
+{
+    return text && strstr(text, NO_ANSWER);
+}
+
+bool df_pod_cause_lasts(const char *reason, const char *text)
+{
+    return df_streq(reason, "ObjectRefused") || df_streq(reason, "NamespaceMissing") ||
+           df_streq(reason, "CommandMissing") ||
+           (df_streq(reason, "AdmissionRefused") && !df_pod_cause_webhook(text));
+}
+
+/* ---- ours ---- */
+
+static const struct {
+    const char *reason, *what, *way_out;
+} sentences[] = {
+    {"Unschedulable", "no node takes the pod",
+     "look at its nodeSelector, tolerations, affinity and resources, or add a node"},
+    {"ImagePullFailed", "the image cannot be pulled",
+     "look at its name and tag, at the registry, and at placement.imagePullSecrets"},
+    {"ImageNameInvalid", "the image's name cannot be read", "correct placement.image"},
+    {"SecretMissing", "a Secret that the pod needs is not there",
+     "create it in the pod's namespace, or correct its name in the placement"},
+    {"ConfigMapMissing", "a ConfigMap that the pod needs is not there",
+     "create it in the pod's namespace, or correct its name in the placement"},
+    {"KeyMissing", "a Secret or ConfigMap lacks a key that the pod needs",
+     "add the key, or correct its name in the placement"},
+    {"ClaimMissing", "a volume claim that the pod needs is not there",
+     "create it in the pod's namespace, or correct its name in the placement"},
+    {"ServiceAccountMissing", "the pod's service account is not there",
+     "create it in the pod's namespace, or correct placement.serviceAccountName"},
+    {"NamespaceMissing", "the namespace is not there", "create it, or correct the configuration"},
+    {"QuotaExceeded", "the namespace's quota leaves no room for the pod",
+     "wait for others to end, ask for less in placement.resources, or raise the quota"},
+    {"AdmissionRefused", "the cluster's admission refused the pod",
+     "bring the placement into what the policy allows, or ask who owns the policy"},
+    {"VolumeFailed", "a volume could not be mounted",
+     "look at the volume, its claim and its driver"},
+    {"RunsAsRoot", "the image wants to run as root, which the pod forbids",
+     "take an image with a numeric user, or set placement.podSecurityContext.runAsUser"},
+    {"CommandMissing", "the image does not have the program that the pod starts",
+     "correct placement.image: it must be a runner's"},
+    {"ContainerFailed", "the container could not be made",
+     "look at the node's kubelet and runtime"},
+    {"ObjectRefused", "the API server refused the object",
+     "correct the field that it names in the placement"},
+    {"NodeFailed", "the node could not set the pod up",
+     "look at the node; the step may be tried again"},
+    {"NotAllowed", "the service has not the right to do this",
+     "grant it the Role of rbac/ in that namespace"},
+    {"EngineFailed", "the API server could not create the Job",
+     "it is tried again until timeouts.pending is over"},
+    {"NeverClaimed", "no runner took the step",
+     "look at the pod's events and its log, or raise timeouts.pending"},
+    {"OOMKilled", "the container needed more memory than its limit and was killed",
+     "raise placement.resources.limits.memory"},
+    {"Evicted", "the pod was evicted from its node",
+     "what tofu had stored is in the state; run again"},
+    {"Preempted", "the pod had to make room for one of higher priority",
+     "set placement.priorityClassName; then run again"},
+    {"DeadlineExceeded", "the Job's deadline passed and Kubernetes ended the pod",
+     "raise spec.timeouts, or find in the log what the step waited for"},
+    {"NodeLost", "the pod's node is gone or no longer answers",
+     "what tofu had stored is in the state; look at the node, then run again"},
+    {"NodeShutdown", "the pod's node was shut down",
+     "what tofu had stored is in the state; run again"},
+    {"PodDeleted", "somebody deleted the pod", "what tofu had stored is in the state; run again"},
+    {"JobDeleted", "somebody deleted the Job", "what tofu had stored is in the state; run again"},
+    {"RunnerKilled", "the container was killed by a signal",
+     "look at the node's kernel log and at the memory limit; then run again"},
+    {"RunnerFailed", "the container failed", "look at its log"},
+    {"InvalidStep", "the runner refused the step", "correct what the message or the log names"},
+    {"TimedOut", "the step took longer than its timeout", "raise spec.timeouts"},
+};
+
+void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *words)
+{
+    size_t i = 0;
+    while (i < DF_ARRAY_SIZE(sentences) && !df_streq(sentences[i].reason, reason))
+        i++;
+    if (i == DF_ARRAY_SIZE(sentences))
+        DF_BUG("no sentence for %s", reason);
+    bool has_words = !df_str_empty(words);
+    (void)snprintf(v->reason, sizeof(v->reason), "%s", reason);
+    (void)snprintf(v->message, sizeof(v->message), "%s%s%.600s%s; %s", sentences[i].what,
+                   has_words ? " (" : "", has_words ? words : "", has_words ? ")" : "",
+                   sentences[i].way_out);
+}
+
+/* ---- Events ---- */
+
+static bool is_about(const cJSON *event, const char *kind, const cJSON *object)
+{
+    const char *uid = df_json_str(event, "involvedObject.uid");
+    const char *own = df_json_str(object, "metadata.uid");
+    if (!df_streq(df_json_str(event, "involvedObject.kind"), kind) ||
+        !df_streq(df_json_str(event, "involvedObject.name"), df_json_str(object, "metadata.name")))
+        return false;
+    return !uid || !own || df_streq(uid, own);
+}
+
+/* 0 when it does not say. */
+static int64_t time_of(const cJSON *event)
+{
+    static const char *const members[] = {"series.lastObservedTime", "lastTimestamp", "eventTime",
+                                          "metadata.creationTimestamp"};
+    int64_t at = 0;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        const char *text = df_json_str(event, members[i]);
+        if (text && df_time_parse(text, &at, NULL) == 0)
+            return at;
+    }
+    return 0;
+}
+
+static bool is_one_of(const char *const *words, const char *word)
+{
+    for (; *words; words++)
+        if (df_streq(*words, word))
+            return true;
+    return false;
+}
+
+/* A kubelet that has only just heard of a pod, or lets go of it, complains of its own caches. */
+static bool is_of_caches(const cJSON *event)
+{
+    const char *message = df_json_str(event, "message");
+    return message && (strstr(message, "\" not registered") || strstr(message, "failed to sync "));
+}
+
+bool df_pod_event_says_more(const cJSON *event, const cJSON *than)
+{
+    if (!than || is_of_caches(event) != is_of_caches(than))
+        return !than || is_of_caches(than);
+    return time_of(event) >= time_of(than);
+}
+
+const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *object,
+                         const char *const *words, const char **ret_reason)
+{
+    const cJSON *best = NULL;
+    for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
+        if (is_about(e, kind, object) && is_one_of(words, df_json_str(e, "reason")) &&
+            df_pod_event_says_more(e, best))
+            best = e;
+    if (!best)
+        return NULL;
+    *ret_reason = df_json_str(best, "reason");
+    const char *message = df_json_str(best, "message");
+    return message ? message : "";
+}

@@ -1,0 +1,261 @@
+/*
+ * From a Job, its pod and Events to one diagnosis. Read df_pod_diagnose(): the pod, or why there is
+ * none; then how the Job ended; then the pending deadline.
+ */
+#include "spawner/engine/diagnosis/pod_diagnosis.h"
+
+#include "common/base/clock.h"
+#include "common/kube/kube.h"
+#include "spawner/engine/diagnosis/pod_cause.h"
+#include "spawner/engine/diagnosis/pod_parts.h"
+
+/* ---- running ---- */
+
+static bool is_in_spec(const struct df_pod_view *view)
+{
+    return df_pod_named(df_json_at(view->pod, "spec.containers"), "name", view->container) != NULL;
+}
+
+/* Beside a sidecar that runs, ours may still not have been started. */
+static void judge_late_container(const struct df_pod_view *view, const cJSON *status,
+                                 struct df_pod_diagnosis *v)
+{
+    df_pod_judge_waiting(view, status, v);
+    v->phase = DF_ENGINE_PENDING;
+    v->never_started = true;
+    v->class = DF_POD_RUNNING;
+    v->fault = DF_FAULT_NONE;
+}
+
+static void judge_running(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    const cJSON *status = df_pod_container(view->pod, view->container);
+    const cJSON *terminated = df_json_at(status, "state.terminated");
+    v->phase = DF_ENGINE_RUNNING;
+    v->class = DF_POD_RUNNING;
+    if (terminated) {
+        df_pod_judge_terminated(view, terminated, v);
+    } else if (df_json_at(status, "state.waiting") && !df_pod_has_started(view)) {
+        judge_late_container(view, status, v);
+    } else if (!status && !is_in_spec(view)) {
+        df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, "PrimaryContainerNotFound");
+        df_pod_explain(v, "ContainerFailed", "the pod has no such container");
+    }
+}
+
+/* ---- taken away ---- */
+
+/* The condition by which Kubernetes says who ends a pod. */
+static const struct {
+    const char *word, *reason;
+} disruptions[] = {
+    {"PreemptionByScheduler", "Preempted"}, {"DeletionByTaintManager", "NodeLost"},
+    {"EvictionByEvictionAPI", "Evicted"},   {"TerminationByKubelet", "Evicted"},
+    {"DeletionByPodGC", "NodeLost"},
+};
+
+/* Overrides what the containers say, because they only say that they were killed. A kubelet that
+ * ends pods says more in status.reason: then that stands. */
+static void judge_disruption(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    const cJSON *target = df_pod_condition(view->pod, "DisruptionTarget");
+    const char *word = df_json_str(target, "reason");
+    bool is_told = df_streq(v->reason, "OOMKilled") || df_streq(v->reason, "NodeShutdown") ||
+                   df_streq(v->reason, "Evicted");
+    if (!df_pod_is_true(target) || v->class == DF_POD_SUCCEEDED || is_told)
+        return;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(disruptions); i++) {
+        if (!df_streq(disruptions[i].word, word))
+            continue;
+        bool evicted = df_streq(v->reason, "Evicted");
+        const char *message =
+            df_json_str(evicted ? view->pod : target, evicted ? "status.message" : "message");
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, word);
+        df_pod_explain(v, disruptions[i].reason, message ? message : word);
+        return;
+    }
+}
+
+/* When somebody asked for the pod's deletion: its timestamp is when the grace will be over. False
+ * when nobody did. */
+static bool deletion_asked_at(const cJSON *pod, int64_t *ret_us)
+{
+    const char *text = df_json_str(pod, "metadata.deletionTimestamp");
+    int64_t at = 0, grace = df_json_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+    if (!text || df_time_parse(text, &at, NULL) < 0)
+        return false;
+    *ret_us = at - grace * 1000000;
+    return true;
+}
+
+/* If the container had finished before the deletion request, the deletion is not the cause of the
+ * end. */
+static bool ended_before(const struct df_pod_view *view, int64_t asked_us)
+{
+    const cJSON *status = df_pod_container(view->pod, view->container);
+    const char *text = df_json_str(status, "state.terminated.finishedAt");
+    int64_t at = 0;
+    return text && df_time_parse(text, &at, NULL) == 0 && at < asked_us;
+}
+
+/* The Job's condition by which its own deadline ended it; NULL: none did. */
+static const cJSON *passed_deadline(const cJSON *job)
+{
+    const cJSON *failed = df_pod_condition(job, "Failed");
+    const cJSON *target = df_pod_condition(job, "FailureTarget");
+    const cJSON *why = df_pod_is_true(failed) ? failed : df_pod_is_true(target) ? target : NULL;
+    return df_streq(df_json_str(why, "reason"), "DeadlineExceeded") ? why : NULL;
+}
+
+/* A pod that is being deleted still runs until its grace is over; one that ended because of it only
+ * says which signal it got. */
+static void judge_deletion(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    int64_t asked_us = 0;
+    bool by_job = !view->job || df_kube_is_deleted(view->job);
+    if (!deletion_asked_at(view->pod, &asked_us) || v->class == DF_POD_SUCCEEDED ||
+        ended_before(view, asked_us) || passed_deadline(view->job))
+        return;
+    df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "UnexpectedObjectDeletion");
+    df_pod_explain(v, by_job ? "JobDeleted" : "PodDeleted", NULL);
+}
+
+static void judge_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    const char *phase = df_json_str(view->pod, "status.phase");
+    if (df_streq(phase, "Running"))
+        judge_running(view, v);
+    else if (df_streq(phase, "Succeeded"))
+        df_pod_judge_succeeded(view, v);
+    else if (df_streq(phase, "Failed"))
+        df_pod_judge_failed(view, v);
+    else if (df_streq(phase, "Unknown"))
+        v->phase = DF_ENGINE_RUNNING;
+    else
+        df_pod_judge_pending(view, v);
+    judge_deletion(view, v);
+    judge_disruption(view, v);
+}
+
+/* ---- the pending deadline ---- */
+
+/* A pod that is taken away before it started makes room for another try of its step. */
+static bool is_leaving(const cJSON *pod)
+{
+    return df_kube_is_deleted(pod) || df_pod_is_true(df_pod_condition(pod, "DisruptionTarget"));
+}
+
+/* What is waited for in vain is told with the cause that was seen last. */
+static void judge_deadline(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    bool is_late = view->pending_deadline_us && view->now_us >= view->pending_deadline_us;
+    if (v->phase != DF_ENGINE_PENDING)
+        return;
+    if (is_late && v->class < DF_POD_RETRYABLE) {
+        if (!v->reason[0])
+            df_pod_explain(v, "NeverClaimed", v->code);
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "PodPendingTimeout");
+    }
+    v->give_up = v->class >= DF_POD_RETRYABLE && (is_late || !is_leaving(view->pod));
+}
+
+/* ---- the Job ---- */
+
+/* A Job that is over though its pod is gone, or whose deadline is why the pod was ended. What kept
+ * a pod from its start until then is the better answer. */
+static void judge_job_end(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    const cJSON *why = passed_deadline(view->job);
+    bool was_kept = v->phase == DF_ENGINE_PENDING && v->reason[0];
+    if (v->class == DF_POD_SUCCEEDED || !why)
+        return;
+    df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "DeadlineExceeded");
+    if (!was_kept)
+        df_pod_explain(v, "DeadlineExceeded", df_json_str(why, "message"));
+}
+
+static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    if (df_pod_is_true(df_pod_condition(view->job, "Complete"))) {
+        v->phase = DF_ENGINE_ENDED;
+        v->class = DF_POD_SUCCEEDED;
+    } else if (view->had_pod || df_pod_is_true(df_pod_condition(view->job, "Failed")) ||
+               df_json_int(view->job, "status.failed", 0) > 0) {
+        v->phase = DF_ENGINE_ENDED;
+        v->never_started = !view->had_pod;
+        df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
+        df_pod_explain(v, "PodDeleted", NULL);
+    } else {
+        df_pod_judge_podless(view, v);
+    }
+}
+
+struct df_pod_diagnosis df_pod_diagnose(const struct df_pod_view *view)
+{
+    struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    if (view->pod)
+        judge_pod(view, &v);
+    else if (view->job)
+        judge_absent_pod(view, &v);
+    if (view->job)
+        judge_job_end(view, &v);
+    if (!view->job && !view->pod && view->was_created) {
+        df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
+        df_pod_explain(&v, "JobDeleted", NULL);
+        v.never_started = !view->had_pod;
+    }
+    judge_deadline(view, &v);
+    return v;
+}
+
+bool df_pod_is_lost(const struct df_pod_diagnosis *v)
+{
+    return v->class == DF_POD_RETRYABLE && (v->never_started || v->fault == DF_FAULT_SYSTEM);
+}
+
+/* ---- refusals ---- */
+
+struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
+{
+    static const struct {
+        int status;
+        enum df_pod_class class;
+        const char *code, *reason;
+    } rows[] = {
+        {400, DF_POD_PERMANENT, "BadRequest", "ObjectRefused"},
+        {403, DF_POD_RETRYABLE, "RuntimeFailure", "NotAllowed"},
+        {404, DF_POD_PERMANENT, "NotFound", "NamespaceMissing"},
+        {413, DF_POD_PERMANENT, "EntityTooLarge", "ObjectRefused"},
+        {422, DF_POD_PERMANENT, "InvalidResource", "ObjectRefused"},
+    };
+    struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT, .exit_code = -1, .never_started = true};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        if (rows[i].status != http_status)
+            continue;
+        /* "is forbidden: User cannot create" is about our rights; other 403s are admission's. */
+        bool rights = http_status == 403 && message && strstr(message, "cannot create");
+        const char *reason = rights ? rows[i].reason : df_pod_cause(message, rows[i].reason);
+        bool lasts = !rights && df_pod_cause_lasts(reason, message);
+        df_pod_fail(&v, lasts ? DF_POD_PERMANENT : rows[i].class, DF_FAULT_USER, rows[i].code);
+        df_pod_explain(&v, reason, message);
+        return v;
+    }
+    df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "RuntimeFailure");
+    /* A webhook that is away is an error of the API server's own here. */
+    df_pod_explain(&v, df_pod_cause_webhook(message) ? "AdmissionRefused" : "EngineFailed",
+                   message);
+    return v;
+}
+
+/* ---- the result ---- */
+
+int df_pod_result(const cJSON *pod, const char *container, cJSON **ret, struct df_err *err)
+{
+    const char *text = df_json_str(df_pod_container(pod, container), "state.terminated.message");
+    DF_JSON cJSON *result = NULL;
+    struct df_err why = {0};
+    if (!text || df_json_parse(text, strlen(text), &result, &why) < 0 || !cJSON_IsObject(result))
+        return df_fail(err, DF_ERR_NOT_FOUND, "the container %s left no result", container);
+    *ret = DF_TAKE(result);
+    return 0;
+}

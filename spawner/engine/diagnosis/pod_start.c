@@ -1,0 +1,173 @@
+/*
+ * Why a pod does not start: image, volumes, scheduling, or no pod at all.
+ */
+#include "common/base/clock.h"
+#include "spawner/engine/diagnosis/pod_cause.h"
+#include "spawner/engine/diagnosis/pod_parts.h"
+
+/* What a container waits for, as the kubelet calls it. */
+struct wait {
+    const char *word;
+    enum df_pod_class class; /* INITIALIZING: it may pass; else after the grace */
+    enum df_fault fault;
+    int64_t grace_seconds;
+    const char *reason; /* unless the message tells a better one; NULL: nothing is wrong yet */
+};
+
+static const struct wait waits[] = {
+    {"ContainerCreating", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, NULL},
+    {"PodInitializing", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, NULL},
+    {"ErrImagePull", DF_POD_INITIALIZING, DF_FAULT_NONE, 0, "ImagePullFailed"},
+    {"ImagePullBackOff", DF_POD_RETRYABLE, DF_FAULT_USER, DF_POD_PULL_GRACE_SECONDS,
+     "ImagePullFailed"},
+    {"CreateContainerError", DF_POD_PERMANENT, DF_FAULT_USER, DF_POD_CREATE_GRACE_SECONDS,
+     "ContainerFailed"},
+    {"CreateContainerConfigError", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ContainerFailed"},
+    {"InvalidImageName", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ImageNameInvalid"},
+    {"ErrImageNeverPull", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"RegistryUnavailable", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"ImageInspectError", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"SignatureValidationFailed", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
+    {"RunContainerError", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ContainerFailed"},
+};
+
+static const struct wait *find_wait(const char *word)
+{
+    static const struct wait other = {NULL, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0,
+                                      "ContainerFailed"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(waits); i++)
+        if (df_streq(waits[i].word, word))
+            return &waits[i];
+    return &other;
+}
+
+/* Init containers come before the others; one that has ended well says nothing. */
+static const cJSON *waiting_container(const cJSON *pod)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(df_pod_status_lists); i++) {
+        const cJSON *list = df_json_at(pod, df_pod_status_lists[i]);
+        for (const cJSON *s = list ? list->child : NULL; s; s = s->next)
+            if (df_json_at(s, "state.waiting"))
+                return s;
+    }
+    return NULL;
+}
+
+/* Since when the pod is not ready: from then the grace counts. */
+static const cJSON *unready_condition(const cJSON *pod)
+{
+    const cJSON *ready = df_pod_condition(pod, "Ready");
+    return ready ? ready : df_pod_condition(pod, "ContainersReady");
+}
+
+static bool in_grace(const struct df_pod_view *view, const struct wait *wait)
+{
+    const char *since = df_json_str(unready_condition(view->pod), "lastTransitionTime");
+    int64_t at = 0;
+    if (!since)
+        since = df_json_str(view->pod, "metadata.creationTimestamp");
+    if (wait->grace_seconds == 0 || !since || df_time_parse(since, &at, NULL) < 0)
+        return false;
+    return view->now_us - at < wait->grace_seconds * 1000000;
+}
+
+void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
+                          struct df_pod_diagnosis *v)
+{
+    const char *word = df_json_str(status, "state.waiting.reason");
+    const char *message = df_json_str(status, "state.waiting.message");
+    const struct wait *wait = find_wait(word);
+    bool throttled = message && strstr(message, "429 Too Many Requests");
+    v->class = wait->class;
+    v->fault = throttled ? DF_FAULT_SYSTEM : wait->fault;
+    if (in_grace(view, wait)) {
+        v->class = DF_POD_INITIALIZING;
+        v->fault = DF_FAULT_NONE;
+    }
+    df_pod_code(v, df_json_str(unready_condition(view->pod), "reason"), word);
+    bool is_pull = df_streq(wait->reason, "ImagePullFailed");
+    const char *reason =
+        wait->reason && !is_pull ? df_pod_cause(message, wait->reason) : wait->reason;
+    if (reason)
+        df_pod_explain(v, reason, message ? message : word);
+}
+
+/* What only Events tell of a pod that is being set up: mounts, sandboxes. */
+static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    static const char *const words[] = {"FailedMount", "FailedAttachVolume",
+                                        "FailedCreatePodSandBox", NULL};
+    const char *word = NULL;
+    const char *message = df_pod_event(view->events, "Pod", view->pod, words, &word);
+    if (!message || v->reason[0])
+        return;
+    bool is_sandbox = df_streq(word, "FailedCreatePodSandBox");
+    df_pod_explain(v, is_sandbox ? "NodeFailed" : df_pod_cause(message, "VolumeFailed"), message);
+    df_pod_code(v, word, NULL);
+}
+
+/* It has a node, whose kubelet is silent about it. */
+static void judge_not_taken_up(const struct df_pod_view *view, const cJSON *scheduled,
+                               struct df_pod_diagnosis *v)
+{
+    const char *node = df_json_str(view->pod, "spec.nodeName");
+    const char *since = df_json_str(scheduled, "lastTransitionTime");
+    int64_t at = 0;
+    char words[360];
+    if (!node || !since || df_time_parse(since, &at, NULL) < 0 ||
+        view->now_us - at < DF_POD_TAKE_UP_SECONDS * 1000000)
+        return;
+    (void)snprintf(words, sizeof(words), "node %.253s has not taken it up since it was given to it",
+                   node);
+    df_pod_explain(v, "NodeFailed", words);
+}
+
+static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    static const char *const words[] = {"FailedScheduling", NULL};
+    const cJSON *scheduled = df_pod_condition(view->pod, "PodScheduled");
+    const char *message = df_json_str(scheduled, "message"), *word = NULL;
+    v->class = DF_POD_QUEUED;
+    df_pod_code(v, df_json_str(scheduled, "reason"), NULL);
+    if (df_pod_is_true(scheduled)) {
+        judge_not_taken_up(view, scheduled, v);
+        return;
+    }
+    if (!message)
+        message = df_pod_event(view->events, "Pod", view->pod, words, &word);
+    if (message)
+        df_pod_explain(v, df_pod_cause(message, "Unschedulable"), message);
+}
+
+void df_pod_judge_pending(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    const cJSON *status = waiting_container(view->pod);
+    v->phase = DF_ENGINE_PENDING;
+    v->never_started = !df_pod_has_started(view);
+    if (!v->never_started)
+        v->phase = DF_ENGINE_RUNNING;
+    if (status)
+        df_pod_judge_waiting(view, status, v);
+    else
+        judge_unscheduled(view, v);
+    if (status && v->class == DF_POD_INITIALIZING)
+        look_at_pod_events(view, v);
+}
+
+/* The Job controller may have been refused one. */
+void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+{
+    static const char *const words[] = {"FailedCreate", NULL};
+    const char *word = NULL;
+    const char *message = df_pod_event(view->events, "Job", view->job, words, &word);
+    v->phase = DF_ENGINE_PENDING;
+    v->class = DF_POD_QUEUED;
+    v->never_started = true;
+    if (message) {
+        const char *reason = df_pod_cause(message, "AdmissionRefused");
+        if (df_pod_cause_lasts(reason, message))
+            df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, word);
+        df_pod_explain(v, reason, message);
+        df_pod_code(v, word, NULL);
+    }
+}

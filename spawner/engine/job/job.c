@@ -1,0 +1,223 @@
+/*
+ * The engine `job`: the operations of engine.h, each for both kinds of work. An operation begins
+ * with begin(): which engine, which kind, which Job; what differs is in tofu_step.c and workflow.c.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/engine/job/job_engine.h"
+
+static struct df_job_engine *job_of(struct df_engine *e)
+{
+    return (struct df_job_engine *)(void *)e;
+}
+
+static int begin(struct df_engine *e, const struct df_engine_step *step, struct df_job_call *ret,
+                 struct df_err *err)
+{
+    *ret = (struct df_job_call){
+        .engine = job_of(e),
+        .step = step,
+        .kind = step->workflow.spec ? &df_job_of_workflow : &df_job_of_tofu,
+    };
+    return ret->kind->name(step, ret->name, err);
+}
+
+/* ---- create, release ---- */
+
+static int create_or_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    struct df_kube_at at = df_job_at(c);
+    struct df_err why = {0};
+    at.name = NULL; /* the collection is posted to */
+    if (c->kind->build(c, &job, err) < 0)
+        return -1;
+    df_debug("the Job %s/%s is sent", at.name_space, c->name);
+    if (df_kube_create(c->engine->o.kube, &at, job, ret_job, &why) == 0) {
+        df_job_rejection_forget(c);
+        return df_job_note(c->engine->watch, *ret_job, err);
+    }
+    return df_streq(why.reason, "AlreadyExists") ? c->kind->meet(c, ret_job, err)
+                                                 : df_job_reject(c, &why, err);
+}
+
+/* An earlier try's is of no worth any more: its tokens were replaced. */
+static int make_secret(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    const struct df_job_engine *j = c->engine;
+    const struct df_engine_step *step = c->step;
+    const struct df_job_spec spec = {.name = c->name,
+                                     .namespace = j->name_space,
+                                     .uid = step->uid,
+                                     .run = step->run,
+                                     .executor = step->executor,
+                                     .action = step->action};
+    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = j->name_space};
+    cJSON *secret = NULL;
+    if (df_job_delete_secret(c, err) < 0 ||
+        df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
+        return -1;
+    int result = df_kube_create(j->o.kube, &at, secret, NULL, err);
+    df_json_wipe(secret);
+    return result;
+}
+
+static int make_ref(const struct df_job_engine *j, const cJSON *job, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_JSON cJSON *ref = cJSON_CreateObject();
+    const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
+    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
+        df_json_add_str(ref, "name", df_kube_name(job), err) < 0 ||
+        df_json_add_str(ref, "namespace", j->name_space, err) < 0 ||
+        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0 ||
+        df_json_add_str(ref, "serviceAccountName", account ? account : "default", err) < 0)
+        return -1;
+    *ret = DF_TAKE(ref);
+    return 0;
+}
+
+/* A Job that is suspended waits for its Secret. */
+static int job_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
+                      struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    struct df_job_call c;
+    if (begin(e, step, &c, err) < 0 || create_or_meet(&c, &job, err) < 0)
+        return -1;
+    bool needs_secret =
+        c.engine->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
+    if (needs_secret && make_secret(&c, job, err) < 0)
+        return -1;
+    return make_ref(c.engine, job, ret_ref, err);
+}
+
+static int job_release(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    DF_JSON cJSON *body = NULL, *job = NULL;
+    struct df_job_call c;
+    if (begin(e, step, &c, err) < 0 ||
+        df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &body, err) < 0)
+        return -1;
+    const struct df_kube_at at = df_job_at(&c);
+    const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
+    if (df_kube_patch(c.engine->o.kube, &at, &patch, &job, err) < 0)
+        return -1;
+    return df_job_note(c.engine->watch, job, err);
+}
+
+/* ---- status, result ---- */
+
+static int observe(const struct df_job_call *c, struct df_engine_observation *ret,
+                   struct df_err *err)
+{
+    if (c->kind->observe(c, ret, err) < 0)
+        return -1;
+    if (ret->phase == DF_ENGINE_ABSENT && !ret->reason[0])
+        df_job_rejection_report(c, ret);
+    return 0;
+}
+
+static int job_status(struct df_engine *e, const struct df_engine_step *step,
+                      struct df_engine_observation *ret, struct df_err *err)
+{
+    struct df_job_call c;
+    return begin(e, step, &c, err) < 0 ? -1 : observe(&c, ret, err);
+}
+
+static int job_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
+                      struct df_err *err)
+{
+    struct df_job_call c;
+    return begin(e, step, &c, err) < 0 ? -1 : c.kind->result(&c, ret, err);
+}
+
+/* The pod's files go with it. */
+static int job_leftover(struct df_engine *e, const struct df_engine_step *step, const char *name,
+                        char **ret_path, struct df_err *err)
+{
+    (void)e;
+    (void)ret_path;
+    return df_fail(err, DF_ERR_NOT_FOUND, "a pod leaves no %s of step %s", name, step->name);
+}
+
+/* ---- cancel, cleanup ---- */
+
+static int job_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    struct df_job_call c;
+    return begin(e, step, &c, err) < 0 ? -1 : df_job_delete_own(&c, false, err);
+}
+
+static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    struct df_engine_observation observed;
+    struct df_job_call c;
+    if (begin(e, step, &c, err) < 0 || observe(&c, &observed, err) < 0)
+        return -1;
+    if (observed.phase == DF_ENGINE_PENDING || observed.phase == DF_ENGINE_RUNNING)
+        return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
+    df_job_rejection_forget(&c);
+    return c.kind->cleanup(&c, err);
+}
+
+/* ---- the engine's life ---- */
+
+static void job_close(struct df_engine *e)
+{
+    struct df_job_engine *j = job_of(e);
+    df_job_watch_stop(j->watch);
+    (void)pthread_mutex_destroy(&j->lock);
+    cJSON_Delete(j->rejections);
+    free(j->name_space);
+    free(j->image);
+    free(j);
+}
+
+static const struct df_engine_ops job_ops = {
+    .name = "job",
+    .create = job_create,
+    .release = job_release,
+    .status = job_status,
+    .result = job_result,
+    .leftover = job_leftover,
+    .cancel = job_cancel,
+    .cleanup = job_cleanup,
+    .close = job_close,
+};
+
+static int fill(struct df_job_engine *j, struct df_err *err)
+{
+    j->name_space = strdup(j->o.name_space);
+    j->image = j->o.image ? strdup(j->o.image) : NULL;
+    j->rejections = cJSON_CreateObject();
+    if (!j->name_space || (j->o.image && !j->image) || !j->rejections)
+        return df_fail_oom(err);
+    j->o.name_space = j->name_space;
+    j->o.image = j->image;
+    const struct df_job_watch_options o = {.kube = j->o.kube,
+                                           .name_space = j->name_space,
+                                           .notify = j->o.notify,
+                                           .notify_arg = j->o.notify_arg};
+    return df_job_watch_start(&o, &j->watch, err);
+}
+
+int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, struct df_err *err)
+{
+    struct df_job_engine *j = calloc(1, sizeof(*j));
+    if (!j)
+        return df_fail_oom(err);
+    *j = (struct df_job_engine){.engine = {.ops = &job_ops,
+                                           .hands_over = o->by_secret,
+                                           .is_remote = true,
+                                           .runs_pods = true,
+                                           .takes_workflows = true},
+                                .o = *o};
+    (void)pthread_mutex_init(&j->lock, NULL);
+    if (fill(j, err) < 0) {
+        job_close(&j->engine);
+        return -1;
+    }
+    *ret = &j->engine;
+    return 0;
+}

@@ -1,0 +1,363 @@
+/*
+ * The Job of a tofu step as JSON in the source. Read df_job_build(): a literal, then credentials
+ * and handoff, then names and numbers, then the placement.
+ */
+#include "spawner/engine/job/job_object.h"
+
+#include "common/base/limits.h"
+#include "spawner/engine/placement/placement.h"
+#include "spawner/model/labels.h"
+
+#define HANDOFF_ANNOTATION "dayfly.dev/handoff"
+#define CA_ANNOTATION "dayfly.dev/ca"
+
+/* JSON as it is written, made a string by the preprocessor. */
+#define JSON(...) #__VA_ARGS__
+
+/* clang-format off */
+/* What every step's Job has. One try, one pod at a time, never two:
+ * - backoffLimit 0 and restartPolicy Never: an apply is never started again by Kubernetes;
+ * - podReplacementPolicy Failed: no second pod while the first one still ends.
+ * A token of 10 minutes, the shortest there is: it is for the claim alone, and the kubelet renews it
+ * while the pod waits. The user is a number, which runAsNonRoot needs to be checked. */
+static const char job_text[] = JSON({
+    "apiVersion": "batch/v1", "kind": "Job",
+    "metadata": {},
+    "spec": {
+        "backoffLimit": 0,
+        "podReplacementPolicy": "Failed",
+        "template": {
+            "metadata": {"annotations": {
+                "kubectl.kubernetes.io/default-container": "runner",
+                "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+                "karpenter.sh/do-not-disrupt": "true"
+            }},
+            "spec": {
+                "restartPolicy": "Never",
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "securityContext": {
+                    "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532,
+                    "fsGroup": 65532, "fsGroupChangePolicy": "OnRootMismatch",
+                    "seccompProfile": {"type": "RuntimeDefault"}
+                },
+                "containers": [{
+                    "name": "runner",
+                    "args": ["step", "--handoff-file", "/run/dayfly/handoff/handoff.json",
+                             "--work-dir", "/work"],
+                    "workingDir": "/work",
+                    "env": [{"name": "HOME", "value": "/work"}, {"name": "TMPDIR", "value": "/tmp"}],
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                    "securityContext": {
+                        "runAsNonRoot": true, "allowPrivilegeEscalation": false,
+                        "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}
+                    },
+                    "volumeMounts": [
+                        {"name": "dayfly-work", "mountPath": "/work"},
+                        {"name": "dayfly-tmp", "mountPath": "/tmp"},
+                        {"name": "dayfly-handoff", "mountPath": "/run/dayfly/handoff", "readOnly": true}
+                    ]
+                }],
+                "volumes": [
+                    {"name": "dayfly-work", "emptyDir": {}},
+                    {"name": "dayfly-tmp", "emptyDir": {}},
+                    {"name": "dayfly-handoff", "downwardAPI": {"items": [
+                        {"path": "handoff.json",
+                         "fieldRef": {"fieldPath": "metadata.annotations['dayfly.dev/handoff']"}}
+                    ]}}
+                ]
+            }
+        }
+    }
+});
+
+static const char ca_item_text[] = JSON(
+    {"path": "ca.pem", "fieldRef": {"fieldPath": "metadata.annotations['dayfly.dev/ca']"}});
+
+static const char token_volume_text[] = JSON({"name": "dayfly-token", "projected": {"sources": [
+    {"serviceAccountToken": {"expirationSeconds": 600, "path": "token"}}]}});
+static const char token_mount_text[] = JSON(
+    {"name": "dayfly-token", "mountPath": "/run/dayfly/token", "readOnly": true});
+
+/* 288 is 0440: fsGroup lets the runner's user read. */
+static const char step_volume_text[] = JSON({"name": "dayfly-step", "secret": {
+    "defaultMode": 288, "items": [{"key": "step.json", "path": "step.json"}]}});
+static const char step_mount_text[] = JSON(
+    {"name": "dayfly-step", "mountPath": "/run/dayfly/step", "readOnly": true});
+/* clang-format on */
+
+static int parse(const char *text, cJSON **ret, struct df_err *err)
+{
+    return df_json_parse(text, strlen(text), ret, err);
+}
+
+static int append_text(cJSON *list, const char *text, cJSON **ret_item, struct df_err *err)
+{
+    cJSON *item = NULL;
+    if (parse(text, &item, err) < 0 || df_json_append(list, item, err) < 0)
+        return -1;
+    *ret_item = item;
+    return 0;
+}
+
+static cJSON *pod_spec_of(cJSON *pod_template)
+{
+    return df_json_object_at(pod_template, "spec");
+}
+
+/* ---- credentials and handoff ---- */
+
+/* One more volume of ours and where it is mounted. */
+static int add_volume(cJSON *pod_template, const char *volume_text, const char *mount_text,
+                      cJSON **ret_volume, struct df_err *err)
+{
+    cJSON *spec = pod_spec_of(pod_template), *mount = NULL;
+    cJSON *container = df_json_array_at(spec, "containers")->child;
+    if (append_text(df_json_array_at(container, "volumeMounts"), mount_text, &mount, err) < 0)
+        return -1;
+    return append_text(df_json_array_at(spec, "volumes"), volume_text, ret_volume, err);
+}
+
+static int add_token(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
+{
+    cJSON *volume = NULL;
+    DF_FREE char *audience = df_strf("dayfly/%s", spec->uid);
+    if (!audience)
+        return df_fail_oom(err);
+    if (add_volume(pod_template, token_volume_text, token_mount_text, &volume, err) < 0)
+        return -1;
+    cJSON *sources = df_json_array_at(df_json_object_at(volume, "projected"), "sources");
+    cJSON *token = df_json_object_at(sources->child, "serviceAccountToken");
+    return df_json_add_str(token, "audience", audience, err);
+}
+
+static int add_step_secret(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
+{
+    cJSON *volume = NULL;
+    DF_FREE char *name = df_job_secret_name(spec->uid);
+    if (!name)
+        return df_fail_oom(err);
+    if (add_volume(pod_template, step_volume_text, step_mount_text, &volume, err) < 0)
+        return -1;
+    return df_json_add_str(df_json_object_at(volume, "secret"), "secretName", name, err);
+}
+
+/* The CA's file beside the handoff, in the volume that is the third of ours. */
+static int add_ca_file(cJSON *pod_template, struct df_err *err)
+{
+    cJSON *volumes = df_json_array_at(pod_spec_of(pod_template), "volumes"), *item = NULL;
+    cJSON *source = df_json_object_at(cJSON_GetArrayItem(volumes, 2), "downwardAPI");
+    return append_text(df_json_array_at(source, "items"), ca_item_text, &item, err);
+}
+
+static char *handoff_text(const struct df_job_spec *spec)
+{
+    DF_JSON cJSON *handoff = cJSON_CreateObject();
+    bool by_token = spec->claim == DF_CLAIM_TOKEN;
+    if (df_json_add_str(handoff, "uid", spec->uid, NULL) < 0 ||
+        df_json_add_str(handoff, "server", spec->server_url, NULL) < 0 ||
+        df_json_add_str(handoff, by_token ? "tokenFile" : "documentFile",
+                        by_token ? DF_JOB_TOKEN_FILE : DF_JOB_STEP_FILE, NULL) < 0 ||
+        df_json_add_str(handoff, "caFile", spec->ca_pem ? DF_JOB_CA_FILE : NULL, NULL) < 0)
+        return NULL;
+    return df_json_print(handoff);
+}
+
+static int add_handoff(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
+{
+    if (spec->ca_pem && strlen(spec->ca_pem) > DF_LIMIT_CA_ANNOTATION)
+        return df_fail(err, DF_ERR_LIMIT, "the CA for the pods is larger than %zu bytes",
+                       DF_LIMIT_CA_ANNOTATION);
+    if (spec->ca_pem && add_ca_file(pod_template, err) < 0)
+        return -1;
+    return spec->claim == DF_CLAIM_TOKEN ? add_token(pod_template, spec, err)
+                                         : add_step_secret(pod_template, spec, err);
+}
+
+/* ---- names and numbers ---- */
+
+static int put_labels(cJSON *metadata, const struct df_job_spec *spec, struct df_err *err)
+{
+    const struct {
+        const char *key, *value;
+    } labels[] = {
+        {"app.kubernetes.io/name", "dayfly-runner"},
+        {"app.kubernetes.io/managed-by", "dayfly"},
+        {DF_LABEL_STEP_UID, spec->uid},
+        {DF_LABEL_RUN, spec->run},
+        {DF_LABEL_EXECUTOR, spec->executor},
+        {DF_LABEL_ACTION, spec->action},
+    };
+    cJSON *map = df_json_object_at(metadata, "labels");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(labels); i++)
+        if (!map || df_json_set_str(map, labels[i].key, labels[i].value, err) < 0)
+            return df_fail_oom(err);
+    return 0;
+}
+
+static int copy_map(cJSON *metadata, const char *name, const cJSON *from, struct df_err *err)
+{
+    cJSON *copy = from ? cJSON_Duplicate(from, true) : cJSON_CreateObject();
+    return df_json_set(metadata, name, copy, err);
+}
+
+static int put_metadata(cJSON *job, const struct df_job_spec *spec, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(job, "metadata");
+    const cJSON *annotations = df_json_at(spec->placement, "annotations");
+    if (df_json_add_str(metadata, "name", spec->name, err) < 0 ||
+        df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
+        copy_map(metadata, "labels", df_json_at(spec->placement, "labels"), err) < 0 ||
+        (annotations && copy_map(metadata, "annotations", annotations, err) < 0))
+        return -1;
+    return put_labels(metadata, spec, err);
+}
+
+/* What no placement may change, and so is written after it. */
+static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(pod_template, "metadata");
+    cJSON *annotations = df_json_object_at(metadata, "annotations");
+    DF_FREE char *handoff = handoff_text(spec);
+    if (!handoff || !annotations)
+        return df_fail_oom(err);
+    if (df_json_set_str(annotations, HANDOFF_ANNOTATION, handoff, err) < 0 ||
+        df_json_set_str(annotations, CA_ANNOTATION, spec->ca_pem, err) < 0)
+        return -1;
+    return put_labels(metadata, spec, err);
+}
+
+/* The backstop for a runner that does not end by itself. A Job's deadline counts from its start, so
+ * the wait for a node and an image is in it; and the runner first gets its whole timeout, then the
+ * grace in which it stores the state, then the times in which it offers an errored state, and after
+ * it its result, to a spawner that is away, before the Job controller deletes its pod, and with it
+ * what it left. */
+static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
+                         struct df_err *err)
+{
+    cJSON *job_spec = df_json_object_at(job, "spec");
+    int64_t deadline = spec->pending_seconds + spec->timeout_seconds + spec->grace_seconds +
+                       2 * DF_TIMEOUT_RESULT_SECONDS + DF_TIMEOUT_MARGIN_SECONDS;
+    if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
+        df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0 ||
+        (spec->claim == DF_CLAIM_SECRET && df_json_add_bool(job_spec, "suspend", true, err) < 0))
+        return -1;
+    return df_json_add_num(pod_spec_of(pod_template), "terminationGracePeriodSeconds",
+                           (double)spec->grace_seconds, err);
+}
+
+/* ---- the whole ---- */
+
+static int refuse(struct df_err *err, const char *why)
+{
+    return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "%s", why);
+}
+
+static const cJSON *find_container(const cJSON *pod_template)
+{
+    const cJSON *list = df_json_at(pod_template, "spec.containers");
+    for (const cJSON *c = list ? list->child : NULL; c; c = c->next)
+        if (df_streq(df_json_str(c, "name"), DF_JOB_CONTAINER))
+            return c;
+    return NULL;
+}
+
+/* A podTemplate may say nearly everything; not what makes a step run twice or not at all. */
+static int check_pod(const cJSON *pod_template, struct df_err *err)
+{
+    const cJSON *runner = find_container(pod_template);
+    if (!runner)
+        return refuse(err, "podTemplate: the container \"" DF_JOB_CONTAINER "\" must stay");
+    if (!df_streq(df_json_str(pod_template, "spec.restartPolicy"), "Never"))
+        return refuse(err, "podTemplate.spec.restartPolicy: must be Never: a step is started once");
+    if (df_str_empty(df_json_str(runner, "image")))
+        return refuse(err, "placement.image: no image is configured for the runner");
+    return 0;
+}
+
+static int build_pod(cJSON *job, const struct df_job_spec *spec, cJSON **ret, struct df_err *err)
+{
+    const struct df_placement_target target = {DF_JOB_CONTAINER, spec->has_plugin_claim};
+    DF_JSON cJSON *pod_template =
+        cJSON_DetachItemFromObjectCaseSensitive(df_json_object_at(job, "spec"), "template");
+    cJSON *container = df_json_array_at(pod_spec_of(pod_template), "containers")->child;
+    if (df_json_add_str(container, "image", spec->image, err) < 0 ||
+        add_handoff(pod_template, spec, err) < 0 ||
+        put_deadlines(job, pod_template, spec, err) < 0 ||
+        df_placement_apply(spec->placement, &target, &pod_template, err) < 0 ||
+        put_pod_metadata(pod_template, spec, err) < 0 || check_pod(pod_template, err) < 0)
+        return -1;
+    *ret = DF_TAKE(pod_template);
+    return 0;
+}
+
+int df_job_build(const struct df_job_spec *spec, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    cJSON *pod_template = NULL;
+    if (parse(job_text, &job, err) < 0 || put_metadata(job, spec, err) < 0 ||
+        build_pod(job, spec, &pod_template, err) < 0 ||
+        df_json_add(df_json_object_at(job, "spec"), "template", pod_template, err) < 0)
+        return -1;
+    *ret = DF_TAKE(job);
+    return 0;
+}
+
+/* ---- the Secret ---- */
+
+static int put_owner(cJSON *metadata, const char *job_name, const char *job_uid, struct df_err *err)
+{
+    cJSON *owner = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(metadata, "ownerReferences"), owner, err) < 0 ||
+        df_json_add_str(owner, "apiVersion", "batch/v1", err) < 0 ||
+        df_json_add_str(owner, "kind", "Job", err) < 0 ||
+        df_json_add_str(owner, "name", job_name, err) < 0 ||
+        df_json_add_str(owner, "uid", job_uid, err) < 0)
+        return -1;
+    return df_json_add_bool(owner, "controller", true, err);
+}
+
+static int put_step(cJSON *secret, const cJSON *step, struct df_err *err)
+{
+    char *text = df_json_print(step);
+    if (!text)
+        return df_fail_oom(err);
+    size_t n = strlen(text);
+    int result =
+        n > DF_LIMIT_STEP_SECRET
+            ? df_fail(err, DF_ERR_LIMIT,
+                      "the step document has %zu bytes; a Secret takes %zu: use the claim "
+                      "mode token",
+                      n, DF_LIMIT_STEP_SECRET)
+            : df_json_add_str(df_json_object_at(secret, "stringData"), "step.json", text, err);
+    explicit_bzero(text, n);
+    free(text);
+    return result;
+}
+
+char *df_job_secret_name(const char *uid)
+{
+    return df_strf("dayfly-%s", uid);
+}
+
+int df_job_secret_build(const struct df_job_spec *spec, const char *job_uid, const cJSON *step,
+                        cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
+    DF_FREE char *name = df_job_secret_name(spec->uid);
+    cJSON *metadata = df_json_object_at(secret, "metadata");
+    if (!metadata || !name)
+        return df_fail_oom(err);
+    if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
+        df_json_add_str(secret, "kind", "Secret", err) < 0 ||
+        df_json_add_str(secret, "type", "Opaque", err) < 0 ||
+        df_json_add_bool(secret, "immutable", true, err) < 0 ||
+        df_json_add_str(metadata, "name", name, err) < 0 ||
+        df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
+        put_labels(metadata, spec, err) < 0 || put_owner(metadata, spec->name, job_uid, err) < 0 ||
+        put_step(secret, step, err) < 0)
+        return -1;
+    *ret = DF_TAKE(secret);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* The requests about a step's Job and Secret that both kinds of work send. */
+#include "spawner/engine/job/job_engine.h"
+#include "spawner/engine/job/workflow_job.h"
+
+struct df_kube_at df_job_at(const struct df_job_call *c)
+{
+    return (struct df_kube_at){
+        .resource = &df_kube_jobs, .name_space = c->engine->name_space, .name = c->name};
+}
+
+/* Absent is success. */
+static int delete_object(const struct df_job_call *c, const struct df_kube_at *at,
+                         const struct df_kube_delete_options *o, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_kube_delete(c->engine->o.kube, at, o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static int delete_job(const struct df_job_call *c, const cJSON *job, const char *propagation,
+                      struct df_err *err)
+{
+    const struct df_kube_at at = df_job_at(c);
+    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    o.uid = df_kube_uid(job);
+    o.propagation = propagation;
+    return delete_object(c, &at, &o, err);
+}
+
+int df_job_delete(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    return df_kube_is_deleted(job) ? 0 : delete_job(c, job, "Foreground", err);
+}
+
+int df_job_delete_in_background(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    return delete_job(c, job, "Background", err);
+}
+
+int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+        return -1;
+    bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), c->step->uid);
+    return is_ours && (if_ended || !df_workflow_is_completed(job)) ? df_job_delete(c, job, err) : 0;
+}
+
+int df_job_delete_secret(const struct df_job_call *c, struct df_err *err)
+{
+    DF_FREE char *name = df_job_secret_name(c->step->uid);
+    if (!name)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {
+        .resource = &df_kube_secrets, .name_space = c->engine->name_space, .name = name};
+    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    return delete_object(c, &at, &o, err);
+}
+
+int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret, struct df_err *err)
+{
+    return df_job_snapshot(c->engine->watch, c->name, c->step, ret, err);
+}

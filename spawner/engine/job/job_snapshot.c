@@ -1,0 +1,466 @@
+/*
+ * The watch caches of Jobs, pods and Events, and the snapshot of one step in them. In this order:
+ * what is kept of an object, by which key it is found, notifications, start and stop of the caches,
+ * the snapshot.
+ */
+#include "spawner/engine/job/job_snapshot.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/engine/job/job_fields.h"
+#include "spawner/engine/job/job_object.h"
+#include "spawner/engine/job/workflow_job.h"
+
+#define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
+
+/* So soon after the start whoever asks waits a while for the first lists: ten thousand steps that
+ * are told to come again, and come again and again, cost more than all three. */
+enum { PATIENT_MS = 10000, WAIT_MS = 1000 };
+
+struct df_job_watch {
+    struct df_job_watch_options o;
+    int64_t patient_until_ms; /* of the monotonic clock */
+    struct df_kube_cache *jobs, *pods, *events;
+};
+
+/* ---- what is kept of an object ---- */
+
+/* Copies the members of from that names lists (ended by NULL), as far as they are there. */
+static int copy_members(cJSON *to, const cJSON *from, const char *const *names)
+{
+    for (; *names; names++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, *names);
+        if (item && df_json_set(to, *names, cJSON_Duplicate(item, true), NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int copy_below(cJSON *to, const cJSON *from, const char *member, const char *const *names)
+{
+    cJSON *below = df_json_object_at(to, member);
+    return below ? copy_members(below, cJSON_GetObjectItemCaseSensitive(from, member), names) : -1;
+}
+
+static const char *const of_metadata[] = {"name",
+                                          "namespace",
+                                          "uid",
+                                          "resourceVersion",
+                                          "creationTimestamp",
+                                          "deletionTimestamp",
+                                          "deletionGracePeriodSeconds",
+                                          "labels",
+                                          NULL};
+
+/* Most of their text, of which nothing is kept: it is not even read. */
+static const char *const not_of_jobs[] = {DF_KUBE_MANAGED, "template", NULL};
+static const char *const not_of_pods[] = {DF_KUBE_MANAGED, "volumes",         "volumeMounts",
+                                          "env",           "securityContext", NULL};
+
+static cJSON *keep_job(void *arg, const cJSON *object)
+{
+    static const char *const of_spec[] = {"suspend", NULL};
+    static const char *const of_status[] = {"conditions", "failed", "active", "succeeded", NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "spec", of_spec) == 0 &&
+        copy_below(kept, object, "status", of_status) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+/* The names of the containers: one that never came into the status is still known to be there. */
+static int copy_container_names(cJSON *to, const cJSON *pod)
+{
+    cJSON *names = df_json_array_at(df_json_object_at(to, "spec"), "containers");
+    const cJSON *container;
+    cJSON_ArrayForEach (container, df_json_at(pod, "spec.containers")) {
+        cJSON *name = cJSON_CreateObject();
+        if (df_json_append(names, name, NULL) < 0 ||
+            df_json_add_str(name, "name", df_json_str(container, "name"), NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static cJSON *keep_pod(void *arg, const cJSON *object)
+{
+    static const char *const of_spec[] = {"nodeName", NULL};
+    static const char *const of_status[] = {
+        "phase", "reason", "message", "conditions", "containerStatuses", "initContainerStatuses",
+        NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "spec", of_spec) == 0 && copy_container_names(kept, object) == 0 &&
+        copy_below(kept, object, "status", of_status) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+/* "Or" is no word of selectors: this leaves out what every healthy pod brings, wants_event() the
+ * rest. */
+#define EVENT_SELECTOR                                                                             \
+    "reason!=Scheduled,reason!=Pulling,reason!=Pulled,reason!=Created,reason!=Started,"            \
+    "reason!=Killing,reason!=Completed,reportingComponent!=" DF_EVENTS_REPORTER
+
+/* What went wrong; and that a pod of a workflow was made, which is made again without a word in the
+ * Job's status. Of other Jobs there would be thousands. */
+static bool wants_event(void *arg, const cJSON *event)
+{
+    const char *about = df_json_str(event, "involvedObject.name");
+    (void)arg;
+    return df_streq(df_json_str(event, "type"), "Warning") ||
+           (df_streq(df_json_str(event, "reason"), "SuccessfulCreate") && about &&
+            df_starts_with(about, DF_WORKFLOW_PREFIX));
+}
+
+static cJSON *keep_event(void *arg, const cJSON *object)
+{
+    static const char *const members[] = {"reason",        "message",   "count",
+                                          "lastTimestamp", "eventTime", NULL};
+    static const char *const of_object[] = {"kind", "name", "uid", NULL};
+    (void)arg;
+    cJSON *kept = cJSON_CreateObject();
+    if (kept && copy_below(kept, object, "metadata", of_metadata) == 0 &&
+        copy_below(kept, object, "involvedObject", of_object) == 0 &&
+        copy_members(kept, object, members) == 0)
+        return kept;
+    cJSON_Delete(kept);
+    return NULL;
+}
+
+/* ---- index keys ---- */
+
+static int add_word(struct df_kube_keys *to, const char *word, struct df_err *err)
+{
+    if (word)
+        (void)df_strs_add(&to->words, word);
+    return df_strs_check(&to->words, err);
+}
+
+static int keys_of_owned(void *arg, const cJSON *object, struct df_kube_keys *ret,
+                         struct df_err *err)
+{
+    (void)arg;
+    return add_word(ret, df_kube_label(object, DF_LABEL_STEP_UID), err);
+}
+
+static int keys_of_event(void *arg, const cJSON *object, struct df_kube_keys *ret,
+                         struct df_err *err)
+{
+    (void)arg;
+    return add_word(ret, df_json_str(object, "involvedObject.name"), err);
+}
+
+/* ---- notifications ---- */
+
+static void tell(const struct df_job_watch *w, const char *job_name)
+{
+    if (w->o.notify && job_name)
+        w->o.notify(w->o.notify_arg, job_name);
+}
+
+static void on_job(void *arg, const struct df_kube_change *change)
+{
+    tell(arg, change->name);
+}
+
+/* A pod is named after its Job, cut to 57 characters, and five letters of its own. */
+static void tell_by_pod_name(const struct df_job_watch *w, const char *pod)
+{
+    const char *dash = strrchr(pod, '-');
+    DF_FREE char *job = dash ? strndup(pod, (size_t)(dash - pod)) : NULL;
+    tell(w, job);
+}
+
+static void on_pod(void *arg, const struct df_kube_change *change)
+{
+    const struct df_job_watch *w = arg;
+    DF_JSON cJSON *pod = NULL;
+    if (df_kube_cache_find(w->pods, change->name_space, change->name, &pod, NULL) == 0 && pod)
+        tell(w, df_kube_label(pod, JOB_NAME_LABEL));
+    else
+        tell_by_pod_name(w, change->name); /* gone; for a longer name the Job's own news must do */
+}
+
+static void on_event(void *arg, const struct df_kube_change *change)
+{
+    const struct df_job_watch *w = arg;
+    DF_JSON cJSON *event = NULL;
+    if (df_kube_cache_find(w->events, change->name_space, change->name, &event, NULL) < 0 || !event)
+        return; /* it has expired */
+    const char *about = df_json_str(event, "involvedObject.name");
+    if (df_streq(df_json_str(event, "involvedObject.kind"), "Job"))
+        tell(w, about);
+    else if (df_streq(df_json_str(event, "involvedObject.kind"), "Pod") && about)
+        tell_by_pod_name(w, about);
+}
+
+static void on_failure(void *arg, const struct df_err *err)
+{
+    (void)arg;
+    df_warn("the cluster cannot be watched now, and is tried again: %s", err->message);
+}
+
+/* ---- the watches ---- */
+
+static int start(struct df_job_watch *w, struct df_err *err)
+{
+    const struct df_kube_cache_options jobs = {
+        .resource = &df_kube_jobs,
+        .name_space = w->o.name_space,
+        .select = {.labels = DF_JOB_SELECTOR},
+        .keep = keep_job,
+        .keys = keys_of_owned,
+        .changed = on_job,
+        .failed = on_failure,
+        .arg = w,
+        .watch = {.fields = df_job_fields, .without = not_of_jobs}};
+    struct df_kube_cache_options pods = jobs, events = jobs;
+    pods.watch.fields = df_pod_fields;
+    pods.watch.without = not_of_pods;
+    pods.resource = &df_kube_pods;
+    pods.keep = keep_pod;
+    pods.changed = on_pod;
+    events.resource = &df_kube_events;
+    events.watch.fields = NULL;
+    events.watch.without = NULL;
+    events.select = (struct df_kube_select){.fields = EVENT_SELECTOR};
+    events.wants = wants_event;
+    events.keep = keep_event;
+    events.keys = keys_of_event;
+    events.changed = on_event;
+    if (df_kube_cache_start(w->o.kube, &jobs, &w->jobs, err) < 0 ||
+        df_kube_cache_start(w->o.kube, &pods, &w->pods, err) < 0)
+        return -1;
+    return df_kube_cache_start(w->o.kube, &events, &w->events, err);
+}
+
+int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch **ret,
+                       struct df_err *err)
+{
+    struct df_job_watch *w = calloc(1, sizeof(*w));
+    if (!w)
+        return df_fail_oom(err);
+    w->o = *o;
+    w->patient_until_ms = df_mono_ms() + PATIENT_MS;
+    if (start(w, err) < 0) {
+        df_job_watch_stop(w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+void df_job_watch_stop(struct df_job_watch *w)
+{
+    if (!w)
+        return;
+    df_kube_cache_stop(w->events);
+    df_kube_cache_stop(w->pods);
+    df_kube_cache_stop(w->jobs);
+    free(w);
+}
+
+/* ---- one step ---- */
+
+void df_job_snapshot_free(struct df_job_snapshot *v)
+{
+    cJSON_Delete(v->job);
+    cJSON_Delete(v->pod);
+    cJSON_Delete(v->events);
+    *v = (struct df_job_snapshot){0};
+}
+
+int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
+                struct df_err *err)
+{
+    const struct df_kube_at at = {
+        .resource = &df_kube_jobs, .name_space = name_space, .name = name};
+    struct df_err why = {0};
+    *ret = NULL;
+    if (df_kube_get(k, &at, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    if (err)
+        *err = why;
+    return -1;
+}
+
+static int find_job(struct df_job_watch *w, const char *name, const struct df_engine_step *step,
+                    struct df_job_snapshot *v, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    if (df_kube_cache_find(w->jobs, w->o.name_space, name, &job, err) < 0)
+        return -1;
+    if (!job && step->was_created && df_job_read(w->o.kube, w->o.name_space, name, &job, err) < 0)
+        return -1;
+    v->is_other = job && !df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
+    v->job = v->is_other ? NULL : DF_TAKE(job);
+    return 0;
+}
+
+struct choice {
+    const char *holder; /* as in struct df_engine_step.pod */
+    cJSON *pod;
+};
+
+static bool is_holder(const struct choice *c, const cJSON *pod)
+{
+    return c->holder &&
+           (df_streq(df_kube_uid(pod), c->holder) || df_streq(df_kube_name(pod), c->holder));
+}
+
+/* Of two pods the one that has the step; else the newer one. A pod that came too late ends soon,
+ * and its end is not the step's. */
+static bool is_better(const struct choice *c, const cJSON *pod)
+{
+    if (!c->pod || is_holder(c, c->pod) != is_holder(c, pod))
+        return !c->pod || is_holder(c, pod);
+    const char *old = df_json_str(c->pod, "metadata.creationTimestamp");
+    const char *made = df_json_str(pod, "metadata.creationTimestamp");
+    return !old || !made || strcmp(made, old) >= 0; /* RFC 3339 in UTC sorts as text */
+}
+
+static int choose(void *arg, const cJSON *pod, struct df_err *err)
+{
+    struct choice *c = arg;
+    if (!is_better(c, pod))
+        return 0;
+    cJSON *copy = cJSON_Duplicate(pod, true);
+    if (!copy)
+        return df_fail_oom(err);
+    cJSON_Delete(c->pod);
+    c->pod = copy;
+    return 0;
+}
+
+/* What the cache does not know may be there nevertheless. */
+static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
+                     struct choice *choice, struct df_err *err)
+{
+    DF_FREE char *labels = df_strf("%s=%s", DF_LABEL_STEP_UID, step->uid);
+    if (!labels)
+        return df_fail_oom(err);
+    const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
+    const struct df_kube_select select = {.labels = labels};
+    const struct df_kube_sink sink = {.item = choose, .arg = choice};
+    return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
+}
+
+static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
+                    struct df_job_snapshot *v, struct df_err *err)
+{
+    struct choice choice = {.holder = step->pod};
+    int result = df_kube_cache_each(w->pods, step->uid, choose, &choice, err);
+    if (result == 0 && !choice.pod && step->was_claimed)
+        result = list_pods(w, step, &choice, err);
+    v->pod = choice.pod;
+    return result;
+}
+
+/* A Job that is deleted takes its pod along, and the pod's watch may tell of it before the Job's
+ * does: whose deletion it was only the API server knows now. */
+static int read_job_again(struct df_job_watch *w, const char *name,
+                          const struct df_engine_step *step, struct df_job_snapshot *v,
+                          struct df_err *err)
+{
+    bool pod_goes = v->pod ? df_kube_is_deleted(v->pod) : step->was_claimed;
+    DF_JSON cJSON *job = NULL;
+    if (!pod_goes || !v->job || df_kube_is_deleted(v->job))
+        return 0;
+    if (df_job_read(w->o.kube, w->o.name_space, name, &job, err) < 0)
+        return -1;
+    bool is_same = job && df_streq(df_kube_uid(job), df_kube_uid(v->job));
+    cJSON_Delete(v->job);
+    v->job = is_same ? DF_TAKE(job) : NULL;
+    return 0;
+}
+
+/* What went wrong under a name is told whichever Job had it; pods are counted of this Job alone. */
+static int add_event(void *arg, const cJSON *event, struct df_err *err)
+{
+    const struct df_job_snapshot *v = arg;
+    bool is_creation = df_streq(df_json_str(event, "reason"), "SuccessfulCreate");
+    if (is_creation && !df_streq(df_json_str(event, "involvedObject.uid"), df_kube_uid(v->job)))
+        return 0;
+    return df_json_append(v->events, cJSON_Duplicate(event, true), err);
+}
+
+static int find_events(struct df_job_watch *w, const char *name, struct df_job_snapshot *v,
+                       struct df_err *err)
+{
+    v->events = cJSON_CreateArray();
+    if (!v->events)
+        return df_fail_oom(err);
+    if (df_kube_cache_each(w->events, name, add_event, v, err) < 0)
+        return -1;
+    const char *pod = v->pod ? df_kube_name(v->pod) : NULL;
+    return pod ? df_kube_cache_each(w->events, pod, add_event, v, err) : 0;
+}
+
+struct pod_events {
+    const char *job;   /* name of the Job */
+    const char *since; /* its creation */
+    cJSON *list;
+};
+
+static int add_pod_event(void *arg, const cJSON *event, struct df_err *err)
+{
+    const struct pod_events *p = arg;
+    const char *about = df_json_str(event, "involvedObject.name");
+    const char *made = df_json_str(event, "metadata.creationTimestamp");
+    size_t n = strlen(p->job);
+    bool is_of_pod = about && strncmp(about, p->job, n) == 0 && about[n] == '-';
+    if (!is_of_pod || !made || strcmp(made, p->since) < 0) /* of an earlier Job of that name */
+        return 0;
+    return df_json_append(p->list, cJSON_Duplicate(event, true), err);
+}
+
+int df_job_add_pod_events(struct df_job_watch *w, struct df_job_snapshot *v, struct df_err *err)
+{
+    const char *made = df_json_str(v->job, "metadata.creationTimestamp");
+    const char *name = df_kube_name(v->job);
+    struct pod_events p = {.job = name, .since = made, .list = v->events};
+    return name && made ? df_kube_cache_each(w->events, NULL, add_pod_event, &p, err) : 0;
+}
+
+int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err)
+{
+    return df_kube_cache_note(w->jobs, job, true, err);
+}
+
+static int64_t patience_ms(const struct df_job_watch *w)
+{
+    int64_t left_ms = w->patient_until_ms - df_mono_ms();
+    return left_ms < 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
+}
+
+int df_job_await_events(struct df_job_watch *w, struct df_err *err)
+{
+    return df_kube_cache_wait(w->events, patience_ms(w), NULL, err);
+}
+
+static int wait_for_lists(struct df_job_watch *w, struct df_err *err)
+{
+    int64_t ms = patience_ms(w);
+    if (df_kube_cache_wait(w->jobs, ms, NULL, err) < 0)
+        return -1;
+    return df_kube_cache_wait(w->pods, ms, NULL, err);
+}
+
+int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_engine_step *step,
+                    struct df_job_snapshot *ret, struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot v = {0};
+    if (wait_for_lists(w, err) < 0 || find_job(w, name, step, &v, err) < 0 ||
+        find_pod(w, step, &v, err) < 0 || read_job_again(w, name, step, &v, err) < 0 ||
+        find_events(w, name, &v, err) < 0)
+        return -1;
+    *ret = v;
+    v = (struct df_job_snapshot){0};
+    return 0;
+}

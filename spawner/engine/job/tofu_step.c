@@ -1,0 +1,224 @@
+/*
+ * The Job of a tofu step: its runner claims the step, or finds it in a Secret. In the order of its
+ * life: how it is rendered, what happens when its name is taken, what is observed of it, its result,
+ * what is cleaned up.
+ */
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "spawner/engine/job/job_engine.h"
+#include "spawner/engine/job/workflow_job.h"
+#include "spawner/engine/placement/placement.h"
+
+static int tofu_name(const struct df_engine_step *step, char ret[64], struct df_err *err)
+{
+    if (strlen(step->name) > 63)
+        return df_fail(err, DF_ERR_BUG, "\"%.80s\" is no name of a Job", step->name);
+    (void)snprintf(ret, 64, "%s", step->name);
+    return 0;
+}
+
+/* ---- the Job ---- */
+
+/* An optional plugin cache is mounted where its claim exists. */
+static int find_plugin_claim(const struct df_job_options *o, const cJSON *placement, bool *ret,
+                             struct df_err *err)
+{
+    static const struct df_kube_resource claims = {"", "v1", "persistentvolumeclaims"};
+    const char *name = df_json_str(placement, "pluginCache.claimName");
+    *ret = name && !df_json_bool(df_json_at(placement, "pluginCache"), "optional", false);
+    if (!name || *ret)
+        return 0;
+    const struct df_kube_at at = {.resource = &claims, .name_space = o->name_space, .name = name};
+    struct df_err why = {0};
+    *ret = df_kube_get(o->kube, &at, NULL, &why) == 0;
+    if (*ret || why.cls == DF_ERR_NOT_FOUND || why.cls == DF_ERR_DENIED)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static int read_ca(const struct df_engine_step *step, struct df_buf *to, struct df_err *err)
+{
+    return step->ca_file ? df_fs_read(step->ca_file, to, err) : 0;
+}
+
+int df_job_render(const struct df_job_options *o, const struct df_engine_step *step, cJSON **ret,
+                  struct df_err *err)
+{
+    DF_JSON cJSON *placement = NULL;
+    DF_BUF struct df_buf ca = DF_BUF_INIT(DF_LIMIT_CA_ANNOTATION);
+    bool has_claim = false;
+    if (df_placement_resolve(&step->placement, &placement, err) < 0 ||
+        find_plugin_claim(o, placement, &has_claim, err) < 0 || read_ca(step, &ca, err) < 0)
+        return -1;
+    const struct df_job_spec spec = {
+        .name = step->name,
+        .namespace = o->name_space,
+        .uid = step->uid,
+        .run = step->run,
+        .executor = step->executor,
+        .action = step->action,
+        .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
+        .image = o->image,
+        .server_url = o->reachable ? step->server_url : NULL,
+        .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
+        .timeout_seconds = step->timeout_seconds,
+        .grace_seconds = step->grace_seconds,
+        .pending_seconds = step->pending_seconds,
+        .ttl_seconds = o->ttl_seconds,
+        .placement = placement,
+        .has_plugin_claim = has_claim,
+    };
+    return df_job_build(&spec, ret, err);
+}
+
+static int tofu_build(const struct df_job_call *c, cJSON **ret, struct df_err *err)
+{
+    return df_job_render(&c->engine->o, c->step, ret, err);
+}
+
+/* ---- what is observed ---- */
+
+static struct df_pod_diagnosis diagnose(const struct df_engine_step *step,
+                                        const struct df_job_snapshot *v, int64_t since_us)
+{
+    /* The Job's time has whole seconds: one more, or it would be over too early. */
+    int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
+    const struct df_pod_view view = {
+        .job = v->job,
+        .pod = v->pod,
+        .events = v->events,
+        .container = DF_JOB_CONTAINER,
+        .was_created = step->was_created,
+        .had_pod = step->was_claimed,
+        .now_us = df_real_us(),
+        .pending_deadline_us = since_us && !step->was_claimed ? deadline : 0,
+    };
+    return df_pod_diagnose(&view);
+}
+
+static void explain(const struct df_engine_step *step, const struct df_job_snapshot *view,
+                    struct df_engine_observation *ret)
+{
+    struct df_engine_observation seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    const char *made = df_json_str(view->job, "metadata.creationTimestamp");
+    DF_JSON cJSON *result = NULL;
+    if (made && df_time_parse(made, &seen.since_us, NULL) < 0)
+        seen.since_us = 0;
+    struct df_pod_diagnosis v = diagnose(step, view, seen.since_us);
+    seen.phase = v.phase;
+    seen.exit_code = v.exit_code;
+    seen.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
+                    v.class == DF_POD_PERMANENT;
+    seen.fault = v.fault;
+    seen.is_gone = !view->job && !view->pod;
+    seen.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);
+    /* Neither Job nor pod: every process of a step that lived is proven gone. */
+    if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
+        seen.phase = DF_ENGINE_ENDED;
+    seen.has_result = seen.phase == DF_ENGINE_ENDED && view->pod &&
+                      df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
+    (void)snprintf(seen.reason, sizeof(seen.reason), "%s", v.reason);
+    (void)snprintf(seen.cause, sizeof(seen.cause), "%.*s", (int)sizeof(seen.cause) - 1, v.message);
+    *ret = seen;
+}
+
+static int tofu_observe(const struct df_job_call *c, struct df_engine_observation *ret,
+                        struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    if (df_job_snapshot_of(c, &view, err) < 0)
+        return -1;
+    explain(c->step, &view, ret);
+    return 0;
+}
+
+static int tofu_result(const struct df_job_call *c, cJSON **ret, struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    if (df_job_snapshot_of(c, &view, err) < 0)
+        return -1;
+    if (!view.pod)
+        return df_fail(err, DF_ERR_NOT_FOUND, "the pod of step %s is gone", c->step->name);
+    return df_pod_result(view.pod, DF_JOB_CONTAINER, ret, err);
+}
+
+/* ---- the name is taken ---- */
+
+#define JOB_UID_LABEL "batch.kubernetes.io/controller-uid" /* on its pods */
+
+/* Its pod may have ended before the Job says so. */
+static bool is_over(const struct df_job_call *c, const cJSON *job)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    if (!job || df_workflow_is_completed(job) || df_kube_is_deleted(job))
+        return job != NULL;
+    return df_job_snapshot_of(c, &view, NULL) == 0 && view.pod &&
+           df_streq(df_kube_label(view.pod, JOB_UID_LABEL), df_kube_uid(job)) &&
+           diagnose(c->step, &view, 0).phase == DF_ENGINE_ENDED;
+}
+
+/* The name is taken: by ourselves, in a call whose answer was lost; by an earlier try of the step;
+ * or by somebody else, whose Job is never touched. */
+static int tofu_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+{
+    const struct df_job_engine *j = c->engine;
+    DF_JSON cJSON *job = NULL;
+    if (df_job_read(j->o.kube, j->name_space, c->name, &job, err) < 0)
+        return -1;
+    const char *owner = job ? df_kube_label(job, DF_LABEL_STEP_UID) : NULL;
+    if (job && !df_streq(owner, c->step->uid))
+        return df_fail_reason(
+            err, DF_ERR_CONFLICT, "NameTaken",
+            "the Job %s/%s is another's (step %s): delete it, or wait for its end", j->name_space,
+            c->name, owner ? owner : "unknown");
+    bool ended = is_over(c, job);
+    if (ended && df_job_delete(c, job, err) < 0)
+        return -1;
+    if (!job || ended)
+        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of an earlier try is being removed",
+                       j->name_space, c->name);
+    *ret_job = DF_TAKE(job);
+    return 0;
+}
+
+/* ---- cleanup ---- */
+
+static bool has_sidecars(const cJSON *pod)
+{
+    const cJSON *status;
+    cJSON_ArrayForEach (status, df_json_at(pod, "status.containerStatuses")) {
+        if (!df_streq(df_json_str(status, "name"), DF_JOB_CONTAINER) &&
+            df_json_at(status, "state.running"))
+            return true;
+    }
+    return false;
+}
+
+/* Sidecars among the init containers are ended by the kubelet; one among the containers would keep
+ * the pod until the Job's deadline. */
+static int end_sidecars(const struct df_job_call *c, struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    if (df_job_snapshot_of(c, &view, err) < 0)
+        return -1;
+    return view.job && has_sidecars(view.pod) ? df_job_delete(c, view.job, err) : 0;
+}
+
+/* The Job stays until its TTL, so that people can look at it; its Secret has no reason to. */
+static int tofu_cleanup(const struct df_job_call *c, struct df_err *err)
+{
+    if ((c->step->is_deleted ? df_job_delete_own(c, true, err) : end_sidecars(c, err)) < 0)
+        return -1;
+    return c->engine->o.by_secret ? df_job_delete_secret(c, err) : 0;
+}
+
+const struct df_job_kind df_job_of_tofu = {
+    .name = tofu_name,
+    .build = tofu_build,
+    .meet = tofu_meet,
+    .observe = tofu_observe,
+    .result = tofu_result,
+    .cleanup = tofu_cleanup,
+};

@@ -1,0 +1,310 @@
+/*
+ * The Job of the action `workflow`. Its name is the lock on the target, and nobody claims it, so
+ * that the Job's own state tells how the workflow ended. In the order of its life: how it is built,
+ * what happens when another Job has the name, what is observed of it, its result.
+ */
+#include "spawner/engine/job/job_engine.h"
+#include "spawner/engine/job/workflow_job.h"
+
+#include "common/base/clock.h"
+#include "spawner/engine/diagnosis/pod_cause.h"
+#include "spawner/engine/diagnosis/pod_parts.h"
+#include "spawner/engine/placement/placement.h"
+
+static int workflow_name(const struct df_engine_step *step, char ret[64], struct df_err *err)
+{
+    return df_workflow_name(step->workflow.target, ret, err);
+}
+
+/* ---- what is asked for ---- */
+
+static struct df_workflow workflow_of(const struct df_job_call *c)
+{
+    const struct df_engine_step *step = c->step;
+    const cJSON *w = step->workflow.spec;
+    const char *until = df_json_str(w, "timesOutAt");
+    int64_t until_us = 0;
+    if (!until || df_time_parse(until, &until_us, NULL) < 0)
+        until_us = 0;
+    return (struct df_workflow){
+        .name = step->name,
+        .source_namespace = step->workflow.name_space,
+        .workflow_id = df_json_str(w, "workflowId"),
+        .target = step->workflow.target,
+        .image = df_json_str(w, "executionBundle"),
+        .service_account = df_json_str(w, "serviceAccountName"),
+        .parameters = df_json_at(w, "parameters"),
+        .declared = df_json_at(w, "declaredParameterNames"),
+        .secrets = df_json_at(w, "dependencies.secrets"),
+        .config_maps = df_json_at(w, "dependencies.configMaps"),
+        .resources = df_json_at(w, "resources"),
+        .namespace = c->engine->name_space,
+        .uid = step->uid,
+        .deadline_seconds =
+            until_us ? df_workflow_deadline(until_us, df_real_us()) : step->timeout_seconds,
+    };
+}
+
+/* What the instance says about the runner's container is not about the workflow's, which says these
+ * itself. */
+static int placement_of(const struct df_engine_step *step, cJSON **ret, struct df_err *err)
+{
+    static const char *const of_runner[] = {"image", "serviceAccountName", "resources"};
+    const struct df_placement_levels instance = {.defaults = step->placement.defaults,
+                                                 .class = step->placement.class};
+    DF_JSON cJSON *defaults = NULL;
+    if (df_placement_resolve(&instance, &defaults, err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_runner); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(defaults, of_runner[i]);
+    const struct df_placement_levels levels = {.defaults = defaults,
+                                               .executor = step->placement.executor};
+    return df_placement_resolve(&levels, ret, err);
+}
+
+static int workflow_build(const struct df_job_call *c, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *placement = NULL;
+    struct df_workflow w = workflow_of(c);
+    if (placement_of(c->step, &placement, err) < 0)
+        return -1;
+    w.placement = placement;
+    return df_workflow_job_build(&w, ret, err);
+}
+
+/* ---- the name is taken ---- */
+
+static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSON *job)
+{
+    enum df_workflow_clash clash = df_workflow_clash(w, job);
+    bool has_uid = df_streq(df_kube_label(job, DF_LABEL_STEP_UID), w->uid);
+    if (clash != DF_WORKFLOW_CLASH_ADOPT || has_uid)
+        return clash;
+    /* Of our name, but without our uid: another system has an action that is called so. */
+    return df_workflow_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
+}
+
+static int replace(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    if (df_job_delete_in_background(c, job, err) < 0)
+        return -1;
+    return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of %s, which has ended, is being removed",
+                   c->engine->name_space, c->name, df_workflow_owner(job));
+}
+
+static void name_holder(const struct df_job_call *c, const cJSON *job, char *to, size_t size)
+{
+    const char *owner = df_workflow_owner(job);
+    (void)snprintf(to, size, "the Job %s/%s of %.100s", c->engine->name_space, c->name,
+                   *owner ? owner : "nobody known; delete it if it is not needed");
+}
+
+static int fail_locked(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    char holder[300];
+    name_holder(c, job, holder, sizeof(holder));
+    return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "%s", holder);
+}
+
+static int workflow_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    const struct df_workflow w = workflow_of(c);
+    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+        return -1;
+    switch (clash_with(&w, job)) {
+    case DF_WORKFLOW_CLASH_ADOPT:
+        *ret_job = DF_TAKE(job);
+        return 0;
+    case DF_WORKFLOW_CLASH_REPLACE:
+        return replace(c, job, err);
+    case DF_WORKFLOW_CLASH_WAIT:
+        return fail_locked(c, job, err);
+    case DF_WORKFLOW_CLASH_GONE:
+    default:
+        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s was just removed", c->engine->name_space,
+                       c->name);
+    }
+}
+
+/* ---- what is there ---- */
+
+/* A pod that takes the place of one that ran may wait as long as the Job may live. */
+static struct df_pod_diagnosis judge(const struct df_engine_step *step,
+                                     const struct df_job_snapshot *v, int64_t since_us)
+{
+    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    const struct df_pod_view view = {
+        .job = v->job,
+        .pod = v->pod,
+        .events = v->events,
+        .container = DF_WORKFLOW_CONTAINER,
+        .now_us = df_real_us(),
+        .pending_deadline_us = since_us && !step->was_claimed ? deadline : 0,
+    };
+    return df_pod_diagnose(&view);
+}
+
+static void say(struct df_engine_observation *seen, const char *reason, const char *cause)
+{
+    (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason);
+    (void)snprintf(seen->cause, sizeof(seen->cause), "%.*s", (int)sizeof(seen->cause) - 1, cause);
+}
+
+/* The Job lives: is its pod under way, or what keeps it? */
+static void observe_alive(struct df_engine_observation *seen, const struct df_workflow_status *s,
+                          const struct df_pod_diagnosis *v)
+{
+    bool started = v->phase == DF_ENGINE_RUNNING || v->phase == DF_ENGINE_ENDED;
+    seen->phase = started ? DF_ENGINE_RUNNING : DF_ENGINE_PENDING;
+    seen->gives_up = v->give_up || s->out_of_pods;
+    if (s->out_of_pods)
+        say(seen, "PodsExhausted", "its pod was evicted or killed again and again");
+    else if (!started)
+        say(seen, v->reason, v->message);
+}
+
+/* The reason of a failed Job says how the Job ended; why is in its pod's end, or, when that never
+ * ran, in the Event that the status tells instead of the condition's message. */
+static void observe_failed(struct df_engine_observation *seen, const struct df_workflow_status *s,
+                           const struct df_pod_diagnosis *v, const cJSON *pod)
+{
+    const cJSON *end = df_json_at(df_pod_container(pod, DF_WORKFLOW_CONTAINER), "state.terminated");
+    const char *words = df_json_str(end, "message");
+    bool by_deadline = df_streq(s->reason, "DeadlineExceeded");
+    const char *fallback = by_deadline                        ? "DeadlineExceeded"
+                           : df_streq(v->reason, "OOMKilled") ? "OOMKilled"
+                                                              : "WorkflowFailed";
+    bool did_run = v->exit_code > 0;
+    char text[900];
+    seen->exit_code = did_run ? v->exit_code : -1;
+    if (did_run)
+        (void)snprintf(text, sizeof(text), "exit code %d%s%.700s (%s)", seen->exit_code,
+                       words ? ": " : "", words ? words : "", s->reason);
+    else
+        (void)snprintf(text, sizeof(text), "%s: %.800s", s->reason, s->message);
+    say(seen, did_run ? fallback : df_pod_cause(s->message, fallback), text);
+}
+
+static void explain(const struct df_engine_step *step, const struct df_job_snapshot *view,
+                    const struct df_workflow_status *s, struct df_engine_observation *ret)
+{
+    struct df_engine_observation seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    const char *made = df_json_str(view->job, "metadata.creationTimestamp");
+    if (made && df_time_parse(made, &seen.since_us, NULL) < 0)
+        seen.since_us = 0;
+    const struct df_pod_diagnosis v = judge(step, view, seen.since_us);
+    if (s->phase == DF_WORKFLOW_RUNNING) {
+        observe_alive(&seen, s, &v);
+    } else if (s->phase == DF_WORKFLOW_COMPLETED) {
+        seen.phase = DF_ENGINE_ENDED;
+        seen.exit_code = 0;
+    } else if (s->phase == DF_WORKFLOW_FAILED) {
+        seen.phase = DF_ENGINE_ENDED;
+        observe_failed(&seen, s, &v, view->pod);
+    }
+    seen.is_gone = !view->job && !view->pod;
+    *ret = seen;
+}
+
+/* view: as df_job_snapshot() fills it, with the Events that the status needs. */
+static int look(const struct df_job_call *c, struct df_job_snapshot *view, struct df_err *err)
+{
+    if (df_job_await_events(c->engine->watch, err) < 0 || df_job_snapshot_of(c, view, err) < 0)
+        return -1;
+    return view->job && !view->pod ? df_job_add_pod_events(c->engine->watch, view, err) : 0;
+}
+
+/* A target that was held is looked at before it is asked for again. Whose Job that is may be nobody
+ * we watch. */
+static int look_at_lock(const struct df_job_call *c, struct df_engine_observation *seen,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    const struct df_workflow w = workflow_of(c);
+    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+        return -1;
+    if (clash_with(&w, job) == DF_WORKFLOW_CLASH_WAIT) {
+        (void)snprintf(seen->reason, sizeof(seen->reason), "TargetLocked");
+        name_holder(c, job, seen->cause, sizeof(seen->cause));
+    }
+    return 0;
+}
+
+static int workflow_observe(const struct df_job_call *c, struct df_engine_observation *ret,
+                            struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    if (look(c, &view, err) < 0)
+        return -1;
+    const struct df_workflow_status s = df_workflow_status(view.job, view.events);
+    struct df_engine_observation seen;
+    explain(c->step, &view, &s, &seen);
+    if (!view.job && c->step->workflow.was_locked && look_at_lock(c, &seen, err) < 0)
+        return -1;
+    *ret = seen;
+    return 0;
+}
+
+/* ---- what is told of it ---- */
+
+static int add_ref(cJSON *result, const struct df_job_call *c, const cJSON *job, struct df_err *err)
+{
+    const struct df_workflow w = workflow_of(c);
+    const char *account =
+        df_str_empty(w.service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w.service_account;
+    cJSON *ref = df_json_object_at(result, "engineRef");
+    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
+        df_json_add_str(ref, "name", c->name, err) < 0 ||
+        df_json_add_str(ref, "namespace", c->engine->name_space, err) < 0 ||
+        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0)
+        return -1;
+    return df_json_add_str(ref, "serviceAccountName", account, err);
+}
+
+/* An empty reason or message, and a count of none, are left out. */
+static int add_summary(cJSON *result, const struct df_workflow_status *s, struct df_err *err)
+{
+    const char *reason = s->summary.reason, *message = s->summary.message;
+    int done = s->summary.completed_tasks, again = s->summary.retry_count;
+    cJSON *to = df_json_object_at(result, "executionStatus");
+    if (df_json_add_str(to, "status", s->summary.status, err) < 0 ||
+        df_json_add_str(to, "reason", *reason ? reason : NULL, err) < 0 ||
+        df_json_add_str(to, "message", *message ? message : NULL, err) < 0 ||
+        (done && df_json_add_num(to, "completedTasks", done, err) < 0) ||
+        df_json_add_num(to, "totalTasks", s->summary.total_tasks, err) < 0)
+        return -1;
+    return again ? df_json_add_num(to, "retryCount", again, err) : 0;
+}
+
+static int workflow_result(const struct df_job_call *c, cJSON **ret, struct df_err *err)
+{
+    DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
+    DF_JSON cJSON *result = cJSON_CreateObject();
+    if (look(c, &view, err) < 0)
+        return -1;
+    if (!view.job)
+        return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s is not there", c->step->name);
+    const struct df_workflow_status s = df_workflow_status(view.job, view.events);
+    if (!result)
+        return df_fail_oom(err);
+    if (add_ref(result, c, view.job, err) < 0 || add_summary(result, &s, err) < 0)
+        return -1;
+    *ret = DF_TAKE(result);
+    return 0;
+}
+
+/* It is a lock: the target is free when it is gone. */
+static int workflow_cleanup(const struct df_job_call *c, struct df_err *err)
+{
+    return df_job_delete_own(c, true, err);
+}
+
+const struct df_job_kind df_job_of_workflow = {
+    .name = workflow_name,
+    .build = workflow_build,
+    .meet = workflow_meet,
+    .observe = workflow_observe,
+    .result = workflow_result,
+    .cleanup = workflow_cleanup,
+};

@@ -1,0 +1,408 @@
+/*
+ * The Job of a workflow: names, labels, environment and volumes, then the object; at the end whose
+ * Job an existing one is.
+ */
+#include "spawner/engine/job/workflow_job.h"
+
+#include <ctype.h>
+
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "common/crypto/crypto.h"
+#include "spawner/engine/job/job_object.h"
+#include "spawner/engine/placement/placement.h"
+#include "spawner/model/placement.h"
+
+#define LABEL_EXECUTION "kubernaut.ai/workflow-execution"
+#define LABEL_NAMESPACE "kubernaut.ai/source-namespace"
+#define LABEL_WORKFLOW "kubernaut.ai/workflow-id"
+#define LABEL_TARGET "kubernaut.ai/target-resource"
+#define LABEL_ENGINE "kubernaut.ai/execution-engine"
+
+/* JSON as it is written, made a string by the preprocessor. */
+#define JSON(...) #__VA_ARGS__
+
+/* clang-format off */
+/* A pod that was evicted or killed is no verdict on the workflow and is made again: see
+ * out_of_pods for the end of that. */
+static const char job_text[] = JSON({
+    "apiVersion": "batch/v1", "kind": "Job",
+    "metadata": {},
+    "spec": {
+        "backoffLimit": 0,
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {"rules": [
+            {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+            {"action": "Ignore",
+             "onExitCodes": {"containerName": "workflow", "operator": "In", "values": [137]}}
+        ]},
+        "template": {
+            "metadata": {},
+            "spec": {
+                "restartPolicy": "Never",
+                "securityContext": {"runAsNonRoot": true,
+                                    "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [{
+                    "name": "workflow",
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                        "runAsNonRoot": true, "capabilities": {"drop": ["ALL"]}
+                    }
+                }]
+            }
+        }
+    }
+});
+/* clang-format on */
+
+/* ---- names ---- */
+
+int df_workflow_name(const char *target, char ret[21], struct df_err *err)
+{
+    char hash[DF_SHA256_HEX];
+    if (df_sha256_hex(target, strlen(target), hash, err) < 0)
+        return -1;
+    (void)snprintf(ret, 21, DF_WORKFLOW_PREFIX "%.16s", hash);
+    return 0;
+}
+
+void df_workflow_sanitize(const char *target, char ret[64])
+{
+    size_t n = 0;
+    for (; *target && n < 63; target++) {
+        ret[n++] = *target == '/' ? '_' : *target;
+        if (*target == '/' && n < 63)
+            ret[n++] = '_';
+    }
+    ret[n] = '\0';
+}
+
+static bool is_label_value(const char *s)
+{
+    size_t n = strlen(s);
+    if (n == 0 || n > 63 || !isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[n - 1]))
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("-_.", *s))
+            return false;
+    return true;
+}
+
+/* What was cut off may leave a label that ends in "_": such ends are dropped, and what no dropping
+ * makes a label stands as its hash. The raw text is in an annotation. */
+static int label_value(const char *text, char ret[64], struct df_err *err)
+{
+    char hash[DF_SHA256_HEX];
+    df_workflow_sanitize(text, ret);
+    for (size_t n = strlen(ret); n > 0 && strchr("-_.", ret[n - 1]); n--)
+        ret[n - 1] = '\0';
+    if (!*text || is_label_value(ret))
+        return 0;
+    if (df_sha256_hex(text, strlen(text), hash, err) < 0)
+        return -1;
+    (void)snprintf(ret, 64, "sha256-%.16s", hash);
+    return 0;
+}
+
+int64_t df_workflow_deadline(int64_t timed_out_at_us, int64_t now_us)
+{
+    if (timed_out_at_us == 0)
+        return DF_WORKFLOW_DEADLINE_SECONDS;
+    int64_t seconds = (timed_out_at_us - now_us) / 1000000;
+    return seconds < 1 ? 1 : seconds;
+}
+
+/* ---- labels ---- */
+
+static int put_label(cJSON *metadata, const char *key, const char *text, struct df_err *err)
+{
+    char value[64];
+    cJSON *labels = df_json_object_at(metadata, "labels");
+    if (!labels)
+        return df_fail_oom(err);
+    if (!text)
+        return 0;
+    if (label_value(text, value, err) < 0)
+        return -1;
+    bool is_raw = df_streq(value, text);
+    cJSON *annotations = is_raw ? NULL : df_json_object_at(metadata, "annotations");
+    if (!is_raw && df_json_set_str(annotations, key, text, err) < 0)
+        return -1;
+    return df_json_set_str(labels, key, value, err);
+}
+
+static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(job, "metadata");
+    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0 ||
+        put_label(metadata, LABEL_NAMESPACE, w->source_namespace, err) < 0 ||
+        put_label(metadata, LABEL_WORKFLOW, w->workflow_id, err) < 0 ||
+        put_label(metadata, LABEL_TARGET, w->target, err) < 0 ||
+        put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
+        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
+        put_label(metadata, "app.kubernetes.io/managed-by", "dayfly", err) < 0)
+        return -1;
+    cJSON *annotations = df_json_object_at(metadata, "annotations");
+    return annotations ? df_json_set_str(annotations, LABEL_TARGET, w->target, err)
+                       : df_fail_oom(err);
+}
+
+static int put_pod_labels(cJSON *pod_template, const struct df_workflow *w, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(pod_template, "metadata");
+    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0 ||
+        put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
+        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0)
+        return -1;
+    return put_label(metadata, "app.kubernetes.io/managed-by", "dayfly", err);
+}
+
+/* ---- environment ---- */
+
+int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON **ret,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *kept = NULL;
+    if (parameters && !(kept = cJSON_CreateObject()))
+        return df_fail_oom(err);
+    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next) {
+        const cJSON *row = cJSON_GetObjectItemCaseSensitive(declared, p->string);
+        if ((!declared || cJSON_IsTrue(row)) &&
+            df_json_add(kept, p->string, cJSON_Duplicate(p, true), err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(kept);
+    return 0;
+}
+
+static int check_parameter(const cJSON *p, struct df_err *err)
+{
+    const char *why = df_workflow_parameter_fault(p->string);
+    if (why)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the parameter %.64s %s", p->string,
+                              why);
+    if (!cJSON_IsString(p))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "the parameter %.64s is no string; put it in quotes", p->string);
+    return 0;
+}
+
+static int add_env(cJSON *env, const char *name, const char *value, struct df_err *err)
+{
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(env, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
+        return -1;
+    return df_json_add_str(entry, "value", value, err);
+}
+
+/* The smallest name behind the last one: the order is that of the names, so that the same workflow
+ * always makes the same Job. */
+static const cJSON *next_parameter(const cJSON *parameters, const char *last)
+{
+    const cJSON *best = NULL;
+    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next)
+        if ((!last || strcmp(p->string, last) > 0) &&
+            (!best || strcmp(p->string, best->string) < 0))
+            best = p;
+    return best;
+}
+
+static int put_env(cJSON *container, const struct df_workflow *w, struct df_err *err)
+{
+    DF_JSON cJSON *parameters = NULL;
+    cJSON *env = df_json_array_at(container, "env");
+    if (df_workflow_parameters(w->parameters, w->declared, &parameters, err) < 0 ||
+        add_env(env, "TARGET_RESOURCE", w->target, err) < 0)
+        return -1;
+    if (cJSON_GetArraySize(parameters) > DF_LIMIT_ENVIRONMENT)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "more than %d parameters",
+                              DF_LIMIT_ENVIRONMENT);
+    for (const cJSON *p = next_parameter(parameters, NULL); p;
+         p = next_parameter(parameters, p->string))
+        if (check_parameter(p, err) < 0 || add_env(env, p->string, p->valuestring, err) < 0)
+            return -1;
+    if (add_env(env, "HOME", "/tmp", err) < 0)
+        return -1;
+    return add_env(env, "TMPDIR", "/tmp", err);
+}
+
+/* ---- volumes ---- */
+
+struct dependency {
+    const char *prefix; /* of the volume's name */
+    const char *source, *member;
+    const char *base; /* of the mount path */
+};
+
+static int add_mount(cJSON *container, const char *volume, const char *path, bool read_only,
+                     struct df_err *err)
+{
+    cJSON *mount = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(container, "volumeMounts"), mount, err) < 0 ||
+        df_json_add_str(mount, "name", volume, err) < 0 ||
+        df_json_add_str(mount, "mountPath", path, err) < 0)
+        return -1;
+    return read_only ? df_json_add_bool(mount, "readOnly", true, err) : 0;
+}
+
+/* The names of volumes are labels, those of Secrets are longer and may have dots. */
+static int volume_name(const struct dependency *d, const char *name, char ret[64],
+                       struct df_err *err)
+{
+    char hash[DF_SHA256_HEX];
+    int n = snprintf(ret, 64, "%s-%s", d->prefix, name);
+    if (n < 64 && df_is_dns_label(ret))
+        return 0;
+    if (df_sha256_hex(name, strlen(name), hash, err) < 0)
+        return -1;
+    (void)snprintf(ret, 64, "%s-%.16s", d->prefix, hash);
+    return 0;
+}
+
+static int put_dependency(cJSON *spec, const struct dependency *d, const char *name,
+                          struct df_err *err)
+{
+    char volume[64], path[320];
+    if (!name || !df_is_dns_subdomain(name))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "\"%.64s\" is no name of a %s",
+                              name ? name : "", d->source);
+    if (volume_name(d, name, volume, err) < 0)
+        return -1;
+    (void)snprintf(path, sizeof(path), "%s/%s", d->base, name);
+    cJSON *v = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(spec, "volumes"), v, err) < 0 ||
+        df_json_add_str(v, "name", volume, err) < 0 ||
+        df_json_add_str(df_json_object_at(v, d->source), d->member, name, err) < 0)
+        return -1;
+    return add_mount(df_json_array_at(spec, "containers")->child, volume, path, true, err);
+}
+
+static int put_volumes(cJSON *spec, const struct df_workflow *w, struct df_err *err)
+{
+    static const struct dependency secret = {"secret", "secret", "secretName",
+                                             "/run/kubernaut/secrets"};
+    static const struct dependency config_map = {"configmap", "configMap", "name",
+                                                 "/run/kubernaut/configmaps"};
+    cJSON *container = df_json_array_at(spec, "containers")->child, *tmp = cJSON_CreateObject();
+    for (const cJSON *s = w->secrets ? w->secrets->child : NULL; s; s = s->next)
+        if (put_dependency(spec, &secret, df_json_str(s, "name"), err) < 0)
+            return cJSON_Delete(tmp), -1;
+    for (const cJSON *c = w->config_maps ? w->config_maps->child : NULL; c; c = c->next)
+        if (put_dependency(spec, &config_map, df_json_str(c, "name"), err) < 0)
+            return cJSON_Delete(tmp), -1;
+    if (df_json_append(df_json_array_at(spec, "volumes"), tmp, err) < 0 ||
+        df_json_add_str(tmp, "name", "tmp", err) < 0)
+        return -1;
+    return df_json_object_at(tmp, "emptyDir") ? add_mount(container, "tmp", "/tmp", false, err)
+                                              : df_fail_oom(err);
+}
+
+/* ---- the object ---- */
+
+static int put_spec(cJSON *pod_template, const struct df_workflow *w, struct df_err *err)
+{
+    cJSON *spec = df_json_object_at(pod_template, "spec");
+    cJSON *container = df_json_array_at(spec, "containers")->child;
+    const char *account =
+        df_str_empty(w->service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w->service_account;
+    if (df_str_empty(w->image))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "a workflow needs an image");
+    if (w->resources &&
+        df_json_add(container, "resources", cJSON_Duplicate(w->resources, true), err) < 0)
+        return -1;
+    if (df_json_add_str(spec, "serviceAccountName", account, err) < 0 ||
+        df_json_add_str(container, "image", w->image, err) < 0 || put_env(container, w, err) < 0)
+        return -1;
+    return put_volumes(spec, w, err);
+}
+
+static int put_numbers(cJSON *job_spec, const struct df_workflow *w, struct df_err *err)
+{
+    if (df_json_add_num(job_spec, "ttlSecondsAfterFinished", DF_WORKFLOW_TTL_SECONDS, err) < 0)
+        return -1;
+    return df_json_add_num(job_spec, "activeDeadlineSeconds", (double)w->deadline_seconds, err);
+}
+
+static int put_name(cJSON *job, const struct df_workflow *w, struct df_err *err)
+{
+    char name[21];
+    cJSON *metadata = df_json_object_at(job, "metadata");
+    if (df_workflow_name(w->target, name, err) < 0 ||
+        df_json_add_str(metadata, "name", name, err) < 0)
+        return -1;
+    return df_json_add_str(metadata, "namespace", w->namespace, err);
+}
+
+/* Our labels are written last: no placement changes whose the pod is. */
+static int build_pod(cJSON *job_spec, const struct df_workflow *w, cJSON **ret, struct df_err *err)
+{
+    const struct df_placement_target target = {DF_WORKFLOW_CONTAINER, false};
+    DF_JSON cJSON *pod_template = cJSON_DetachItemFromObjectCaseSensitive(job_spec, "template");
+    if (put_spec(pod_template, w, err) < 0 ||
+        (w->placement && df_placement_apply(w->placement, &target, &pod_template, err) < 0) ||
+        put_pod_labels(pod_template, w, err) < 0)
+        return -1;
+    if (!df_streq(df_json_str(pod_template, "spec.restartPolicy"), "Never"))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement",
+                              "podTemplate.spec.restartPolicy: must be Never");
+    *ret = DF_TAKE(pod_template);
+    return 0;
+}
+
+int df_workflow_job_build(const struct df_workflow *w, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    cJSON *pod_template = NULL;
+    if (df_json_parse(job_text, strlen(job_text), &job, err) < 0)
+        return -1;
+    cJSON *job_spec = df_json_object_at(job, "spec");
+    if (put_name(job, w, err) < 0 || put_labels(job, w, err) < 0 ||
+        put_numbers(job_spec, w, err) < 0 || build_pod(job_spec, w, &pod_template, err) < 0 ||
+        df_json_add(job_spec, "template", pod_template, err) < 0)
+        return -1;
+    *ret = DF_TAKE(job);
+    return 0;
+}
+
+/* ---- whose is it? ---- */
+
+/* Keys with dots and slashes, which df_json_str() does not reach. */
+static const char *label_of(const cJSON *job, const char *key)
+{
+    const cJSON *labels = df_json_at(job, "metadata.labels");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, key));
+}
+
+const char *df_workflow_owner(const cJSON *job)
+{
+    const cJSON *annotations = df_json_at(job, "metadata.annotations");
+    const char *raw =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, LABEL_EXECUTION));
+    const char *label = raw ? raw : label_of(job, LABEL_EXECUTION);
+    return label ? label : "";
+}
+
+/* What the Job says of itself, if it says it, must be what we say. */
+static bool agrees(const char *said, const char *ours)
+{
+    return !said || !ours || df_streq(said, ours);
+}
+
+bool df_workflow_owns(const struct df_workflow *w, const cJSON *job)
+{
+    return df_streq(df_workflow_owner(job), w->name ? w->name : "") &&
+           agrees(label_of(job, LABEL_NAMESPACE), w->source_namespace) &&
+           agrees(label_of(job, DF_LABEL_STEP_UID), w->uid);
+}
+
+enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSON *job)
+{
+    if (!job)
+        return DF_WORKFLOW_CLASH_GONE;
+    bool is_named = !df_str_empty(df_workflow_owner(job)) && label_of(job, LABEL_NAMESPACE);
+    if (is_named && df_workflow_owns(w, job))
+        return DF_WORKFLOW_CLASH_ADOPT;
+    /* A Job without a label is no action's, and so not ours to delete. */
+    bool is_over = df_workflow_is_completed(job) && !df_str_empty(df_workflow_owner(job));
+    return is_over ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
+}

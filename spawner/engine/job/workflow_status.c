@@ -1,0 +1,146 @@
+#include "spawner/engine/job/workflow_job.h"
+
+#include <strings.h>
+
+#include "spawner/engine/diagnosis/pod_cause.h"
+
+/* ---- conditions ---- */
+
+/* The first condition Complete or Failed that is True; NULL while there is none. */
+static const cJSON *final_condition(const cJSON *job)
+{
+    const cJSON *list = df_json_at(job, "status.conditions");
+    for (const cJSON *c = list ? list->child : NULL; c; c = c->next) {
+        const char *type = df_json_str(c, "type");
+        bool is_final = df_streq(type, "Complete") || df_streq(type, "Failed");
+        if (is_final && df_streq(df_json_str(c, "status"), "True"))
+            return c;
+    }
+    return NULL;
+}
+
+bool df_workflow_is_completed(const cJSON *job)
+{
+    return final_condition(job) != NULL;
+}
+
+/* ---- events ---- */
+
+/* A pod of the Job: its name, a dash and five more characters. Pods themselves are not asked for:
+ * the Job controller removes them at the deadline. */
+static bool is_pod_of(const char *pod, const char *job)
+{
+    size_t n = strlen(job);
+    return pod && strncmp(pod, job, n) == 0 && pod[n] == '-' && strlen(pod + n + 1) == 5;
+}
+
+static bool tells_why(const cJSON *event)
+{
+    static const char *const pulls[] = {"pull image", "errimagepull", "imagepullbackoff"};
+    const char *reason = df_json_str(event, "reason"), *message = df_json_str(event, "message");
+    if (df_streq(reason, "FailedMount") || df_streq(reason, "CreateContainerConfigError"))
+        return true;
+    if (!message || (!df_streq(reason, "Failed") && !df_streq(reason, "BackOff")))
+        return false;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(pulls); i++)
+        if (strcasestr(message, pulls[i]))
+            return true;
+    return false;
+}
+
+static const char *why_not_started(const cJSON *events, const char *job)
+{
+    const cJSON *best = NULL;
+    for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
+        if (df_streq(df_json_str(e, "involvedObject.kind"), "Pod") &&
+            is_pod_of(df_json_str(e, "involvedObject.name"), job) && tells_why(e) &&
+            df_pod_event_says_more(e, best))
+            best = e;
+    return df_json_str(best, "message");
+}
+
+/* Pods made, less the first. Not status.failed: what the failure policy ignores is not counted
+ * there. */
+static int count_retries(const cJSON *events, const char *job)
+{
+    int64_t made = 0;
+    for (const cJSON *e = events ? events->child : NULL; e; e = e->next) {
+        if (!df_streq(df_json_str(e, "involvedObject.kind"), "Job") ||
+            !df_streq(df_json_str(e, "involvedObject.name"), job) ||
+            !df_streq(df_json_str(e, "reason"), "SuccessfulCreate"))
+            continue;
+        int64_t count = df_json_int(e, "count", 1);
+        made += count < 1 ? 1 : count > 1000 ? 1000 : count;
+    }
+    return made > 0 ? (int)(made - 1) : 0;
+}
+
+/* ---- the tables of the contract ---- */
+
+static void put_summary(struct df_workflow_status *s, const cJSON *job)
+{
+    int64_t succeeded = df_json_int(job, "status.succeeded", 0);
+    int64_t failed = df_json_int(job, "status.failed", 0);
+    int64_t active = df_json_int(job, "status.active", 0);
+    size_t size = sizeof(s->summary.message);
+    s->summary.total_tasks = 1;
+    s->summary.status = "Unknown";
+    s->summary.reason = "";
+    if (succeeded > 0) {
+        s->summary.status = "True";
+        s->summary.reason = "Succeeded";
+        s->summary.completed_tasks = 1;
+    } else if (failed > 0) {
+        s->summary.status = "False";
+        s->summary.reason = "Failed";
+        (void)snprintf(s->summary.message, size, "%lld pod(s) failed", (long long)failed);
+    } else if (active > 0) {
+        s->summary.reason = "Running";
+        (void)snprintf(s->summary.message, size, "%lld pod(s) active", (long long)active);
+    }
+}
+
+static void put(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text ? text : "");
+}
+
+static void put_running(struct df_workflow_status *s, const cJSON *job)
+{
+    s->phase = DF_WORKFLOW_RUNNING;
+    put(s->reason, sizeof(s->reason), "Running");
+    (void)snprintf(s->message, sizeof(s->message), "Job running (%lld/%lld pods active)",
+                   (long long)df_json_int(job, "status.active", 0),
+                   (long long)df_json_int(job, "spec.completions", 1));
+    s->out_of_pods = s->summary.retry_count >= DF_WORKFLOW_PODS;
+}
+
+static void put_failed(struct df_workflow_status *s, const cJSON *condition, const char *why)
+{
+    s->phase = DF_WORKFLOW_FAILED;
+    put(s->reason, sizeof(s->reason), df_json_str(condition, "reason"));
+    put(s->message, sizeof(s->message), why ? why : df_json_str(condition, "message"));
+    if (df_streq(s->summary.status, "False") && s->message[0])
+        put(s->summary.message, sizeof(s->summary.message), s->message);
+}
+
+struct df_workflow_status df_workflow_status(const cJSON *job, const cJSON *events)
+{
+    struct df_workflow_status s = {.summary = {.status = "Unknown", .reason = ""}};
+    const cJSON *condition = final_condition(job);
+    const char *name = df_json_str(job, "metadata.name");
+    if (!job)
+        return s;
+    put_summary(&s, job);
+    s.summary.retry_count = name ? count_retries(events, name) : 0;
+    if (!condition) {
+        put_running(&s, job);
+    } else if (df_streq(df_json_str(condition, "type"), "Complete")) {
+        s.phase = DF_WORKFLOW_COMPLETED;
+        put(s.reason, sizeof(s.reason), "Complete");
+        put(s.message, sizeof(s.message), df_json_str(condition, "message"));
+    } else {
+        put_failed(&s, condition, name ? why_not_started(events, name) : NULL);
+    }
+    return s;
+}

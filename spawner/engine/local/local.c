@@ -1,0 +1,346 @@
+/*
+ * local.c - the engine that starts a step's runner as a child process of its own session.
+ *
+ * The runner outlives the spawner: nothing here ends it but cancel(). Whatever a restart must find
+ * again is in the step's directory (step_dir.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/process/process.h"
+#include "spawner/engine/local/child_watcher.h"
+#include "spawner/engine/local/work_dir.h"
+
+/* The runner keeps the grace period itself; this much later it has lost its right to. */
+enum { KILL_DELAY_SECONDS = 10 };
+
+struct local {
+    struct df_engine engine; /* first: the pointer that callers have */
+    pthread_mutex_t lock;    /* one thing at a time happens to the step directories */
+    char *root;
+    char *runner_path;
+    bool keep_failed;
+    struct df_child_watcher *watch;
+    struct df_strs env; /* what a runner gets of ours */
+};
+
+static struct local *local_of(struct df_engine *e)
+{
+    return (struct local *)(void *)e;
+}
+
+/* ---- create ---- */
+
+/* A descriptor to read the handoff from. It is no pipe, so no size matters and nothing is lost when
+ * we die between the writing and the reading. */
+static int handoff_fd(const struct df_engine_step *step, int *ret_fd, struct df_err *err)
+{
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (!doc)
+        return df_fail_oom(err);
+    if (df_json_add_str(doc, "server", step->server_url, err) < 0 ||
+        df_json_add_str(doc, "uid", step->uid, err) < 0 ||
+        df_json_add_str(doc, "token", step->claim_token, err) < 0 ||
+        df_json_add_str(doc, "caFile", step->ca_file, err) < 0 ||
+        df_json_add_str(doc, "endpointFile", step->endpoint_file, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(doc);
+    df_json_wipe(DF_TAKE(doc));
+    if (!text)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = memfd_create("dayfly-handoff", MFD_CLOEXEC);
+    int result = fd < 0 ? df_fail_errno(err, errno, "make the handoff")
+                        : df_fs_write_all(fd, text, strlen(text), err);
+    explicit_bzero(text, strlen(text));
+    if (result == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        result = df_fail_errno(err, errno, "rewind the handoff");
+    if (result == 0)
+        *ret_fd = DF_TAKE_FD(fd);
+    return result;
+}
+
+static int spawn_runner(struct local *l, const struct df_step_dir *d, int handoff, int lock,
+                        struct df_process *ret, struct df_err *err)
+{
+    char fd_text[16];
+    (void)snprintf(fd_text, sizeof(fd_text), "%d", handoff);
+    DF_CLOSE int log = open(d->runner_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0)
+        return df_fail_errno(err, errno, "create %s", d->runner_log);
+    const char *const argv[] = {l->runner_path, "step", "--handoff-fd", fd_text, "--work-dir",
+                                d->top,         NULL};
+    const int keep[] = {handoff, lock, -1};
+    struct df_process_options o =
+        DF_PROCESS_OPTIONS(argv, (const char *const *)(void *)l->env.items);
+    o.cwd = d->top;
+    o.stdout_fd = log;
+    o.stderr_fd = log;
+    o.keep_fds = keep;
+    o.new_session = true;
+    o.no_core = true; /* a core would hold the step's secrets */
+    o.max_file_bytes = DF_LIMIT_STEP_FILE;
+    return df_process_spawn(&o, ret, err);
+}
+
+/* The runner runs: from here on it is found again, or it is ended. */
+static int note_runner(struct local *l, const struct df_step_dir *d,
+                       const struct df_engine_step *step, struct df_process *p, struct df_err *err)
+{
+    struct df_identity id;
+    int pid = p->pid;
+    if (df_child_watcher_add(l->watch, step->uid, step->name, DF_TAKE_FD(p->pidfd), err) < 0)
+        return -1;
+    if (df_identity_of(pid, &id, NULL) < 0)
+        return 0; /* it has ended already; the lock says so, too */
+    return df_identity_write(d->runner_pid, &id, err);
+}
+
+static int start_runner(struct local *l, const struct df_step_dir *d,
+                        const struct df_engine_step *step, struct df_err *err)
+{
+    DF_CLOSE int lock = -1, handoff = -1;
+    DF_PROCESS struct df_process p = DF_PROCESS_INIT;
+    if (df_step_dir_make(d, step->name, err) < 0 || df_work_dir_make(d, step->executor, err) < 0 ||
+        df_step_dir_lock(d, &lock, err) < 0 || handoff_fd(step, &handoff, err) < 0 ||
+        spawn_runner(l, d, handoff, lock, &p, err) < 0)
+        return -1;
+    return note_runner(l, d, step, &p, err);
+}
+
+static int look_at(struct local *l, const struct df_step_dir *d, struct df_step_look *ret,
+                   struct df_err *err)
+{
+    df_child_watcher_reap(l->watch, d->uid, false);
+    if (df_step_dir_look(d, ret, err) < 0)
+        return -1;
+    if (ret->seen.phase != DF_ENGINE_ENDED || df_fs_exists(d->exit))
+        return 0;
+    /* It ended between the two lines above: how, is known in a moment. */
+    df_child_watcher_reap(l->watch, d->uid, true);
+    return df_step_dir_look(d, ret, err);
+}
+
+/* Watches a runner that an earlier spawner, or a call that failed half-way, has started. */
+static int adopt(struct local *l, const struct df_engine_step *step,
+                 const struct df_step_look *look, struct df_err *err)
+{
+    if (look->seen.phase != DF_ENGINE_RUNNING || df_child_watcher_has(l->watch, step->uid))
+        return 0;
+    int pidfd = -1; /* also when it ends just now: the watch looks for what outlives it */
+    if (look->runner_known && df_identity_open(&look->runner, &pidfd, err) < 0)
+        return -1;
+    return df_child_watcher_add(l->watch, step->uid, step->name, pidfd, err);
+}
+
+static cJSON *engine_ref(const struct df_engine_step *step)
+{
+    cJSON *ref = cJSON_CreateObject();
+    if (ref && (df_json_add_str(ref, "kind", "local", NULL) < 0 ||
+                df_json_add_str(ref, "name", step->name, NULL) < 0 ||
+                df_json_add_str(ref, "uid", step->uid, NULL) < 0)) {
+        cJSON_Delete(ref);
+        return NULL;
+    }
+    return ref;
+}
+
+static int create_locked(struct local *l, const struct df_step_dir *d,
+                         const struct df_engine_step *step, struct df_err *err)
+{
+    struct df_step_look look;
+    if (look_at(l, d, &look, err) < 0)
+        return -1;
+    if (look.seen.phase == DF_ENGINE_RUNNING)
+        return adopt(l, step, &look, err);
+    return start_runner(l, d, step, err);
+}
+
+static int local_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
+                        struct df_err *err)
+{
+    struct local *l = local_of(e);
+    DF_STEP_DIR struct df_step_dir d = {0};
+    DF_JSON cJSON *ref = engine_ref(step);
+    if (!ref)
+        return df_fail_oom(err);
+    if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
+        return -1;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = create_locked(l, &d, step, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    if (result == 0)
+        *ret_ref = DF_TAKE(ref);
+    return result;
+}
+
+/* ---- status, result ---- */
+
+/* Processes that outlive their runner get the grace period from now. A tofu among them gets its one
+ * SIGINT from the engine: df_step_dir_interrupt(). */
+static int arm(struct local *l, const struct df_step_dir *d, const struct df_engine_step *step,
+               struct df_err *err)
+{
+    int64_t boot_us, after_us = (step->grace_seconds + KILL_DELAY_SECONDS) * 1000000;
+    if (df_step_dir_arm(d, after_us, &boot_us, err) < 0)
+        return -1;
+    df_child_watcher_kill_at(l->watch, step->uid, boot_us);
+    return 0;
+}
+
+static int status_locked(struct local *l, const struct df_step_dir *d,
+                         const struct df_engine_step *step, struct df_step_look *look,
+                         struct df_err *err)
+{
+    if (look_at(l, d, look, err) < 0 || adopt(l, step, look, err) < 0)
+        return -1;
+    bool doomed =
+        look->seen.phase == DF_ENGINE_RUNNING && (!look->runner_lives || df_fs_exists(d->kill_at));
+    return doomed ? arm(l, d, step, err) : 0;
+}
+
+static int local_status(struct df_engine *e, const struct df_engine_step *step,
+                        struct df_engine_observation *ret, struct df_err *err)
+{
+    struct local *l = local_of(e);
+    DF_STEP_DIR struct df_step_dir d = {0};
+    struct df_step_look look;
+    if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
+        return -1;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = status_locked(l, &d, step, &look, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    look.seen.is_gone = look.seen.phase == DF_ENGINE_ABSENT;
+    if (result == 0)
+        *ret = look.seen;
+    return result;
+}
+
+static int local_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_STEP_DIR struct df_step_dir d = {0};
+    if (df_step_dir_init(&d, local_of(e)->root, step->uid, err) < 0)
+        return -1;
+    return df_json_load(d.result, DF_LIMIT_DOCUMENT, ret, err);
+}
+
+static int local_leftover(struct df_engine *e, const struct df_engine_step *step, const char *name,
+                          char **ret_path, struct df_err *err)
+{
+    DF_STEP_DIR struct df_step_dir d = {0};
+    if (df_step_dir_init(&d, local_of(e)->root, step->uid, err) < 0)
+        return -1;
+    return df_step_dir_leftover(&d, name, ret_path, err);
+}
+
+/* ---- cancel, cleanup ---- */
+
+static int cancel_locked(struct local *l, const struct df_step_dir *d,
+                         const struct df_engine_step *step, struct df_err *err)
+{
+    struct df_step_look look;
+    if (look_at(l, d, &look, err) < 0)
+        return -1;
+    if (look.seen.phase != DF_ENGINE_RUNNING)
+        return 0;
+    if (adopt(l, step, &look, err) < 0 || arm(l, d, step, err) < 0)
+        return -1;
+    return df_child_watcher_terminate(l->watch, step->uid, err);
+}
+
+static int local_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    struct local *l = local_of(e);
+    DF_STEP_DIR struct df_step_dir d = {0};
+    if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
+        return -1;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = cancel_locked(l, &d, step, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    return result;
+}
+
+static int local_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
+{
+    struct local *l = local_of(e);
+    DF_STEP_DIR struct df_step_dir d = {0};
+    struct df_step_look look;
+    if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
+        return -1;
+    (void)pthread_mutex_lock(&l->lock);
+    int result = look_at(l, &d, &look, err);
+    if (result == 0 && look.seen.phase == DF_ENGINE_ENDED)
+        result = df_work_dir_give_back(&d, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    if (result < 0)
+        return -1;
+    if (look.seen.phase == DF_ENGINE_RUNNING)
+        return df_fail(err, DF_ERR_CONFLICT, "step %s still has living processes", step->name);
+    if (look.seen.phase == DF_ENGINE_ABSENT)
+        return 0;
+    /* Without the lock: nothing can start any more, and large trees take their time. */
+    return df_step_dir_remove(&d, step->name, l->keep_failed && look.seen.exit_code != 0, err);
+}
+
+/* ---- the engine's life ---- */
+
+static void local_close(struct df_engine *e)
+{
+    struct local *l = local_of(e);
+    df_child_watcher_free(l->watch);
+    (void)pthread_mutex_destroy(&l->lock);
+    df_strs_free(&l->env);
+    free(l->root);
+    free(l->runner_path);
+    free(l);
+}
+
+static const struct df_engine_ops local_ops = {
+    .name = "local",
+    .create = local_create,
+    .status = local_status,
+    .result = local_result,
+    .leftover = local_leftover,
+    .cancel = local_cancel,
+    .cleanup = local_cleanup,
+    .close = local_close,
+};
+
+/* Where programs, certificates and the network are. Nothing that could steer tofu. */
+static int compose_env(struct df_strs *env, struct df_err *err)
+{
+    static const char *const names[] = {
+        "PATH",          "HOME",         "LANG",       "LC_ALL",      "LC_CTYPE",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
+        "HTTP_PROXY",    "HTTPS_PROXY",  "NO_PROXY"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            (void)df_strs_set_env(env, names[i], value);
+    }
+    return df_strs_check(env, err);
+}
+
+int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret,
+                        struct df_err *err)
+{
+    struct local *l = calloc(1, sizeof(*l));
+    if (!l)
+        return df_fail_oom(err);
+    l->engine.ops = &local_ops;
+    l->keep_failed = o->keep_failed;
+    (void)pthread_mutex_init(&l->lock, NULL);
+    l->root = strdup(o->directory);
+    l->runner_path = strdup(o->runner_path);
+    int result = l->root && l->runner_path ? 0 : df_fail_oom(err);
+    if (result < 0 || compose_env(&l->env, err) < 0 || df_step_dir_prepare_root(l->root, err) < 0 ||
+        df_child_watcher_new(l->root, &l->lock, o->notify, o->notify_arg, &l->watch, err) < 0) {
+        local_close(&l->engine);
+        return -1;
+    }
+    *ret = &l->engine;
+    return 0;
+}

@@ -1,0 +1,424 @@
+/*
+ * A strategic merge patch of a pod template. The table says how each list merges; then directives,
+ * new values, and the merge itself. Read df_pod_template_patch() at the end.
+ */
+#include "spawner/engine/placement/pod_template.h"
+
+#include <stdarg.h>
+
+#include "common/base/limits.h"
+
+/* ---- what core/v1 says about the lists of a pod template ---- */
+
+struct shape;
+
+/* A member that is not simply a map or an atomic value. */
+struct member {
+    const char *name;          /* NULL ends the table */
+    const char *key;           /* a list of objects that merges by this member; or NULL */
+    bool primitive;            /* a list of plain values that merges as a set */
+    const struct shape *shape; /* of the map, or of the list's items; NULL: nothing special below */
+};
+
+struct shape {
+    const struct member *members;
+};
+
+static const struct shape container = {(const struct member[]){
+    {"env", .key = "name"},
+    {"ports", .key = "containerPort"},
+    {"volumeMounts", .key = "mountPath"},
+    {"volumeDevices", .key = "devicePath"},
+    {NULL},
+}};
+
+static const struct shape pod_spec = {(const struct member[]){
+    {"containers", .key = "name", .shape = &container},
+    {"initContainers", .key = "name", .shape = &container},
+    {"ephemeralContainers", .key = "name", .shape = &container},
+    {"volumes", .key = "name"},
+    {"imagePullSecrets", .key = "name"},
+    {"hostAliases", .key = "ip"},
+    {"topologySpreadConstraints", .key = "topologyKey"},
+    {"schedulingGates", .key = "name"},
+    {"resourceClaims", .key = "name"},
+    {NULL},
+}};
+
+static const struct shape metadata = {(const struct member[]){
+    {"finalizers", .primitive = true},
+    {"ownerReferences", .key = "uid"},
+    {NULL},
+}};
+
+static const struct shape pod_template = {(const struct member[]){
+    {"metadata", .shape = &metadata},
+    {"spec", .shape = &pod_spec},
+    {NULL},
+}};
+
+static const struct member plain = {0};
+
+static const struct member *find_member(const struct shape *shape, const char *name)
+{
+    for (const struct member *m = shape ? shape->members : &plain; m->name; m++)
+        if (df_streq(m->name, name))
+            return m;
+    return &plain;
+}
+
+/* ---- where we are ---- */
+
+struct place {
+    char path[256];
+    int depth;
+};
+
+static struct place below(const struct place *at, const char *name)
+{
+    struct place p = {.depth = at->depth + 1};
+    int room = (int)sizeof(p.path) - 2;
+    (void)snprintf(p.path, sizeof(p.path), "%.*s%s%.*s", room - 100, at->path,
+                   at->path[0] ? "." : "", 64, name);
+    return p;
+}
+
+static int refuse(const struct place *at, struct df_err *err, const char *fmt, ...) DF_PRINTF(3, 4);
+static int refuse(const struct place *at, struct df_err *err, const char *fmt, ...)
+{
+    char what[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "podTemplate%s%s: %s",
+                          at->path[0] ? "." : "", at->path, what);
+}
+
+/* ---- directives ---- */
+
+#define DELETE_FROM "$deleteFromPrimitiveList/"
+#define ELEMENT_ORDER "$setElementOrder/"
+
+enum action { MERGE, REPLACE, DELETE };
+
+static int read_action(const cJSON *map, const struct place *at, enum action *ret,
+                       struct df_err *err)
+{
+    static const char *const words[] = {"merge", "replace", "delete"};
+    const cJSON *directive = cJSON_GetObjectItemCaseSensitive(map, "$patch");
+    const char *word = cJSON_GetStringValue(directive);
+    if (!directive) {
+        *ret = MERGE;
+        return 0;
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++) {
+        if (df_streq(word, words[i])) {
+            *ret = (enum action)i;
+            return 0;
+        }
+    }
+    return refuse(at, err, "$patch is \"%.64s\"; there are merge, replace and delete",
+                  word ? word : "no string");
+}
+
+/* In an item of a list, `$patch: replace` is about the list, whatever else the item says: an item
+ * that says more would silently vanish, so it is refused. */
+static int read_item_action(const cJSON *item, const struct place *at, enum action *ret,
+                            struct df_err *err)
+{
+    if (read_action(item, at, ret, err) < 0)
+        return -1;
+    if (*ret == REPLACE && cJSON_GetArraySize(item) > 1)
+        return refuse(at, err,
+                      "$patch: replace in an item replaces the whole list and must stand alone in "
+                      "it; to change one item, use $retainKeys or null");
+    return 0;
+}
+
+static bool is_directive(const char *name)
+{
+    return df_streq(name, "$patch") || df_streq(name, "$retainKeys") ||
+           df_starts_with(name, DELETE_FROM);
+}
+
+static int check_name(const char *name, const struct place *at, struct df_err *err)
+{
+    if (df_starts_with(name, ELEMENT_ORDER))
+        return refuse(at, err, "%.64s: the order of elements cannot be set; leave it out", name);
+    if (*name == '$' && !is_directive(name))
+        return refuse(at, err, "%.64s is no directive", name);
+    return 0;
+}
+
+static bool has_string(const cJSON *list, const char *s)
+{
+    for (const cJSON *item = list->child; item; item = item->next)
+        if (df_streq(cJSON_GetStringValue(item), s))
+            return true;
+    return false;
+}
+
+/* $retainKeys: what it does not name leaves the target. */
+static int retain_keys(cJSON *target, const cJSON *patch, const struct place *at,
+                       struct df_err *err)
+{
+    const cJSON *keys = cJSON_GetObjectItemCaseSensitive(patch, "$retainKeys");
+    if (!keys)
+        return 0;
+    if (!cJSON_IsArray(keys))
+        return refuse(at, err, "$retainKeys must be a list of names");
+    for (const cJSON *m = patch->child; m; m = m->next)
+        if (*m->string != '$' && !has_string(keys, m->string))
+            return refuse(at, err, "$retainKeys does not name \"%.64s\", which the patch sets",
+                          m->string);
+    for (cJSON *m = target->child, *next = NULL; m; m = next) {
+        next = m->next;
+        if (!has_string(keys, m->string))
+            cJSON_Delete(cJSON_DetachItemViaPointer(target, m));
+    }
+    return 0;
+}
+
+static bool has_value(const cJSON *list, const cJSON *value)
+{
+    for (const cJSON *item = list->child; item; item = item->next)
+        if (df_json_equal(item, value))
+            return true;
+    return false;
+}
+
+/* $deleteFromPrimitiveList/<field>: these values leave the target's list. */
+static int delete_values(cJSON *target, const cJSON *patch, const struct place *at,
+                         struct df_err *err)
+{
+    for (const cJSON *m = patch->child; m; m = m->next) {
+        if (!df_starts_with(m->string, DELETE_FROM))
+            continue;
+        if (!cJSON_IsArray(m))
+            return refuse(at, err, "%.64s must be a list", m->string);
+        cJSON *list = cJSON_GetObjectItemCaseSensitive(target, m->string + strlen(DELETE_FROM));
+        for (cJSON *item = list ? list->child : NULL, *next = NULL; item; item = next) {
+            next = item->next;
+            if (has_value(m, item))
+                cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
+        }
+    }
+    return 0;
+}
+
+/* ---- new values ---- */
+
+static int strip(cJSON *value, const struct place *at, struct df_err *err);
+
+/* True in *ret_drop when nothing is left of a member or item. */
+static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret_drop,
+                     struct df_err *err)
+{
+    struct place here = below(at, is_member ? m->string : "[]");
+    enum action action = MERGE;
+    if (is_member && check_name(m->string, at, err) < 0)
+        return -1;
+    if (is_member ? read_action(m, at, &action, err) < 0
+                  : read_item_action(m, at, &action, err) < 0)
+        return -1;
+    *ret_drop = is_member ? cJSON_IsNull(m) || is_directive(m->string) : action != MERGE;
+    return *ret_drop ? 0 : strip(m, &here, err);
+}
+
+/* Takes nulls and directives out of a copied value: there was nothing that they could change. */
+static int strip(cJSON *value, const struct place *at, struct df_err *err)
+{
+    if (at->depth > DF_LIMIT_POD_DEPTH)
+        return df_fail(err, DF_ERR_LIMIT, "podTemplate: nests deeper than %d", DF_LIMIT_POD_DEPTH);
+    for (cJSON *m = value->child, *next = NULL; m; m = next) {
+        bool drop = false;
+        next = m->next;
+        if (strip_one(m, cJSON_IsObject(value), at, &drop, err) < 0)
+            return -1;
+        if (drop)
+            cJSON_Delete(cJSON_DetachItemViaPointer(value, m));
+    }
+    return 0;
+}
+
+static int copy_value(const cJSON *value, const struct place *at, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *copy = cJSON_Duplicate(value, true);
+    if (!copy)
+        return df_fail_oom(err);
+    if (strip(copy, at, err) < 0)
+        return -1;
+    *ret = DF_TAKE(copy);
+    return 0;
+}
+
+static int put_value(cJSON *target, const cJSON *value, const struct place *at, struct df_err *err)
+{
+    cJSON *copy = NULL;
+    if (copy_value(value, at, &copy, err) < 0)
+        return -1;
+    return df_json_set(target, value->string, copy, err);
+}
+
+/* ---- merging ---- */
+
+static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shape,
+                     const struct place *at, struct df_err *err);
+
+static cJSON *find_item(const cJSON *list, const char *key, const cJSON *value)
+{
+    for (cJSON *item = list->child; item; item = item->next)
+        if (df_json_equal(cJSON_GetObjectItemCaseSensitive(item, key), value))
+            return item;
+    return NULL;
+}
+
+static int append_copy(cJSON *list, const cJSON *item, const struct place *at, struct df_err *err)
+{
+    cJSON *copy = NULL;
+    if (copy_value(item, at, &copy, err) < 0)
+        return -1;
+    return df_json_append(list, copy, err);
+}
+
+static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
+                      const struct place *at, struct df_err *err)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, m->key);
+    enum action action = MERGE;
+    if (!cJSON_IsObject(item))
+        return refuse(at, err, "an item is no object");
+    if (read_item_action(item, at, &action, err) < 0)
+        return -1;
+    if (!value)
+        return refuse(at, err, "an item has no \"%s\", by which items are merged", m->key);
+    cJSON *old = find_item(list, m->key, value);
+    if (action == DELETE) {
+        while ((old = find_item(list, m->key, value)))
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, old));
+        return 0;
+    }
+    if (!old)
+        return append_copy(list, item, at, err);
+    return merge_map(old, item, m->shape, at, err);
+}
+
+/* `- $patch: replace`: the list is what else the patch has. */
+static bool is_marker(const cJSON *item)
+{
+    const cJSON *action = cJSON_GetObjectItemCaseSensitive(item, "$patch");
+    return df_streq(cJSON_GetStringValue(action), "replace") && cJSON_GetArraySize(item) == 1;
+}
+
+static bool replaces_list(const cJSON *patch)
+{
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (is_marker(item))
+            return true;
+    return false;
+}
+
+static int merge_list(cJSON *list, const cJSON *patch, const struct member *m,
+                      const struct place *at, struct df_err *err)
+{
+    while (replaces_list(patch) && list->child)
+        cJSON_Delete(cJSON_DetachItemViaPointer(list, list->child));
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (!is_marker(item) && merge_item(list, item, m, at, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int merge_set(cJSON *list, const cJSON *patch, const struct place *at, struct df_err *err)
+{
+    for (const cJSON *item = patch->child; item; item = item->next)
+        if (!has_value(list, item) && append_copy(list, item, at, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int merge_member(cJSON *target, const cJSON *patch, const struct shape *shape,
+                        const struct place *at, struct df_err *err)
+{
+    const struct member *m = find_member(shape, patch->string);
+    struct place here = below(at, patch->string);
+    cJSON *old = cJSON_GetObjectItemCaseSensitive(target, patch->string);
+    if (cJSON_IsNull(patch)) {
+        cJSON_DeleteItemFromObjectCaseSensitive(target, patch->string);
+        return 0;
+    }
+    if (m->key && !cJSON_IsArray(patch))
+        return refuse(&here, err, "must be a list");
+    if (cJSON_IsObject(patch)) {
+        if (old && !cJSON_IsObject(old))
+            return refuse(&here, err, "is no object in the pod");
+        old = df_json_object_at(target, patch->string);
+        return old ? merge_map(old, patch, m->shape, &here, err) : df_fail_oom(err);
+    }
+    /* A list that is new is taken as it is: port 53 may be there twice, for TCP and UDP. */
+    bool merges = m->key || m->primitive;
+    if (!merges || !old)
+        return put_value(target, patch, &here, err);
+    old = df_json_array_at(target, patch->string);
+    if (!old)
+        return df_fail_oom(err);
+    return m->key ? merge_list(old, patch, m, &here, err) : merge_set(old, patch, &here, err);
+}
+
+static void clear(cJSON *map)
+{
+    while (map->child)
+        cJSON_Delete(cJSON_DetachItemViaPointer(map, map->child));
+}
+
+static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shape,
+                     const struct place *at, struct df_err *err)
+{
+    enum action action = MERGE;
+    if (at->depth > DF_LIMIT_POD_DEPTH)
+        return df_fail(err, DF_ERR_LIMIT, "podTemplate: nests deeper than %d", DF_LIMIT_POD_DEPTH);
+    if (read_action(patch, at, &action, err) < 0)
+        return -1;
+    if (action != MERGE)
+        clear(target);
+    if (action == DELETE)
+        return 0;
+    if (retain_keys(target, patch, at, err) < 0 || delete_values(target, patch, at, err) < 0)
+        return -1;
+    for (const cJSON *m = patch->child; m; m = m->next) {
+        if (check_name(m->string, at, err) < 0)
+            return -1;
+        if (!is_directive(m->string) && merge_member(target, m, shape, at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int check_size(const cJSON *merged, struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(merged);
+    if (!text)
+        return df_fail_oom(err);
+    if (strlen(text) > DF_LIMIT_POD_TEMPLATE)
+        return df_fail(err, DF_ERR_LIMIT, "podTemplate: the pod is larger than %zu bytes",
+                       DF_LIMIT_POD_TEMPLATE);
+    return 0;
+}
+
+int df_pod_template_patch(cJSON **target, const cJSON *patch, struct df_err *err)
+{
+    const struct place root = {0};
+    if (!cJSON_IsObject(patch))
+        return refuse(&root, err, "must be an object with metadata or spec");
+    DF_JSON cJSON *merged = cJSON_Duplicate(*target, true);
+    if (!merged)
+        return df_fail_oom(err);
+    if (merge_map(merged, patch, &pod_template, &root, err) < 0 || check_size(merged, err) < 0)
+        return -1;
+    cJSON_Delete(*target);
+    *target = DF_TAKE(merged);
+    return 0;
+}

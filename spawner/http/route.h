@@ -1,0 +1,66 @@
+/*
+ * route.h - a row of the table of routes: method, path, required role, accepted body, handler.
+ *
+ * The table itself is in api/routes.c and is passed to df_api_start().
+ */
+#ifndef DF_SPAWNER_HTTP_ROUTE_H
+#define DF_SPAWNER_HTTP_ROUTE_H
+
+#include "spawner/http/target.h"
+
+#define DF_ROUTE_PARAMS 2
+
+struct df_request;
+struct df_response;
+
+/* Who may call a route. */
+enum df_access {
+    DF_ACCESS_ANYONE, /* probes and descriptions: the response has no user data */
+    DF_ACCESS_READ,
+    DF_ACCESS_WRITE,
+    DF_ACCESS_ADMIN,
+    DF_ACCESS_STEP, /* the step's own token; checked by steps/steps.h */
+};
+
+enum df_body_kind {
+    DF_BODY_NONE,
+    DF_BODY_JSON,     /* an object; the handler decides whether it may be absent */
+    DF_BODY_DOCUMENT, /* an object in JSON or YAML */
+    DF_BODY_PATCH,    /* a JSON merge patch */
+    DF_BODY_BYTES,    /* anything, in memory */
+    DF_BODY_FILE,     /* anything, streamed to a file */
+};
+
+struct df_route {
+    const char *method;
+    const char *pattern; /* "/v1/runs/{name}" */
+    enum df_access access;
+    enum df_body_kind body;
+    size_t body_max;
+    const char *query; /* names of its parameters, separated by blanks; or NULL */
+    int (*handler)(struct df_request *req, struct df_response *res, struct df_err *err);
+    /* Checks the caller before a large body is received, if `access` is not enough to decide; or
+     * NULL */
+    int (*gate)(struct df_request *req, struct df_err *err);
+    const char *audit; /* the action in the audit trail; NULL: calls are not recorded */
+    const char *kind;  /* the object's kind in the audit trail */
+    bool basic;        /* HTTP basic is accepted too: password = token */
+    bool any_replica;  /* a read that any replica may serve if none leads (forward.h) */
+};
+
+struct df_route_table {
+    const struct df_route *rows; /* borrowed for as long as the server runs */
+    size_t count;
+};
+
+/* Finds the route of a method (HEAD finds GET) and path; params gets the values of the {x}.
+ * NOT_FOUND, or USER MethodNotAllowed with the path's methods in allow ("GET, HEAD, PUT"). */
+int df_route_find(const struct df_route_table *table, const char *method,
+                  const struct df_target *target, const struct df_route **ret,
+                  const char *params[DF_ROUTE_PARAMS], char allow[64],
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* True if the route has a query parameter of this name. */
+bool df_route_has_query(const struct df_route *route, const char *name);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * server.h - what the files of http/ share about the running server.
+ */
+#ifndef DF_SPAWNER_HTTP_SERVER_H
+#define DF_SPAWNER_HTTP_SERVER_H
+
+#include <pthread.h>
+
+#include "common/metrics/metrics.h"
+#include "spawner/http/api.h"
+#include "spawner/http/connections.h"
+#include "spawner/http/forward.h"
+#include "spawner/http/tls.h"
+#include "spawner/identity/tokens.h"
+
+struct MHD_Daemon;
+
+struct df_api {
+    struct df_spawner *s;
+    const struct df_route_table *routes;
+    struct MHD_Daemon *daemon;
+    struct df_tokens *tokens; /* NULL: the embedded shape, loopback only */
+    struct df_connections *connections;
+    struct df_tls *tls; /* NULL: plain HTTP */
+    struct df_forwarder *forwarder;
+
+    pthread_mutex_t lock; /* guards the next four */
+    pthread_cond_t quiet; /* in_flight fell to 0 */
+    unsigned in_flight;
+    bool stopping;
+    int64_t denied_at_ms;    /* monotonic; the last refused login that was audited */
+    unsigned denied_skipped; /* refused logins since then, not audited */
+
+    pthread_mutex_t keyed; /* one POST with an Idempotency-Key at a time */
+
+    struct df_metric *requests; /* method, route, code */
+    struct df_metric *seconds;  /* route */
+    struct df_metric *refused;
+    struct df_metric *open;
+};
+
+bool df_api_is_stopping(struct df_api *a);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * validate.c - df_request_validate() at the end of the file runs the checks in this order: length
+ * headers, browser protection, route, caller, query parameters, body. Each check is a function of
+ * its own. The first failure becomes the response.
+ */
+#include "spawner/http/validate.h"
+
+#include <microhttpd.h>
+
+#include "common/crypto/jwt.h"
+#include "common/yaml/yaml.h"
+#include "spawner/http/forward.h"
+#include "spawner/http/server.h"
+
+enum media { MEDIA_JSON, MEDIA_YAML, MEDIA_PATCH, MEDIA_OTHER };
+
+static enum media media_of(const struct df_request *req)
+{
+    static const struct {
+        const char *name;
+        enum media media;
+    } known[] = {
+        {"application/json", MEDIA_JSON}, {"application/merge-patch+json", MEDIA_PATCH},
+        {"application/yaml", MEDIA_YAML}, {"application/x-yaml", MEDIA_YAML},
+        {"text/yaml", MEDIA_YAML},
+    };
+    const char *type = df_request_header(req, "Content-Type");
+    if (!type)
+        return MEDIA_JSON;
+    size_t n = strcspn(type, "; \t");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(known); i++)
+        if (strlen(known[i].name) == n && strncasecmp(type, known[i].name, n) == 0)
+            return known[i].media;
+    return MEDIA_OTHER;
+}
+
+struct named {
+    const char *name;
+    unsigned count;
+};
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind;
+    (void)value;
+    struct named *c = cls;
+    c->count += strcasecmp(name, c->name) == 0;
+    return MHD_YES;
+}
+
+static unsigned headers_named(const struct df_request *req, const char *name)
+{
+    struct named c = {name, 0};
+    (void)MHD_get_connection_values(req->connection, MHD_HEADER_KIND, count_header, &c);
+    return c.count;
+}
+
+/* The body's length. Rejects every head that two parsers could understand differently (request
+ * smuggling). */
+static int body_length(const struct df_request *req, uint64_t *ret, struct df_err *err)
+{
+    const char *coding = df_request_header(req, "Transfer-Encoding");
+    const char *length = df_request_header(req, "Content-Length");
+    *ret = coding ? DF_BODY_UNKNOWN : length ? strtoull(length, NULL, 10) : 0;
+    if (coding && length)
+        return df_fail(err, DF_ERR_USER, "Transfer-Encoding and Content-Length exclude each other");
+    if (headers_named(req, "Content-Length") > 1 || headers_named(req, "Transfer-Encoding") > 1)
+        return df_fail(err, DF_ERR_USER, "the body's length is given twice");
+    if (headers_named(req, "Host") > 1 || headers_named(req, "Authorization") > 1)
+        return df_fail(err, DF_ERR_USER, "Host or Authorization is given twice");
+    if (coding && strcasecmp(coding, "chunked") != 0)
+        return df_fail_reason(err, DF_ERR_USER, "NotImplemented",
+                              "the only Transfer-Encoding is chunked");
+    return 0;
+}
+
+static int check_browser(const struct df_request *req, struct df_err *err)
+{
+    const char *host = df_request_header(req, "Host");
+    const char *origin = df_request_header(req, "Origin");
+    if (!df_host_is_loopback(host))
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                              "the Host header must name loopback (localhost, 127.0.0.1): this "
+                              "server has no tokens and answers this machine alone");
+    if (origin && !df_origin_is_host(origin, host, req->api->tls != NULL))
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                              "requests of other web pages are refused");
+    return 0;
+}
+
+static enum df_role role_needed(enum df_access access)
+{
+    switch (access) {
+    case DF_ACCESS_READ:
+        return DF_ROLE_READ;
+    case DF_ACCESS_WRITE:
+        return DF_ROLE_WRITE;
+    case DF_ACCESS_ADMIN:
+        return DF_ROLE_ADMIN;
+    case DF_ACCESS_ANYONE:
+    case DF_ACCESS_STEP:
+        return DF_ROLE_NONE;
+    }
+    return DF_ROLE_ADMIN;
+}
+
+static int identify(struct df_request *req, struct df_err *err)
+{
+    const cJSON *accounts = req->s->config->accounts;
+    const struct df_credentials *c = &req->credentials;
+    bool bearer =
+        c->scheme == DF_SCHEME_BEARER || (c->scheme == DF_SCHEME_BASIC && req->route->basic);
+    if (accounts && bearer && df_jwt_is(c->secret))
+        return df_auth_account(accounts, req->s->claims, c->secret, &req->caller, err);
+    return df_auth_caller(req->api->tokens, c, req->route->basic, &req->caller, err);
+}
+
+static int check_caller(struct df_request *req, struct df_err *err)
+{
+    const struct df_route *route = req->route;
+    if (route->access == DF_ACCESS_ANYONE)
+        return 0;
+    const char *header = df_request_header(req, "Authorization");
+    if (df_credentials_parse(header, &req->credentials, err) < 0)
+        return -1;
+    if (route->access == DF_ACCESS_STEP) {
+        enum df_scheme wanted = route->basic ? DF_SCHEME_BASIC : DF_SCHEME_BEARER;
+        if (req->credentials.scheme != wanted)
+            return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized", "the step's own %s is needed",
+                                  route->basic ? "user and password" : "bearer token");
+        return 0;
+    }
+    if (identify(req, err) < 0)
+        return -1;
+    return df_auth_require(&req->caller, role_needed(route->access), err);
+}
+
+static int check_query(const struct df_request *req, struct df_err *err)
+{
+    for (size_t i = 0; i < req->target.query_count; i++)
+        if (!df_route_has_query(req->route, req->target.query[i].name))
+            return df_fail_reason(err, DF_ERR_USER, "UnknownParameter",
+                                  "?%.64s: this path has no such parameter",
+                                  req->target.query[i].name);
+    return 0;
+}
+
+static int check_media(const struct df_request *req, struct df_err *err)
+{
+    enum media media = media_of(req);
+    const char *wanted = NULL;
+    if (req->route->body == DF_BODY_JSON && media != MEDIA_JSON)
+        wanted = "application/json";
+    else if (req->route->body == DF_BODY_DOCUMENT && media != MEDIA_JSON && media != MEDIA_YAML)
+        wanted = "application/json or application/yaml";
+    else if (req->route->body == DF_BODY_PATCH && media != MEDIA_JSON && media != MEDIA_PATCH)
+        wanted = "application/merge-patch+json or application/json";
+    if (!wanted)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "UnsupportedMediaType",
+                          "the body's Content-Type must be %s", wanted);
+}
+
+static int check_body(const struct df_request *req, uint64_t length, struct df_err *err)
+{
+    if (length == 0)
+        return 0;
+    if (req->route->body == DF_BODY_NONE)
+        return df_fail(err, DF_ERR_USER, "this path and method take no body");
+    if (length != DF_BODY_UNKNOWN && length > req->route->body_max)
+        return df_fail(err, DF_ERR_LIMIT, "the body has %llu bytes; at most %zu are taken",
+                       (unsigned long long)length, req->route->body_max);
+    return check_media(req, err);
+}
+
+int df_request_validate(struct df_request *req, struct df_response *res, uint64_t *ret_length,
+                        struct df_err *err)
+{
+    if (body_length(req, ret_length, err) < 0)
+        return -1;
+    if (!req->api->tokens && check_browser(req, err) < 0)
+        return -1;
+    if (df_route_find(req->api->routes, req->method, &req->target, &req->route, req->params,
+                      res->allow, err) < 0 ||
+        check_caller(req, err) < 0 || check_query(req, err) < 0 ||
+        check_body(req, *ret_length, err) < 0)
+        return -1;
+    /* A forwarded request is checked by the leader: this replica may not know the step yet. */
+    return req->route->gate && !df_forwards(req) ? req->route->gate(req, err) : 0;
+}
+
+int df_request_parse_body(struct df_request *req, struct df_err *err)
+{
+    enum df_body_kind kind = req->route->body;
+    bool document = kind == DF_BODY_JSON || kind == DF_BODY_DOCUMENT || kind == DF_BODY_PATCH;
+    if (!document || req->body.len == 0)
+        return 0;
+    DF_JSON cJSON *json = NULL;
+    const char *text = df_buf_str(&req->body);
+    int failed = media_of(req) == MEDIA_YAML ? df_yaml_parse(text, req->body.len, &json, NULL, err)
+                                             : df_json_parse(text, req->body.len, &json, err);
+    if (failed < 0)
+        return df_err_wrap(err, "body");
+    if (!cJSON_IsObject(json))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "the body must be an object");
+    req->json = DF_TAKE(json);
+    df_buf_wipe(&req->body);
+    return 0;
+}

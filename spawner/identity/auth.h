@@ -1,0 +1,61 @@
+/*
+ * auth.h - authenticates the caller of a request.
+ *
+ * There are two modes. With a token file or accounts, every call except the probes needs a bearer
+ * token (tokens.h, or one that the cluster signed for the audience "dayfly"). Without them the
+ * server listens on loopback only, and every caller is admin, because only this machine's users can
+ * connect. In this mode browsers are the danger: a page may send requests to loopback, and DNS
+ * rebinding may make them same-origin. So the Host header must name loopback, and an Origin header
+ * must be our own. steps/step_auth.h checks the tokens of steps.
+ */
+#ifndef DF_IDENTITY_AUTH_H
+#define DF_IDENTITY_AUTH_H
+
+#include "common/base/limits.h"
+#include "spawner/model/model.h"
+
+struct df_tokens;
+struct df_claims;
+
+struct df_caller {
+    enum df_role role;
+    char name[DF_LIMIT_CALLER + 1]; /* for the audit trail: the token's name, "namespace/account",
+                                     * "local", or "anonymous" */
+};
+
+enum df_scheme { DF_SCHEME_NONE, DF_SCHEME_BEARER, DF_SCHEME_BASIC };
+
+struct df_credentials {
+    enum df_scheme scheme;
+    char user[64];                   /* BASIC */
+    char secret[DF_LIMIT_TOKEN + 1]; /* the token or password */
+};
+
+/* Reads an Authorization header (NULL: none). DENIED Unauthorized when it is malformed or of
+ * another scheme. Wipe with df_credentials_wipe(). */
+int df_credentials_parse(const char *header, struct df_credentials *ret,
+                         struct df_err *err) DF_MUST_CHECK;
+void df_credentials_wipe(struct df_credentials *c);
+
+/* True if a Host header ("localhost:8030", "127.0.0.1", "[::1]:80") names loopback. NULL: false. */
+bool df_host_is_loopback(const char *host);
+
+/* True if this Origin header ("http://localhost:8030") names the same server as this Host header.
+ * tls: the server speaks https. */
+bool df_origin_is_host(const char *origin, const char *host, bool tls);
+
+/* The caller with these credentials. tokens NULL: there is no token file. basic: HTTP basic is
+ * accepted, with the token as password. DENIED Unauthorized. */
+int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,
+                   struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The caller with a service account token of the cluster. accounts: auth.serviceAccounts. DENIED
+ * Unauthorized for an account that is not listed; else the errors of df_claim_account(). */
+int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char *token,
+                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* DENIED Forbidden if the caller's role is too low; the message names both roles. */
+int df_auth_require(const struct df_caller *caller, enum df_role needed,
+                    struct df_err *err) DF_MUST_CHECK;
+
+#endif

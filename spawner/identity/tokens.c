@@ -1,0 +1,204 @@
+/*
+ * tokens.c - the parser first, then refresh(), which reloads a changed file; df_tokens_find() and
+ * df_tokens_check() call it.
+ */
+#include "spawner/identity/tokens.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "common/crypto/crypto.h"
+
+struct df_tokens {
+    char *path;
+    pthread_mutex_t lock; /* guards everything below */
+    struct df_token *list;
+    size_t count;
+    struct timespec mtime; /* mtime, inode, size: of the file at the last load */
+    ino_t inode;
+    off_t size;
+    struct df_err fault; /* cls NONE: the file is good */
+};
+
+static bool is_sha256(const char *s)
+{
+    if (strlen(s) != 64)
+        return false;
+    for (; *s; s++)
+        if (!strchr("0123456789abcdef", *s))
+            return false;
+    return true;
+}
+
+static int parse_line(char *line, unsigned number, struct df_token *ret, struct df_err *err)
+{
+    char *at = line, *words[4] = {0};
+    size_t n = 0;
+    for (char *word; n < 4 && (word = strsep(&at, " \t\r"));)
+        if (*word)
+            words[n++] = word;
+    if (n != 3)
+        return df_fail(err, DF_ERR_USER, "line %u: must be `name role sha256`", number);
+    /* The messages do not repeat the words: any of them may be a token that was not hashed. */
+    if (!df_is_dns_label(words[0]))
+        return df_fail(err, DF_ERR_USER, "line %u: the name must be a DNS label (a-z, 0-9, -)",
+                       number);
+    if (df_role_parse(words[1], &ret->role, NULL) < 0)
+        return df_fail(err, DF_ERR_USER, "line %u: the role must be read, write or admin", number);
+    if (!is_sha256(words[2]))
+        return df_fail(err, DF_ERR_USER,
+                       "line %u: the token's SHA-256 must be 64 lower-case hex digits", number);
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", words[0]);
+    memcpy(ret->sha256, words[2], sizeof(ret->sha256));
+    return 0;
+}
+
+static bool has_name(const struct df_token *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (df_streq(list[i].name, name))
+            return true;
+    return false;
+}
+
+static int add_line(char *line, unsigned number, struct df_token *list, size_t *count,
+                    struct df_err *err)
+{
+    const char *first = line + strspn(line, " \t\r");
+    if (!*first || *first == '#')
+        return 0;
+    struct df_token token = {0};
+    if (parse_line(line, number, &token, err) < 0)
+        return -1;
+    if (has_name(list, *count, token.name))
+        return df_fail(err, DF_ERR_USER, "line %u: the name \"%s\" is used twice", number,
+                       token.name);
+    if (*count == DF_LIMIT_TOKENS)
+        return df_fail(err, DF_ERR_LIMIT, "more than %d tokens", DF_LIMIT_TOKENS);
+    list[(*count)++] = token;
+    return 0;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+int df_tokens_parse(const char *text, struct df_token **ret, size_t *ret_count, struct df_err *err)
+{
+    DF_FREE char *copy = strdup(text);
+    DF_FREE struct df_token *list = calloc(count_lines(text), sizeof(*list));
+    if (!copy || !list)
+        return df_fail_oom(err);
+    size_t count = 0;
+    unsigned number = 1;
+    char *at = copy;
+    for (char *line; (line = strsep(&at, "\n")); number++)
+        if (add_line(line, number, list, &count, err) < 0)
+            return -1;
+    *ret = DF_TAKE(list);
+    *ret_count = count;
+    return 0;
+}
+
+static int load(const char *path, struct df_token **ret, size_t *ret_count, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_TOKEN_FILE);
+    if (df_fs_read(path, &text, err) < 0)
+        return df_err_wrap(err, "token file");
+    if (memchr(df_buf_str(&text), '\0', text.len))
+        return df_fail(err, DF_ERR_USER, "token file %s: is not a text file", path);
+    if (df_tokens_parse(df_buf_str(&text), ret, ret_count, err) < 0)
+        return df_err_wrap(err, "token file %s", path);
+    return 0;
+}
+
+static bool same_file(const struct df_tokens *t, const struct stat *st)
+{
+    return st->st_ino == t->inode && st->st_size == t->size &&
+           st->st_mtim.tv_sec == t->mtime.tv_sec && st->st_mtim.tv_nsec == t->mtime.tv_nsec;
+}
+
+static void refresh(struct df_tokens *t)
+{
+    struct stat st = {0};
+    if (!t->path)
+        return;
+    /* A missing file counts as changed: load() reports it. */
+    if (stat(t->path, &st) == 0 && same_file(t, &st))
+        return;
+    t->inode = st.st_ino;
+    t->size = st.st_size;
+    t->mtime = st.st_mtim;
+    struct df_token *list = NULL;
+    size_t count = 0;
+    t->fault = (struct df_err){0};
+    if (load(t->path, &list, &count, &t->fault) < 0)
+        return;
+    free(t->list);
+    t->list = list;
+    t->count = count;
+}
+
+int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err)
+{
+    struct df_tokens *t = calloc(1, sizeof(*t));
+    if (!t || (path && !(t->path = strdup(path)))) {
+        free(t);
+        return df_fail_oom(err);
+    }
+    (void)pthread_mutex_init(&t->lock, NULL);
+    if (df_tokens_check(t, err) < 0) {
+        df_tokens_close(t);
+        return -1;
+    }
+    *ret = t;
+    return 0;
+}
+
+void df_tokens_close(struct df_tokens *t)
+{
+    if (!t)
+        return;
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t->list);
+    free(t->path);
+    free(t);
+}
+
+int df_tokens_check(struct df_tokens *t, struct df_err *err)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    refresh(t);
+    struct df_err fault = t->fault;
+    (void)pthread_mutex_unlock(&t->lock);
+    if (fault.cls == DF_ERR_NONE)
+        return 0;
+    if (err)
+        *err = fault;
+    return -1;
+}
+
+enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64])
+{
+    char hash[DF_SHA256_HEX];
+    if (df_sha256_hex(token, strlen(token), hash, NULL) < 0)
+        return DF_ROLE_NONE;
+    enum df_role role = DF_ROLE_NONE;
+    (void)pthread_mutex_lock(&t->lock);
+    refresh(t);
+    for (size_t i = 0; i < t->count; i++) {
+        if (df_secret_equal(t->list[i].sha256, hash)) {
+            role = t->list[i].role;
+            memcpy(name, t->list[i].name, sizeof(t->list[i].name));
+        }
+    }
+    (void)pthread_mutex_unlock(&t->lock);
+    return role;
+}

@@ -1,0 +1,189 @@
+/*
+ * Every write of a TaskAction goes through here: new entries of its phase history are counted,
+ * logged and made Events, after the write is durable.
+ */
+#include "spawner/journal/transitions.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/metrics/metrics.h"
+#include "spawner/journal/events.h"
+
+/* ---- metrics ---- */
+
+/* Names of the Executor Specification beside our own. */
+static const char *known(const char *reason)
+{
+    return df_reason_is_known(reason) ? reason : "other"; /* a runner may say any word */
+}
+
+/* An end has the reason of its step, a lost try that in front of its message, all else none but its
+ * phase. */
+static const char *cause_of(const cJSON *task, const cJSON *entry, bool is_end, char buf[48])
+{
+    const char *phase = df_json_str(entry, "phase"), *message = df_json_str(entry, "message");
+    if (is_end)
+        return known(df_task_reason(task));
+    if (!df_streq(phase, "RetryableFailure"))
+        return phase;
+    (void)snprintf(buf, 48, "%.*s", message ? (int)strcspn(message, ":") : 0, message);
+    return known(buf);
+}
+
+static void count_transition(const cJSON *task, const cJSON *entry, bool is_end)
+{
+    char labels[128], buf[48];
+    (void)snprintf(labels, sizeof(labels), "%s,%s", df_json_str(entry, "phase"),
+                   cause_of(task, entry, is_end, buf));
+    df_metric_add(df_metric_counter("dayfly_step_transitions_total",
+                                    "Phases that steps came into, with the cause.", "phase,reason"),
+                  labels, 1);
+}
+
+/* How the specification counts: 0 pending, 1 running, 2 success, 3 partial, 4 failure. */
+static int status_of(const cJSON *task)
+{
+    switch (df_task_phase(task)) {
+    case DF_TASK_PHASE_SUCCEEDED:
+        return 2;
+    case DF_TASK_PHASE_FAILED:
+    case DF_TASK_PHASE_ABORTED:
+    case DF_TASK_PHASE_TIMED_OUT:
+        return df_json_int(task, "status.exitCode", 1) == 2 ? 3 : 4;
+    case DF_TASK_PHASE_RUNNING:
+        return 1;
+    case DF_TASK_PHASE_UNSPECIFIED:
+    case DF_TASK_PHASE_QUEUED:
+    case DF_TASK_PHASE_INITIALIZING:
+    case DF_TASK_PHASE_PAUSED:
+    default:
+        return 0;
+    }
+}
+
+/* From its start, or from its making when it never had one. */
+static double seconds_of(const cJSON *task, const char *end)
+{
+    int64_t begin_us = 0, end_us = 0;
+    const cJSON *first = NULL, *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
+        if (!first || df_streq(df_json_str(entry, "name"), "created"))
+            first = entry;
+    }
+    const char *begin = df_json_str(first, "at");
+    if (!begin || !end || df_time_parse(begin, &begin_us, NULL) < 0 ||
+        df_time_parse(end, &end_us, NULL) < 0 || end_us < begin_us)
+        return 0;
+    return (double)(end_us - begin_us) / 1e6;
+}
+
+static void measure_end(const cJSON *task, const char *action, int status, const char *at)
+{
+    static const double bounds[] = {1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600};
+    static const char *const results[] = {[2] = "success", [3] = "partial", [4] = "failure"};
+    char labels[96];
+    (void)snprintf(labels, sizeof(labels), "%.32s,%s", action, results[status]);
+    df_metric_observe(df_metric_histogram("executor_action_duration_seconds",
+                                          "Time from a step's start to its end.", "action,result",
+                                          bounds, DF_ARRAY_SIZE(bounds)),
+                      labels, seconds_of(task, at));
+    if (status == 2)
+        return;
+    df_metric_add(
+        df_metric_counter("executor_errors_total", "Steps that failed, by cause.", "type"),
+        known(df_task_reason(task)), 1);
+}
+
+static void measure(const cJSON *task, const cJSON *entry, bool is_last)
+{
+    const char *action = df_json_str(task, "spec.action");
+    bool is_end = is_last && df_task_is_final(task);
+    int status = status_of(task);
+    count_transition(task, entry, is_end);
+    if (!is_last || !action)
+        return;
+    df_metric_set(df_metric_gauge("executor_action_status",
+                                  "Of the latest step with the action: 0 pending, 1 running, 2 "
+                                  "success, 3 partial, 4 failure.",
+                                  "action"),
+                  action, status);
+    if (is_end)
+        measure_end(task, action, status, df_json_str(entry, "occurredAt"));
+}
+
+/* ---- log ---- */
+
+static void write_log(const cJSON *task, const cJSON *entry, bool is_last)
+{
+    const char *name = df_json_str(task, "metadata.name");
+    const char *phase = df_json_str(entry, "phase"), *message = df_json_str(entry, "message");
+    const char *colon = message ? ": " : "";
+    bool is_end = is_last && df_task_is_final(task);
+    if (is_end && !df_task_succeeded(task))
+        df_warn("step %s failed: %s", name, message ? message : phase);
+    else if (df_streq(phase, "RetryableFailure"))
+        df_warn("step %s: a try was lost%s%s", name, colon, message ? message : "");
+    else
+        df_info("step %s: %s%s%s", name, phase, colon, message ? message : "");
+}
+
+/* ---- telling ---- */
+
+static int history_size(const cJSON *task)
+{
+    return cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
+}
+
+/* from: the first entry that is new; told: how many of those before were told as Events. */
+static void tell(struct df_spawner *s, const cJSON *task, int from, int told)
+{
+    const cJSON *history = df_json_at(task, "status.phaseHistory");
+    int n = cJSON_GetArraySize(history);
+    for (int i = from; i < n; i++) {
+        const cJSON *entry = cJSON_GetArrayItem(history, i);
+        measure(task, entry, i == n - 1);
+        write_log(task, entry, i == n - 1);
+    }
+    for (int i = told; i < n; i++)
+        df_events_tell(s->events, task, i);
+}
+
+struct watched {
+    df_store_change change;
+    void *arg;
+    const struct df_events *events;
+    int size; /* of the history, before the change */
+    int told; /* how many of it were told as Events: the object that they are about was there */
+};
+
+static int watch_change(cJSON *task, void *arg, struct df_err *err)
+{
+    struct watched *w = arg;
+    w->size = history_size(task);
+    w->told = df_events_may_tell(w->events, task) ? w->size : 0;
+    return w->change(task, w->arg, err);
+}
+
+int df_task_modify(struct df_spawner *s, const char *name, df_store_change change, void *arg,
+                   cJSON **ret, struct df_err *err)
+{
+    struct watched w = {.change = change, .arg = arg, .events = s->events};
+    DF_JSON cJSON *task = NULL;
+    if (df_store_modify(s->store, DF_KIND_TASK_ACTION, name, watch_change, &w, &task, err) < 0)
+        return -1;
+    tell(s, task, w.size, w.told);
+    if (ret)
+        *ret = DF_TAKE(task);
+    return 0;
+}
+
+int df_task_create(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *made = NULL;
+    if (df_store_create(s->store, DF_KIND_TASK_ACTION, task, &made, err) < 0)
+        return -1;
+    tell(s, made, 0, 0);
+    if (ret)
+        *ret = DF_TAKE(made);
+    return 0;
+}

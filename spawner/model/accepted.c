@@ -1,0 +1,27 @@
+#include "spawner/model/accepted.h"
+
+#include "spawner/model/model.h"
+
+bool df_doc_is_refused(const cJSON *doc)
+{
+    return df_streq(df_task_reason(doc), DF_REASON_REFUSED);
+}
+
+bool df_executor_is_accepted(const cJSON *executor)
+{
+    return df_json_int(executor, "status.revision", 0) >=
+           df_json_int(executor, "metadata.generation", 1);
+}
+
+int df_executor_check_accepted(const cJSON *executor, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    const char *why = df_task_message(executor);
+    if (!df_executor_is_accepted(executor))
+        return df_fail_reason(err, DF_ERR_RETRY, "NotTakenIn",
+                              "executor %s was just applied and is not taken in yet", name);
+    if (!df_doc_is_refused(executor))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s was refused: %s", name,
+                          why ? why : "");
+}

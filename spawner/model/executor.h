@@ -1,0 +1,64 @@
+/*
+ * executor.h - the pure decisions about an Executor: which role may do what in which state, and
+ * what a run's phase makes of the state. docs/objects.md, "States", has both as tables. Thread
+ * rule: pure functions, any thread.
+ */
+#ifndef DF_MODEL_EXECUTOR_H
+#define DF_MODEL_EXECUTOR_H
+
+#include "common/json/json.h"
+#include "spawner/model/names.h"
+
+/* May this role request a run with this action now? A busy executor queues further runs. DENIED:
+ * the role is too low; CONFLICT, reason WrongState: the state does not allow it. */
+int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
+                             struct df_err *err) DF_MUST_CHECK;
+
+/* The words a person with this role may use on the executor now (the table of states in
+ * docs/objects.md). At most 8; ends with NULL. Borrowed literals. What is offered is never refused.
+ * "execute" and "recreate" are a run with action provision, "dryrun" and "destroy" the runs of that
+ * name; "edit" and "delete" change or remove the document; "cancel" ends the run that is queued,
+ * under way or waiting for approval. */
+void df_executor_actions(const cJSON *executor, enum df_role role, const char *ret[9]);
+
+/* May it be changed, may it be deleted (DENIED, or CONFLICT WrongState with the way out)? */
+int df_executor_check_edit(const cJSON *executor, enum df_role role,
+                           struct df_err *err) DF_MUST_CHECK;
+int df_executor_check_delete(const cJSON *executor, enum df_role role,
+                             struct df_err *err) DF_MUST_CHECK;
+
+/* May a person replace its state now? CONFLICT WrongState while a run uses it. */
+int df_executor_check_push(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+
+/* A person stored a state: the executor may hold resources from now on. In the state provision or
+ * destroyed it becomes provisioned/done, so that it can be planned and destroyed, but not deleted;
+ * during a run the change is made when that run ends without changing the state. Idempotent. */
+int df_executor_adopt(cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+
+/* May it be deleted although its resources stay? Admins only, and not while it is busy. */
+int df_executor_check_forget(const cJSON *executor, enum df_role role,
+                             struct df_err *err) DF_MUST_CHECK;
+/* Is a run queued, under way or waiting for approval? */
+bool df_executor_is_busy(const cJSON *executor);
+
+/* Do both URLs name the same repository? Slashes and .git at the end and the case of scheme and
+ * host are ignored. */
+bool df_source_is_same(const char *a, const char *b);
+
+/* An executor that may hold resources keeps its source: with another repository the next run would
+ * destroy them all. CONFLICT SourceChange unless the change is confirmed; the message says how. */
+int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed,
+                             struct df_err *err) DF_MUST_CHECK;
+/* The same check for custom resources, where the former document is not known: it compares with
+ * status.provisionedFrom, the URL of the last apply. The annotation
+ * dayfly.dev/confirm-source-change, which contains the new URL, confirms. */
+int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+
+/* Sets state, status, activeRun and lastRun in the executor's status by the phase of a run. Call it
+ * with the oldest unfinished run (from Pending on) and with every run that gets a final phase;
+ * queued runs change nothing, and dry-runs change neither state nor status. run: the document with
+ * its new phase and steps. Idempotent. Write the executor before the run: the next pass repairs a
+ * crash between the two writes. */
+int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * run.h - the pure decision about a Run: what comes next. docs/architecture.md draws its phases.
+ * Thread rule: pure functions, any thread.
+ */
+#ifndef DF_MODEL_RUN_H
+#define DF_MODEL_RUN_H
+
+#include "common/json/json.h"
+
+bool df_run_is_final(const cJSON *run);
+const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
+
+/* The action of its first step (recipe.h): a dry-run of an executor in state destroy plans what a
+ * destroy would. Borrowed literal. */
+const char *df_run_first_action(const cJSON *run, const cJSON *executor);
+
+/* Does the approval of its plan need the role admin? It does for a destroy, and for a provision
+ * that leaves nothing of what the state holds (status.destroysAll). */
+bool df_run_needs_admin(const cJSON *run);
+
+enum df_run_next {
+    DF_RUN_WAIT,        /* nothing to do until something changes, or until wake_us */
+    DF_RUN_START,       /* its turn: create the plan's TaskAction */
+    DF_RUN_ASK,         /* planned: set phase WaitingApproval */
+    DF_RUN_APPLY,       /* approved: create the apply's TaskAction */
+    DF_RUN_CANCEL_STEP, /* pass the cancel on to the live TaskAction */
+    DF_RUN_FINISH       /* set the final phase, reason and message given in the verdict */
+};
+
+struct df_run_verdict {
+    enum df_run_next next;
+    int64_t wake_us;   /* WAIT: look again at this real time; 0: only on a change */
+    const char *phase; /* FINISH: the final phase; borrowed literal */
+    char reason[48];
+    char message[1024];
+};
+
+/* Everything that the decision depends on. All borrowed. */
+struct df_run_view {
+    const cJSON *run;
+    const cJSON *executor; /* NULL: it does not exist any more */
+    const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet */
+    const cJSON *apply;    /* the same of its apply */
+    bool is_first;         /* the oldest unfinished run of its executor */
+};
+
+/* The one decision about a run. An apply is created once: never if its TaskAction exists, or if
+ * status.steps says that it existed. Therefore a TaskAction is created first and noted in
+ * status.steps afterwards. A run waits for its approval until the plan expires. */
+struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * secret_forms.h - what an entry of spec.secrets makes of the keys of its secret: variables of the
+ * module, environment variables, or files whose paths are in variables.
+ *
+ * Thread rule: pure functions over the document handed in.
+ */
+#ifndef DF_SECRET_FORMS_H
+#define DF_SECRET_FORMS_H
+
+#include "common/json/json.h"
+
+bool df_secret_is_file(const cJSON *entry);
+
+/* The environment variable that gets the value of this key, or the path of its file. The caller
+ * frees; NULL on no memory. */
+char *df_secret_variable(const cJSON *entry, const char *key);
+
+/* USER with the reason InvalidStep when this key of the secret cannot become a variable. */
+int df_secret_check_key(const cJSON *entry, const char *key, struct df_err *err) DF_MUST_CHECK;
+
+/* Does the entry set this variable? Without "keys" only the secret tells: then the answer is no. */
+bool df_secret_sets(const cJSON *entry, const char *variable);
+
+#endif

@@ -1,0 +1,88 @@
+#include "spawner/model/state_command.h"
+
+#include "spawner/model/model.h"
+
+#define DRY_RUN "-dry-run"
+
+struct command {
+    const char *name;
+    bool may_dry_run;
+    int min, max; /* words behind the name */
+    const char *takes;
+};
+
+static const struct command commands[] = {
+    {"mv", true, 2, 2, "SRC DST"},
+    {"rm", true, 1, INT32_MAX, "ADDRESS..."},
+    {"import", false, 2, 2, "ADDRESS ID"},
+    {"force-unlock", false, 1, 1, "ID"},
+};
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(commands); i++)
+        if (df_streq(name, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+static const char *name_of(const cJSON *run)
+{
+    return cJSON_GetStringValue(cJSON_GetArrayItem(df_json_at(run, "spec.command"), 0));
+}
+
+/* An address or ID that looks like an option would be one for the tool. */
+static void check_words(const cJSON *value, int first, const struct df_path *path,
+                        struct df_faults *f)
+{
+    for (int i = first; i < cJSON_GetArraySize(value); i++) {
+        const struct df_path here = {path, NULL, i};
+        const char *word = cJSON_GetStringValue(cJSON_GetArrayItem(value, i));
+        if (word && *word == '-')
+            df_fault(f, &here, "\"%.64s\" must not begin with -", word);
+    }
+}
+
+void df_rule_state_command(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(value, 0));
+    const char *second = cJSON_GetStringValue(cJSON_GetArrayItem(value, 1));
+    const struct command *c = find(name);
+    if (!c) {
+        df_fault(f, path, "begins with mv, rm, import or force-unlock");
+        return;
+    }
+    int first = c->may_dry_run && df_streq(second, DRY_RUN) ? 2 : 1;
+    int count = cJSON_GetArraySize(value) - first;
+    if (count < c->min || count > c->max)
+        df_fault(f, path, "%s takes %s", c->name, c->takes);
+    check_words(value, first, path, f);
+}
+
+void df_state_command_check(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+{
+    const struct df_path spec = {root, "spec", 0}, here = {&spec, "command", 0};
+    bool is_state = df_streq(df_json_str(doc, "spec.action"), df_action_name(DF_ACTION_STATE));
+    bool has_command = df_json_at(doc, "spec.command");
+    if (is_state && !has_command)
+        df_fault(f, &here, "is required for the action state");
+    if (!is_state && has_command)
+        df_fault(f, &here, "is for the action state alone");
+}
+
+int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err *err)
+{
+    const char *type = df_json_str(executor, "spec.storage.type");
+    bool is_managed = !type || df_streq(type, "managed");
+    if (!is_managed || !df_streq(name_of(run), "force-unlock"))
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                          "spec.command: a managed state is unlocked with `dayfly state unlock "
+                          "%s`, not by a run",
+                          df_json_str(executor, "metadata.name"));
+}
+
+bool df_run_imports(const cJSON *run)
+{
+    return df_streq(name_of(run), "import");
+}

@@ -1,0 +1,156 @@
+/*
+ * executors.c - what people ask of executors: a new one, a change, its deletion.
+ *
+ * A deletion is a mark first, so that a crash leaves nothing half removed (start-up finds it
+ * again), then all that belongs to the executor goes.
+ */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "spawner/model/labels.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/requests/purge.h"
+#include "spawner/requests/requests.h"
+#include "spawner/requests/reserved.h"
+#include "spawner/requests/storage.h"
+
+static int check_document(cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    if (!doc)
+        return df_fail(err, DF_ERR_USER, "a body with the executor is required");
+    if (df_model_admit(DF_KIND_EXECUTOR, doc, old, err) < 0)
+        return -1;
+    return df_keep_reserved(doc, old, err);
+}
+
+/* Stores it, unless another one has its state in the same place. old: NULL for a new one. */
+static int store_alone(struct df_spawner *s, const cJSON *doc, const cJSON *old, cJSON **ret,
+                       struct df_err *err)
+{
+    df_storage_lock();
+    int result = df_storage_check(s, doc, err);
+    if (result == 0)
+        result = old ? df_store_update(s->store, DF_KIND_EXECUTOR, doc, ret, err)
+                     : df_store_create(s->store, DF_KIND_EXECUTOR, doc, ret, err);
+    df_storage_unlock();
+    return result;
+}
+
+/* ---- create ---- */
+
+int df_request_create_executor(struct df_spawner *s, cJSON *doc, const cJSON *marks,
+                               const char *actor, cJSON **ret, struct df_err *err)
+{
+    if (check_document(doc, NULL, err) < 0 || df_add_reserved(doc, marks, err) < 0 ||
+        df_new_executor_status(doc, actor, err) < 0)
+        return -1;
+    return store_alone(s, doc, NULL, ret, err);
+}
+
+/* ---- change ---- */
+
+/* Puts the old document's server-side parts under the new spec, labels and annotations. */
+static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    cJSON *metadata = cJSON_Duplicate(df_json_at(old, "metadata"), true);
+    cJSON *status = cJSON_Duplicate(df_json_at(old, "status"), true);
+    cJSON *sent = cJSON_DetachItemFromObjectCaseSensitive(doc, "metadata");
+    int failed = !metadata || !status || !sent;
+    static const char *const maps[] = {"labels", "annotations"};
+    for (size_t i = 0; !failed && i < DF_ARRAY_SIZE(maps); i++) {
+        cJSON *map = cJSON_DetachItemFromObjectCaseSensitive(sent, maps[i]);
+        cJSON_DeleteItemFromObjectCaseSensitive(metadata, maps[i]);
+        failed = map && df_json_add(metadata, maps[i], map, err) < 0;
+    }
+    cJSON_Delete(sent);
+    if (df_json_add(doc, "metadata", metadata, err) < 0 ||
+        df_json_add(doc, "status", status, err) < 0 || failed)
+        return df_fail_oom(err);
+    return 0;
+}
+
+static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    if (df_json_equal(df_json_at(doc, "spec"), df_json_at(old, "spec")))
+        return 0;
+    cJSON *status = df_json_object_at(doc, "status");
+    double next = df_json_num(old, "status.revision", 0) + 1;
+    return status ? df_json_set(status, "revision", cJSON_CreateNumber(next), err)
+                  : df_fail_oom(err);
+}
+
+/* What was confirmed once is not asked again. */
+static int note_source(cJSON *doc, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(doc, "status");
+    if (!df_json_at(status, "provisionedFrom"))
+        return 0;
+    return df_json_set_str(status, "provisionedFrom", df_json_str(doc, "spec.source.url"), err);
+}
+
+int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
+                               enum df_role role, bool confirmed, cJSON **ret, struct df_err *err)
+{
+    if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
+        df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
+        note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)
+        return -1;
+    return store_alone(s, doc, old, ret, err);
+}
+
+/* ---- delete ---- */
+
+struct deletion {
+    struct df_spawner *s;
+    enum df_role role;
+    const struct df_forget *forget;
+    const char *actor;
+};
+
+/* Checked on the very document that is written. */
+static int check_deletion(const struct deletion *d, const cJSON *executor, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    DF_FREE char *label = df_strf(DF_LABEL_QUEUE "=%s", name);
+    int64_t unfinished = 0;
+    if (!label)
+        return df_fail_oom(err);
+    if (df_holdings_check_delete(d->s, executor, d->role, d->forget, err) < 0 ||
+        df_store_count(d->s->store, DF_KIND_RUN, label, &unfinished, err) < 0)
+        return -1;
+    if (!unfinished)
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s has unfinished runs: wait for them, or cancel them", name);
+}
+
+static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
+{
+    const struct deletion *d = arg;
+    if (df_json_at(executor, "status.deleting"))
+        return 1;
+    if (check_deletion(d, executor, err) < 0)
+        return -1;
+    cJSON *status = df_json_object_at(executor, "status");
+    cJSON *deleting = status ? df_json_object_at(status, "deleting") : NULL;
+    if (!deleting)
+        return df_fail_oom(err);
+    if (df_json_add_str(deleting, "by", d->actor, err) < 0 ||
+        df_json_add_time(deleting, "at", df_real_us(), err) < 0)
+        return -1;
+    return df_label_set(executor, DF_LABEL_UNFINISHED, "true", err);
+}
+
+int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
+                               const struct df_forget *forget, const char *actor,
+                               struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    struct deletion d = {s, role, forget, actor};
+    struct df_err later = {0};
+    if (df_store_modify(s->store, DF_KIND_EXECUTOR, name, set_deleting, &d, &executor, err) < 0)
+        return -1;
+    /* The mark has woken the control loop, which goes on until all is removed. */
+    if (df_purge_executor(s, executor, &later) < 0)
+        df_info("executor %s is removed later: %s", name, later.message);
+    return 0;
+}

@@ -1,0 +1,95 @@
+#include "spawner/requests/purge.h"
+
+#include "spawner/journal/reporter.h"
+#include "spawner/model/labels.h"
+#include "spawner/steps/outputs.h"
+#include "spawner/steps/plans.h"
+#include "spawner/steps/streams.h"
+
+static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
+                   cJSON **ret, struct df_err *err)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), "%s=%s", label_name, value);
+    const struct df_store_list_options o = {.label = label};
+    return df_store_list(s, kind, &o, ret, NULL, err);
+}
+
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+{
+    const char *uid = df_json_str(task, "metadata.uid");
+    if (df_label_has(task, DF_LABEL_LIVE))
+        return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
+                              df_json_str(task, "metadata.name"));
+    if (df_reporter_let_go(s->config, task, err) < 0 || df_stream_delete(s, uid, err) < 0 ||
+        df_plan_delete(s, uid, err) < 0 || df_outputs_delete(s, uid, err) < 0)
+        return -1;
+    return df_store_remove(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), uid,
+                           err);
+}
+
+static int purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    return df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
+                           df_json_str(run, "metadata.uid"), err);
+}
+
+/* What is purged: documents of a kind with this label, which belong to this executor. */
+struct owned {
+    const char *label, *value;
+    const char *executor_uid;
+    int (*purge)(struct df_spawner *s, const cJSON *doc, struct df_err *err);
+};
+
+/* Names are used again: an executor that was deleted and created anew has a run net-1, too. A run
+ * that was never accepted has no uid, and belongs to whatever has the name. */
+static bool is_owned(const cJSON *doc, const struct owned *o)
+{
+    const char *uid = df_json_str(doc, "spec.executorRef.uid");
+    return !uid || df_streq(uid, o->executor_uid);
+}
+
+static int purge_kind(struct df_spawner *s, enum df_kind kind, const struct owned *o,
+                      struct df_err *err)
+{
+    for (bool found = true; found;) {
+        DF_JSON cJSON *list = NULL;
+        const cJSON *doc;
+        found = false;
+        if (list_of(s->store, kind, o->label, o->value, &list, err) < 0)
+            return -1;
+        cJSON_ArrayForEach (doc, list) {
+            struct df_err why = {0};
+            if (!is_owned(doc, o))
+                continue;
+            found = true;
+            if (o->purge(s, doc, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
+                *err = why;
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    const struct owned steps = {DF_LABEL_RUN, df_json_str(run, "metadata.name"),
+                                df_json_str(run, "spec.executorRef.uid"), df_purge_step};
+    if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0)
+        return -1;
+    return purge_run(s, run, err);
+}
+
+int df_purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    const char *uid = df_json_str(executor, "metadata.uid");
+    const struct owned steps = {DF_LABEL_EXECUTOR, name, uid, df_purge_step};
+    const struct owned runs = {DF_LABEL_EXECUTOR, name, uid, purge_run};
+    if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0 ||
+        purge_kind(s, DF_KIND_RUN, &runs, err) < 0 || df_state_purge(s->states, uid, err) < 0 ||
+        df_outputs_delete(s, uid, err) < 0)
+        return -1;
+    return df_store_remove(s->store, DF_KIND_EXECUTOR, name, uid, err);
+}

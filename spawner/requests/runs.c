@@ -1,0 +1,204 @@
+/*
+ * runs.c - what people ask of runs: a run, its approval, its end.
+ */
+#include "common/base/clock.h"
+#include "spawner/model/accepted.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/requests/requests.h"
+#include "spawner/steps/sealed.h"
+
+static int check_role(enum df_role role, enum df_role least, const char *what, struct df_err *err)
+{
+    if (role >= least)
+        return 0;
+    return df_fail(err, DF_ERR_DENIED, "%s needs the role %s; yours is %s", what,
+                   df_role_name(least), df_role_name(role));
+}
+
+static int not_being_deleted(const cJSON *executor, struct df_err *err)
+{
+    if (!df_json_at(executor, "status.deleting"))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s is being deleted",
+                          df_json_str(executor, "metadata.name"));
+}
+
+/* ---- create ---- */
+
+#define NAMES_TRIED 16
+
+struct numbering {
+    enum df_action action;
+    enum df_role role;
+    const cJSON *run;
+    const struct df_config *config;
+    int64_t number; /* out */
+};
+
+/* The check is made on the very document that is written: nobody deletes the executor between. */
+static int take_number(cJSON *executor, void *arg, struct df_err *err)
+{
+    struct numbering *n = arg;
+    cJSON *status = df_json_object_at(executor, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (not_being_deleted(executor, err) < 0 || df_executor_check_accepted(executor, err) < 0 ||
+        df_executor_check_action(executor, n->action, n->role, err) < 0 ||
+        df_new_run_check(n->config, n->run, executor, err) < 0)
+        return -1;
+    n->number = df_json_int(status, "runCounter", 0) + 1;
+    return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
+}
+
+/* A delete may have come between the number and the run, and have missed it. */
+static int check_still_there(struct df_spawner *s, const char *executor, const cJSON *run,
+                             struct df_err *err)
+{
+    DF_JSON cJSON *owner = NULL;
+    if (df_store_get(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
+        not_being_deleted(owner, err) == 0)
+        return 0;
+    (void)df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
+                          df_json_str(run, "metadata.uid"), NULL);
+    (void)df_sealed_drop(s, run, NULL);
+    return -1;
+}
+
+int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
+                          cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
+{
+    struct numbering n = {.role = role, .run = run, .config = s->config};
+    if (df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
+        df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                        take_number, &n, ret_executor, err) < 0)
+        return -1;
+    *ret_number = n.number;
+    return 0;
+}
+
+/* 0; 1 when somebody gave this very name to a run of his own: the next number is as good. The
+ * secrets are in the vault before the run is stored. */
+static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secrets,
+                           enum df_role role, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *owner = NULL;
+    struct df_err why = {0};
+    int64_t number = 0;
+    if (df_request_number_run(s, run, role, &owner, &number, err) < 0 ||
+        df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", df_role_name(role), err) <
+            0 ||
+        df_new_run_name(run, owner, number, err) < 0 ||
+        df_new_run_number(s->config, run, owner, number, err) < 0 ||
+        df_sealed_put(s, run, secrets, err) < 0)
+        return -1;
+    if (df_store_create(s->store, DF_KIND_RUN, run, ret, &why) == 0)
+        return 0;
+    if (df_streq(why.reason, "AlreadyExists"))
+        return df_sealed_drop(s, run, err) < 0 ? -1 : 1;
+    /* The run may be there all the same: what it was given is left to the sweep. */
+    if (err)
+        *err = why;
+    return -1;
+}
+
+int df_request_create_run(struct df_spawner *s, const char *executor,
+                          const struct df_run_request *request, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL, *stored = NULL;
+    cJSON *secrets = cJSON_GetObjectItemCaseSensitive(request->body, DF_RUN_SECRETS);
+    int result = 1;
+    if (df_new_run(executor, request->body, request->marks, request->actor, &run, err) < 0 ||
+        (secrets && df_model_check_secrets(secrets, err) < 0))
+        return -1;
+    for (int i = 0; i < NAMES_TRIED && result > 0; i++)
+        result = create_numbered(s, run, secrets, request->role, &stored, err);
+    if (result > 0)
+        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyExists",
+                              "the next %d names of runs of %s are taken", NAMES_TRIED, executor);
+    if (result < 0 || check_still_there(s, executor, stored, err) < 0)
+        return -1;
+    if (ret)
+        *ret = DF_TAKE(stored);
+    return 0;
+}
+
+/* ---- decide ---- */
+
+static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "run %s is %s: %s",
+                          df_json_str(run, "metadata.name"), df_run_phase(run), why);
+}
+
+struct request {
+    const char *verdict; /* of a decision, or why to cancel (or NULL) */
+    const char *actor;
+    enum df_role role;
+};
+
+/* An approval of what destroys is a destroy. Checked on the very document that is written: the plan
+ * may have just come. */
+static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
+{
+    const char *name = df_json_str(run, "metadata.name");
+    bool approves = df_streq(r->verdict, "approved");
+    if (!approves || !df_run_needs_admin(run) || r->role >= DF_ROLE_ADMIN)
+        return check_role(r->role, DF_ROLE_WRITE, approves ? "approving a run" : "discarding a run",
+                          err);
+    if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY)))
+        return check_role(r->role, DF_ROLE_ADMIN, "approving this run", err);
+    return df_fail(err, DF_ERR_DENIED,
+                   "the plan of %s destroys everything that executor %s holds: approving it needs "
+                   "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
+                   "can discard it (dayfly discard %s)",
+                   name, df_json_str(run, "spec.executorRef.name"), df_role_name(r->role), name);
+}
+
+static int set_decision(cJSON *run, void *arg, struct df_err *err)
+{
+    const struct request *r = arg;
+    const char *taken = df_json_str(run, "spec.decision.verdict");
+    if (check_decider(run, r, err) < 0)
+        return -1;
+    bool again = df_streq(taken, r->verdict);
+    if (again && df_run_is_final(run))
+        return wrong_state(run, "it has ended", err);
+    if (again)
+        return 1;
+    if (taken)
+        return wrong_state(
+            run, df_streq(taken, "approved") ? "it was approved" : "it was discarded", err);
+    if (!df_streq(df_run_phase(run), "WaitingApproval"))
+        return wrong_state(run, "it does not wait for a decision", err);
+    cJSON *note = df_new_note(r->actor, "verdict", r->verdict);
+    return df_json_set(df_json_object_at(run, "spec"), "decision", note, err);
+}
+
+int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
+                      const char *actor, cJSON **ret, struct df_err *err)
+{
+    struct request r = {approve ? "approved" : "discarded", actor, role};
+    return df_store_modify(s->store, DF_KIND_RUN, run, set_decision, &r, ret, err);
+}
+
+/* ---- cancel ---- */
+
+static int set_cancel(cJSON *run, void *arg, struct df_err *err)
+{
+    const struct request *r = arg;
+    if (df_json_at(run, "spec.cancel"))
+        return 1;
+    if (df_run_is_final(run))
+        return wrong_state(run, "it has ended", err);
+    cJSON *note = df_new_note(r->actor, "reason", r->verdict);
+    return df_json_set(df_json_object_at(run, "spec"), "cancel", note, err);
+}
+
+int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
+                          const char *actor, const char *why, cJSON **ret, struct df_err *err)
+{
+    struct request r = {why, actor, role};
+    if (check_role(role, DF_ROLE_WRITE, "cancelling a run", err) < 0)
+        return -1;
+    return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);
+}

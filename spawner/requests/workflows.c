@@ -1,0 +1,140 @@
+/*
+ * workflows.c - what people and other schedulers ask of TaskActions that stand alone.
+ */
+#include "common/base/clock.h"
+#include "spawner/engine/job/workflow_job.h"
+#include "spawner/journal/reporter.h"
+#include "spawner/journal/transitions.h"
+#include "spawner/model/instance.h"
+#include "spawner/model/labels.h"
+#include "spawner/model/workflow.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/requests/requests.h"
+#include "spawner/requests/reserved.h"
+#include "spawner/steps/engine_step.h"
+
+static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "taskaction %s: %s",
+                          df_json_str(task, "metadata.name"), why);
+}
+
+static int check_alone(const cJSON *task, struct df_err *err)
+{
+    if (df_task_is_workflow(task))
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "WrongState", "taskaction %s is a step of run %s, and goes with that",
+        df_json_str(task, "metadata.name"), df_json_str(task, "spec.runRef.name"));
+}
+
+/* ---- create ---- */
+
+static int check_engine(struct df_spawner *s, const cJSON *doc, struct df_err *err)
+{
+    const char *name = df_json_str(doc, "spec.engine");
+    struct df_engine *engine = NULL;
+    if (df_engine_get(&s->engines, name, &engine, err) < 0)
+        return -1;
+    if (engine->takes_workflows)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                          "spec.engine: the engine %s runs no workflows", name);
+}
+
+static int set_labels(cJSON *doc, struct df_err *err)
+{
+    char lock[21];
+    if (df_workflow_name(df_json_str(doc, "spec.targetResource"), lock, err) < 0 ||
+        df_label_set(doc, DF_LABEL_QUEUE, lock, err) < 0)
+        return -1;
+    return df_label_set(doc, DF_LABEL_UNFINISHED, "true", err);
+}
+
+static int set_pending(const struct df_spawner *s, cJSON *doc, struct df_err *err)
+{
+    cJSON *spec = df_json_object_at(doc, "spec");
+    if (df_json_at(spec, "pendingSeconds"))
+        return 0;
+    return df_json_add_num(spec, "pendingSeconds", (double)s->config->timeout_pending_s, err);
+}
+
+int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor, struct df_err *err)
+{
+    int64_t now_us = df_real_us();
+    if (check_engine(s, doc, err) < 0 ||
+        df_class_check(s->config->classes, df_json_str(doc, "spec.class"), err) < 0 ||
+        set_labels(doc, err) < 0 || set_pending(s, doc, err) < 0 ||
+        df_reporter_expect(s->config, doc, err) < 0 ||
+        df_task_set_conditions(doc, DF_OUTCOME_NONE, "Queued", NULL, now_us, err) < 0 ||
+        df_task_add_time(doc, "queued", now_us, err) < 0)
+        return -1;
+    return df_json_add_str(df_json_object_at(doc, "status"), "creator", actor, err);
+}
+
+static int check_document(cJSON *doc, struct df_err *err)
+{
+    if (!doc)
+        return df_fail(err, DF_ERR_USER, "a body with the TaskAction is required");
+    if (df_json_str(doc, "spec.action") && !df_task_is_workflow(doc))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "spec.action: only " DF_ACTION_WORKFLOW
+                              " can be asked for; the others are steps of runs");
+    if (df_model_admit(DF_KIND_TASK_ACTION, doc, NULL, err) < 0)
+        return -1;
+    return df_keep_reserved(doc, NULL, err);
+}
+
+int df_request_create_workflow(struct df_spawner *s, cJSON *doc, const cJSON *marks,
+                               const char *actor, cJSON **ret, struct df_err *err)
+{
+    if (check_document(doc, err) < 0 || df_add_reserved(doc, marks, err) < 0 ||
+        df_new_workflow(s, doc, actor, err) < 0)
+        return -1;
+    return df_task_create(s, doc, ret, err);
+}
+
+/* ---- cancel, delete ---- */
+
+struct request {
+    const char *why; /* or NULL */
+    const char *actor;
+};
+
+static int set_cancel(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct request *r = arg;
+    if (check_alone(task, err) < 0)
+        return -1;
+    if (df_json_at(task, "spec.cancel"))
+        return 1;
+    if (df_task_is_final(task))
+        return wrong_state(task, "it has ended", err);
+    return df_json_set(df_json_object_at(task, "spec"), "cancel",
+                       df_new_note(r->actor, "reason", r->why), err);
+}
+
+int df_request_cancel_workflow(struct df_spawner *s, const char *name, const char *actor,
+                               const char *why, cJSON **ret, struct df_err *err)
+{
+    struct request r = {why, actor};
+    return df_store_modify(s->store, DF_KIND_TASK_ACTION, name, set_cancel, &r, ret, err);
+}
+
+int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_engine *engine = NULL;
+    struct df_engine_step step;
+    if (df_store_get(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0 ||
+        check_alone(task, err) < 0)
+        return -1;
+    if (df_label_has(task, DF_LABEL_UNFINISHED))
+        return wrong_state(task, "it has not ended: cancel it first", err);
+    df_engine_step_of(s, task, &step);
+    if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &engine, err) < 0 ||
+        df_reporter_let_go(s->config, task, err) < 0 ||
+        engine->ops->cleanup(engine, &step, err) < 0)
+        return -1;
+    return df_store_remove(s->store, DF_KIND_TASK_ACTION, name, step.uid, err);
+}

@@ -1,0 +1,66 @@
+#include "spawner/steps/engine_step.h"
+
+#include "spawner/model/workflow.h"
+#include "spawner/steps/step_document.h"
+
+static bool has_time(const cJSON *task, const char *name)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
+        if (df_streq(df_json_str(entry, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* The pod that the cluster's token named. A runner with a provisioned document sends only its host
+ * name, which is the pod's name unless the pod uses the host network. */
+static const char *pod_of(const cJSON *task)
+{
+    const char *uid = df_json_str(task, "status.claimedBy.podUid");
+    return uid ? uid : df_json_str(task, "status.claimedBy.host");
+}
+
+static void fill_tofu(const struct df_spawner *s, const cJSON *task, struct df_engine_step *step)
+{
+    step->server_url = s->server_url;
+    step->ca_file = s->ca_file;
+    step->endpoint_file = s->endpoint_file;
+    step->run = df_json_str(task, "spec.runRef.name");
+    step->executor = df_json_str(task, "spec.executorRef.name");
+    step->grace_seconds = df_json_int(task, "spec.graceSeconds", 0);
+    step->was_created = df_json_at(task, "status.engineRef");
+    step->was_claimed = df_task_has_runner(task);
+    step->pod = pod_of(task);
+}
+
+static void fill_workflow(const cJSON *task, struct df_engine_step *step)
+{
+    const char *holder = df_json_str(task, "status.lockedBy");
+    /* Also true if a create call got no response: the object may exist. */
+    step->was_created = df_json_at(task, "status.engineRef") || has_time(task, "created");
+    step->was_claimed = has_time(task, "started");
+    step->workflow = (struct df_engine_workflow){
+        .spec = df_json_at(task, "spec.workflow"),
+        .target = df_json_str(task, "spec.targetResource"),
+        .name_space = df_json_str(task, "metadata.namespace"),
+        .was_locked = holder && !df_starts_with(holder, DF_QUEUED_BEHIND),
+    };
+}
+
+void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_engine_step *ret)
+{
+    *ret = (struct df_engine_step){
+        .name = df_json_str(task, "metadata.name"),
+        .uid = df_json_str(task, "metadata.uid"),
+        .action = df_json_str(task, "spec.action"),
+        .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
+        .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
+        .placement = df_step_placement(s->config, task),
+        .is_deleted = df_doc_is_deleted(task),
+    };
+    if (df_task_is_workflow(task))
+        fill_workflow(task, ret);
+    else
+        fill_tofu(s, task, ret);
+}

@@ -1,0 +1,92 @@
+#include "spawner/steps/recovery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "spawner/steps/streams.h"
+
+/* The path of an orphaned file; *ret is unchanged if there is none. */
+static int find_orphan(struct df_engine *e, const struct df_engine_step *step, const char *name,
+                       char **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (e->ops->leftover(e, step, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static int recover_stream(struct df_spawner *s, struct df_engine *e,
+                          const struct df_engine_step *step, enum df_stream stream,
+                          struct df_err *err)
+{
+    DF_FREE char *path = NULL;
+    if (find_orphan(e, step, stream == DF_STREAM_LOG ? "log" : "events", &path, err) < 0)
+        return -1;
+    return path ? df_stream_complete(s, step->uid, stream, path, err) : 0;
+}
+
+void df_recover_streams(struct df_spawner *s, struct df_engine *e,
+                        const struct df_engine_step *step)
+{
+    struct df_err err = {0};
+    if (recover_stream(s, e, step, DF_STREAM_LOG, &err) < 0 ||
+        recover_stream(s, e, step, DF_STREAM_EVENTS, &err) < 0)
+        df_warn("the log of step %s is not complete: %s", step->name, err.message);
+}
+
+static int copy_file(const char *from, int to, struct df_err *err)
+{
+    DF_CLOSE int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char bytes[16 * 1024];
+    ssize_t n = 1;
+    if (fd < 0)
+        return df_fail_errno(err, errno, "open %s", from);
+    while (n != 0) {
+        n = read(fd, bytes, sizeof(bytes));
+        if (n < 0 && errno != EINTR)
+            return df_fail_errno(err, errno, "read %s", from);
+        if (n > 0 && df_fs_write_all(to, bytes, (size_t)n, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Stores a copy, because df_state_keep_errored() moves the file that it gets. */
+static int keep_copy(struct df_spawner *s, const char *path, const char *executor_uid,
+                     const char *step_uid, struct df_err *err)
+{
+    DF_FREE char *copy = df_strf("%s/errored-XXXXXX", df_blob_tmp_dir(s->blobs));
+    if (!copy)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = mkostemp(copy, O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", copy);
+    if (copy_file(path, fd, err) == 0 &&
+        df_state_keep_errored(s->states, executor_uid, step_uid, copy, err) == 0)
+        return 0;
+    (void)unlink(copy);
+    return -1;
+}
+
+static bool is_kept(struct df_spawner *s, const char *executor_uid, const char *step_uid)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size;
+    return df_state_open_errored(s->states, executor_uid, step_uid, &fd, &size, NULL) == 0;
+}
+
+int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
+                     const char *executor_uid, struct df_err *err)
+{
+    DF_FREE char *path = NULL;
+    if (find_orphan(e, step, "errored.tfstate", &path, err) < 0)
+        return -1;
+    if (!path || is_kept(s, executor_uid, step->uid))
+        return 0;
+    df_warn("step %s left a state that it could not store: kept as an errored state", step->name);
+    return keep_copy(s, path, executor_uid, step->uid, err);
+}

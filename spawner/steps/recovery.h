@@ -1,0 +1,18 @@
+/*
+ * recovery.h - stores what a dead runner could not deliver, from the files that its engine kept.
+ */
+#ifndef DF_STEPS_RECOVERY_H
+#define DF_STEPS_RECOVERY_H
+
+#include "spawner/spawner.h"
+
+/* Appends the rest of the log and of the events. Best effort: a failure is only logged. */
+void df_recover_streams(struct df_spawner *s, struct df_engine *e,
+                        const struct df_engine_step *step);
+
+/* Stores a state that tofu could not upload as an errored state of the executor. Success also if
+ * there is none, or if it is stored already. */
+int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
+                     const char *executor_uid, struct df_err *err) DF_MUST_CHECK;
+
+#endif

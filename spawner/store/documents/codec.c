@@ -1,0 +1,446 @@
+/*
+ * codec.c - first who writes what: which labels and fields are kept in the status; then decoding,
+ * then the encoders of codec.h in their order, last the index keys.
+ */
+#include "spawner/store/documents/codec.h"
+
+#include "common/base/parse.h"
+#include "common/kube/kube.h"
+#include "spawner/model/labels.h"
+#include "spawner/model/tables.h"
+
+#define SERVICE "service"
+
+/* ---- who writes what ------------------------------------------------------------------------ */
+
+/* Labels that the service finds its documents by. The first two never change: they are written into
+ * metadata.labels, too, for those who look with kubectl. */
+static const char *const service_labels[] = {DF_LABEL_EXECUTOR,   DF_LABEL_RUN,
+                                             DF_LABEL_UNFINISHED, DF_LABEL_QUEUE,
+                                             DF_LABEL_LIVE,       DF_LABEL_LIVE_NAMESPACE,
+                                             DF_LABEL_LIVE_CLASS, DF_LABEL_UNREPORTED};
+#define SHOWN_LABELS 2
+
+static bool is_service_label(const char *key)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(service_labels); i++)
+        if (strcmp(service_labels[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* The field of a spec that is kept in the status; NULL: what stands in the spec is all there is. An
+ * Executor's people may change it at any time. */
+static const struct df_field *kept_field(enum df_kind kind, const char *name)
+{
+    return kind == DF_KIND_EXECUTOR ? NULL : df_spec_field(kind, name);
+}
+
+/* Does it count no more, once taken in, what people write into the spec? */
+static bool is_taken_in(enum df_kind kind, const char *name)
+{
+    const struct df_field *field = kept_field(kind, name);
+    return field && field->by != DF_BY_VERB;
+}
+
+/* Does it stand in the spec of a new resource, too, for people to see? */
+static bool is_shown(enum df_kind kind, const char *name)
+{
+    const struct df_field *field = kept_field(kind, name);
+    return !field || field->by == DF_BY_CLIENT || field->by == DF_BY_PATH;
+}
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+static cJSON *member(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static int copy(cJSON *to, const char *as, const cJSON *item, struct df_err *err)
+{
+    return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
+}
+
+static bool is_empty(const cJSON *object)
+{
+    return !object || !object->child;
+}
+
+/* Equal, where absent and {} are the same. */
+static bool same_map(const cJSON *a, const cJSON *b)
+{
+    return (is_empty(a) && is_empty(b)) || (a && b && df_json_equal(a, b));
+}
+
+static bool same(const cJSON *a, const cJSON *b)
+{
+    return a && b ? df_json_equal(a, b) : !a && !b;
+}
+
+static int set_type(cJSON *resource, enum df_kind kind, const char *api_version, struct df_err *err)
+{
+    return df_json_set_str(resource, "apiVersion", api_version, err) < 0
+               ? -1
+               : df_json_set_str(resource, "kind", df_kind_name(kind), err);
+}
+
+/* The members of from whose names are (or are not) those of service labels. */
+static int pick_labels(cJSON *to, const cJSON *from, bool of_service, struct df_err *err)
+{
+    const cJSON *label;
+    cJSON_ArrayForEach (label, from) {
+        if (is_service_label(label->string) == of_service &&
+            copy(to, label->string, label, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- decode --------------------------------------------------------------------------------- */
+
+static int reduce_metadata(cJSON *metadata, struct df_err *err)
+{
+    static const char *const kept[] = {"name",        "namespace",         "uid",
+                                       "labels",      "resourceVersion",   "generation",
+                                       "annotations", "creationTimestamp", "deletionTimestamp"};
+    DF_JSON cJSON *all = cJSON_CreateObject();
+    if (!all)
+        return df_fail_oom(err);
+    while (metadata->child)
+        cJSON_AddItemToArray(all, cJSON_DetachItemViaPointer(metadata, metadata->child));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kept); i++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(all, kept[i]);
+        if (item)
+            cJSON_AddItemToArray(metadata, item);
+    }
+    return 0;
+}
+
+static int show_labels(cJSON *metadata, const cJSON *service, struct df_err *err)
+{
+    DF_JSON cJSON *labels = cJSON_CreateObject();
+    if (!labels)
+        return df_fail_oom(err);
+    if (pick_labels(labels, member(metadata, "labels"), false, err) < 0 ||
+        pick_labels(labels, member(service, "labels"), true, err) < 0)
+        return -1;
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "labels");
+    return is_empty(labels) ? 0 : df_json_add(metadata, "labels", DF_TAKE(labels), err);
+}
+
+static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_err *err)
+{
+    cJSON *set = member(service, "spec");
+    for (cJSON *item = service && spec ? spec->child : NULL, *next; item; item = next) {
+        next = item->next;
+        if (is_taken_in(kind, item->string))
+            cJSON_Delete(cJSON_DetachItemViaPointer(spec, item));
+    }
+    while (set && set->child) {
+        cJSON *item = cJSON_DetachItemViaPointer(set, set->child);
+        DF_FREE char *name = strdup(item->string);
+        if (!name) {
+            cJSON_Delete(item);
+            return df_fail_oom(err);
+        }
+        if (df_json_set(spec, name, item, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(resource, "metadata"), *spec = member(resource, "spec");
+    cJSON *status = member(resource, "status");
+    DF_JSON cJSON *service = cJSON_DetachItemFromObjectCaseSensitive(status, SERVICE);
+    if (!metadata)
+        return df_fail_oom(err);
+    if (set_type(resource, kind, DF_API_VERSION, err) < 0 || reduce_metadata(metadata, err) < 0 ||
+        show_labels(metadata, service, err) < 0 || show_spec(kind, spec, service, err) < 0)
+        return -1;
+    if (!service || is_empty(status))
+        cJSON_DeleteItemFromObjectCaseSensitive(resource, "status");
+    return 0;
+}
+
+/* ---- encode a new resource ------------------------------------------------------------------ */
+
+static cJSON *header(enum df_kind kind, const char *api_version)
+{
+    cJSON *resource = cJSON_CreateObject();
+    if (resource && set_type(resource, kind, api_version, NULL) == 0)
+        return resource;
+    cJSON_Delete(resource);
+    return NULL;
+}
+
+static int new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
+{
+    const cJSON *from = df_json_at(doc, "metadata.labels");
+    if (pick_labels(labels, from, false, err) < 0)
+        return -1;
+    for (size_t i = 0; i < SHOWN_LABELS; i++)
+        if (copy(labels, service_labels[i], member(from, service_labels[i]), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_space,
+                        struct df_err *err)
+{
+    cJSON *labels = df_json_object_at(metadata, "labels");
+    cJSON *finalizers = df_json_array_at(metadata, "finalizers");
+    if (!labels || !finalizers)
+        return df_fail_oom(err);
+    if (df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
+        df_json_add_str(metadata, "namespace", name_space, err) < 0 ||
+        copy(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
+        new_labels(labels, doc, err) < 0)
+        return -1;
+    return df_json_append_str(finalizers, DF_FINALIZER, err);
+}
+
+static int new_spec(enum df_kind kind, cJSON *spec, const cJSON *from, struct df_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, from) {
+        if (is_shown(kind, item->string) && copy(spec, item->string, item, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
+                 const char *name_space, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *resource = header(kind, api_version);
+    cJSON *metadata = resource ? df_json_object_at(resource, "metadata") : NULL;
+    cJSON *spec = resource ? df_json_object_at(resource, "spec") : NULL;
+    if (!metadata || !spec)
+        return df_fail_oom(err);
+    if (new_metadata(metadata, doc, name_space, err) < 0 ||
+        new_spec(kind, spec, df_json_at(doc, "spec"), err) < 0)
+        return -1;
+    *ret = DF_TAKE(resource);
+    return 0;
+}
+
+/* ---- encode spec and metadata --------------------------------------------------------------- */
+
+/* Copies the members that are (or are not) kept in the status. */
+static int pick_members(enum df_kind kind, cJSON *to, const cJSON *from, bool is_kept,
+                        struct df_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, from) {
+        if ((kept_field(kind, item->string) != NULL) == is_kept &&
+            copy(to, item->string, item, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The spec that people see: what the document says, but for what the status keeps; there it stays
+ * as people wrote it. */
+static int main_spec(enum df_kind kind, cJSON *spec, const cJSON *doc, const cJSON *old,
+                     struct df_err *err)
+{
+    return pick_members(kind, spec, df_json_at(doc, "spec"), false, err) < 0
+               ? -1
+               : pick_members(kind, spec, old, true, err);
+}
+
+static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    return pick_labels(labels, df_json_at(doc, "metadata.labels"), false, err) < 0
+               ? -1
+               : pick_labels(labels, old, true, err);
+}
+
+static bool has_finalizer(const cJSON *resource)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, df_json_at(resource, "metadata.finalizers")) {
+        if (df_streq(cJSON_GetStringValue(item), DF_FINALIZER))
+            return true;
+    }
+    return false;
+}
+
+static int add_finalizer(cJSON *metadata, struct df_err *err)
+{
+    cJSON *finalizers = df_json_array_at(metadata, "finalizers");
+    return finalizers ? df_json_append_str(finalizers, DF_FINALIZER, err) : df_fail_oom(err);
+}
+
+/* A copy without status and managed fields, with these labels, annotations and spec. */
+static int write_main(const cJSON *resource, const cJSON *doc, const cJSON *labels,
+                      const cJSON *spec, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *main = cJSON_Duplicate(resource, true);
+    const cJSON *annotations = df_json_at(doc, "metadata.annotations");
+    cJSON *metadata = df_json_object_at(main, "metadata");
+    if (!metadata)
+        return df_fail_oom(err);
+    cJSON_DeleteItemFromObjectCaseSensitive(main, "status");
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
+    if (copy(metadata, "labels", labels, err) < 0 ||
+        copy(metadata, "annotations", annotations, err) < 0 || copy(main, "spec", spec, err) < 0)
+        return -1;
+    if (!has_finalizer(resource) && !member(metadata, "deletionTimestamp") &&
+        add_finalizer(metadata, err) < 0)
+        return -1;
+    *ret = DF_TAKE(main);
+    return 0;
+}
+
+int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
+                  const cJSON *resource, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *spec = cJSON_CreateObject(), *labels = cJSON_CreateObject();
+    DF_JSON cJSON *main = NULL;
+    const cJSON *old_spec = member(resource, "spec");
+    const cJSON *old_labels = df_json_at(resource, "metadata.labels");
+    if (!spec || !labels)
+        return df_fail_oom(err);
+    if (main_spec(kind, spec, doc, old_spec, err) < 0 ||
+        main_labels(labels, doc, old_labels, err) < 0)
+        return -1;
+    bool guarded = has_finalizer(resource) || df_kube_is_deleted(resource);
+    if (guarded && same(spec, old_spec) && same_map(labels, old_labels) &&
+        same_map(df_json_at(doc, "metadata.annotations"),
+                 df_json_at(resource, "metadata.annotations")))
+        return 0;
+    if (write_main(resource, doc, labels, spec, &main, err) < 0 ||
+        set_type(main, kind, api_version, err) < 0)
+        return -1;
+    *ret = DF_TAKE(main);
+    return 0;
+}
+
+/* ---- encode the status ---------------------------------------------------------------------- */
+
+static int service_spec(enum df_kind kind, cJSON *service, const cJSON *doc, const cJSON *resource,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *set = cJSON_CreateObject();
+    const cJSON *item;
+    if (!set)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (item, df_json_at(doc, "spec")) {
+        const char *name = item->string;
+        bool differs = !same(item, member(member(resource, "spec"), name));
+        if (kept_field(kind, name) && (is_taken_in(kind, name) || differs) &&
+            copy(set, name, item, err) < 0)
+            return -1;
+    }
+    return is_empty(set) ? 0 : df_json_add(service, "spec", DF_TAKE(set), err);
+}
+
+static int service_part(enum df_kind kind, cJSON *service, const cJSON *doc, const cJSON *resource,
+                        struct df_err *err)
+{
+    const char *order = df_json_str(resource, "status." SERVICE ".order");
+    const char *version = df_json_str(resource, "metadata.resourceVersion");
+    cJSON *labels = df_json_object_at(service, "labels");
+    if (!labels)
+        return df_fail_oom(err);
+    if (df_json_add_str(service, "order", order ? order : version, err) < 0 ||
+        pick_labels(labels, df_json_at(doc, "metadata.labels"), true, err) < 0)
+        return -1;
+    return service_spec(kind, service, doc, resource, err);
+}
+
+static int whole_status(enum df_kind kind, const cJSON *doc, const cJSON *resource, cJSON **ret,
+                        struct df_err *err)
+{
+    const cJSON *own = df_json_at(doc, "status");
+    DF_JSON cJSON *status = own ? cJSON_Duplicate(own, true) : cJSON_CreateObject();
+    cJSON *service = status ? df_json_object_at(status, SERVICE) : NULL;
+    if (!service)
+        return df_fail_oom(err);
+    if (service_part(kind, service, doc, resource, err) < 0)
+        return -1;
+    *ret = DF_TAKE(status);
+    return 0;
+}
+
+int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc,
+                    const cJSON *resource, cJSON **ret, struct df_err *err)
+{
+    static const char *const identity[] = {"name", "namespace", "uid", "resourceVersion"};
+    DF_JSON cJSON *status = NULL, *body = NULL;
+    if (whole_status(kind, doc, resource, &status, err) < 0)
+        return -1;
+    if (same(status, member(resource, "status")))
+        return 0;
+    body = header(kind, api_version);
+    cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
+    if (!metadata)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(identity); i++)
+        if (copy(metadata, identity[i], member(member(resource, "metadata"), identity[i]), err) < 0)
+            return -1;
+    if (df_json_add(body, "status", DF_TAKE(status), err) < 0)
+        return -1;
+    *ret = DF_TAKE(body);
+    return 0;
+}
+
+/* ---- index keys ----------------------------------------------------------------------------- */
+
+static int add_labels(struct df_strs *to, const cJSON *labels, bool of_service, struct df_err *err)
+{
+    const cJSON *label;
+    cJSON_ArrayForEach (label, labels) {
+        if (is_service_label(label->string) == of_service)
+            (void)df_strs_addf(to, "%s=%s", label->string, cJSON_GetStringValue(label));
+    }
+    return df_strs_check(to, err);
+}
+
+/* Somebody applied, edited or deleted it since the control loop looked at it last. */
+static bool is_unseen(const cJSON *resource)
+{
+    int64_t revision = df_json_int(resource, "status.revision", INT64_MAX);
+    return !df_json_at(resource, "status." SERVICE) ||
+           revision < df_json_int(resource, "metadata.generation", 0) ||
+           df_kube_is_deleted(resource);
+}
+
+int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *err)
+{
+    static const char unfinished[] = DF_LABEL_UNFINISHED "=true";
+    if (add_labels(ret, df_json_at(resource, "metadata.labels"), false, err) < 0 ||
+        add_labels(ret, df_json_at(resource, "status." SERVICE ".labels"), true, err) < 0)
+        return -1;
+    if (is_unseen(resource) && !df_strs_has(ret, unfinished))
+        (void)df_strs_add(ret, unfinished);
+    return df_strs_check(ret, err);
+}
+
+int64_t df_codec_order(const cJSON *resource)
+{
+    const char *order = df_json_str(resource, "status." SERVICE ".order");
+    const char *version = df_json_str(resource, "metadata.resourceVersion");
+    int64_t number = 0;
+    if (df_parse_i64(order ? order : version ? version : "", 1, INT64_MAX, &number, NULL) < 0)
+        return 0;
+    return number;
+}
+
+cJSON *df_codec_other_finalizers(const cJSON *resource)
+{
+    cJSON *others = cJSON_CreateArray();
+    const cJSON *item;
+    cJSON_ArrayForEach (item, df_json_at(resource, "metadata.finalizers")) {
+        const char *name = cJSON_GetStringValue(item);
+        if (others && !df_streq(name, DF_FINALIZER) && df_json_append_str(others, name, NULL) < 0) {
+            cJSON_Delete(others);
+            return NULL;
+        }
+    }
+    return others;
+}

@@ -1,0 +1,132 @@
+#include "spawner/store/documents/commits.h"
+
+struct df_commit {
+    df_db_body body;
+    void *arg;
+    bool wants_sequence;
+
+    pthread_cond_t turn; /* it is done, or first in the next batch */
+    bool done;
+    int result;
+    struct df_err why;
+    uint64_t sequence;
+    struct df_commit *next;
+};
+
+void df_commits_init(struct df_commits *c, struct df_db *db, struct df_watchers *watchers)
+{
+    *c = (struct df_commits){.db = db, .watchers = watchers};
+    c->end = &c->first;
+    (void)pthread_mutex_init(&c->lock, NULL);
+}
+
+void df_commits_free(struct df_commits *c)
+{
+    (void)pthread_mutex_destroy(&c->lock);
+}
+
+/* ---- the transaction ---- */
+
+/* One of several. -1: the whole transaction is lost, *lost says why. */
+static int run_one(struct df_db *db, struct df_commit *one, struct df_err *lost)
+{
+    if (df_db_run(db, "SAVEPOINT one", NULL, lost) < 0)
+        return -1;
+    one->result = one->body(db, one->arg, &one->why);
+    if (one->result == 0)
+        return df_db_run(db, "RELEASE one", NULL, lost);
+    /* Some failures, such as a full disk, have rolled back everything by themselves. */
+    if (df_db_run(db, "ROLLBACK TO one", NULL, lost) < 0) {
+        *lost = one->result < 0 ? one->why : *lost;
+        return -1;
+    }
+    return df_db_run(db, "RELEASE one", NULL, lost);
+}
+
+struct batch {
+    struct df_commit *first;
+};
+
+static int batch_body(struct df_db *db, void *arg, struct df_err *err)
+{
+    const struct batch *batch = arg;
+    for (struct df_commit *one = batch->first; one; one = one->next)
+        if (run_one(db, one, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void fail_all(struct df_commit *first, const struct df_err *why)
+{
+    for (struct df_commit *one = first; one; one = one->next) {
+        if (one->result >= 0) { /* what had nothing to do may have seen what is lost */
+            one->result = -1;
+            one->why = *why;
+        }
+    }
+}
+
+static void run_batch(struct df_db *db, struct df_commit *first)
+{
+    struct batch batch = {first};
+    struct df_err why = {0};
+    if (!first->next)
+        first->result = df_db_transaction(db, first->body, first->arg, &first->why);
+    else if (df_db_transaction(db, batch_body, &batch, &why) < 0)
+        fail_all(first, &why);
+}
+
+/* ---- turns ---- */
+
+/* Under the lock. */
+static void settle(struct df_commits *c, struct df_commit *first)
+{
+    for (struct df_commit *one = first, *next; one; one = next) {
+        next = one->next;
+        if (one->result == 0 && one->wants_sequence)
+            one->sequence = df_watchers_draw(c->watchers);
+        one->done = true;
+        (void)pthread_cond_signal(&one->turn);
+    }
+    if (c->first)
+        (void)pthread_cond_signal(&c->first->turn);
+}
+
+/* All that wait, the caller's own among them. Under the lock, which is not held meanwhile. */
+static void lead(struct df_commits *c)
+{
+    struct df_commit *first = c->first;
+    c->first = NULL;
+    c->end = &c->first;
+    c->waiting = 0;
+    c->running = true;
+    (void)pthread_mutex_unlock(&c->lock);
+    run_batch(c->db, first);
+    (void)pthread_mutex_lock(&c->lock);
+    c->running = false;
+    settle(c, first);
+}
+
+int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *ret_sequence,
+                   struct df_err *err)
+{
+    struct df_commit mine = {.body = body, .arg = arg, .wants_sequence = ret_sequence != NULL};
+    (void)pthread_cond_init(&mine.turn, NULL);
+    (void)pthread_mutex_lock(&c->lock);
+    *c->end = &mine;
+    c->end = &mine.next;
+    c->waiting++;
+    while (!mine.done) {
+        if (c->running)
+            (void)pthread_cond_wait(&mine.turn, &c->lock);
+        else
+            lead(c);
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    (void)pthread_cond_destroy(&mine.turn);
+    if (mine.result < 0 && err)
+        *err = mine.why;
+    if (mine.result == 0 && ret_sequence)
+        *ret_sequence = mine.sequence;
+    return mine.result;
+}

@@ -1,0 +1,494 @@
+/*
+ * The backend of the documents in a cluster: reads are answered by the watch caches (informer.h); a
+ * write asks the API server and notes its answer in the cache. codec.h has the form of a resource.
+ *
+ * A new document is two requests, because a resource is born without status: the resource, then its
+ * status. One that stayed without it (a crash in between) was never acknowledged; it looks as if
+ * somebody had applied it, and is taken in or taken away by the control loop.
+ */
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "spawner/store/documents/audit.h"
+#include "spawner/store/documents/backend.h"
+#include "spawner/store/documents/codec.h"
+#include "spawner/store/documents/informer.h"
+
+#define LIST_WITHIN_MS 30000
+#define STATUS_ATTEMPTS 4
+
+struct kube_store {
+    struct df_store base;
+    struct df_kube *kube; /* borrowed */
+    char *group, *api_version;
+    char *name_space;
+    struct df_watchers watchers;
+    struct df_informer *informer;
+    struct df_audit *audit;
+};
+
+static struct kube_store *self(struct df_store *s)
+{
+    return (struct kube_store *)s;
+}
+
+static struct df_kube_at at(const struct kube_store *s, enum df_kind kind, const char *name,
+                            const char *subresource)
+{
+    return (struct df_kube_at){df_informer_resource(s->informer, kind), s->name_space, name,
+                               subresource, NULL};
+}
+
+static struct df_kube_cache *cache(const struct kube_store *s, enum df_kind kind)
+{
+    return df_informer_cache(s->informer, kind);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int to_document(enum df_kind kind, cJSON *wire, cJSON **ret, struct df_err *err)
+{
+    if (df_codec_to_document(kind, wire, err) < 0) {
+        cJSON_Delete(wire);
+        return -1;
+    }
+    *ret = wire;
+    return 0;
+}
+
+static int unless_absent(enum df_kind kind, const char *key, cJSON *wire, cJSON **ret,
+                         struct df_err *err)
+{
+    return wire ? to_document(kind, wire, ret, err) : df_backend_fail_absent(kind, key, err);
+}
+
+static int get(struct df_store *store, enum df_kind kind, const char *name, cJSON **ret,
+               struct df_err *err)
+{
+    cJSON *wire = NULL;
+    if (df_kube_cache_find(cache(self(store), kind), NULL, name, &wire, err) < 0)
+        return -1;
+    return unless_absent(kind, name, wire, ret, err);
+}
+
+static int get_by_uid(struct df_store *store, enum df_kind kind, const char *uid, cJSON **ret,
+                      struct df_err *err)
+{
+    cJSON *wire = NULL;
+    if (df_kube_cache_find_by(cache(self(store), kind), uid, &wire, err) < 0)
+        return -1;
+    return unless_absent(kind, uid, wire, ret, err);
+}
+
+static int list(struct df_store *store, enum df_kind kind, const struct df_store_list_options *o,
+                cJSON **ret, char **ret_cursor, struct df_err *err)
+{
+    static const struct df_store_list_options everything = {0};
+    o = o ? o : &everything;
+    struct df_kube_query q = {
+        .word = o->label, .prefix = o->name_prefix, .newest_first = o->newest_first};
+    DF_JSON cJSON *page = NULL;
+    cJSON *wire;
+    int64_t last = 0;
+    int limit = 0;
+    if (df_page_start(o->cursor, o->newest_first, &q.after, err) < 0 ||
+        df_page_limit(o->limit, &limit, err) < 0 ||
+        df_kube_cache_list(cache(self(store), kind), &q, (size_t)limit, DF_LIMIT_PAGE, &page, &last,
+                           err) < 0)
+        return -1;
+    cJSON_ArrayForEach (wire, page) {
+        if (df_codec_to_document(kind, wire, err) < 0)
+            return -1;
+    }
+    if (df_page_cursor(last, ret_cursor, err) < 0)
+        return -1;
+    *ret = DF_TAKE(page);
+    return 0;
+}
+
+static int count(struct df_store *store, enum df_kind kind, const char *label, int64_t *ret,
+                 struct df_err *err)
+{
+    (void)err;
+    *ret = (int64_t)df_kube_cache_count(cache(self(store), kind), label);
+    return 0;
+}
+
+static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
+                 struct df_err *err)
+{
+    return df_kube_cache_names(cache(self(store), kind), label, to, err);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* One write, from begin to end. */
+struct write {
+    struct kube_store *s;
+    enum df_kind kind;
+    const char *name;
+    cJSON *wire; /* the newest answer; NULL: none yet. Owned */
+    struct df_kube_write held;
+};
+
+static struct df_kube_cache *cache_of(const struct write *w)
+{
+    return cache(w->s, w->kind);
+}
+
+/* As far as it is known: NULL when it does not exist. */
+static int find(const struct write *w, cJSON **ret, struct df_err *err)
+{
+    return df_kube_cache_find(cache_of(w), NULL, w->name, ret, err);
+}
+
+static void begin(struct write *w)
+{
+    df_kube_cache_begin(cache_of(w), &w->held, NULL, w->name);
+}
+
+static void end(struct write *w)
+{
+    df_kube_cache_end(cache_of(w), &w->held);
+    cJSON_Delete(w->wire);
+}
+
+/* Half of an answer says who wrote which field. */
+static void drop_managed_fields(cJSON *wire)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(wire, "metadata"),
+                                            "managedFields");
+}
+
+/* Somebody was faster, and the watch did not tell yet: who reads again must find it. */
+static void catch_up(struct write *w)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    DF_JSON cJSON *now = NULL, *known = NULL;
+    struct df_err why = {0};
+    if (df_kube_get(w->s->kube, &where, &now, &why) == 0) {
+        drop_managed_fields(now);
+        (void)df_kube_cache_note(cache_of(w), now, false, NULL);
+    } else if (why.cls == DF_ERR_NOT_FOUND && find(w, &known, NULL) == 0 && known) {
+        df_kube_cache_note_deleted(cache_of(w), known, false);
+    }
+}
+
+/* Says in the words of store.h what the API server refused. */
+static int explain(struct write *w, const struct df_err *why, struct df_err *err)
+{
+    bool exists = df_streq(why->reason, "AlreadyExists");
+    if (why->cls == DF_ERR_CONFLICT || why->cls == DF_ERR_NOT_FOUND)
+        catch_up(w);
+    if (exists)
+        return df_backend_fail_exists(w->kind, w->name, err);
+    if (why->cls == DF_ERR_CONFLICT)
+        return df_backend_fail_conflict(w->kind, w->name, err);
+    if (why->cls == DF_ERR_NOT_FOUND)
+        return df_backend_fail_absent(w->kind, w->name, err);
+    if (err)
+        *err = *why;
+    return -1;
+}
+
+static void take_answer(struct write *w, cJSON *answer)
+{
+    cJSON_Delete(w->wire);
+    drop_managed_fields(answer);
+    w->wire = answer;
+}
+
+static int put(struct write *w, const cJSON *body, const char *subresource, struct df_err *err)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, subresource);
+    cJSON *answer = NULL;
+    struct df_err why = {0};
+    if (df_kube_update(w->s->kube, &where, body, &answer, &why) < 0)
+        return explain(w, &why, err);
+    take_answer(w, answer);
+    return 0;
+}
+
+/* Publishes the result as an own write and returns it (ret may be NULL). */
+static int finish(struct write *w, cJSON **ret, struct df_err *err)
+{
+    if (df_kube_cache_note(cache_of(w), w->wire, true, err) < 0)
+        return -1;
+    return ret ? to_document(w->kind, DF_TAKE(w->wire), ret, err) : 0;
+}
+
+/* The API server reads numbers into 64 bits, or a double: digits that would be lost are refused. */
+static int check_numbers(const cJSON *j, struct df_err *err)
+{
+    int64_t number = 0;
+    if (cJSON_IsRaw(j) && df_parse_i64(j->valuestring, INT64_MIN, INT64_MAX, &number, NULL) < 0)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "the number %.40s is too long for Kubernetes: put it in quotes",
+                              j->valuestring);
+    for (const cJSON *item = j ? j->child : NULL; item; item = item->next)
+        if (check_numbers(item, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_content(const struct write *w, const cJSON *doc, struct df_err *err)
+{
+    DF_FREE char *text = NULL; /* for its length */
+    return check_numbers(doc, err) < 0 ? -1 : df_backend_print(w->kind, w->name, doc, &text, err);
+}
+
+/* ---- create --------------------------------------------------------------------------------- */
+
+static int post(struct write *w, const cJSON *doc, struct df_err *err)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    DF_JSON cJSON *body = NULL;
+    cJSON *answer = NULL;
+    struct df_err why = {0};
+    if (df_codec_new(w->kind, w->s->api_version, doc, w->s->name_space, &body, err) < 0)
+        return -1;
+    if (df_kube_create(w->s->kube, &where, body, &answer, &why) < 0)
+        return explain(w, &why, err);
+    take_answer(w, answer);
+    return 0;
+}
+
+/* The status of what was just made. Whoever touched it meanwhile (a webhook's controller, say) did
+ * not make it another. */
+static int give_status(struct write *w, const cJSON *doc, struct df_err *err)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    for (int i = 0; i < STATUS_ATTEMPTS; i++) {
+        DF_JSON cJSON *body = NULL;
+        struct df_err why = {0};
+        cJSON *now = NULL;
+        if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &body, err) < 0)
+            return -1;
+        if (put(w, body, "status", &why) == 0)
+            return 0;
+        bool raced = df_streq(why.reason, "Conflict");
+        if (!raced || df_kube_get(w->s->kube, &where, &now, &why) < 0) {
+            if (err)
+                *err = why;
+            return -1;
+        }
+        take_answer(w, now);
+    }
+    return df_backend_fail_conflict(w->kind, w->name, err);
+}
+
+static int create_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *known = NULL;
+    if (check_content(w, doc, err) < 0)
+        return -1;
+    if (find(w, &known, err) < 0)
+        return -1;
+    if (known)
+        return df_backend_fail_exists(w->kind, w->name, err);
+    if (post(w, doc, err) < 0)
+        return -1;
+    if (give_status(w, doc, err) < 0) {
+        (void)df_kube_cache_note(cache_of(w), w->wire, false, NULL);
+        return -1;
+    }
+    return finish(w, ret, err);
+}
+
+static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                  struct df_err *err)
+{
+    struct write w = {.s = self(store), .kind = kind};
+    if (df_backend_name(doc, &w.name, err) < 0)
+        return -1;
+    begin(&w);
+    int result = create_held(&w, doc, ret, err);
+    end(&w);
+    return result;
+}
+
+/* The resource that is to be changed, into w->wire. NOT_FOUND. */
+static int find_existing(struct write *w, struct df_err *err)
+{
+    if (find(w, &w->wire, err) < 0)
+        return -1;
+    return w->wire ? 0 : df_backend_fail_absent(w->kind, w->name, err);
+}
+
+/* ---- update --------------------------------------------------------------------------------- */
+
+/* The main part first: what the status says of it is right then, and a crash in between looks like
+ * an edit with kubectl. */
+static int write_changes(struct write *w, const cJSON *doc, struct df_err *err)
+{
+    DF_JSON cJSON *main = NULL, *status = NULL;
+    if (df_codec_main(w->kind, w->s->api_version, doc, w->wire, &main, err) < 0 ||
+        (main && put(w, main, NULL, err) < 0))
+        return -1;
+    if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &status, err) == 0 &&
+        (!status || put(w, status, "status", err) == 0))
+        return 0;
+    if (main)
+        (void)df_kube_cache_note(cache_of(w), w->wire, true, NULL);
+    return -1;
+}
+
+static int update_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
+{
+    if (find_existing(w, err) < 0 || df_backend_check_unchanged(w->kind, doc, w->wire, err) < 0 ||
+        check_content(w, doc, err) < 0 || write_changes(w, doc, err) < 0)
+        return -1;
+    return finish(w, ret, err);
+}
+
+static int update(struct df_store *store, enum df_kind kind, const cJSON *doc, cJSON **ret,
+                  struct df_err *err)
+{
+    struct write w = {.s = self(store), .kind = kind};
+    if (df_backend_name(doc, &w.name, err) < 0)
+        return -1;
+    begin(&w);
+    int result = update_held(&w, doc, ret, err);
+    end(&w);
+    return result;
+}
+
+/* ---- remove --------------------------------------------------------------------------------- */
+
+/* Deleted first, let go then: what dies in between is found again as one that is to be let go. */
+static int let_go(struct write *w, struct df_err *err)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    DF_JSON cJSON *body = cJSON_CreateObject();
+    cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
+    cJSON *answer = NULL;
+    struct df_err why = {0};
+    if (!metadata)
+        return df_fail_oom(err);
+    if (df_json_add_str(metadata, "uid", df_kube_uid(w->wire), err) < 0 ||
+        df_json_add(metadata, "finalizers", df_codec_other_finalizers(w->wire), err) < 0)
+        return -1;
+    const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
+    if (df_kube_patch(w->s->kube, &where, &patch, &answer, &why) == 0) {
+        take_answer(w, answer);
+        return 0;
+    }
+    return why.cls == DF_ERR_NOT_FOUND ? 0 : explain(w, &why, err);
+}
+
+static int remove_held(struct write *w, const char *uid, struct df_err *err)
+{
+    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    if (find_existing(w, err) < 0)
+        return -1;
+    o.uid = df_kube_uid(w->wire);
+    if (uid && !df_streq(uid, o.uid))
+        return df_backend_fail_other(w->kind, w->name, err);
+    if (df_kube_delete(w->s->kube, &where, &o, &why) < 0)
+        return explain(w, &why, err);
+    if (let_go(w, err) < 0)
+        return -1;
+    df_kube_cache_note_deleted(cache_of(w), w->wire, true);
+    return 0;
+}
+
+static int remove_document(struct df_store *store, enum df_kind kind, const char *name,
+                           const char *uid, struct df_err *err)
+{
+    struct write w = {.s = self(store), .kind = kind, .name = name};
+    begin(&w);
+    int result = remove_held(&w, uid, err);
+    end(&w);
+    return result;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
+{
+    return df_audit_add(self(store)->audit, entry, err);
+}
+
+static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
+                      char **ret_cursor, struct df_err *err)
+{
+    return df_audit_list(self(store)->audit, cursor, limit, ret, ret_cursor, err);
+}
+
+static int watch(struct df_store *store, df_store_watcher fn, void *arg, struct df_err *err)
+{
+    return df_watchers_add(&self(store)->watchers, fn, arg, err);
+}
+
+static void unwatch(struct df_store *store, df_store_watcher fn, void *arg)
+{
+    df_watchers_remove(&self(store)->watchers, fn, arg);
+}
+
+static void close_store(struct df_store *store)
+{
+    struct kube_store *s = self(store);
+    df_informer_stop(s->informer);
+    df_audit_close(s->audit);
+    df_watchers_free(&s->watchers);
+    free(s->group);
+    free(s->api_version);
+    free(s->name_space);
+    free(s);
+}
+
+static const struct df_store_ops kube_ops = {
+    .close = close_store,
+    .create = create,
+    .get = get,
+    .get_by_uid = get_by_uid,
+    .list = list,
+    .count = count,
+    .names = names,
+    .update = update,
+    .remove = remove_document,
+    .watch = watch,
+    .unwatch = unwatch,
+    .audit = audit,
+    .audit_list = audit_list,
+};
+
+static int open_parts(struct kube_store *s, struct df_err *err)
+{
+    if (!s->group || !s->api_version || !s->name_space)
+        return df_fail_oom(err);
+    if (df_audit_open(s->kube, s->group, s->name_space, &s->audit, err) < 0)
+        return -1;
+    return df_informer_start(s->kube, s->group, s->name_space, &s->watchers, &s->informer, err);
+}
+
+int df_store_kube_open(struct df_kube *kube, const char *group, const char *name_space,
+                       struct df_store **ret, struct df_err *err)
+{
+    struct kube_store *s = calloc(1, sizeof(*s));
+    if (!s)
+        return df_fail_oom(err);
+    s->base.ops = &kube_ops;
+    s->kube = kube;
+    s->group = strdup(group);
+    s->api_version = df_strf("%s/v1alpha1", group);
+    s->name_space = strdup(name_space);
+    df_watchers_init(&s->watchers);
+    if (open_parts(s, err) < 0) {
+        close_store(&s->base);
+        return -1;
+    }
+    *ret = &s->base;
+    return 0;
+}
+
+int df_store_kube_catch_up(struct df_store *store, const volatile bool *stop, struct df_err *err)
+{
+    return df_informer_catch_up(self(store)->informer, stop, err);
+}
+
+int df_store_kube_wait(struct df_store *store, struct df_err *err)
+{
+    return df_informer_wait(self(store)->informer, LIST_WITHIN_MS, err);
+}

@@ -1,0 +1,486 @@
+/*
+ * The versions of an executor's state: each is a file and its meta, which makes it current. Read
+ * df_state_put(), which checks and stores a new one; then push, rollback, delete and purge.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "common/crypto/crypto.h"
+#include "spawner/store/tofu_state/scan.h"
+#include "spawner/store/tofu_state/states.h"
+
+/* ---- versions ------------------------------------------------------------------------------- */
+
+/* What the meta of a version says. number 0: there is no version. */
+struct version {
+    int64_t number;
+    int64_t serial;
+    char lineage[129];
+    char sha256[DF_SHA256_HEX];
+    int64_t size; /* 0: the state was deleted */
+};
+
+static int version_key(const char *uid, int64_t number, const char *suffix,
+                       struct df_state_key *ret, struct df_err *err)
+{
+    char name[48];
+    (void)snprintf(name, sizeof(name), "%08lld%s", (long long)number, suffix);
+    return df_state_key(uid, name, ret, err);
+}
+
+static int file_key(const char *uid, int64_t number, struct df_state_key *ret, struct df_err *err)
+{
+    return version_key(uid, number, ".tfstate", ret, err);
+}
+
+static int meta_key(const char *uid, int64_t number, struct df_state_key *ret, struct df_err *err)
+{
+    return version_key(uid, number, ".json", ret, err);
+}
+
+static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
+                     struct df_err *err)
+{
+    struct df_state_key key;
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (meta_key(uid, number, &key, err) < 0 || df_blob_get(s->blobs, key.text, &text, err) < 0)
+        return -1;
+    struct df_err why = {0};
+    if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
+        return df_fail(err, DF_ERR_SYSTEM, "%s is damaged (%s): restore it from a copy", key.text,
+                       why.message);
+    return 0;
+}
+
+/* The number in "<digits>.json"; 0 for other names. */
+static int64_t number_in(const char *key)
+{
+    const char *name = strrchr(key, '/') + 1;
+    size_t digits = strspn(name, "0123456789");
+    int64_t number = 0;
+    char text[20];
+    if (digits == 0 || digits >= sizeof(text) || !df_streq(name + digits, ".json"))
+        return 0;
+    (void)snprintf(text, sizeof(text), "%.*s", (int)digits, name);
+    return df_parse_i64(text, 1, INT64_MAX, &number, NULL) < 0 ? 0 : number;
+}
+
+static int list_keys(struct df_states *s, const char *uid, struct df_strs *ret, struct df_err *err)
+{
+    struct df_state_key key;
+    if (df_state_key(uid, "", &key, err) < 0)
+        return -1;
+    return df_blob_list(s->blobs, key.text, ret, err);
+}
+
+static int highest_number(struct df_states *s, const char *uid, int64_t *ret, struct df_err *err)
+{
+    DF_STRS struct df_strs keys = {0};
+    if (list_keys(s, uid, &keys, err) < 0)
+        return -1;
+    int64_t highest = 0;
+    for (size_t i = 0; i < keys.len; i++) {
+        int64_t number = number_in(keys.items[i]);
+        highest = number > highest ? number : highest;
+    }
+    *ret = highest;
+    return 0;
+}
+
+static int check_file(struct df_states *s, const char *uid, const struct version *v,
+                      struct df_err *err)
+{
+    struct df_state_key key;
+    int64_t size = 0;
+    if (file_key(uid, v->number, &key, err) < 0 || df_blob_size(s->blobs, key.text, &size, err) < 0)
+        return -1;
+    if (size == v->size)
+        return 0;
+    return df_fail(err, DF_ERR_SYSTEM,
+                   "%s, the current state, %s: restore it from a copy, or remove its .json to go "
+                   "back to the version before",
+                   key.text, size == 0 ? "is missing" : "has another size than it was stored with");
+}
+
+/* The current version. */
+static int find_current(struct df_states *s, const char *uid, struct version *ret,
+                        struct df_err *err)
+{
+    struct version v = {0};
+    DF_JSON cJSON *meta = NULL;
+    if (highest_number(s, uid, &v.number, err) < 0)
+        return -1;
+    if (!v.number) {
+        *ret = v;
+        return 0;
+    }
+    if (load_meta(s, uid, v.number, &meta, err) < 0)
+        return -1;
+    const char *lineage = df_json_str(meta, "lineage"), *sha256 = df_json_str(meta, "sha256");
+    v.serial = df_json_int(meta, "serial", -1);
+    v.size = df_json_int(meta, "size", -1);
+    if (v.serial < 0 || v.size < 0 || !lineage || !sha256)
+        return df_fail(err, DF_ERR_SYSTEM,
+                       "the meta of version %lld of state %s is damaged: restore it from a copy",
+                       (long long)v.number, uid);
+    (void)snprintf(v.lineage, sizeof(v.lineage), "%s", lineage);
+    (void)snprintf(v.sha256, sizeof(v.sha256), "%s", sha256);
+    if (check_file(s, uid, &v, err) < 0)
+        return -1;
+    *ret = v;
+    return 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int no_state(struct df_err *err)
+{
+    return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
+}
+
+static int open_version(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
+                        int64_t *ret_size, struct df_err *err)
+{
+    struct df_state_key meta, file;
+    int64_t meta_size = 0;
+    if (number < 1)
+        return df_fail(err, DF_ERR_USER, "state versions are counted from 1");
+    if (meta_key(uid, number, &meta, err) < 0 || file_key(uid, number, &file, err) < 0 ||
+        df_blob_size(s->blobs, meta.text, &meta_size, err) < 0)
+        return -1;
+    if (!meta_size)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state version %lld", (long long)number);
+    return df_blob_open_read(s->blobs, file.text, ret_fd, ret_size, err);
+}
+
+int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
+                  int64_t *ret_size, struct df_err *err)
+{
+    struct version current = {0};
+    if (version == 0) {
+        if (find_current(s, executor_uid, &current, err) < 0)
+            return -1;
+        if (!current.number)
+            return no_state(err);
+        version = current.number;
+    }
+    return open_version(s, executor_uid, version, ret_fd, ret_size, err);
+}
+
+int df_state_get(struct df_states *s, const char *executor_uid, struct df_buf *out,
+                 struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    if (df_state_open(s, executor_uid, 0, &fd, &size, err) < 0)
+        return -1;
+    return size ? df_fs_read_fd(fd, out, err) : no_state(err);
+}
+
+static int append_version(struct df_states *s, const char *uid, int64_t number, cJSON *list,
+                          struct df_err *err)
+{
+    struct df_err why = {0};
+    cJSON *meta = NULL;
+    if (load_meta(s, uid, number, &meta, &why) == 0)
+        return df_json_append(list, meta, err);
+    if (why.cls == DF_ERR_NOT_FOUND) /* purged in the meantime */
+        return 0;
+    meta = cJSON_CreateObject();
+    if (df_json_append(list, meta, err) < 0 ||
+        df_json_add_num(meta, "version", (double)number, err) < 0)
+        return -1;
+    return df_json_add_bool(meta, "damaged", true, err);
+}
+
+int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
+                      struct df_err *err)
+{
+    DF_STRS struct df_strs keys = {0};
+    DF_JSON cJSON *list = cJSON_CreateArray();
+    if (!list)
+        return df_fail_oom(err);
+    if (list_keys(s, executor_uid, &keys, err) < 0)
+        return -1;
+    for (size_t i = keys.len; i > 0; i--) {
+        int64_t number = number_in(keys.items[i - 1]);
+        if (number && append_version(s, executor_uid, number, list, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(list);
+    return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* A file that wants to become the next version. */
+struct incoming {
+    const char *path;
+    struct df_state_head head;
+    char sha256[DF_SHA256_HEX];
+    int64_t size;
+    int64_t rollback_of; /* or 0 */
+};
+
+static int check_md5(int fd, const unsigned char *wanted, struct df_err *err)
+{
+    unsigned char found[DF_MD5_LEN];
+    if (df_md5_file(fd, found, err) < 0)
+        return -1;
+    return memcmp(found, wanted, DF_MD5_LEN) == 0
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, "StateRefused",
+                                "the state's MD5 is not that of Content-MD5: it was damaged on "
+                                "its way");
+}
+
+static int examine(const char *path, const unsigned char *md5, struct incoming *ret,
+                   struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if ((uint64_t)st.st_size > DF_LIMIT_STATE)
+        return df_fail_reason(err, DF_ERR_LIMIT, "StateRefused",
+                              "a state has at most %zu bytes, this one has %lld", DF_LIMIT_STATE,
+                              (long long)st.st_size);
+    struct incoming in = {.path = path};
+    if ((md5 && check_md5(fd, md5, err) < 0) || df_state_scan(fd, &in.head, err) < 0 ||
+        df_sha256_file_hex(fd, in.sha256, &in.size, err) < 0)
+        return -1;
+    *ret = in;
+    return 0;
+}
+
+static int fill_meta(cJSON *meta, const struct version *v, const struct df_state_writer *by,
+                     int64_t rollback_of, struct df_err *err)
+{
+    if (df_json_add_num(meta, "version", (double)v->number, err) < 0 ||
+        df_json_add_num(meta, "serial", (double)v->serial, err) < 0 ||
+        df_json_add_str(meta, "lineage", v->lineage, err) < 0 ||
+        df_json_add_num(meta, "size", (double)v->size, err) < 0 ||
+        df_json_add_str(meta, "sha256", v->sha256, err) < 0 ||
+        df_json_add_time(meta, "createdAt", df_real_us(), err) < 0 ||
+        df_json_add_str(meta, "run", by->run, err) < 0 ||
+        df_json_add_str(meta, "step", by->step_uid, err) < 0 ||
+        df_json_add_str(meta, "actor", by->actor, err) < 0)
+        return -1;
+    return rollback_of ? df_json_add_num(meta, "rollbackOf", (double)rollback_of, err) : 0;
+}
+
+/* File first, then the meta that makes it the current version; one directory sync for both. */
+static int store(struct df_states *s, const char *uid, const struct version *current,
+                 const struct incoming *in, const struct df_state_writer *by, struct df_err *err)
+{
+    struct version next = {
+        .number = current->number + 1, .serial = in->head.serial, .size = in->size};
+    memcpy(next.lineage, in->head.lineage, sizeof(next.lineage));
+    memcpy(next.sha256, in->sha256, sizeof(next.sha256));
+    struct df_state_key file, meta;
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (!doc)
+        return df_fail_oom(err);
+    if (file_key(uid, next.number, &file, err) < 0 || meta_key(uid, next.number, &meta, err) < 0 ||
+        fill_meta(doc, &next, by, in->rollback_of, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(doc);
+    if (!text)
+        return df_fail_oom(err);
+    if (df_blob_stage_file(s->blobs, file.text, in->path, err) < 0)
+        return -1;
+    return df_blob_put(s->blobs, meta.text, text, strlen(text), err);
+}
+
+static int stale(const struct version *current, const struct incoming *in, struct df_err *err)
+{
+    bool same = in->head.serial == current->serial;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StaleSerial",
+                          "the state's serial %lld is %s the current one (%lld)%s",
+                          (long long)in->head.serial, same ? "that of" : "lower than",
+                          (long long)current->serial, same ? " with other content" : "");
+}
+
+/* May it follow? *ret_same: it is the current version already. */
+static int check_successor(const struct version *current, const struct incoming *in, bool *ret_same,
+                           struct df_err *err)
+{
+    *ret_same = false;
+    if (!current->size) /* none yet, or deleted */
+        return 0;
+    if (!df_streq(in->head.lineage, current->lineage))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "ForeignLineage",
+                              "the state's lineage \"%s\" is not that of the current one, \"%s\": "
+                              "it belongs to something else",
+                              in->head.lineage, current->lineage);
+    if (in->head.serial > current->serial)
+        return 0;
+    *ret_same = in->head.serial == current->serial && df_streq(in->sha256, current->sha256);
+    return *ret_same ? 0 : stale(current, in, err);
+}
+
+/* The same state again: its first answer may have been a failure of the last sync. */
+static int make_sure(struct df_states *s, const char *uid, int64_t number, struct df_err *err)
+{
+    struct df_state_key file, meta;
+    if (file_key(uid, number, &file, err) < 0 || meta_key(uid, number, &meta, err) < 0 ||
+        df_blob_sync(s->blobs, file.text, err) < 0)
+        return -1;
+    return df_blob_sync(s->blobs, meta.text, err);
+}
+
+int df_state_put(struct df_states *s, const char *executor_uid, const char *path,
+                 const unsigned char *md5, const struct df_state_writer *by, struct df_err *err)
+{
+    struct incoming in = {0};
+    struct version current = {0};
+    bool same = false;
+    if (examine(path, md5, &in, err) < 0)
+        return -1;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (df_state_check_lock(s, executor_uid, by->lock_id, by->step_uid, err) < 0 ||
+        find_current(s, executor_uid, &current, err) < 0 ||
+        check_successor(&current, &in, &same, err) < 0)
+        return -1;
+    if (!same)
+        return store(s, executor_uid, &current, &in, by, err);
+    if (make_sure(s, executor_uid, current.number, err) < 0)
+        return -1;
+    (void)unlink(path);
+    return 0;
+}
+
+/* ---- a state from elsewhere ----------------------------------------------------------------- */
+
+#define FORMAT 4 /* of every state since Terraform 0.12 */
+
+static int check_format(const struct df_state_head *head, struct df_err *err)
+{
+    if (head->is_encrypted)
+        return df_fail_reason(err, DF_ERR_USER, "StateRefused",
+                              "the state is encrypted: push what `tofu state pull` prints where "
+                              "its key is configured");
+    if (head->version == FORMAT)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "StateRefused",
+                          "the state has format version %lld, and dayfly knows version %d: %s",
+                          (long long)head->version, FORMAT,
+                          head->version > FORMAT
+                              ? "a newer dayfly is needed"
+                              : "let Terraform 0.13 or later write it once, for example with "
+                                "`terraform apply -refresh-only`");
+}
+
+/* Nothing is known to be in the current state. */
+static int check_vacant(struct df_states *s, const char *uid, const struct version *current,
+                        struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    struct df_state_head head = {0};
+    if (!current->size)
+        return 0;
+    if (open_version(s, uid, current->number, &fd, &size, err) < 0 ||
+        df_state_scan(fd, &head, err) < 0)
+        return -1;
+    if (!head.has_resources && !head.is_encrypted)
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StateExists",
+                          "version %lld of the state (serial %lld, lineage \"%s\") %s; --replace "
+                          "stores another one as a new version and keeps this one",
+                          (long long)current->number, (long long)current->serial, current->lineage,
+                          head.is_encrypted ? "is encrypted and may hold resources"
+                                            : "holds resources");
+}
+
+int df_state_push(struct df_states *s, const char *executor_uid, const char *path, bool replace,
+                  const char *actor, struct df_err *err)
+{
+    struct incoming in = {0};
+    struct version current = {0};
+    if (examine(path, NULL, &in, err) < 0 || check_format(&in.head, err) < 0)
+        return -1;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (df_state_check_lock(s, executor_uid, NULL, NULL, err) < 0 ||
+        find_current(s, executor_uid, &current, err) < 0)
+        return -1;
+    if (current.size && df_streq(in.sha256, current.sha256)) {
+        if (make_sure(s, executor_uid, current.number, err) < 0)
+            return -1;
+        (void)unlink(path);
+        return 0;
+    }
+    if (!replace && check_vacant(s, executor_uid, &current, err) < 0)
+        return -1;
+    return store(s, executor_uid, &current, &in, &(struct df_state_writer){.actor = actor}, err);
+}
+
+/* ---- rollback, delete, purge ---------------------------------------------------------------- */
+
+static int roll_back(struct df_states *s, const char *uid, const struct version *current, int in_fd,
+                     int64_t number, const char *actor, struct df_err *err)
+{
+    DF_STATE_TEMPORARY t = {NULL, -1};
+    struct df_state_head head = {0};
+    struct incoming in = {0};
+    if (df_state_temporary(s, &t, err) < 0 || df_state_scan(in_fd, &head, err) < 0 ||
+        df_state_rewrite(in_fd, &head, current->serial + 1, t.fd, err) < 0 ||
+        examine(t.path, NULL, &in, err) < 0)
+        return df_err_wrap(err, "version %lld", (long long)number);
+    in.rollback_of = number;
+    return store(s, uid, current, &in, &(struct df_state_writer){.actor = actor}, err);
+}
+
+int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t version,
+                      const char *actor, struct df_err *err)
+{
+    struct version current = {0};
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (df_state_check_lock(s, executor_uid, NULL, NULL, err) < 0 ||
+        find_current(s, executor_uid, &current, err) < 0 ||
+        open_version(s, executor_uid, version, &fd, &size, err) < 0)
+        return -1;
+    if (version == current.number)
+        return df_fail(err, DF_ERR_USER, "version %lld is the current one already",
+                       (long long)version);
+    if (!size)
+        return df_fail(err, DF_ERR_USER, "version %lld is empty: the state was deleted there",
+                       (long long)version);
+    return roll_back(s, executor_uid, &current, fd, version, actor, err);
+}
+
+int df_state_delete(struct df_states *s, const char *executor_uid, const struct df_state_writer *by,
+                    struct df_err *err)
+{
+    struct version current = {0};
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (df_state_check_lock(s, executor_uid, by->lock_id, by->step_uid, err) < 0 ||
+        find_current(s, executor_uid, &current, err) < 0)
+        return -1;
+    if (!current.size)
+        return 0;
+    DF_STATE_TEMPORARY t = {NULL, -1};
+    if (df_state_temporary(s, &t, err) < 0)
+        return -1;
+    /* The serial stays, so that a rollback goes on from it. */
+    struct incoming nothing = {.path = t.path, .head = {.serial = current.serial}};
+    if (df_sha256_hex("", 0, nothing.sha256, err) < 0)
+        return -1;
+    return store(s, executor_uid, &current, &nothing, by, err);
+}
+
+int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)
+{
+    struct df_state_key key;
+    if (df_state_key(executor_uid, "", &key, err) < 0)
+        return -1;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    return df_blob_delete_all(s->blobs, key.text, err);
+}

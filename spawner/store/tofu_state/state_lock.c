@@ -1,0 +1,182 @@
+/*
+ * The lock of an executor's state: one blob, whose creation is the atomic step.
+ * {"info": <tofu's own document>, "holderStep": "<uid>" (absent for people), "at": "..."}
+ */
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/store/tofu_state/states.h"
+
+static int lock_key(const char *uid, struct df_state_key *ret, struct df_err *err)
+{
+    return df_state_key(uid, "lock.json", ret, err);
+}
+
+/* *ret is NULL when nobody holds it. */
+static int load_lock(struct df_states *s, const char *uid, cJSON **ret, struct df_err *err)
+{
+    struct df_state_key key;
+    DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_LOCK_INFO);
+    struct df_err why = {0};
+    if (lock_key(uid, &key, err) < 0)
+        return -1;
+    if (df_blob_get(s->blobs, key.text, &text, &why) < 0) {
+        if (why.cls == DF_ERR_NOT_FOUND) {
+            *ret = NULL;
+            return 0;
+        }
+        if (err)
+            *err = why;
+        return -1;
+    }
+    if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
+        return df_fail(err, DF_ERR_SYSTEM,
+                       "the lock %s is damaged (%s): if nothing runs, release it with "
+                       "`dayfly state unlock`",
+                       key.text, why.message);
+    return 0;
+}
+
+static const char *id_of(const cJSON *lock)
+{
+    return df_json_str(lock, "info.ID");
+}
+
+static int locked(const cJSON *lock, struct df_err *err)
+{
+    const char *who = df_json_str(lock, "info.Who");
+    const char *what = df_json_str(lock, "info.Operation");
+    const char *id = id_of(lock), *since = df_json_str(lock, "at");
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
+                          "the state is locked by %s (%s) since %s, lock ID %s", who ? who : "?",
+                          what ? what : "?", since ? since : "?", id ? id : "?");
+}
+
+/* Refuses with the holder's info in *ret_holder (may be NULL). */
+static int refuse_with_holder(cJSON *lock, cJSON **ret_holder, struct df_err *err)
+{
+    (void)locked(lock, err);
+    if (ret_holder)
+        *ret_holder = cJSON_DetachItemFromObjectCaseSensitive(lock, "info");
+    return -1;
+}
+
+static int drop_lock(struct df_states *s, const char *uid, struct df_err *err)
+{
+    struct df_state_key key;
+    return lock_key(uid, &key, err) < 0 ? -1 : df_blob_delete(s->blobs, key.text, err);
+}
+
+static int fill_lock(cJSON *lock, const cJSON *info, const char *holder_step, struct df_err *err)
+{
+    if (df_json_add(lock, "info", cJSON_Duplicate(info, true), err) < 0 ||
+        df_json_add_str(lock, "holderStep", holder_step, err) < 0)
+        return -1;
+    return df_json_add_time(lock, "at", df_real_us(), err);
+}
+
+/* Makes the blob; CONFLICT when it is there. */
+static int create_lock(struct df_states *s, const char *uid, const cJSON *info,
+                       const char *holder_step, struct df_err *err)
+{
+    struct df_state_key key;
+    DF_JSON cJSON *lock = cJSON_CreateObject();
+    if (!lock)
+        return df_fail_oom(err);
+    if (lock_key(uid, &key, err) < 0 || fill_lock(lock, info, holder_step, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(lock);
+    if (!text)
+        return df_fail_oom(err);
+    if (strlen(text) > DF_LIMIT_LOCK_INFO)
+        return df_fail(err, DF_ERR_LIMIT, "lock info: larger than %zu bytes", DF_LIMIT_LOCK_INFO);
+    return df_blob_create(s->blobs, key.text, text, strlen(text), err);
+}
+
+/* Is this the same request again, whose answer was lost? */
+static bool is_held_by(const cJSON *lock, const cJSON *info, const char *holder_step)
+{
+    const char *holder = df_json_str(lock, "holderStep");
+    bool same_holder = holder_step ? df_streq(holder, holder_step) : !holder;
+    return same_holder && df_streq(id_of(lock), df_json_str(info, "ID"));
+}
+
+int df_state_lock(struct df_states *s, const char *executor_uid, const cJSON *info,
+                  const char *holder_step, cJSON **ret_holder, struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    if (df_str_empty(df_json_str(info, "ID")))
+        return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (load_lock(s, executor_uid, &lock, err) < 0)
+        return -1;
+    if (!lock)
+        return create_lock(s, executor_uid, info, holder_step, err);
+    return is_held_by(lock, info, holder_step) ? 0 : refuse_with_holder(lock, ret_holder, err);
+}
+
+int df_state_unlock(struct df_states *s, const char *executor_uid, const char *lock_id,
+                    cJSON **ret_holder, struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (load_lock(s, executor_uid, &lock, err) < 0)
+        return -1;
+    if (lock && !df_streq(id_of(lock), lock_id))
+        return refuse_with_holder(lock, ret_holder, err);
+    return lock ? drop_lock(s, executor_uid, err) : 0;
+}
+
+int df_state_lock_info(struct df_states *s, const char *executor_uid, cJSON **ret,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    if (load_lock(s, executor_uid, &lock, err) < 0)
+        return -1;
+    *ret = lock ? cJSON_DetachItemFromObjectCaseSensitive(lock, "info") : NULL;
+    return 0;
+}
+
+int df_state_release_dead(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          bool *ret_released, struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (load_lock(s, executor_uid, &lock, err) < 0)
+        return -1;
+    bool mine = df_streq(df_json_str(lock, "holderStep"), step_uid);
+    if (mine && drop_lock(s, executor_uid, err) < 0)
+        return -1;
+    *ret_released = mine;
+    return 0;
+}
+
+int df_state_force_unlock(struct df_states *s, const char *executor_uid, struct df_err *err)
+{
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    return drop_lock(s, executor_uid, err);
+}
+
+int df_state_lock_step(struct df_states *s, const char *executor_uid, const char *lock_id,
+                       char ret[64], struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    if (load_lock(s, executor_uid, &lock, err) < 0)
+        return -1;
+    const char *step = df_streq(id_of(lock), lock_id) ? df_json_str(lock, "holderStep") : NULL;
+    (void)snprintf(ret, 64, "%s", step ? step : "");
+    return 0;
+}
+
+int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_id,
+                        const char *step_uid, struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    if (load_lock(s, uid, &lock, err) < 0)
+        return -1;
+    if (!lock)
+        return 0;
+    /* The ID is no secret: it is shown to whoever meets the lock. A step's lock is the step's. */
+    const char *step = df_json_str(lock, "holderStep");
+    bool same_id = lock_id && df_streq(id_of(lock), lock_id);
+    return same_id && (!step || df_streq(step, step_uid)) ? 0 : locked(lock, err);
+}

@@ -1,0 +1,227 @@
+/*
+ * What people ask of a state: its outputs, and what a step could not store itself.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "spawner/store/tofu_state/scan.h"
+#include "spawner/store/tofu_state/states.h"
+
+/* ---- outputs -------------------------------------------------------------------------------- */
+
+/* The bytes of "outputs", which are a JSON value of their own. */
+static int read_slice(int fd, const struct df_state_head *head, struct df_buf *out,
+                      struct df_err *err)
+{
+    /* All the room at once: a buffer that moves leaves secrets behind. */
+    char *to = df_buf_reserve(out, (size_t)head->outputs_length);
+    if (!to)
+        return df_buf_check(out, err);
+    for (size_t done = 0; done < (size_t)head->outputs_length;) {
+        ssize_t n = pread(fd, to + done, (size_t)head->outputs_length - done,
+                          head->outputs_at + (int64_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return df_fail_errno(err, n < 0 ? errno : EIO, "read state");
+        done += (size_t)n;
+    }
+    out->len += (size_t)head->outputs_length;
+    out->data[out->len] = '\0';
+    return 0;
+}
+
+static int parse_outputs(int fd, cJSON **ret, struct df_err *err)
+{
+    struct df_state_head head = {0};
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_OUTPUTS);
+    if (df_state_scan(fd, &head, err) < 0)
+        return -1;
+    if (read_slice(fd, &head, &text, err) < 0 ||
+        df_json_parse(text.len ? text.data : "{}", text.len ? text.len : 2, ret, err) < 0)
+        return df_err_wrap(err, "outputs of the state");
+    return 0;
+}
+
+/* Moves a member over, if it is there. */
+static int move_member(cJSON *from, cJSON *to, const char *name, struct df_err *err)
+{
+    cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(from, name);
+    return item ? df_json_add(to, name, item, err) : 0;
+}
+
+/* One output, in the order of members in which tofu prints them. */
+static int add_output(cJSON *outputs, cJSON *stored, bool show, struct df_err *err)
+{
+    bool sensitive = df_json_bool(stored, "sensitive", false);
+    cJSON *output = cJSON_CreateObject();
+    if (df_json_add(outputs, stored->string, output, err) < 0 ||
+        df_json_add_bool(output, "sensitive", sensitive, err) < 0 ||
+        move_member(stored, output, "type", err) < 0)
+        return -1;
+    return sensitive && !show ? 0 : move_member(stored, output, "value", err);
+}
+
+static int stored_outputs(struct df_states *s, const char *uid, int64_t version, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    struct df_err why = {0};
+    if (df_state_open(s, uid, version, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
+        if (err)
+            *err = why;
+        return -1;
+    }
+    if (size)
+        return parse_outputs(fd, ret, err);
+    *ret = cJSON_CreateObject();
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *outputs = cJSON_CreateObject();
+    if (!outputs)
+        return df_fail_oom(err);
+    cJSON *output;
+    cJSON_ArrayForEach (output, stored) {
+        if (output->string && add_output(outputs, output, show_sensitive, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(outputs);
+    return 0;
+}
+
+int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t version,
+                     bool show_sensitive, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *stored = NULL;
+    if (stored_outputs(s, executor_uid, version, &stored, err) < 0)
+        return -1;
+    return df_state_shown_outputs(stored, show_sensitive, ret, err);
+}
+
+/* ---- errored states ------------------------------------------------------------------------- */
+
+#define PREFIX "errored-"
+#define SUFFIX ".tfstate"
+
+static int errored_key(const char *uid, const char *step_uid, struct df_state_key *ret,
+                       struct df_err *err)
+{
+    struct df_state_key step;
+    char name[96];
+    /* A step's uid follows the rules of an executor's. */
+    if (df_state_key(step_uid, "", &step, err) < 0)
+        return -1;
+    (void)snprintf(name, sizeof(name), PREFIX "%s" SUFFIX, step_uid);
+    return df_state_key(uid, name, ret, err);
+}
+
+int df_state_keep_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          const char *path, struct df_err *err)
+{
+    struct df_state_key key;
+    if (errored_key(executor_uid, step_uid, &key, err) < 0)
+        return -1;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    return df_blob_put_file(s->blobs, key.text, path, err);
+}
+
+int df_state_open_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    struct df_state_key key;
+    if (errored_key(executor_uid, step_uid, &key, err) < 0)
+        return -1;
+    return df_blob_open_read(s->blobs, key.text, ret_fd, ret_size, err);
+}
+
+int df_state_push_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          const char *actor, struct df_err *err)
+{
+    struct df_state_key key;
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    DF_STATE_TEMPORARY t = {NULL, -1};
+    if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
+        df_blob_open_read(s->blobs, key.text, &fd, &size, err) < 0)
+        return df_err_wrap(err, "errored state of step %.63s", step_uid);
+    const struct df_state_writer by = {.step_uid = step_uid, .actor = actor};
+    if (df_state_temporary(s, &t, err) < 0 || df_state_copy(fd, 0, size, t.fd, err) < 0 ||
+        df_state_put(s, executor_uid, t.path, NULL, &by, err) < 0)
+        return -1;
+    return df_blob_delete(s->blobs, key.text, err);
+}
+
+static bool is_errored(const char *key)
+{
+    const char *name = strrchr(key, '/') + 1;
+    return df_starts_with(name, PREFIX) && df_ends_with(name, SUFFIX);
+}
+
+/* The step's uid in "state/<uid>/errored-<step>.tfstate"; the caller frees. NULL on no memory. */
+static char *step_in(const char *key)
+{
+    const char *step = strrchr(key, '/') + 1 + strlen(PREFIX);
+    return strndup(step, strlen(step) - strlen(SUFFIX));
+}
+
+static int describe(int fd, cJSON *entry, struct df_err *err)
+{
+    struct stat st;
+    struct df_state_head head = {0};
+    struct df_err why = {0};
+    if (fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "errored state");
+    int64_t at = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
+    if (df_json_add_num(entry, "size", (double)st.st_size, err) < 0 ||
+        df_json_add_time(entry, "at", at, err) < 0)
+        return -1;
+    if (df_state_scan(fd, &head, &why) < 0)
+        return df_json_add_str(entry, "problem", why.message, err);
+    if (df_json_add_num(entry, "serial", (double)head.serial, err) < 0)
+        return -1;
+    return df_json_add_str(entry, "lineage", head.lineage, err);
+}
+
+static int list_errored(struct df_states *s, const char *key, cJSON *list, struct df_err *err)
+{
+    DF_FREE char *step = step_in(key);
+    DF_CLOSE int fd = -1;
+    struct df_err why = {0};
+    if (!step)
+        return df_fail_oom(err);
+    if (df_blob_open_read(s->blobs, key, &fd, NULL, &why) < 0) {
+        if (why.cls == DF_ERR_NOT_FOUND) /* just pushed */
+            return 0;
+        if (err)
+            *err = why;
+        return -1;
+    }
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "step", step, err) < 0)
+        return -1;
+    return describe(fd, entry, err);
+}
+
+int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret, struct df_err *err)
+{
+    struct df_state_key key;
+    DF_STRS struct df_strs keys = {0};
+    DF_JSON cJSON *list = cJSON_CreateArray();
+    if (!list)
+        return df_fail_oom(err);
+    if (df_state_key(executor_uid, "", &key, err) < 0 ||
+        df_blob_list(s->blobs, key.text, &keys, err) < 0)
+        return -1;
+    for (size_t i = 0; i < keys.len; i++) {
+        if (is_errored(keys.items[i]) && list_errored(s, keys.items[i], list, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(list);
+    return 0;
+}

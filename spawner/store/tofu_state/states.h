@@ -1,0 +1,54 @@
+/*
+ * states.h - what the files that implement state.h share.
+ */
+#ifndef DF_STATES_H
+#define DF_STATES_H
+
+#include <pthread.h>
+
+#include "spawner/store/tofu_state/state.h"
+
+#define DF_STATE_STRIPES 16
+
+struct df_states {
+    struct df_blob *blobs; /* borrowed */
+    /* An executor's writes are serialised by one of these, chosen by its uid. */
+    pthread_mutex_t stripes[DF_STATE_STRIPES];
+};
+
+/* A key below state/<uid>/. */
+struct df_state_key {
+    char text[192];
+};
+
+/* name: "lock.json", or "" for the directory itself. Refuses a uid that could lead astray (USER).
+ */
+int df_state_key(const char *uid, const char *name, struct df_state_key *ret,
+                 struct df_err *err) DF_MUST_CHECK;
+
+/* From enter to leave nobody else writes this executor's state or lock:
+ * DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, uid); */
+pthread_mutex_t *df_state_enter(struct df_states *s, const char *uid);
+static inline void df_cleanup_turn(pthread_mutex_t **turn)
+{
+    (void)pthread_mutex_unlock(*turn);
+}
+#define DF_STATE_TURN __attribute__((unused)) DF_CLEANUP(df_cleanup_turn)
+
+/* CONFLICT StateLocked if the lock is held under another id than this one (NULL: by anybody), or by
+ * a step that is not this one (NULL: a person writes). */
+int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_id,
+                        const char *step_uid, struct df_err *err) DF_MUST_CHECK;
+
+/* A new file in df_blob_tmp_dir, removed at the end of its scope unless it was moved away:
+ * DF_STATE_TEMPORARY t = {NULL, -1}; */
+struct df_state_temporary {
+    char *path;
+    int fd;
+};
+int df_state_temporary(struct df_states *s, struct df_state_temporary *ret,
+                       struct df_err *err) DF_MUST_CHECK;
+void df_cleanup_temporary(struct df_state_temporary *t);
+#define DF_STATE_TEMPORARY DF_CLEANUP(df_cleanup_temporary) struct df_state_temporary
+
+#endif

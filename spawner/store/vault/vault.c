@@ -1,0 +1,172 @@
+/*
+ * Secrets of people: names and sizes are checked here, then the backend stores them, sealed in
+ * SQLite or as Secrets in Kubernetes.
+ */
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "spawner/store/vault/vault_home.h"
+
+/* ---- names and values ----------------------------------------------------------------------- */
+
+static int check_name(const char *name, struct df_err *err)
+{
+    if (df_is_dns_label(name))
+        return 0;
+    return df_fail(err, DF_ERR_USER, "secret \"%s\": a name is a DNS label (a-z, 0-9, -)", name);
+}
+
+static int check_key(const char *key, struct df_err *err)
+{
+    static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t n = strlen(key);
+    if (n == 0 || n > DF_LIMIT_SECRET_KEY || strspn(key, good) != n)
+        return df_fail(err, DF_ERR_USER, "key \"%.*s\": 1 to %d of A-Z, a-z, 0-9, . _ -",
+                       DF_LIMIT_SECRET_KEY, key, DF_LIMIT_SECRET_KEY);
+    return 0;
+}
+
+int df_vault_check_value(const void *value, size_t n, struct df_err *err)
+{
+    if (n > DF_LIMIT_SECRET_VALUE)
+        return df_fail(err, DF_ERR_LIMIT, "a secret value has at most %zu bytes",
+                       DF_LIMIT_SECRET_VALUE);
+    if (n && (!df_is_utf8(value, n) || memchr(value, '\0', n)))
+        return df_fail(err, DF_ERR_USER,
+                       "a secret value is UTF-8 text without NUL: encode it (base64) before");
+    return 0;
+}
+
+int df_vault_no_secret(const char *name, const char *key, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_NOT_FOUND, "secret \"%s\"%s%s does not exist", name,
+                   key ? " key " : "", key ? key : "");
+}
+
+/* ---- whichever home it is ------------------------------------------------------------------- */
+
+void df_vault_close(struct df_vault *v)
+{
+    if (v)
+        v->ops->close(v);
+}
+
+int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
+                 struct df_err *err)
+{
+    if (check_name(name, err) < 0 || check_key(key, err) < 0 ||
+        df_vault_check_value(value, n, err) < 0)
+        return -1;
+    return v->ops->set(v, name, key, value, n, err);
+}
+
+int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
+{
+    /* What cannot be a name is none. */
+    return df_is_dns_label(name) ? v->ops->get(v, name, ret, err)
+                                 : df_vault_no_secret(name, NULL, err);
+}
+
+int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err)
+{
+    return v->ops->list(v, false, ret, err);
+}
+
+int df_vault_delete(struct df_vault *v, const char *name, const char *key, struct df_err *err)
+{
+    return df_is_dns_label(name) ? v->ops->remove(v, name, key, err)
+                                 : df_vault_no_secret(name, key, err);
+}
+
+/* ---- what one run was given ------------------------------------------------------------------ */
+
+#define RUN_KEY "values"
+
+static bool is_run_id(const char *id)
+{
+    return strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
+}
+
+/* The name of its entry; the caller frees. NULL on no memory. */
+static char *run_entry(const char *id)
+{
+    return df_strf(DF_VAULT_RUN_PREFIX "%s", id);
+}
+
+static int put_text(struct df_vault *v, const char *id, const char *text, struct df_err *err)
+{
+    DF_FREE char *name = run_entry(id);
+    size_t n = strlen(text);
+    if (!name)
+        return df_fail_oom(err);
+    if (n > DF_LIMIT_RUN_SECRETS)
+        return df_fail(err, DF_ERR_LIMIT,
+                       "the secrets of a run have at most %zu bytes as JSON; these have %zu",
+                       DF_LIMIT_RUN_SECRETS, n);
+    return v->ops->set(v, name, RUN_KEY, text, n, err);
+}
+
+int df_vault_run_put(struct df_vault *v, const char *id, const cJSON *values, struct df_err *err)
+{
+    if (!is_run_id(id))
+        return df_fail(err, DF_ERR_BUG, "\"%.64s\" is no id of a run's secrets", id);
+    char *text = df_json_print(values);
+    if (!text)
+        return df_fail_oom(err);
+    int result = put_text(v, id, text, err);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return result;
+}
+
+int df_vault_run_get(struct df_vault *v, const char *id, cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *name = run_entry(id);
+    DF_SECRET_JSON cJSON *entry = NULL;
+    if (!name)
+        return df_fail_oom(err);
+    if (!is_run_id(id))
+        return df_vault_no_secret(name, NULL, err);
+    if (v->ops->get(v, name, &entry, err) < 0)
+        return -1;
+    const char *text = df_json_str(entry, RUN_KEY);
+    return df_json_parse(text ? text : "", text ? strlen(text) : 0, ret, err);
+}
+
+int df_vault_run_drop(struct df_vault *v, const char *id, struct df_err *err)
+{
+    DF_FREE char *name = run_entry(id);
+    struct df_err why = {0};
+    if (!name)
+        return df_fail_oom(err);
+    if (!is_run_id(id) || v->ops->remove(v, name, NULL, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    if (err)
+        *err = why;
+    return -1;
+}
+
+int df_vault_run_list(struct df_vault *v, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    cJSON *entry;
+    if (v->ops->list(v, true, &list, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (entry, list) {
+        const char *name = df_json_str(entry, "name");
+        const char *id =
+            df_starts_with(name, DF_VAULT_RUN_PREFIX) ? name + strlen(DF_VAULT_RUN_PREFIX) : "";
+        DF_FREE char *copy = strdup(id);
+        if (!copy)
+            return df_fail_oom(err);
+        if (df_json_set_str(entry, "name", copy, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(list);
+    return 0;
+}
+
+int df_vault_key(struct df_vault *v, const char *purpose, unsigned char out[DF_KEY_LEN],
+                 struct df_err *err)
+{
+    return df_derive_key(v->master, purpose, out, err);
+}

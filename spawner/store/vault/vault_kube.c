@@ -1,0 +1,399 @@
+/*
+ * Secrets of a namespace, those with our label. What is read is written back only as it was read
+ * (resourceVersion): kubectl and other replicas write, too.
+ */
+#include "common/base/limits.h"
+#include "common/kube/kube.h"
+#include "spawner/store/vault/vault_home.h"
+
+#define LABEL "dayfly.dev/vault"
+#define OF_RUN "run" /* what one run was given; "true": a secret with a name */
+#define KEY_SECRET "dayfly-key"
+
+enum { TRIES = 100 }; /* against others who change the same Secret: of many one wins each time */
+
+struct kube_vault {
+    struct df_vault vault;
+    struct df_kube *kube; /* borrowed */
+    char *name_space;
+};
+
+static struct kube_vault *kube_of(struct df_vault *v)
+{
+    return (struct kube_vault *)v; /* its first member */
+}
+
+static struct df_kube_at secret_at(const struct kube_vault *v, const char *name)
+{
+    return (struct df_kube_at){
+        .resource = &df_kube_secrets, .name_space = v->name_space, .name = name};
+}
+
+static int pass_on(const struct df_err *why, struct df_err *err)
+{
+    if (err)
+        *err = *why;
+    return -1;
+}
+
+/* ---- one Secret ----------------------------------------------------------------------------- */
+
+/* NULL in *ret when there is none; the caller wipes it. */
+static int read_secret(const struct kube_vault *v, const char *name, cJSON **ret,
+                       struct df_err *err)
+{
+    struct df_kube_at at = secret_at(v, name);
+    struct df_err why = {0};
+    cJSON *secret = NULL;
+    if (df_kube_get(v->kube, &at, &secret, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return pass_on(&why, err);
+    *ret = secret;
+    return 0;
+}
+
+/* What the label says of a secret of this name. */
+static const char *label_of(const char *name)
+{
+    return df_starts_with(name, DF_VAULT_RUN_PREFIX) ? OF_RUN : "true";
+}
+
+static bool is_ours(const char *name, const cJSON *secret)
+{
+    return df_streq(df_kube_label(secret, LABEL), label_of(name));
+}
+
+static cJSON *data_of(const cJSON *secret)
+{
+    return cJSON_GetObjectItemCaseSensitive(secret, "data");
+}
+
+static int set_value(cJSON *secret, const char *key, const void *value, size_t n,
+                     struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_SECRET_VALUE);
+    cJSON *data = df_json_object_at(secret, "data");
+    if (!data)
+        return df_fail_oom(err);
+    if (df_base64_encode(value, n, false, &text, err) < 0)
+        return -1;
+    return df_json_set_str(data, key, df_buf_str(&text), err);
+}
+
+/* A Secret with one value; the caller wipes it. label: the one that makes it ours, or NULL. */
+static int make_secret(const char *name, const char *label, const char *key, const char *value,
+                       size_t n, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
+    cJSON *metadata = secret ? df_json_object_at(secret, "metadata") : NULL;
+    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
+    if (!labels)
+        return df_fail_oom(err);
+    if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
+        df_json_add_str(secret, "kind", "Secret", err) < 0 ||
+        df_json_add_str(metadata, "name", name, err) < 0 ||
+        (label && df_json_add_str(labels, label, label_of(name), err) < 0) ||
+        set_value(secret, key, value, n, err) < 0)
+        return -1;
+    *ret = DF_TAKE(secret);
+    return 0;
+}
+
+static int create_secret(const struct kube_vault *v, const cJSON *secret, struct df_err *err)
+{
+    struct df_kube_at at = secret_at(v, NULL);
+    at.metadata_only = true;
+    return df_kube_create(v->kube, &at, secret, NULL, err);
+}
+
+static int update_secret(const struct kube_vault *v, const char *name, const cJSON *secret,
+                         struct df_err *err)
+{
+    struct df_kube_at at = secret_at(v, name);
+    at.metadata_only = true;
+    return df_kube_update(v->kube, &at, secret, NULL, err);
+}
+
+/* Gone already is a conflict, as changed is: look again. */
+static int delete_secret(const struct kube_vault *v, const char *name, const cJSON *secret,
+                         struct df_err *err)
+{
+    struct df_kube_at at = secret_at(v, name);
+    struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
+    struct df_err why = {0};
+    o.resource_version = df_kube_version(secret);
+    if (df_kube_delete(v->kube, &at, &o, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_NOT_FOUND)
+        why.cls = DF_ERR_CONFLICT;
+    return pass_on(&why, err);
+}
+
+/* ---- changing ------------------------------------------------------------------------------- */
+
+struct change {
+    const char *name;
+    const char *key; /* or NULL: the whole secret */
+    const void *value;
+    size_t n;
+};
+
+/* One try on what is there now (NULL: nothing). CONFLICT: somebody else was faster. */
+typedef int (*trying)(const struct kube_vault *v, cJSON *secret, const struct change *c,
+                      struct df_err *err);
+
+static int until_nobody_is_faster(const struct kube_vault *v, trying one, const struct change *c,
+                                  struct df_err *err)
+{
+    for (int i = 1;; i++) {
+        DF_SECRET_JSON cJSON *secret = NULL;
+        struct df_err why = {0};
+        if (read_secret(v, c->name, &secret, err) < 0)
+            return -1;
+        if (one(v, secret, c, &why) == 0)
+            return 0;
+        if (why.cls != DF_ERR_CONFLICT || i == TRIES || df_streq(why.reason, "NotOurs"))
+            return pass_on(&why, err);
+    }
+}
+
+static int not_ours(const struct kube_vault *v, const char *name, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "NotOurs",
+                          "the namespace %s has a Secret %s of somebody else: label it " LABEL
+                          "=true if dayfly may use it, or choose another name",
+                          v->name_space, name);
+}
+
+static size_t decoded_len(const char *base64)
+{
+    size_t n = strlen(base64);
+    return n / 4 * 3 - (n > 0 && base64[n - 1] == '=') - (n > 1 && base64[n - 2] == '=');
+}
+
+/* Bytes of all values but this one. */
+static size_t size_of_others(const cJSON *data, const char *key)
+{
+    size_t sum = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, data) {
+        if (!df_streq(item->string, key) && cJSON_IsString(item))
+            sum += decoded_len(item->valuestring);
+    }
+    return sum;
+}
+
+static int check_room(const cJSON *secret, const struct change *c, struct df_err *err)
+{
+    const cJSON *data = data_of(secret);
+    bool replaces = cJSON_GetObjectItemCaseSensitive(data, c->key);
+    if (!replaces && cJSON_GetArraySize(data) >= DF_LIMIT_SECRET_KEYS)
+        return df_fail(err, DF_ERR_LIMIT, "secret \"%s\" has %d keys, which is the most", c->name,
+                       DF_LIMIT_SECRET_KEYS);
+    if (size_of_others(data, c->key) + c->n > DF_LIMIT_SECRET)
+        return df_fail(err, DF_ERR_LIMIT,
+                       "secret \"%s\": in a cluster all its values have at most %zu bytes together",
+                       c->name, DF_LIMIT_SECRET);
+    return 0;
+}
+
+static int try_set(const struct kube_vault *v, cJSON *secret, const struct change *c,
+                   struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *fresh = NULL;
+    if (!secret)
+        return make_secret(c->name, LABEL, c->key, c->value, c->n, &fresh, err) < 0
+                   ? -1
+                   : create_secret(v, fresh, err);
+    if (!is_ours(c->name, secret))
+        return not_ours(v, c->name, err);
+    if (check_room(secret, c, err) < 0 || set_value(secret, c->key, c->value, c->n, err) < 0)
+        return -1;
+    return update_secret(v, c->name, secret, err);
+}
+
+static int set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
+               struct df_err *err)
+{
+    return until_nobody_is_faster(kube_of(v), try_set, &(struct change){name, key, value, n}, err);
+}
+
+static int try_remove(const struct kube_vault *v, cJSON *secret, const struct change *c,
+                      struct df_err *err)
+{
+    cJSON *data = data_of(secret);
+    cJSON *item = c->key ? cJSON_GetObjectItemCaseSensitive(data, c->key) : NULL;
+    if (!secret || !is_ours(c->name, secret) || !data || (c->key && !item))
+        return df_vault_no_secret(c->name, c->key, err);
+    if (!c->key || cJSON_GetArraySize(data) == 1)
+        return delete_secret(v, c->name, secret, err);
+    df_json_wipe(cJSON_DetachItemViaPointer(data, item));
+    return update_secret(v, c->name, secret, err);
+}
+
+static int remove_secret(struct df_vault *v, const char *name, const char *key, struct df_err *err)
+{
+    return until_nobody_is_faster(kube_of(v), try_remove,
+                                  &(struct change){.name = name, .key = key}, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int add_value(cJSON *values, const char *name, const cJSON *item, struct df_err *err)
+{
+    /* An empty value may travel as null. */
+    const char *text = cJSON_IsString(item) ? item->valuestring : "";
+    DF_CLEANUP(df_buf_wipe) struct df_buf value = DF_BUF_INIT(DF_LIMIT_SECRET);
+    struct df_err why = {0};
+    if (df_base64_decode(text, strlen(text), false, &value, &why) < 0 ||
+        df_vault_check_value(df_buf_str(&value), value.len, &why) < 0)
+        return df_fail(err, why.cls, "secret \"%s\" key %s: %s", name, item->string, why.message);
+    return df_json_add_str(values, item->string, df_buf_str(&value), err);
+}
+
+static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = NULL;
+    DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
+    if (!values)
+        return df_fail_oom(err);
+    if (read_secret(kube_of(vault), name, &secret, err) < 0)
+        return -1;
+    if (!secret || !is_ours(name, secret) || cJSON_GetArraySize(data_of(secret)) == 0)
+        return df_vault_no_secret(name, NULL, err);
+    const cJSON *item;
+    cJSON_ArrayForEach (item, data_of(secret)) {
+        if (add_value(values, name, item, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(values);
+    return 0;
+}
+
+/* When somebody last changed it, whoever that was. */
+static const char *updated_at(const cJSON *secret)
+{
+    const char *latest = df_json_str(secret, "metadata.creationTimestamp");
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(secret, "metadata.managedFields")) {
+        const char *at = df_json_str(entry, "time");
+        if (at && (!latest || strcmp(at, latest) > 0))
+            latest = at;
+    }
+    return latest;
+}
+
+static int begin_list(void *arg, const char *resource_version, struct df_err *err)
+{
+    (void)resource_version, (void)err;
+    cJSON *list = arg;
+    while (list->child)
+        cJSON_DeleteItemFromArray(list, 0);
+    return 0;
+}
+
+static int add_listed(void *arg, const cJSON *secret, struct df_err *err)
+{
+    const cJSON *data = data_of(secret), *item;
+    if (cJSON_GetArraySize(data) == 0)
+        return 0;
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_append(arg, entry, err) < 0 ||
+        df_json_add_str(entry, "name", df_kube_name(secret), err) < 0 ||
+        df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0 ||
+        df_json_add_str(entry, "updatedAt", updated_at(secret), err) < 0)
+        return -1;
+    cJSON_ArrayForEach (item, data) {
+        if (df_json_append_str(df_json_array_at(entry, "keys"), item->string, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list(struct df_vault *vault, bool of_runs, cJSON **ret, struct df_err *err)
+{
+    const struct kube_vault *v = kube_of(vault);
+    DF_JSON cJSON *found = cJSON_CreateArray();
+    if (!found)
+        return df_fail_oom(err);
+    struct df_kube_at at = secret_at(v, NULL);
+    const struct df_kube_select select = {.labels = of_runs ? LABEL "=" OF_RUN : LABEL "=true"};
+    const struct df_kube_sink sink = {begin_list, add_listed, found};
+    if (df_kube_list(v->kube, &at, &select, 0, &sink, err) < 0)
+        return -1;
+    *ret = DF_TAKE(found);
+    return 0;
+}
+
+/* ---- the key -------------------------------------------------------------------------------- */
+
+static int take_key(struct kube_vault *v, const cJSON *secret, struct df_err *err)
+{
+    const char *text = df_json_str(secret, "data.key");
+    DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_KEY_TEXT + 3);
+    if (text && df_base64_decode(text, strlen(text), false, &key, NULL) == 0 &&
+        df_key_parse(df_buf_str(&key), key.len, v->vault.master) == 0)
+        return 0;
+    return df_fail(err, DF_ERR_SYSTEM,
+                   "the Secret " KEY_SECRET " in %s is damaged: its value \"key\" must be 64 hex "
+                   "digits and a newline; restore it from a copy",
+                   v->name_space);
+}
+
+static int make_key(const struct kube_vault *v, struct df_err *err)
+{
+    char text[DF_KEY_TEXT + 1];
+    DF_SECRET_JSON cJSON *secret = NULL;
+    if (df_key_make(text, err) < 0)
+        return -1;
+    int result = make_secret(KEY_SECRET, NULL, "key", text, DF_KEY_TEXT, &secret, err);
+    explicit_bzero(text, sizeof(text));
+    if (result < 0 || df_json_add_bool(secret, "immutable", true, err) < 0)
+        return -1;
+    return create_secret(v, secret, err);
+}
+
+static int load_key(struct kube_vault *v, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = NULL;
+    struct df_err why = {0};
+    if (read_secret(v, KEY_SECRET, &secret, err) < 0)
+        return -1;
+    if (secret)
+        return take_key(v, secret, err);
+    /* A conflict means that another replica made it first: then its key is ours, too. */
+    if (make_key(v, &why) < 0 && why.cls != DF_ERR_CONFLICT)
+        return pass_on(&why, err);
+    if (read_secret(v, KEY_SECRET, &secret, err) < 0)
+        return -1;
+    return take_key(v, secret, err);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void close_kube(struct df_vault *vault)
+{
+    struct kube_vault *v = kube_of(vault);
+    free(v->name_space);
+    explicit_bzero(v, sizeof(*v));
+    free(v);
+}
+
+static const struct df_vault_ops kube_ops = {close_kube, set, get, list, remove_secret};
+
+int df_vault_kube_open(struct df_kube *kube, const char *name_space, struct df_vault **ret,
+                       struct df_err *err)
+{
+    struct kube_vault *v = calloc(1, sizeof(*v));
+    if (!v)
+        return df_fail_oom(err);
+    DF_VAULT struct df_vault *vault = &v->vault;
+    vault->ops = &kube_ops;
+    v->kube = kube;
+    v->name_space = strdup(name_space);
+    if (!v->name_space)
+        return df_fail_oom(err);
+    if (load_key(v, err) < 0)
+        return df_err_wrap(err, "secrets");
+    *ret = DF_TAKE(vault);
+    return 0;
+}

@@ -1,0 +1,74 @@
+"""What tests/style reads from objects and text: circles of calls, comments, runs of lines that occur twice, pages that
+name what is gone."""
+
+import sys
+
+import pytest
+
+from lib import dayfly
+
+sys.path.insert(0, str(dayfly.ROOT / "tests"))
+
+import house  # noqa: E402
+import pages  # noqa: E402
+
+
+@pytest.mark.parametrize("graph, expected", [
+    ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
+    ({"a": {"b"}, "b": {"a"}, "c": {"a"}}, [("a", "b")]),
+    ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"e"}, "e": {"d"}}, [("a", "b", "c"), ("d", "e")]),
+    ({"a": {"b", "c"}, "b": {"a"}, "c": {"a"}}, [("a", "b", "c")]),
+])
+def test_a_circle_is_the_files_that_reach_each_other(graph, expected):
+    assert house.circles(graph) == expected
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A tree with one file, built."""
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "OBJECTS", tmp_path)
+    monkeypatch.setattr(house, "sources", lambda *_: [house.pathlib.Path("spawner/store/a.c")])
+    monkeypatch.setattr(house, "calls", lambda: {})
+    (tmp_path / "spawner/store").mkdir(parents=True)
+    (tmp_path / "spawner/store/a.c").write_text("int a;\n")
+    (tmp_path / "spawner/store/a.o").write_text("")
+    return tmp_path
+
+
+def test_a_circle_of_calls_is_a_fault(tree, monkeypatch):
+    files = [house.pathlib.Path("spawner/store") / name for name in ("a.c", "b.c")]
+    monkeypatch.setattr(house, "calls", lambda: {files[0]: {files[1]}, files[1]: {files[0]}})
+    assert list(house.circle_faults()) == ["spawner/store: a circle of calls between files: spawner/store/a.c spawner/store/b.c"]
+
+
+def test_a_tree_that_is_not_built_is_a_fault_that_says_what_to_run(tree):
+    (tree / "spawner/store/a.o").unlink()
+    assert "run `make programs`" in "".join(house.circle_faults())
+
+
+def test_comments_and_code_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    (tmp_path / "a.c").write_text("/* one\n\n   two */\nint a; /* code */\n/* c */ int b;\n// three\n\n")
+    assert house.comment_lines("a.c") == (4, 2)
+
+
+def test_a_run_of_six_lines_in_two_files_counts_in_both(tmp_path, monkeypatch):
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    same = [f"call({n});" for n in range(7)]
+    (tmp_path / "a.c").write_text("\n".join(["{", *same[:3], "", "}", *same[3:], "one();"]))
+    (tmp_path / "b.c").write_text("\n".join([*same, "two();"]))
+    (tmp_path / "c.c").write_text("\n".join(same[:5]))
+    assert house.duplicate_lines(["a.c", "b.c", "c.c"]) == 14
+
+
+def test_a_page_that_names_what_is_gone_is_a_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common/here.c").write_text("")
+    page = tmp_path / "page.md"
+    page.write_text("common/here.c, common/gone.c, tests/tools/get-*, `df_here()`, `df_gone()`, `struct df_lost`, `DF_HERE`,"
+                    "`df_here()` in common/here.c")
+    assert list(pages.gone(page, {"df_here", "DF_HERE"})) == [
+        "page.md names common/gone.c, which is not there", "page.md names df_gone, which no source has",
+        "page.md names df_lost, which no source has", "page.md names df_here in common/here.c, where it is not"]

@@ -1,0 +1,65 @@
+/* Recipes: what a run of each action is made of. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spawner/model/recipe.h"
+#include "tests/unit/json_words.h"
+
+static void every_action_has_a_recipe_whose_steps_refer_to_earlier_ones(void **state)
+{
+    (void)state;
+    for (int action = DF_ACTION_PROVISION; action <= DF_ACTION_STATE; action++) {
+        const struct df_recipe *r = df_recipe_for((enum df_action)action);
+        assert_true(r->count > 0 && r->count <= DF_RECIPE_STEPS);
+        assert_true(r->taken > 0 && r->taken <= r->count);
+        assert_null(r->steps[0].plan_of);
+        for (size_t i = 1; i < r->count; i++)
+            assert_string_equal(r->steps[i].plan_of, r->steps[i - 1].name);
+    }
+}
+
+static void what_writes_carries_out_an_approved_plan_or_is_a_state_command(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *action;
+        bool writes, asks, has_plan;
+    } cases[] = {
+        {"plan", false, false, false},     {"plan-destroy", false, false, false},
+        {"apply", true, true, true},       {"state", true, false, false},
+        {"workflow", false, false, false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        const struct df_recipe_step *step = df_recipe_step_for(cases[i].action);
+        assert_int_equal(step->writes, cases[i].writes);
+        assert_int_equal(step->asks, cases[i].asks);
+        assert_int_equal(step->plan_of != NULL, cases[i].has_plan);
+    }
+}
+
+static void a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = json("{'spec':{'action':'destroy'},'status':{'steps':["
+                              "{'name':'plan','taskAction':'net-1-plan'}]}}");
+    assert_string_equal(df_json_str(df_run_step(run, 0), "taskAction"), "net-1-plan");
+    assert_null(df_run_step(run, 1));
+    DF_JSON cJSON *command = json("{'spec':{'action':'state'},'status':{'steps':["
+                                  "{'name':'state','taskAction':'net-2-state'}]}}");
+    assert_string_equal(df_json_str(df_run_step(command, 0), "taskAction"), "net-2-state");
+    assert_null(df_run_step(command, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_action_has_a_recipe_whose_steps_refer_to_earlier_ones),
+        cmocka_unit_test(what_writes_carries_out_an_approved_plan_or_is_a_state_command),
+        cmocka_unit_test(a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe),
+    };
+    return cmocka_run_group_tests_name("recipe", tests, NULL, NULL);
+}

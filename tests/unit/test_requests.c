@@ -1,0 +1,111 @@
+/* What can be asked for: checked and durable, whoever asks and however many at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/control_loop.h"
+
+/* ---- executors ---- */
+
+#define CROWD 8
+
+struct client {
+    struct world *w;
+    char name[16];
+    struct df_err err;
+    int result;
+};
+
+static void *create_beside_others(void *arg)
+{
+    struct client *c = arg;
+    DF_FREE char *text = df_strf("{'metadata':{'name':'%s'},'spec':{'source':{'url':"
+                                 "'file:///nowhere','kind':'directory'},'storage':{'type':'s3',"
+                                 "'path':'one/place','config':{'bucket':'b','region':'r'}}}}",
+                                 c->name);
+    DF_JSON cJSON *doc = json(text);
+    c->result = df_request_create_executor(&c->w->s, doc, NULL, "tester", NULL, &c->err);
+    return NULL;
+}
+
+static void executors_that_come_at_once_do_not_get_one_place_for_their_states(void **state)
+{
+    struct client clients[CROWD] = {0};
+    pthread_t threads[CROWD];
+    int made = 0;
+    for (int i = 0; i < CROWD; i++) {
+        clients[i].w = *state;
+        (void)snprintf(clients[i].name, sizeof(clients[i].name), "e%d", i);
+        assert_int_equal(pthread_create(&threads[i], NULL, create_beside_others, &clients[i]), 0);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        (void)pthread_join(threads[i], NULL);
+        made += clients[i].result == 0;
+        if (clients[i].result < 0)
+            assert_string_equal(clients[i].err.reason, "StorageInUse");
+    }
+    assert_int_equal(made, 1);
+}
+
+static void a_new_executor_has_its_first_status_and_the_marks_of_the_service(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *doc = json("{'metadata':{'name':'net','labels':{'team':'a'}},"
+                              "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
+    DF_JSON cJSON *marks = json("{'labels':{'dayfly.dev/mark':'m'}}");
+    assert_int_equal(df_request_create_executor(&w->s, doc, marks, "ann", NULL, NULL), 0);
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.creator", "ann");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "metadata.labels.team", "a");
+    DF_JSON cJSON *made = get(w, DF_KIND_EXECUTOR, "net");
+    const cJSON *labels = df_json_at(made, "metadata.labels");
+    assert_non_null(cJSON_GetObjectItemCaseSensitive(labels, "dayfly.dev/mark"));
+}
+
+static void labels_of_the_service_are_not_for_clients(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    DF_JSON cJSON *doc =
+        json("{'metadata':{'name':'net','labels':{'dayfly.dev/unfinished':'true'}},"
+             "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
+    assert_int_equal(df_request_create_executor(&w->s, doc, NULL, "ann", NULL, &err), -1);
+    assert_string_equal(err.reason, "InvalidDocument");
+}
+
+static void a_change_raises_the_revision_and_needs_the_newest_version(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    DF_JSON cJSON *first = json("{'metadata':{'name':'net'},"
+                                "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
+    assert_int_equal(df_request_create_executor(&w->s, first, NULL, "ann", NULL, NULL), 0);
+    DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "net");
+    for (int i = 0; i < 2; i++) {
+        DF_FREE char *text = df_strf("{'metadata':{'name':'net'},'spec':{'source':{'url':"
+                                     "'file:///nowhere','kind':'directory'},'variables':{'n':%d}}}",
+                                     i);
+        DF_JSON cJSON *doc = json(text);
+        int result = df_request_change_executor(&w->s, doc, old, DF_ROLE_ADMIN, false, NULL, &err);
+        if (result != -i)
+            fail_msg("%s", err.message);
+    }
+    assert_string_equal(err.reason, "Conflict");
+    DF_JSON cJSON *changed = get(w, DF_KIND_EXECUTOR, "net");
+    assert_int_equal(df_json_int(changed, "status.revision", 0), 2);
+    assert_int_equal(df_json_int(changed, "spec.variables.n", -1), 0);
+}
+
+int main(void)
+{
+    (void)alarm(120);
+    const struct CMUnitTest tests[] = {
+        TEST(executors_that_come_at_once_do_not_get_one_place_for_their_states),
+        TEST(a_new_executor_has_its_first_status_and_the_marks_of_the_service),
+        TEST(labels_of_the_service_are_not_for_clients),
+        TEST(a_change_raises_the_revision_and_needs_the_newest_version),
+    };
+    return cmocka_run_group_tests_name("requests", tests, NULL, NULL);
+}

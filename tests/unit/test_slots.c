@@ -1,0 +1,310 @@
+/* Slots for living steps: the control loop over a real store, with more steps than may run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spawner/control/loop.h"
+#include "tests/unit/control_loop.h"
+
+#define DRY "{'action':'dry-run'}"
+
+static bool runs_now(struct world *w, const char *step)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    bool runs = fake_find(&w->engine, step)->seen.phase == DF_ENGINE_RUNNING;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    return runs;
+}
+
+/* Waits until Progressing of the step has this message. */
+static void await_message(struct world *w, const char *step, const char *message)
+{
+    for (;;) {
+        uint64_t mark = df_step_mark(&w->s, "");
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
+        if (task && df_streq(df_task_message(task), message)) {
+            assert_string_equal(df_task_reason(task), "Queued");
+            return;
+        }
+        df_step_wait_since(&w->s, "", mark, 1000);
+    }
+}
+
+/* An executor each, with one dry run. spec: of the executor, or "". */
+static void ask(struct world *w, const char *executor, const char *spec, const char *body)
+{
+    make_executor(w, executor, spec);
+    run(w, executor, body);
+}
+
+static void finish(struct world *w, const char *step)
+{
+    struct runner r = claim(w, step);
+    report(&r, NOTHING_TO_DO);
+}
+
+static size_t running_steps(struct world *w)
+{
+    size_t n = 0;
+    (void)pthread_mutex_lock(&w->engine.lock);
+    for (size_t i = 0; i < w->engine.count; i++)
+        n += w->engine.steps[i].seen.phase == DF_ENGINE_RUNNING;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    return n;
+}
+
+static void no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn(void **state)
+{
+    struct world *w = *state;
+    enum { EXECUTORS = 12, PLACES = 3 };
+    bool done[EXECUTORS] = {0};
+    w->config.limit_steps = PLACES;
+    for (int i = 0; i < EXECUTORS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "e%d", i);
+        make_executor(w, name, "");
+        run(w, name, AUTO);
+    }
+    start(w);
+    for (int finished = 0; finished < EXECUTORS;) {
+        assert_true(running_steps(w) <= PLACES);
+        for (int i = 0; i < EXECUTORS; i++) {
+            char step[32];
+            (void)snprintf(step, sizeof(step), "e%d-1-plan", i);
+            if (done[i] || !runs_now(w, step))
+                continue;
+            struct runner r = claim(w, step);
+            report(&r, NOTHING_TO_DO);
+            done[i] = true;
+            finished++;
+        }
+    }
+    await_settled(w);
+}
+
+/* ---- what is told ---- */
+
+static void a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    struct runner r = claim(w, "net-1-plan");
+    ask(w, "dns", "", DRY);
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    ask(w, "web", "", DRY);
+    await_message(w, "web-1-plan", "1 step runs, the limit is 1; 1 before this one");
+    await_value(w, DF_KIND_RUN, "dns-1", "status.message",
+                "1 step runs, the limit is 1; it is the next");
+    report(&r, NOTHING_TO_DO);
+    finish(w, "dns-1-plan");
+    finish(w, "web-1-plan");
+    await_settled(w);
+    assert_value(w, DF_KIND_RUN, "dns-1", "status.message", "");
+}
+
+/* ---- order ---- */
+
+static void the_higher_priority_starts_first_whenever_it_came(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    struct runner r = claim(w, "net-1-plan");
+    ask(w, "low", "", "{'action':'dry-run','priority':-1}");
+    await_message(w, "low-1-plan", "1 step runs, the limit is 1; it is the next");
+    ask(w, "mean", "", DRY);
+    await_message(w, "mean-1-plan", "1 step runs, the limit is 1; it is the next");
+    ask(w, "high", "", "{'action':'dry-run','priority':9}");
+    await_message(w, "high-1-plan", "1 step runs, the limit is 1; it is the next");
+    report(&r, NOTHING_TO_DO);
+    finish(w, "high-1-plan");
+    assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
+    r = claim(w, "mean-1-plan");
+    assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
+    report(&r, NOTHING_TO_DO);
+    finish(w, "low-1-plan");
+    await_settled(w);
+}
+
+/* Otherwise whoever is looked at first after a start would be the first. */
+static void the_order_outlives_a_restart(void **state)
+{
+    static const char *const names[] = {"low", "mean", "high"};
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    (void)claim(w, "net-1-plan");
+    for (int i = 0; i < 3; i++) {
+        DF_FREE char *body = df_strf("{'action':'dry-run','priority':%d}", i);
+        DF_FREE char *step = df_strf("%s-1-plan", names[i]);
+        ask(w, names[i], "", body);
+        await_message(w, step, "1 step runs, the limit is 1; it is the next");
+    }
+    df_control_stop(w->s.control, false);
+    df_control_free(w->s.control);
+    assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+    w->config.limit_steps = 2; /* whoever is looked at first would find the free place */
+    start(w);
+    for (int i = 2; i >= 0; i--) {
+        DF_FREE char *step = df_strf("%s-1-plan", names[i]);
+        for (int before = 0; before < i; before++) {
+            DF_FREE char *other = df_strf("%s-1-plan", names[before]);
+            assert_false(runs_now(w, other));
+        }
+        finish(w, step);
+    }
+}
+
+static void who_waits_in_vain_holds_nobody_back(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    struct runner r = claim(w, "net-1-plan");
+    ask(w, "canceled", "", "{'action':'dry-run','priority':9}");
+    await_message(w, "canceled-1-plan", "1 step runs, the limit is 1; it is the next");
+    ask(w, "gone", "", "{'action':'dry-run','priority':8}");
+    await_message(w, "gone-1-plan", "1 step runs, the limit is 1; 1 before this one");
+    ask(w, "last", "", DRY);
+    await_message(w, "last-1-plan", "1 step runs, the limit is 1; 2 before this one");
+    assert_int_equal(
+        df_request_cancel_run(&w->s, "canceled-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
+    await_value(w, DF_KIND_RUN, "canceled-1", "status.phase", "Canceled");
+    assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, "gone-1-plan", NULL, NULL),
+                     0);
+    report(&r, NOTHING_TO_DO);
+    finish(w, "last-1-plan");
+}
+
+/* A start takes it for one that waits, and it comes to its end before it asks for a place. */
+static void who_fails_before_it_asks_holds_nobody_back(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *lost =
+        json("{'metadata':{'name':'lost','namespace':'default',"
+             "'labels':{'dayfly.dev/unfinished':'true'}},"
+             "'spec':{'action':'plan','engine':'gone','targetResource':'executor/lost',"
+             "'priority':9,'runRef':{'name':'lost-1'}},'status':{}}");
+    assert_int_equal(df_store_create(w->s.store, DF_KIND_TASK_ACTION, lost, NULL, NULL), 0);
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    finish(w, "net-1-plan");
+    await_settled(w);
+    assert_value(w, DF_KIND_TASK_ACTION, "lost", "status.reason", "InvalidStep");
+}
+
+/* ---- limits of their own ---- */
+
+static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *classes = json("{'gpu':{'limit':1},'small':{}}");
+    w->config.classes = classes;
+    start(w);
+    ask(w, "net", "'class':'gpu'", DRY);
+    struct runner r = claim(w, "net-1-plan");
+    ask(w, "dns", "", "{'action':'dry-run','class':'gpu'}");
+    await_message(w, "dns-1-plan", "1 step of the class gpu runs, the limit is 1; it is the next");
+    ask(w, "web", "'class':'gpu'", "{'action':'dry-run','class':'small'}");
+    finish(w, "web-1-plan");
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    report(&r, NOTHING_TO_DO);
+    finish(w, "dns-1-plan");
+    await_settled(w);
+    w->config.classes = NULL;
+}
+
+static void a_namespace_has_a_limit_of_its_own(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_per_namespace = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    struct runner r = claim(w, "net-1-plan");
+    ask(w, "dns", "", DRY);
+    await_message(w, "dns-1-plan",
+                  "1 step in the namespace default runs, the limit is 1; it is the next");
+    report(&r, NOTHING_TO_DO);
+    finish(w, "dns-1-plan");
+    await_settled(w);
+}
+
+/* What is asked for in vain (a quota) keeps its place: it is in the engine's hands. */
+static void what_the_engine_puts_off_keeps_its_place(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    w->engine.create_error = (struct df_err){.cls = DF_ERR_RETRY, .message = "exceeded quota"};
+    start(w);
+    ask(w, "net", "", DRY);
+    await_creates(w, "net-1-plan", 2);
+    ask(w, "dns", "", "{'action':'dry-run','priority':9}");
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    w->engine.create_error = (struct df_err){0};
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    finish(w, "net-1-plan");
+    finish(w, "dns-1-plan");
+    await_settled(w);
+}
+
+/* ---- what it costs ---- */
+
+struct writes {
+    int before_created;
+    bool is_created;
+    struct df_store *store;
+};
+
+static void on_write(void *arg, const struct df_store_event *event)
+{
+    struct writes *n = arg;
+    if (event->kind != DF_KIND_TASK_ACTION || event->change != DF_CHANGE_MODIFIED || n->is_created)
+        return;
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get(n->store, DF_KIND_TASK_ACTION, event->name, &task, NULL) < 0)
+        return;
+    n->before_created++;
+    n->is_created = df_label_has(task, DF_LABEL_LIVE);
+}
+
+static void a_step_that_need_not_wait_is_written_once_before_it_is_started(void **state)
+{
+    struct world *w = *state;
+    struct writes n = {.store = w->s.store};
+    assert_int_equal(df_store_watch(w->s.store, on_write, &n, NULL), 0);
+    start(w);
+    ask(w, "net", "", DRY);
+    finish(w, "net-1-plan");
+    await_settled(w);
+    df_store_unwatch(w->s.store, on_write, &n);
+    assert_true(n.is_created);
+    assert_int_equal(n.before_created, 1);
+}
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    const struct CMUnitTest tests[] = {
+        TEST(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
+        TEST(a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before),
+        TEST(the_higher_priority_starts_first_whenever_it_came),
+        TEST(the_order_outlives_a_restart),
+        TEST(who_waits_in_vain_holds_nobody_back),
+        TEST(who_fails_before_it_asks_holds_nobody_back),
+        TEST(a_class_has_a_limit_of_its_own_and_holds_back_nobody_else),
+        TEST(a_namespace_has_a_limit_of_its_own),
+        TEST(what_the_engine_puts_off_keeps_its_place),
+        TEST(a_step_that_need_not_wait_is_written_once_before_it_is_started),
+    };
+    return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+}
