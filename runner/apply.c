@@ -15,6 +15,7 @@
 #include "runner/init.h"
 #include "runner/outputs.h"
 #include "runner/tofu/failure.h"
+#include "runner/tool_run.h"
 
 /* As long as for the result: the file may be the only record of what was created. */
 enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
@@ -149,7 +150,6 @@ static void add_parallelism(const struct df_context *c, struct df_strs *args)
 static int run_apply(struct df_context *c, const char *plan, int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    struct df_command_end end;
     (void)df_strs_add(&args, "apply");
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
@@ -160,12 +160,9 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
         df_args_add_all(&args, &c->varfiles.files);
     enum df_command_events events = df_args_add_events(c, &args);
     (void)df_strs_add(&args, plan);
-    df_output_reset(c->output);
-    if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&c->commander, &args, events, NULL, &end, err) < 0)
+    if (df_strs_check(&args, err) < 0)
         return -1;
-    *ret_code = end.code;
-    return 0;
+    return df_tool_run(c, &args, events, false, NULL, ret_code, err);
 }
 
 /* ---- errored.tfstate ---- */

@@ -3,6 +3,7 @@
 #include "common/base/fs.h"
 #include "runner/args.h"
 #include "runner/tofu/backend_noted.h"
+#include "runner/tool_run.h"
 
 #define INIT_TAIL (256 * DF_KIB)
 
@@ -25,9 +26,7 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
     DF_BUF struct df_buf tail = DF_BUF_INIT(INIT_TAIL);
-    struct df_command_end end;
-    struct df_commander brief = c->commander;
-    brief.is_brief = true;
+    int code = -1;
     (void)df_strs_add(&args, "init");
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
@@ -36,9 +35,9 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
     if (df_tool_init_takes_varfiles(&c->tool))
         df_args_add_all(&args, &c->varfiles.files);
     if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&brief, &args, DF_EVENTS_NONE, &tail, &end, err) < 0)
+        df_tool_run(c, &args, DF_EVENTS_NONE, true, &tail, &code, err) < 0)
         return -1;
-    if (end.code != 0)
+    if (code != 0)
         return fail_init(c, df_buf_str(&tail), err);
     return df_backend_noted_check(c->doc, c->source.module_dir, err);
 }

@@ -19,6 +19,7 @@
 #include "runner/outputs.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
+#include "runner/tool_run.h"
 
 enum { PLAN_NO_CHANGES = 0, PLAN_CHANGES = 2 }; /* of -detailed-exitcode */
 
@@ -93,7 +94,6 @@ static int needs_init(const struct df_context *c, bool *ret, struct df_err *err)
 static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    struct df_command_end end;
     (void)df_strs_add(&args, "plan");
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
@@ -105,12 +105,9 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
     enum df_command_events events = df_args_add_events(c, &args);
     df_args_add_all(&args, &c->varfiles.files);
     df_args_add_all(&args, &c->varfiles.arguments);
-    df_output_reset(c->output);
-    if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&c->commander, &args, events, NULL, &end, err) < 0)
+    if (df_strs_check(&args, err) < 0)
         return -1;
-    *ret_code = end.code;
-    return 0;
+    return df_tool_run(c, &args, events, false, NULL, ret_code, err);
 }
 
 static int fail_plan(struct df_context *c, struct df_err *err)

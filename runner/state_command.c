@@ -5,6 +5,7 @@
 #include "runner/args.h"
 #include "runner/init.h"
 #include "runner/tofu/failure.h"
+#include "runner/tool_run.h"
 
 #define TAIL_MAX (256 * DF_KIB)
 #define DRY_RUN "-dry-run"
@@ -43,18 +44,14 @@ static int run_command(struct df_context *c, size_t which, struct df_buf *tail, 
                        struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    struct df_command_end end;
     const char *word = NULL;
     for (const char *const *w = commands[which].words; *w; w++)
         (void)df_strs_add(&args, *w);
     for (int i = 1; (word = word_at(c, i)); i++)
         (void)df_strs_add(&args, word);
-    df_output_reset(c->output);
-    if (df_strs_check(&args, err) < 0 ||
-        df_command_run(&c->commander, &args, DF_EVENTS_NONE, tail, &end, err) < 0)
+    if (df_strs_check(&args, err) < 0)
         return -1;
-    *ret_code = end.code;
-    return 0;
+    return df_tool_run(c, &args, DF_EVENTS_NONE, false, tail, ret_code, err);
 }
 
 static int fail_command(struct df_context *c, size_t which, const char *text, struct df_err *err)

@@ -82,6 +82,7 @@ int df_event_count(const cJSON *event, const struct df_redact_set *set,
                    struct df_output_summary *summary, struct df_err *err)
 {
     const char *type = df_json_str(event, "type");
+    summary->begun |= df_json_at(event, "hook") != NULL;
     if (df_streq(type, "change_summary"))
         count_changes(event, summary);
     else if (df_streq(type, "outputs"))

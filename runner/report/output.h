@@ -42,6 +42,7 @@ struct df_output_summary {
     bool seen; /* a change_summary event came */
     int add, change, destroy, import;
     bool output_changes;    /* an `outputs` event with an action other than noop */
+    bool begun;             /* an event of a resource came: it was read or changed */
     int applied;            /* resources whose apply completed */
     int errors;             /* diagnostics of severity error */
     char first_error[1024]; /* summary and address of the first one, or "" */

@@ -273,7 +273,8 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
     note_pid(c->pid_path, p.pid);
     if (follow_command(c, &p, &f, &end, err) < 0)
         return -1;
-    if (df_output_flush(c->output, &f.fault) < 0 || f.fault.cls != DF_ERR_NONE)
+    end.lost = df_output_flush(c->output, &f.fault) < 0 || f.fault.cls != DF_ERR_NONE;
+    if (end.lost)
         (void)df_output_note(c->output, "dayfly: some output is lost: %s", f.fault.message);
     *ret = end;
     return 0;

@@ -41,6 +41,7 @@ struct df_command_end {
     int code;     /* exit code; 128 + signal when a signal ended it */
     bool stopped; /* it was interrupted before its end */
     bool killed;  /* at the end of the grace period */
+    bool lost;    /* some of its output did not reach the report */
 };
 
 /* Runs `program args...` and passes text and events to the output. tail: gets the end of the text,

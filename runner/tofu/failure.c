@@ -125,6 +125,8 @@ static const struct {
     {"HTTP remote state endpoint", "", "StateRefused"},
     {"load state", "", "StateUnavailable"},
     {"loading state", "", "StateUnavailable"},
+    {"refreshing state", "", "StateUnavailable"},
+    {"refresh state", "", "StateUnavailable"},
 };
 
 static const char *reason_of(const struct df_failure *f, const char *fallback)
@@ -136,6 +138,24 @@ static const char *reason_of(const struct df_failure *f, const char *fallback)
             return meanings[i].reason;
     }
     return fallback;
+}
+
+bool df_failure_is_broken_read(const struct df_failure *f)
+{
+    /* Of plan, apply and import; init; state rm; state mv. In some versions the cause is part of
+     * the summary, in others it is the detail. */
+    static const char *const summaries[] = {
+        "error loading state: ", "Error refreshing state: ", "Failed to refresh state: ",
+        "Failed to refresh source state: "};
+    static const char cause[] = "Failed to read remote state: ";
+    char words[sizeof f->summary + sizeof f->detail + 2];
+    (void)snprintf(words, sizeof words, "%s: %s", f->summary, f->detail);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(summaries); i++) {
+        size_t n = strlen(summaries[i]);
+        if (strncasecmp(words, summaries[i], n) == 0 && df_starts_with(words + n, cause))
+            return true;
+    }
+    return false;
 }
 
 /* The word behind "Who:" and the like; "" when text is NULL or has none. */

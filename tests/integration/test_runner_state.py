@@ -8,9 +8,22 @@ from lib import web
 from lib.steps import Steps
 
 
+STATE = json.dumps({"version": 4, "terraform_version": "1.6.0", "serial": 1, "lineage": "another", "outputs": {},
+                    "resources": [], "check_results": None}).encode()
+
+
 class Handler(web.Handler):
+    def break_off(self, body):
+        """An answer whose sender dies in the middle."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:len(body) // 2])
+        self.close_connection = True
+
     def serve(self):
         owner, body = self.server.owner, self.body()
+        owner.asked.append(self.command)
         if self.command in owner.refuse:
             return self.answer(owner.refuse[self.command])
         if self.command == "LOCK":
@@ -21,6 +34,8 @@ class Handler(web.Handler):
             owner.lock = None
         elif self.command == "POST":
             owner.state = body
+        elif self.command == "GET" and owner.breaks and owner.breaks.pop(0):
+            return self.break_off(owner.state or STATE)
         elif self.command == "GET" and owner.state is None:
             return self.answer(204)
         return self.answer(200, owner.state if self.command == "GET" else b"")
@@ -35,6 +50,8 @@ class StateServer(web.Server):
         self.state = None
         self.lock = None
         self.refuse = {}  # method -> status
+        self.breaks = []  # of the next GETs: does the answer break off?
+        self.asked = []  # methods
         super().__init__(Handler)
 
     def document(self):
@@ -84,3 +101,82 @@ def test_a_state_that_cannot_be_stored_is_kept_and_said(either_home, state_serve
     kept = json.loads((steps.report / "errored-state").read_text())
     assert [r["name"] for r in kept["resources"]] == ["hello"]
     assert not (steps.work / "module" / "errored.tfstate").exists()
+
+
+# ---- an answer that breaks off ----
+
+AGAIN = "dayfly: the answer with the state broke off before the command began its work; it is run again"
+
+
+@pytest.fixture
+def applied(either_home, state_server):
+    """Steps whose state holds a resource, and whose next plan has a change."""
+    steps = Steps(either_home)
+    steps.run("plan", "Planned", state=state_server.document())
+    steps.run("apply", "Applied", state=state_server.document())
+    (steps.module / "more.tf").write_text('resource "terraform_data" "more" { input = "more" }')
+    return steps
+
+
+def test_a_state_that_breaks_off_fails_neither_plan_nor_apply(applied, state_server):
+    state_server.breaks = [True, False, True]  # init, init, plan
+    applied.run("plan", "Planned", state=state_server.document())
+    assert applied.log().count(AGAIN) == 2 and not state_server.breaks and state_server.lock is None
+
+    state_server.breaks, state_server.asked = [True, True], []
+    result = applied.run("apply", "Applied", state=state_server.document())
+    assert result["planSummary"]["add"] == 1
+    assert applied.log().count(AGAIN) == 2
+    assert [e["hook"]["resource"]["addr"] for e in applied.events() if e["type"] == "apply_start"] == \
+        ["terraform_data.more"]
+    assert [m for m in state_server.asked if m != "GET"][:6] == ["LOCK", "UNLOCK"] * 2 + ["LOCK", "POST"]
+    assert state_server.lock is None
+    assert {r["name"] for r in json.loads(state_server.state)["resources"]} == {"hello", "more"}
+
+
+@pytest.mark.parametrize("command", [["mv", "terraform_data.hello", "terraform_data.moved"],
+                                     ["rm", "terraform_data.hello"],
+                                     ["import", "terraform_data.more", "an-id"]])
+def test_a_state_that_breaks_off_fails_no_command_on_the_state(applied, state_server, command):
+    state_server.breaks = [False, True]  # init, the command
+    applied.run("state", "StateChanged", state=state_server.document(), command=command)
+    assert applied.log().count(AGAIN) == 1 and not state_server.breaks and state_server.lock is None
+
+
+def test_a_state_that_always_breaks_off_ends_the_step(home, state_server):
+    steps = Steps(home)
+    state_server.breaks = [True] * 100
+    steps.run("plan", "StateUnavailable", code=1, state=state_server.document())
+    assert state_server.asked == ["GET"] * 5
+
+
+def test_an_apply_that_meets_a_broken_state_behind_its_work_is_not_begun_again(either_home, state_server):
+    """Without a state, the tool reads it a second time before it stores the first one."""
+    steps = Steps(either_home)
+    steps.run("plan", "Planned", state=state_server.document())
+    state_server.breaks, state_server.asked = [False, True], []
+    result = steps.run("apply", "StateUnavailable", code=2, state=state_server.document())
+    assert "Failed to read remote state" in result["message"]
+    assert state_server.asked == ["LOCK", "GET", "GET", "UNLOCK"]
+    assert AGAIN not in steps.log()
+    kept = json.loads((steps.report / "errored-state").read_text())
+    assert [r["name"] for r in kept["resources"]] == ["hello"]
+
+
+def test_an_apply_that_began_a_resource_is_not_begun_again_whatever_its_error(home, state_server):
+    steps = Steps(home)
+    steps.run("plan", "Planned", state=state_server.document())
+    real, runs = (home.bin / "tofu").resolve(), home.directory / "runs"
+    event = json.dumps({"type": "diagnostic", "@message": "Error", "diagnostic": {
+        "severity": "error", "summary": "error loading state: Failed to read remote state: unexpected EOF"}})
+    (home.bin / "tofu").unlink()
+    (home.bin / "tofu").write_text(f"""#!/bin/sh
+[ "$1" = apply ] || exec {real} "$@"
+echo >> {runs}
+{real} "$@"
+for word; do case $word in -json-into=*) echo '{event}' >> "${{word#*=}}" ;; esac; done
+exit 1
+""")
+    (home.bin / "tofu").chmod(0o755)
+    steps.run("apply", "StateUnavailable", code=2, state=state_server.document())
+    assert runs.read_text() == "\n"

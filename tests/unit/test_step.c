@@ -503,6 +503,8 @@ static void failures_get_the_reason_they_mean(void **state)
         {"Failed to save state", "Error saving state: HTTP error: 503", "StateUnavailable", "503"},
         {"Error loading state", "HTTP remote state endpoint invalid auth", "StateRefused", "auth"},
         {"Failed to load state", "dial tcp", "StateUnavailable", "dial"},
+        {"Error refreshing state", "Failed to read remote state: unexpected EOF",
+         "StateUnavailable", "unexpected EOF"},
         {"Failed to write file", "write /x/y: no space left on device", "DiskFull", "/x/y"},
         {"write /x: no space left on device", "", "DiskFull", "/x"},
     };
@@ -515,6 +517,40 @@ static void failures_get_the_reason_they_mean(void **state)
         assert_string_equal(err.reason, table[i].reason);
         if (!strstr(err.message, table[i].word))
             fail_msg("\"%s\" is not in: %s", table[i].word, err.message);
+    }
+}
+
+static void a_state_that_broke_off_is_told_from_what_failed_behind_it(void **state)
+{
+    (void)state;
+    static const char cause[] = "Failed to read remote state: unexpected EOF";
+    static const struct {
+        const char *summary, *detail;
+        bool is_broken_read;
+    } table[] = {
+        {"error loading state: Failed to read remote state: unexpected EOF", "", true},
+        {"Error loading state: Failed to read remote state: read tcp: reset", "", true},
+        {"Error refreshing state", cause, true},
+        {"Failed to refresh state", cause, true},
+        {"Failed to refresh source state", cause, true},
+        {"error loading state: HTTP remote state endpoint invalid auth", "", false},
+        {"Failed to save state",
+         "Error saving state: failed checking for existing remote state: "
+         "Failed to read remote state: unexpected EOF",
+         false},
+        {"Error loading state error",
+         "error loading the remote state: Failed to read remote "
+         "state: unexpected EOF",
+         false},
+        {"Failed to read remote state: unexpected EOF", "", false},
+        {"", "", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        struct df_failure f = {.summary = ""};
+        (void)snprintf(f.summary, sizeof f.summary, "%s", table[i].summary);
+        (void)snprintf(f.detail, sizeof f.detail, "%s", table[i].detail);
+        if (df_failure_is_broken_read(&f) != table[i].is_broken_read)
+            fail_msg("%s: %s", table[i].summary, table[i].detail);
     }
 }
 
@@ -569,6 +605,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_that_broke_off_is_told_from_what_failed_behind_it),
         cmocka_unit_test(a_provider_without_credentials_is_told_from_its_words),
         cmocka_unit_test(a_signal_stops_the_step_instead_of_ending_the_process),
         cmocka_unit_test(the_time_limit_stops_the_step),

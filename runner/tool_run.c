@@ -1,0 +1,74 @@
+#include "runner/tool_run.h"
+
+#include <poll.h>
+
+#include "common/base/backoff.h"
+
+/* A spawner that restarts is waited for by the tool itself; this covers one that dies repeatedly.
+ */
+enum { TRIES_MAX = 5, PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 4000 };
+
+/* Some commands of terraform write their error without "Error: ". */
+static void read_last_line(const char *text, struct df_failure *ret)
+{
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n')
+        n--;
+    const char *newline = memrchr(text, '\n', n);
+    const char *line = newline ? newline + 1 : text;
+    (void)snprintf(ret->summary, sizeof ret->summary, "%.*s", (int)(n - (size_t)(line - text)),
+                   line);
+}
+
+static void read_text(const char *text, struct df_failure *ret)
+{
+    df_failure_from_text(text, ret);
+    if (!*ret->summary)
+        read_last_line(text, ret);
+}
+
+/* events: the first error is an event, and what the tool worked on is known, too. */
+static bool ended_reading(const struct df_context *c, bool events, const struct df_buf *tail,
+                          const struct df_command_end *end)
+{
+    const struct df_output_summary *s = df_output_summary(c->output);
+    struct df_failure f = {.summary = ""};
+    if (end->code != 1 || end->stopped || end->lost)
+        return false;
+    if (events && (s->errors != 1 || s->begun))
+        return false;
+    if (events)
+        df_failure_from_events(s, &f);
+    else if (tail)
+        read_text(df_buf_str(tail), &f);
+    return df_failure_is_broken_read(&f);
+}
+
+/* False: the step must stop. */
+static bool pause_before(const struct df_context *c, int failures)
+{
+    struct pollfd stop = {.fd = df_stop_fd(c->stop), .events = POLLIN};
+    (void)df_output_note(c->output, "dayfly: the answer with the state broke off before the "
+                                    "command began its work; it is run again");
+    (void)poll(&stop, 1, (int)df_backoff_pause(PAUSE_MIN_MS, PAUSE_MAX_MS, failures));
+    return df_stop_cause(c->stop) == DF_STOP_NONE;
+}
+
+int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_command_events events,
+                bool is_brief, struct df_buf *tail, int *ret_code, struct df_err *err)
+{
+    struct df_commander commander = c->commander;
+    struct df_command_end end;
+    commander.is_brief = is_brief;
+    for (int tries = 1;; tries++) {
+        df_output_reset(c->output);
+        if (tail)
+            df_buf_clear(tail);
+        if (df_command_run(&commander, args, events, tail, &end, err) < 0)
+            return -1;
+        *ret_code = end.code;
+        if (tries == TRIES_MAX || !ended_reading(c, events != DF_EVENTS_NONE, tail, &end) ||
+            !pause_before(c, tries))
+            return 0;
+    }
+}
