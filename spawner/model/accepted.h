@@ -1,6 +1,6 @@
 /*
- * accepted.h - what a document says about its acceptance. What people write with kubectl is stored
- * before anybody has looked at it: the service accepts it, or refuses it with InvalidDocument.
+ * accepted.h - was a document accepted? A document written with kubectl is stored before the
+ * service has checked it. The service then accepts it, or refuses it with InvalidDocument.
  *
  * Thread rule: pure functions, any thread.
  */
@@ -11,13 +11,15 @@
 
 #define DF_REASON_REFUSED "InvalidDocument"
 
-/* Was it refused? Then it is there for people to mend or remove, and counts for nothing else. */
+/* True if the service refused the document. It stays until somebody corrects or deletes it, and has
+ * no effect until then. */
 bool df_doc_is_refused(const cJSON *doc);
 
-/* Has the service looked at the executor's spec as it is now? */
+/* True if the service has checked the current spec of the executor. */
 bool df_executor_is_accepted(const cJSON *executor);
 
-/* May it be run: was it looked at, and not refused? RETRY NotTakenIn, CONFLICT WrongState. */
+/* May runs be created: was the executor checked and accepted? RETRY NotTakenIn: not checked yet.
+ * CONFLICT WrongState: refused. */
 int df_executor_check_accepted(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
 #endif

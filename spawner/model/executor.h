@@ -1,7 +1,7 @@
 /*
- * executor.h - the pure decisions about an Executor: which role may do what in which state, and
- * what a run's phase makes of the state. docs/objects.md, "States", has both as tables. Thread
- * rule: pure functions, any thread.
+ * executor.h - the pure decisions about an Executor: which role may do what in which state, and how
+ * a run's phase changes the state. docs/objects.md, "States", has both as tables. Thread rule: pure
+ * functions, any thread.
  */
 #ifndef DF_MODEL_EXECUTOR_H
 #define DF_MODEL_EXECUTOR_H
@@ -14,14 +14,16 @@
 int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
                              struct df_err *err) DF_MUST_CHECK;
 
-/* The words a person with this role may use on the executor now (the table of states in
- * docs/objects.md). At most 8; ends with NULL. Borrowed literals. What is offered is never refused.
+/* The actions that this role may request of the executor now (the table of states in
+ * docs/objects.md). At most 8; ends with NULL. Borrowed literals. An offered action is never
+ * refused.
  * "execute" and "recreate" are a run with action provision, "dryrun" and "destroy" the runs of that
  * name; "edit" and "delete" change or remove the document; "cancel" ends the run that is queued,
  * under way or waiting for approval. */
 void df_executor_actions(const cJSON *executor, enum df_role role, const char *ret[9]);
 
-/* May it be changed, may it be deleted (DENIED, or CONFLICT WrongState with the way out)? */
+/* May the executor be changed, or deleted? DENIED: the role is too low. CONFLICT, reason
+ * WrongState: the state does not allow it; the message says what to do. */
 int df_executor_check_edit(const cJSON *executor, enum df_role role,
                            struct df_err *err) DF_MUST_CHECK;
 int df_executor_check_delete(const cJSON *executor, enum df_role role,

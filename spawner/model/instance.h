@@ -1,6 +1,6 @@
 /*
- * instance.h - what the configuration of an instance says about steps: by their class (`classes`)
- * and by their executor (`workspaces`). docs/configuration.md describes both.
+ * instance.h - checks the parts of the configuration that concern steps: settings of a class
+ * (`classes`) and of an executor (`workspaces`). docs/configuration.md describes both.
  *
  * Thread rule: pure functions, any thread.
  */
@@ -9,16 +9,17 @@
 
 #include "common/json/json.h"
 
-/* {name: {limit, placement}}; or NULL. Every fault is named. The placements may be given defaults,
- * as with df_model_admit(). Class USER. */
+/* classes: {name: {limit, placement}}; or NULL. The message lists every fault. Defaults are filled
+ * into the placements, as in df_model_admit(). Class USER. */
 int df_classes_check(cJSON *classes, struct df_err *err) DF_MUST_CHECK;
 
-/* {executor: {class, environment, placement}}; or NULL. classes: what has been checked, or NULL.
- * The rest as above. */
+/* workspaces: {executor: {class, environment, placement}}; or NULL. classes: already checked, or
+ * NULL. The rest as above. */
 int df_workspaces_check(cJSON *workspaces, const cJSON *classes, struct df_err *err) DF_MUST_CHECK;
 
-/* Is it one of them? Where no classes are configured, every name is; NULL is no class at all. Class
- * USER, reason InvalidPlacement: a misspelt class is not to run where nobody meant it to. */
+/* Checks that the class exists. Every name is valid if no classes are configured; name NULL means
+ * no class and is valid. Class USER, reason InvalidPlacement: otherwise a step with a misspelt
+ * class would run in a place that nobody intended. */
 int df_class_check(const cJSON *classes, const char *name, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -11,9 +11,9 @@
 extern const char *const df_integration_providers[];
 
 /* Turns a secret (key -> value) of this provider into members of environment (name -> value) and
- * files (name -> content); "@files/<name>" in a value stands for the path that the file will have.
- * Class USER, reason InvalidStep, when the secret lacks a key or has one that nobody reads, or when
- * environment has one of the variables already. The message never holds a value. */
+ * files (name -> content). "@files/<name>" in a value is a placeholder for the file's later path.
+ * Class USER, reason InvalidStep, if the secret lacks a key or has an unknown one, or if
+ * environment already has one of the variables. The message never contains a value. */
 int df_integration_apply(const char *provider, const cJSON *secret, cJSON *environment,
                          cJSON *files, struct df_err *err) DF_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
- * labels.h - the labels by which the service finds and counts its documents without reading the
- * others. Changes documents in memory only. Thread rule: pure functions.
+ * labels.h - the labels by which the service finds and counts its documents without reading all of
+ * them. The functions change documents in memory only. Thread rule: pure functions.
  */
 #ifndef DF_MODEL_LABELS_H
 #define DF_MODEL_LABELS_H
@@ -9,17 +9,17 @@
 
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_RUN "dayfly.dev/run"
-#define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": start-up looks at it */
+#define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": reconciled after a start */
 /* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"
-#define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds something of it */
+#define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds resources of it */
 /* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
 #define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"
 #define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
-/* "true" on a step of which the State Service was not told everything yet. */
+/* "true" on a step with transitions that the State Service has not received yet. */
 #define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
 
-/* value == NULL takes the label away. */
+/* value NULL removes the label. */
 int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
 bool df_label_has(const cJSON *doc, const char *label);
 

@@ -1,6 +1,6 @@
 /*
- * model.h - what Executor, Run and TaskAction may say, and the pure decisions about them: no I/O,
- * no clock, no store. docs/objects.md describes the documents. Thread rule: pure functions, any
+ * model.h - the validation of Executor, Run and TaskAction, and the pure decisions about them: no
+ * I/O, no clock, no store. docs/objects.md describes the documents. Thread rule: pure functions, any
  * thread.
  *
  * Includes the decisions: names.h, storage.h, executor.h, run.h, task.h. The fields are in
@@ -22,8 +22,8 @@
 int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* The member `secrets` of a request for a run: names, types and sizes; no message has a value. USER
- * InvalidDocument. */
+/* Checks the member `secrets` of a request for a run: names, types and sizes. Messages never
+ * contain a value. USER InvalidDocument. */
 int df_model_check_secrets(cJSON *secrets, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * placement_rules.h - what the rows of a placement cannot say by themselves; inside spawner/model
- * only. The rules are those of Kubernetes' API server (pkg/apis/core/validation), in our words.
+ * placement_rules.h - rules of a placement that a table cannot express; for spawner/model only. They
+ * are those of Kubernetes' API server (pkg/apis/core/validation), with our own messages.
  */
 #ifndef DF_PLACEMENT_RULES_H
 #define DF_PLACEMENT_RULES_H
@@ -17,7 +17,7 @@ df_rule df_rule_resources;    /* known names, no request above its limit */
 df_rule df_rule_toleration;   /* operator, value, effect and seconds fit together */
 df_rule df_rule_expression;   /* of a node selector or a label selector: operator and values fit */
 df_rule df_rule_ip;           /* an IPv4 or IPv6 address */
-df_rule df_rule_pod_labels;   /* as df_rule_labels, and none that the service sets */
+df_rule df_rule_pod_labels;   /* as df_rule_labels, without labels that the service sets */
 df_rule df_rule_pod_metadata; /* the same for annotations */
 
 /* placement_rules.c: parts of a placement */

@@ -1,6 +1,5 @@
 /*
- * rows.h - how a row of a table of fields is written; inside spawner/model only, for the files that
- * have tables.
+ * rows.h - macros for rows of a table of fields; for the files with tables in spawner/model only.
  */
 #ifndef DF_ROWS_H
 #define DF_ROWS_H
@@ -37,14 +36,14 @@
         .name = (field), .type = DF_TYPE_LIST, .item = (each), .max = (cap), __VA_ARGS__           \
     }
 
-/* Where the pod of a step runs, and what its tool is told. For files that include tables.h and the
+/* The pod of a step, and the environment of its tool. For files that include tables.h and the
  * model's placement.h. */
 #define DF_ROW_PLACEMENT OBJECT("placement", df_placement_rows, .rule = df_rule_placement)
 #define DF_ROW_ENVIRONMENT(...)                                                                    \
     LIST("environment", &df_environment_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment,   \
          __VA_ARGS__)
 
-/* What decides about the order in which steps start (admission.h). */
+/* They decide the order in which steps start (admission.h). */
 #define DF_ROW_CLASS(...) NAME("class", __VA_ARGS__)
 #define DF_ROW_PRIORITY(...) WHOLE("priority", -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY, __VA_ARGS__)
 

@@ -1,5 +1,5 @@
 /*
- * rules.h - what the tables of fields cannot say by themselves; inside spawner/model only.
+ * rules.h - rules that a table of fields cannot express; for spawner/model only.
  * Each is a df_rule: it adds a fault for everything that is wrong.
  */
 #ifndef DF_RULES_H
@@ -19,7 +19,8 @@ df_rule df_rule_variables; /* the keys are identifiers */
 /* A name of an HCL variable. */
 void df_check_identifier(const char *name, const struct df_path *path, struct df_faults *f);
 
-/* source.c: spec.source as a whole, and the kind that its URL tells ("git", "archive"), or NULL */
+/* source.c: spec.source as a whole. df_source_kind(): the kind that the URL implies ("git",
+ * "archive"), or NULL. */
 df_rule df_rule_source;
 const char *df_source_kind(const char *url);
 
@@ -31,7 +32,7 @@ df_rule df_rule_environment_names; /* the keys of a map */
 df_rule df_rule_variable;          /* the name of one that a user may set */
 void df_check_variable(const char *name, const struct df_path *path, struct df_faults *f);
 
-/* secret_forms.c: spec.secrets, and what it and spec.environment both set */
+/* secret_forms.c: spec.secrets, and its conflicts with spec.environment */
 df_rule df_rule_secrets;
 df_rule df_rule_executor_spec;
 

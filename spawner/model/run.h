@@ -14,8 +14,8 @@ const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
  * destroy would. Borrowed literal. */
 const char *df_run_first_action(const cJSON *run, const cJSON *executor);
 
-/* Does the approval of its plan need the role admin? It does for a destroy, and for a provision
- * that leaves nothing of what the state holds (status.destroysAll). */
+/* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
+ * that destroys every resource of the state (status.destroysAll). */
 bool df_run_needs_admin(const cJSON *run);
 
 enum df_run_next {
@@ -29,7 +29,7 @@ enum df_run_next {
 
 struct df_run_verdict {
     enum df_run_next next;
-    int64_t wake_us;   /* WAIT: look again at this real time; 0: only on a change */
+    int64_t wake_us;   /* WAIT: reconcile again at this real time; 0: only after a change */
     const char *phase; /* FINISH: the final phase; borrowed literal */
     char reason[48];
     char message[1024];
@@ -38,7 +38,7 @@ struct df_run_verdict {
 /* Everything that the decision depends on. All borrowed. */
 struct df_run_view {
     const cJSON *run;
-    const cJSON *executor; /* NULL: it does not exist any more */
+    const cJSON *executor; /* NULL: deleted */
     const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet */
     const cJSON *apply;    /* the same of its apply */
     bool is_first;         /* the oldest unfinished run of its executor */

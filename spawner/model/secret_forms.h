@@ -1,6 +1,6 @@
 /*
- * secret_forms.h - what an entry of spec.secrets makes of the keys of its secret: variables of the
- * module, environment variables, or files whose paths are in variables.
+ * secret_forms.h - how an entry of spec.secrets passes the keys of its secret on: as variables of
+ * the module, as environment variables, or as files whose paths are in variables.
  *
  * Thread rule: pure functions over the document handed in.
  */
@@ -15,10 +15,11 @@ bool df_secret_is_file(const cJSON *entry);
  * frees; NULL on no memory. */
 char *df_secret_variable(const cJSON *entry, const char *key);
 
-/* USER with the reason InvalidStep when this key of the secret cannot become a variable. */
+/* Fails with USER, reason InvalidStep, if this key of the secret cannot become a variable. */
 int df_secret_check_key(const cJSON *entry, const char *key, struct df_err *err) DF_MUST_CHECK;
 
-/* Does the entry set this variable? Without "keys" only the secret tells: then the answer is no. */
+/* Does the entry set this variable? False for an entry without "keys": its keys are known only from
+ * the secret. */
 bool df_secret_sets(const cJSON *entry, const char *variable);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * tables.h - the fields of the three kinds of documents, one row each (field.h). docs/objects.md
- * has the same for people. Thread rule: constant data.
+ * describes them. Thread rule: constant data.
  */
 #ifndef DF_TABLES_H
 #define DF_TABLES_H
@@ -8,16 +8,16 @@
 #include "spawner/model/field.h"
 #include "spawner/model/names.h"
 
-/* The rows of a whole document of this kind. DF_KIND_TASK_ACTION: of a step of a run. */
+/* The rows of a document of this kind. DF_KIND_TASK_ACTION: of a step of a run. */
 const struct df_field *df_table(enum df_kind kind);
 
-/* The same of a TaskAction with the action workflow. */
+/* The rows of a TaskAction with the action workflow. */
 const struct df_field *df_workflow_table(void);
 
 /* The rows of its spec. */
 const struct df_field *df_spec_table(enum df_kind kind);
 
-/* The row of this member of the spec, of a TaskAction in either form; NULL: there is none. */
+/* The row of this member of the spec; for a TaskAction, of a step or a workflow. NULL: none. */
 const struct df_field *df_spec_field(enum df_kind kind, const char *name);
 
 extern const struct df_field df_environment_item; /* of spec.environment */

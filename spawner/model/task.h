@@ -16,7 +16,7 @@
 
 /* What the engine observes of a step. */
 enum df_engine_phase {
-    DF_ENGINE_ABSENT,  /* nothing there: never created, or cleaned up */
+    DF_ENGINE_ABSENT,  /* no resources: never created, or cleaned up */
     DF_ENGINE_PENDING, /* created, its runner not started yet */
     DF_ENGINE_RUNNING, /* a process of the step lives */
     DF_ENGINE_ENDED    /* every process of the step is proven gone */
@@ -24,26 +24,26 @@ enum df_engine_phase {
 
 struct df_engine_observation {
     enum df_engine_phase phase;
-    int exit_code;    /* ENDED: of the runner, or -1 when nobody knows */
+    int exit_code;    /* ENDED: of the runner; -1: unknown */
     bool has_result;  /* ENDED: the runner left a result document */
     bool is_held;     /* PENDING: created, but does not start before release() */
     bool gives_up;    /* it cannot start, or would fail again in the same way: do not retry */
     bool is_gone;     /* no process of the step is left, and nothing that could create one */
     int64_t since_us; /* real time of creation */
-    /* Since when this service hears runners, real time; 0: always. Set by the control loop. */
+    /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
     int64_t hears_since_us;
     int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */
-    enum df_fault fault;         /* of the reason; NONE: what the word implies */
+    enum df_fault fault;         /* of the reason; NONE: df_reason_fault() */
     char
         reason[48]; /* why it does not start or why it ended: "Unschedulable", "OOMKilled"; or "" */
     char cause[960]; /* the same for people: "killed by signal 9"; or "" */
 };
 
-/* Counts a lost attempt. A second call for the same attempt changes nothing: status.engineRef.lost
- * is set until there is another engineRef. */
+/* Counts a lost attempt in status.systemFailures. A second call for the same attempt changes
+ * nothing: status.engineRef.lost marks it as counted. */
 int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
                            struct df_err *err) DF_MUST_CHECK;
-/* To be called at the first start, and at the claim. */
+/* Call the first at the first start, the second at the claim. */
 int df_task_count_attempt(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 int df_task_forgive_failures(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
@@ -53,7 +53,7 @@ enum df_task_next {
     DF_TASK_RELEASE, /* ask the engine to start what is_held */
     DF_TASK_COLLECT, /* the engine has a result document that the status lacks: store it */
     DF_TASK_CLEAN,   /* final, and the engine still holds resources */
-    DF_TASK_REMOVE,  /* final, deleted, and nothing is left: the document may go */
+    DF_TASK_REMOVE,  /* final, deleted, and the engine holds nothing: remove the document */
     DF_TASK_CANCEL,  /* ask the engine to end it */
     DF_TASK_FAIL,    /* final failure with the reason given */
     DF_TASK_SUCCEED  /* final success of a workflow, which has no runner to report it */
@@ -61,8 +61,8 @@ enum df_task_next {
 
 struct df_task_verdict {
     enum df_task_next next;
-    int64_t wake_us;     /* WAIT, CANCEL: look again at this real time; 0: only on a change */
-    enum df_fault fault; /* FAIL: of the reason; NONE: what the word implies */
+    int64_t wake_us;     /* WAIT, CANCEL: reconcile again at this real time; 0: after a change */
+    enum df_fault fault; /* FAIL: of the reason; NONE: df_reason_fault() */
     char reason[48];     /* FAIL, SUCCEED */
     char message[1024];
 };
@@ -88,8 +88,8 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
 
 /* True if the runner reports Canceled although this service did not cancel it: an eviction, a node
- * drain, a deleted Job. is_remote: of its engine; the runner cannot know who ended it, the cluster
- * does and is asked. */
+ * drain, a deleted Job. is_remote: trait of its engine. The runner cannot know who ended it; the
+ * cluster can. */
 bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_remote);
 
 /* Time since the engine was first asked to create the step; 0: never. */

@@ -1,5 +1,5 @@
 /*
- * task_parts.h - what the decisions about steps share; inside spawner/model only. Thread rule: pure
+ * task_parts.h - shared by the decisions about steps; for spawner/model only. Thread rule: pure
  * functions.
  */
 #ifndef DF_TASK_PARTS_H
@@ -7,12 +7,12 @@
 
 #include "spawner/model/model.h"
 
-/* The time that stands at path in object, or fallback. */
+/* The time at path in object, or fallback. */
 int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback);
-/* The same of this entry of the task's timeline. */
+/* The time of this entry of the task's timeline, or fallback. */
 int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback);
 
-/* Since when it is to end (df_task_is_canceled()), or fallback. */
+/* When it was canceled or its document deleted (df_task_is_canceled()), or fallback. */
 int64_t df_task_canceled_at(const cJSON *task, int64_t fallback);
 
 /* Adds the phase RetryableFailure to the history. */

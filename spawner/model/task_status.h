@@ -25,7 +25,7 @@ enum df_outcome { DF_OUTCOME_NONE, DF_OUTCOME_SUCCEEDED, DF_OUTCOME_FAILED };
 int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, const char *message,
                       int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
-/* The same of a step, whose phase history and, for a failure, status.errorState go with them. */
+/* The same for a step; also extends its phase history and, for a failure, sets status.errorState. */
 int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
                            const char *message, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
@@ -61,12 +61,12 @@ const char *df_task_phase_name(enum df_task_phase phase); /* "QUEUED"; borrowed 
 enum df_fault { DF_FAULT_NONE, DF_FAULT_USER, DF_FAULT_SYSTEM };
 const char *df_fault_name(enum df_fault fault);
 
-/* Is it one of dayfly's reason words (docs/objects.md)? The fault that the word implies; NONE if it
- * implies none, and for a success. */
+/* Is it one of dayfly's reason words (docs/objects.md)? df_reason_fault(): the fault that the word
+ * implies; NONE if it implies none, and for a success. */
 bool df_reason_is_known(const char *reason);
 enum df_fault df_reason_fault(const char *reason);
 
-/* Adds {name, at} to the timeline unless that name is there. */
+/* Adds {name, at} to the timeline unless it already has an entry of this name. */
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
                      struct df_err *err) DF_MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
- * workflow.h - a TaskAction with the action workflow: somebody else's scheduler asks for an image
- * to be run against a target resource. docs/objects.md describes its fields.
+ * workflow.h - a TaskAction with the action workflow: another scheduler requests that an image is
+ * run against a target resource. docs/objects.md describes its fields.
  *
- * Contract: the execution of kubernaut's workflow executor, its specification and the validation of
- * it. Thread rule: pure functions, any thread.
+ * Contract: specification and validation as in kubernaut's workflow executor. Thread rule: pure
+ * functions, any thread.
  */
 #ifndef DF_WORKFLOW_H
 #define DF_WORKFLOW_H
@@ -11,21 +11,21 @@
 #include "spawner/model/schema.h"
 
 #define DF_ACTION_WORKFLOW "workflow"
-#define DF_WORKFLOW_DEADLINE_SECONDS 1800 /* when nobody says */
-#define DF_WORKFLOW_TTL_SECONDS 600       /* the lock's backstop: the name is free again */
+#define DF_WORKFLOW_DEADLINE_SECONDS 1800 /* the default */
+#define DF_WORKFLOW_TTL_SECONDS 600       /* an ended Job, and with it the lock, is removed then */
 
-/* Is this TaskAction one? */
+/* Is this TaskAction a workflow? */
 bool df_task_is_workflow(const cJSON *task);
 
 /* The rows of its spec. */
 extern const struct df_field df_workflow_rows[];
 
-/* What the rows cannot say: its pod has its image, account and resources from spec.workflow alone.
- * Asked when the rows are right. */
+/* A rule that the rows cannot express: image, service account and resources of the pod come from
+ * spec.workflow only. Call it if the rows are valid. */
 void df_workflow_check(const cJSON *task, const struct df_path *root, struct df_faults *f);
 
-/* Why this name cannot be that of a parameter, which becomes an environment variable: NULL when it
- * can. Borrowed literal that goes behind the name. */
+/* NULL if the name is valid for a parameter, which becomes an environment variable. Otherwise the
+ * reason: a borrowed literal that continues a sentence after the name. */
 const char *df_workflow_parameter_fault(const char *name);
 
 #endif
