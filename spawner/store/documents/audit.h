@@ -1,12 +1,12 @@
 /*
- * audit.h - the audit trail in a cluster: resources AuditTrail with some entries each, of which the
- * oldest go.
+ * audit.h - the audit trail in a cluster: AuditTrail resources, with many entries in each. The
+ * oldest resources are removed.
  *
- * Not Events: those are merged, thinned out and forgotten after an hour. Not ConfigMaps: the right
- * to write the trail would be the right to write every ConfigMap of the namespace. Entries are
- * collected in one resource until it is full, so that etcd has hundreds of objects and not tens of
- * thousands; every process has one of its own under way, so that replicas do not wait for each
- * other.
+ * The trail does not use Events: the API server merges them, drops some and deletes them after an
+ * hour. It does not use ConfigMaps: the right to write the trail would be the right to write every
+ * ConfigMap of the namespace. Entries are appended to one resource until it is full, so that etcd
+ * has hundreds of objects instead of tens of thousands. Every process appends to its own resource,
+ * so that replicas do not wait for each other.
  * Thread rule: any thread.
  */
 #ifndef DF_AUDIT_H
@@ -16,12 +16,12 @@
 
 struct df_audit; /* opaque */
 
-/* Strings are borrowed and must live on. */
+/* k and the strings are borrowed until df_audit_close(). */
 int df_audit_open(struct df_kube *k, const char *group, const char *name_space,
                   struct df_audit **ret, struct df_err *err) DF_MUST_CHECK;
 void df_audit_close(struct df_audit *a); /* NULL is fine */
 
-/* As of store.h. */
+/* See df_store_audit() and df_store_audit_list(). */
 int df_audit_add(struct df_audit *a, const cJSON *entry, struct df_err *err) DF_MUST_CHECK;
 int df_audit_list(struct df_audit *a, const char *cursor, int limit, cJSON **ret, char **ret_cursor,
                   struct df_err *err) DF_MUST_CHECK;

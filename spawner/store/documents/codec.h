@@ -1,21 +1,20 @@
 /*
  * codec.h - translates a document, as the rest of the spawner knows it (store.h), from and to the
- * custom resource that the API server keeps. What becomes of a field says its row in the model
- * (field.h).
+ * custom resource that the API server stores. The field's row in the model (field.h) says where
+ * each field goes.
  *
- * People write the spec of a resource, the service alone its status: the rights to them differ. So
- * all that the service must be able to rely on stands in the status, as status.service:
+ * People may write the spec of a resource, but only the service may write its status: these are
+ * different rights in Kubernetes. So the service keeps what it must rely on in status.service:
  *
- *   order   the resourceVersion at which the document was taken in: the order of creation
- *   labels  those that the service finds its documents by; what people write under these names in
- *           metadata.labels is not believed
- *   spec    members of the spec that the service set (the number of a run, its snapshot), or took
- *           in for good (its action and variables): they stand in for those of the spec, which
- *           people may still write
+ *   order   the resourceVersion at which the document was accepted: the creation number
+ *   labels  the labels by which the service finds its documents; the same names in
+ *           metadata.labels, which people may write, are ignored
+ *   spec    members of the spec that the service has set (a run's number and snapshot) or that are
+ *           fixed since the document was accepted (its action and variables); they replace those
+ *           of the resource's spec, which people may still write
  *
- * A write of the control loop is thus one request, and a crash leaves no half of it. A resource
- * without status.service is one that somebody applied and nobody took in yet: a document without
- * status.
+ * So a write of the control loop is one request, and a crash cannot leave half of it. A resource
+ * without status.service was applied and is not accepted yet; it becomes a document without status.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_CODEC_H
@@ -34,21 +33,21 @@ int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
 /* The resource to create for a new document, without its status. */
 int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
                  const char *name_space, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* An update of the resource without its status; one of its status. resource: as it is now. *ret is
- * NULL when nothing would change. */
+/* An update of the resource without its status, and an update of its status alone. resource: the
+ * current one. *ret stays NULL if nothing would change. */
 int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
                   const cJSON *resource, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc,
                     const cJSON *resource, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The index keys of the watch cache: the document's labels, as "key=value". What the control loop
- * has not looked at since somebody applied, edited or deleted it is indexed as unfinished, too. */
+/* The index keys of the watch cache: the document's labels, as "key=value". A document that was
+ * applied, edited or deleted since its last reconcile is also indexed as unfinished. */
 int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Its number in the order of creation; it sorts lists. */
+/* The creation number, which sorts lists. */
 int64_t df_codec_order(const cJSON *resource);
 
-/* The finalizers but for ours; NULL on no memory. */
+/* The finalizers without ours. NULL if there is no memory. */
 cJSON *df_codec_other_finalizers(const cJSON *resource);
 
 #endif

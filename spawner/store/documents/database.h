@@ -1,9 +1,9 @@
 /*
  * database.h - connections to the SQLite file that holds documents, audit trail and secrets.
  *
- * The file is made whole beside its place and then moved there, so that whatever already lies there
- * is either ours or never touched. Failures: a full disk is LIMIT, a busy file RETRY, everything
- * else SYSTEM with the file's name and the way out.
+ * A new file is built under another name in the same directory and linked to its final name when
+ * complete, so that an existing file is never changed unless it is ours. Failures: LIMIT for a full
+ * disk, RETRY for a busy file, SYSTEM for everything else, with the file's name and the way out.
  * Thread rule: one connection, one thread at a time; any number of connections.
  */
 #ifndef DF_DATABASE_H
@@ -16,16 +16,16 @@
 struct df_db; /* opaque */
 
 enum df_db_check {
-    DF_DB_CHECK_HEADER, /* is it ours and of a version we know? */
-    DF_DB_CHECK_ALL     /* and is every page sound? Reads the whole file */
+    DF_DB_CHECK_HEADER, /* it is a database of dayfly, with a schema version that we know */
+    DF_DB_CHECK_ALL     /* and every page is intact; reads the whole file */
 };
 
-/* Opens for reading and writing; makes the file when absent. */
+/* Opens the file for reading and writing; creates it if absent. */
 int df_db_open(const char *path, enum df_db_check check, struct df_db **ret,
                struct df_err *err) DF_MUST_CHECK;
 void df_db_close(struct df_db *db);
 
-/* What a statement's parameters ?1, ?2, ... are bound to. Texts and bytes are borrowed until the
+/* The values of a statement's parameters ?1, ?2, ... Texts and bytes are borrowed until the
  * statement is reset. */
 struct df_db_arg {
     enum { DF_DB_END, DF_DB_INT, DF_DB_TEXT, DF_DB_BYTES } type;
@@ -54,20 +54,21 @@ static inline void df_cleanup_stmt(sqlite3_stmt **q)
 }
 #define DF_DB_STMT DF_CLEANUP(df_cleanup_stmt)
 
-/* The statement, prepared once a connection and bound. args may be NULL. Borrowed: the connection
- * owns it. */
+/* The statement with its parameters bound; each connection prepares it once. args may be NULL.
+ * *ret is borrowed: the connection owns it. */
 int df_db_query(struct df_db *db, const char *sql, const struct df_db_arg *args, sqlite3_stmt **ret,
                 struct df_err *err) DF_MUST_CHECK;
 
-/* *ret_row: is there a (further) row, to be read with sqlite3_column_*? */
+/* *ret_row: true if there is another row, to be read with sqlite3_column_*(). */
 int df_db_step(struct df_db *db, sqlite3_stmt *q, bool *ret_row, struct df_err *err) DF_MUST_CHECK;
 
-/* A statement that yields nothing, to its end. */
+/* Runs a statement to its end and ignores its rows. */
 int df_db_run(struct df_db *db, const char *sql, const struct df_db_arg *args,
               struct df_err *err) DF_MUST_CHECK;
 
-/* Runs body inside of one write transaction: 0 commits, durably; 1 (nothing to do) and -1 roll
- * back. Returns what body returned, or -1 when the commit failed: then nothing was written. */
+/* Runs body in a write transaction. If body returns 0 the transaction is committed durably; if it
+ * returns 1 (nothing to do) or -1 it is rolled back. Returns the result of body, or -1 if the
+ * commit failed: then nothing was written. */
 typedef int (*df_db_body)(struct df_db *db, void *arg, struct df_err *err);
 int df_db_transaction(struct df_db *db, df_db_body body, void *arg,
                       struct df_err *err) DF_MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * holder.h - which process holds a data directory: its lock file says so in one line, "4711 dayfly
- * run". The lock itself is flock(2) on that file; the line is for people, and for clients that must
- * not touch the lock. Thread rule: any thread.
+ * holder.h - the process that holds a data directory, as one line in the directory's lock file:
+ * "4711 dayfly run". The lock itself is flock(2) on that file; the line is for people, and for
+ * clients that must not touch the lock. Thread rule: any thread.
  */
 #ifndef DF_HOLDER_H
 #define DF_HOLDER_H
@@ -15,14 +15,14 @@ struct df_holder {
     char command[DF_HOLDER_COMMAND]; /* "dayfly run": the program and its sub-command, no values */
 };
 
-/* Writes this process into the lock file that it holds. */
+/* Writes the line of this process into the lock file. The caller holds the lock. */
 int df_holder_write(int lock_fd, struct df_err *err) DF_MUST_CHECK;
 
-/* Takes the line away, before the lock is given back. */
+/* Removes the line. Call it before the lock is released. */
 void df_holder_clear(int lock_fd);
 
-/* The living process that the lock file of this directory names; false when there is none, or when
- * it cannot be told. */
+/* Finds the live process that the directory's lock file names. False if there is none or if it
+ * cannot be determined. */
 bool df_holder_find(const char *data_directory, struct df_holder *ret);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
-#include "spawner/store/vault/vault_home.h"
+#include "spawner/store/vault/vault_backend.h"
 
 /* ---- names and values ----------------------------------------------------------------------- */
 

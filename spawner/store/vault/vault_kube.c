@@ -4,7 +4,7 @@
  */
 #include "common/base/limits.h"
 #include "common/kube/kube.h"
-#include "spawner/store/vault/vault_home.h"
+#include "spawner/store/vault/vault_backend.h"
 
 #define LABEL "dayfly.dev/vault"
 #define OF_RUN "run" /* what one run was given; "true": a secret with a name */

@@ -8,7 +8,7 @@
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 #include "spawner/store/documents/database.h"
-#include "spawner/store/vault/vault_home.h"
+#include "spawner/store/vault/vault_backend.h"
 
 /* Sealed under the vault's key when the database is new, so that a wrong key file shows at once. */
 #define CHECK_AAD "check"

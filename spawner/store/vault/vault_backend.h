@@ -1,10 +1,10 @@
 /*
- * vault_home.h - what a home of secrets does. Internal to spawner/store.
+ * vault_backend.h - the operations of a vault's backend. Internal to spawner/store/vault.
  *
- * Names, and what is set, are checked before they come here. The meaning of each call is vault.h's.
+ * vault.c checks names and values before it calls a backend. vault.h describes each operation.
  */
-#ifndef DF_VAULT_HOME_H
-#define DF_VAULT_HOME_H
+#ifndef DF_VAULT_BACKEND_H
+#define DF_VAULT_BACKEND_H
 
 #include "common/crypto/crypto.h"
 #include "spawner/store/vault/vault.h"
@@ -14,25 +14,25 @@ struct df_vault_ops {
     int (*set)(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                struct df_err *err);
     int (*get)(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err);
-    /* of_runs: the entries of runs, and nothing else; otherwise everything but them */
+    /* of_runs: only the entries of runs; otherwise only the other secrets */
     int (*list)(struct df_vault *v, bool of_runs, cJSON **ret, struct df_err *err);
     int (*remove)(struct df_vault *v, const char *name, const char *key, struct df_err *err);
 };
 
-/* What every home begins with. */
+/* The first member of every backend. */
 struct df_vault {
     const struct df_vault_ops *ops;
-    unsigned char master[DF_KEY_LEN]; /* what df_vault_key() derives from */
+    unsigned char master[DF_KEY_LEN]; /* df_vault_key() derives keys from it */
 };
 
-/* What the names of runs' entries begin with. The dot keeps them apart from every secret's name,
- * which is a DNS label; both are names of Kubernetes. */
+/* The prefix of the names of runs' entries. The dot keeps them apart from secrets, whose names are
+ * DNS labels. Both are valid names of Kubernetes objects. */
 #define DF_VAULT_RUN_PREFIX "dayfly-run."
 
-/* "secret "x" key k does not exist", NOT_FOUND: always -1. key may be NULL. */
+/* Fails with NOT_FOUND: 'secret "x" key k does not exist'. Always -1. key may be NULL. */
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err);
 
-/* LIMIT when it is too large, USER when it is no text. */
+/* LIMIT if the value is too large, USER if it is not UTF-8 text. */
 int df_vault_check_value(const void *value, size_t n, struct df_err *err) DF_MUST_CHECK;
 
 #endif
