@@ -86,6 +86,5 @@ int df_pipeline_run(struct df_context *c, struct df_err *err)
         (void)snprintf(why.reason, sizeof why.reason, "DiskFull");
     (void)df_err_reason(&why, "RunnerFailed");
     (void)explain_stop(c, &why);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }

@@ -125,6 +125,13 @@ int df_err_reason(struct df_err *err, const char *reason)
     return -1;
 }
 
+int df_err_pass(struct df_err *err, const struct df_err *why)
+{
+    if (err)
+        *err = *why;
+    return -1;
+}
+
 const char *df_err_class_name(enum df_err_class cls)
 {
     static const char *const names[] = {"none",  "user",  "denied", "not-found", "conflict",

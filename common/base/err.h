@@ -59,6 +59,9 @@ int df_err_wrap(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3);
 /* Sets the reason word of a failure that has none yet. Returns -1. */
 int df_err_reason(struct df_err *err, const char *reason);
 
+/* Hands a failure that was kept apart to the caller: copies *why into err. Returns -1. */
+int df_err_pass(struct df_err *err, const struct df_err *why);
+
 /* The analyser sees one file at a time and must be told that these always return -1. */
 #if defined(__clang_analyzer__) && !defined(DF_ERR_IMPLEMENTATION)
 #define df_fail(...) (df_fail(__VA_ARGS__), -1)
@@ -67,6 +70,7 @@ int df_err_reason(struct df_err *err, const char *reason);
 #define df_fail_oom(...) (df_fail_oom(__VA_ARGS__), -1)
 #define df_err_wrap(...) (df_err_wrap(__VA_ARGS__), -1)
 #define df_err_reason(...) (df_err_reason(__VA_ARGS__), -1)
+#define df_err_pass(...) (df_err_pass(__VA_ARGS__), -1)
 #endif
 
 /* "user", "not-found", ...: never NULL. */

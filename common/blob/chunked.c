@@ -20,13 +20,6 @@ static struct df_objects *objects_of(struct df_blob *b)
     return df_blob_chunked_of(b)->objects;
 }
 
-static int pass_on(const struct df_err *why, struct df_err *err)
-{
-    if (err)
-        *err = *why;
-    return -1;
-}
-
 /* ---- heads and chunks ----------------------------------------------------------------------- */
 
 static int read_head(struct df_blob *b, const char *key, bool whole, struct df_blob_head *ret,
@@ -82,7 +75,7 @@ static int give_up(struct df_objects *o, const struct df_blob_head *h, size_t fi
 {
     if (why->cls != DF_ERR_RETRY)
         drop_chunks(o, h, first);
-    (void)pass_on(why, err);
+    (void)df_err_pass(err, why);
     return df_err_wrap(err, "store blob %s", h->key);
 }
 
@@ -202,7 +195,7 @@ static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
         if (why.cls != DF_ERR_CONFLICT && why.cls != DF_ERR_NOT_FOUND)
             break;
     }
-    (void)pass_on(&why, err);
+    (void)df_err_pass(err, &why);
     return df_err_wrap(err, "remove blob %s", key);
 }
 

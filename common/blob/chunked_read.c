@@ -27,11 +27,8 @@ static int read_whole(struct df_blob *b, const char *key, taking take, void *arg
         *ret_size = h.size;
         if (take(o, &h, arg, &why) == 0)
             return 0;
-        if (why.cls != DF_ERR_NOT_FOUND) {
-            if (err)
-                *err = why;
-            return -1;
-        }
+        if (why.cls != DF_ERR_NOT_FOUND)
+            return df_err_pass(err, &why);
         if (df_streq(version, h.version))
             return df_fail(err, DF_ERR_SYSTEM, "blob %s is damaged: restore it from a copy: %s",
                            key, why.message);

@@ -32,13 +32,6 @@ static struct df_kube_at at_object(struct df_objects *o, enum df_object_kind kin
                                .metadata_only = true};
 }
 
-static int pass_on(const struct df_err *why, struct df_err *err)
-{
-    if (err)
-        *err = *why;
-    return -1;
-}
-
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, struct df_err *err)
@@ -48,7 +41,7 @@ static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, st
     struct df_kube_at at = at_object(o, DF_OBJECT_HEAD, h->name);
     at.metadata_only = !whole;
     if (df_kube_get(kube_objects_of(o)->kube, &at, &secret, &why) < 0)
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : pass_on(&why, err);
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     return df_blob_head_parse(secret, whole, h, err);
 }
 
@@ -79,7 +72,7 @@ static int create(struct df_objects *o, enum df_object_kind kind, const cJSON *o
     /* A quota that many count on at once is a conflict, too, but not the one that callers mean. */
     if (why.cls == DF_ERR_CONFLICT && !df_streq(why.reason, "AlreadyExists"))
         why.cls = DF_ERR_RETRY;
-    return pass_on(&why, err);
+    return df_err_pass(err, &why);
 }
 
 static int put_chunk(struct df_objects *o, const struct df_blob_head *h,
@@ -104,7 +97,7 @@ static int put_head(struct df_objects *o, const struct df_blob_head *h, struct d
         return 0;
     if (why.cls == DF_ERR_NOT_FOUND) /* deleted in the meantime */
         why.cls = DF_ERR_CONFLICT;
-    return pass_on(&why, err);
+    return df_err_pass(err, &why);
 }
 
 static int put(struct df_objects *o, const struct df_blob_head *h,

@@ -163,9 +163,7 @@ static int verify_twice(struct df_jwks *j, const char *token, const char *audien
             return unavailable(err, news.message);
         return verify(j, token, audience, ret, err);
     }
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_jwks_verify(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,

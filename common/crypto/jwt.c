@@ -46,9 +46,7 @@ static int fail_json(const struct df_buf *text, const char *what, const struct d
                      struct df_err *err)
 {
     if (why->cls != DF_ERR_USER) { /* not the token's fault */
-        if (err)
-            *err = *why;
-        return -1;
+        return df_err_pass(err, why);
     }
     DF_JSON cJSON *loose = cJSON_ParseWithLength(df_buf_str(text), text->len);
     const char *twice = NULL;

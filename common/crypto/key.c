@@ -88,8 +88,7 @@ static int load_key(int fd, const char *path, unsigned char out[DF_KEY_LEN], str
     struct df_err why = {0};
     bool read = df_fs_read_fd(fd, &text, &why) == 0;
     if (!read && why.cls != DF_ERR_LIMIT) {
-        if (err)
-            *err = why;
+        (void)df_err_pass(err, &why);
         return df_err_wrap(err, "key file %s", path);
     }
     if (!read || df_key_parse(df_buf_str(&text), text.len, out) < 0)
@@ -129,8 +128,7 @@ int df_key_file(const char *path, unsigned char out[DF_KEY_LEN], struct df_err *
     /* A conflict means that another process made it first: then its key is ours too. */
     struct df_err why = {0};
     if (make_key(path, &why) < 0 && why.cls != DF_ERR_CONFLICT) {
-        if (err)
-            *err = why;
+        (void)df_err_pass(err, &why);
         return df_err_wrap(err, "make key file %s", path);
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -98,9 +98,7 @@ static int scan_file(const char *dir, const char *name, struct df_hcl_module *m,
     if (read_hcl_file(path, name, m, &why) == 0 ||
         (why.cls != DF_ERR_LIMIT && why.cls != DF_ERR_SYSTEM))
         return 0;
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_hcl_scan_text(const char *file, const char *text, size_t n, struct df_hcl_module *m,

@@ -139,9 +139,7 @@ static int parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
         return 0;
     if (strstr(why.message, "twice")) /* duplicates were the only fault, so there was no memory */
         return df_fail_oom(err);
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_hcl_scan_json(const char *file, const char *text, size_t n, struct df_hcl_module *m,

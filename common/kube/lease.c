@@ -238,10 +238,8 @@ static int refresh(struct df_lease *l, struct df_err *err)
     const struct df_kube_at at = {&df_kube_leases, l->name_space, l->name, NULL, NULL};
     cJSON *lease = NULL;
     struct df_err why = {0};
-    if (df_kube_get(l->k, &at, &lease, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+    if (df_kube_get(l->k, &at, &lease, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     (void)pthread_mutex_lock(&l->lock);
     see(l, lease);
     (void)pthread_mutex_unlock(&l->lock);

@@ -82,9 +82,7 @@ static int next_page(struct list *l, int *restarts, struct df_err *err)
     while (get_page(l, &page, &why) < 0) {
         if (try_again(l, &why, restarts))
             continue;
-        if (err)
-            *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     return take_page(l, page, err);
 }

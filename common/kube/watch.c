@@ -230,9 +230,7 @@ static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct d
         return -1;
     if (!res.stopped)
         return 0;
-    if (err)
-        *err = w->why;
-    return -1;
+    return df_err_pass(err, &w->why);
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */

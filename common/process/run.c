@@ -135,8 +135,8 @@ static int run_finish(struct run *r, int followed, int *ret_code, struct df_err 
     int status = 0;
     struct df_err wait_err;
     if (df_process_wait(&r->process, -1, &exited, &status, &wait_err) < 0) {
-        if (followed == 0 && err)
-            *err = wait_err;
+        if (followed == 0)
+            (void)df_err_pass(err, &wait_err);
         return -1;
     }
     if (followed < 0)

@@ -188,11 +188,8 @@ int df_link_try(struct df_link *l, struct df_http_request *req, const char *path
         if ((df_link_is_passing(sent, &answer, &why) || asked_a_stranger(l, sent, &answer)) &&
             df_link_pause(l, p))
             continue;
-        if (sent < 0) {
-            if (err)
-                *err = why;
-            return -1;
-        }
+        if (sent < 0)
+            return df_err_pass(err, &why);
         *ret = answer;
         answer = (struct df_http_response){0};
         return 0;

@@ -215,8 +215,7 @@ static int fetch_plan_once(struct spawner_report *s, struct download *d,
         return -1;
     if (!answer->stopped)
         return 0;
-    *err = d->err;
-    return -1;
+    return df_err_pass(err, &d->err);
 }
 
 static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
@@ -236,8 +235,7 @@ static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t de
             continue;
         if (sent == 0)
             return check_answer(s, &answer, "fetch the plan", err);
-        if (err)
-            *err = why;
+        (void)df_err_pass(err, &why);
         return no_answer(s, "fetch the plan", err);
     }
 }

@@ -60,9 +60,7 @@ static int fetch_commit(const struct df_git *g, const struct df_git_repo *r, str
         return 0;
     if (df_streq(why.reason, "CommitNotGiven"))
         return dig_for_commit(g, r, err);
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* The commit that a name stands for, also through annotated tags. */
@@ -119,9 +117,7 @@ static int list_tree(const struct df_git *g, const struct df_git_repo *r, const 
     if (out->failed && why.cls == DF_ERR_LIMIT)
         return df_fail_reason(err, DF_ERR_LIMIT, "SourceRefused",
                               "commit %s of %s has too many files", commit, r->remote);
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* A few hundred bytes of repository can hold a tree of a million files: check the size before

@@ -157,8 +157,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
     struct df_err late;
     if (df_tree_empty(q->private_dir, &late) < 0 && result == 0) {
         df_source_result_free(ret);
-        if (err)
-            *err = late;
+        (void)df_err_pass(err, &late);
         return df_err_wrap(err, "remove the credentials of the source");
     }
     return result;

@@ -81,10 +81,8 @@ static int download_once(struct df_http *http, const char *url, struct sink *sin
     }
     if (df_http_send(http, &req, ret, err) < 0)
         return -1;
-    if (ret->stopped) {
-        *err = sink->err;
-        return -1;
-    }
+    if (ret->stopped)
+        return df_err_pass(err, &sink->err);
     return df_http_check(ret, "answer", err);
 }
 
@@ -104,7 +102,7 @@ static int download_url(struct df_http *http, const char *url, int fd, const vol
             return 0;
         }
         if (why.cls != DF_ERR_RETRY || i + 1 == TRIES || df_stopped(stop)) {
-            *err = why;
+            (void)df_err_pass(err, &why);
             return df_err_wrap(err, "%s", url);
         }
         (void)poll(NULL, 0, PAUSE_MS << i);

@@ -257,10 +257,8 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, 
         if (is_final)
             break;
     }
-    if (!df_streq(first.reason, "ToolMissing")) {
-        *err = first;
-        return -1;
-    }
+    if (!df_streq(first.reason, "ToolMissing"))
+        return df_err_pass(err, &first);
     return df_fail_reason(err, first.cls, first.reason, "%s; there is no terraform either",
                           first.message);
 }

@@ -93,8 +93,7 @@ static int scan_values_file(const struct search *s, const char *file, struct df_
     if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || read_values_file(s, path, &why) == 0 ||
         (why.cls != DF_ERR_LIMIT && why.cls != DF_ERR_SYSTEM))
         return df_strs_check(s->to, err);
-    if (err)
-        *err = why;
+    (void)df_err_pass(err, &why);
     return df_err_wrap(err, "%s", file);
 }
 

@@ -22,10 +22,8 @@ static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, c
         return df_state_outputs(s->states, uid, 0, show, ret, err);
     if (df_outputs_get(s, uid, show, ret, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+    if (why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     *ret = cJSON_CreateObject();
     return *ret ? 0 : df_fail_oom(err);
 }
@@ -72,10 +70,8 @@ static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **r
         struct df_err why = {0};
         if (df_outputs_get(s, df_json_str(task, "metadata.uid"), show, ret, &why) == 0)
             return 0;
-        if (why.cls != DF_ERR_NOT_FOUND) {
-            *err = why;
-            return -1;
-        }
+        if (why.cls != DF_ERR_NOT_FOUND)
+            return df_err_pass(err, &why);
     }
     return none_kept(run, err);
 }

@@ -273,10 +273,8 @@ int df_client_download(struct df_client *c, const char *path, int fd, struct df_
     struct download d = {.fd = fd};
     if (df_client_fetch(c, path, download_piece, &d, err) < 0)
         return -1;
-    if (d.err.cls) {
-        *err = d.err;
-        return -1;
-    }
+    if (d.err.cls)
+        return df_err_pass(err, &d.err);
     return 0;
 }
 
@@ -319,7 +317,7 @@ static int read_stream(struct df_client *c, const struct df_client_stream *strea
     if (send_to(c, &req, &r, err) < 0)
         return -1;
     if (s->err.cls) {
-        *err = s->err;
+        (void)df_err_pass(err, &s->err);
         return df_err_wrap(err, "%s", stream->path);
     }
     return check_answer(&r, stream->path, err);

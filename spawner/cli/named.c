@@ -19,8 +19,7 @@ static int exists(struct df_cli *cli, const struct df_shown *kind, const char *n
         return 1;
     if (why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* An executor, else a run; a name that both have is not guessed. */
@@ -46,10 +45,8 @@ static int find_kind(struct df_cli *cli, const char *word, const struct df_shown
     struct df_err unknown = {0};
     if (df_shown_find(word, ret, &unknown) == 0)
         return 0;
-    if (!df_is_dns_label(word)) {
-        *err = unknown;
-        return -1;
-    }
+    if (!df_is_dns_label(word))
+        return df_err_pass(err, &unknown);
     const struct df_shown *kind = NULL;
     if (look_up(cli, word, &kind, err) < 0)
         return -1;

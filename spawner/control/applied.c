@@ -150,10 +150,8 @@ static int judge_executor(struct df_control *c, const cJSON *executor, struct df
     if (admit(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
-        if (!is_final(&why)) {
-            *err = why;
-            return -1;
-        }
+        if (!is_final(&why))
+            return df_err_pass(err, &why);
         v.why = &why;
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
@@ -223,8 +221,7 @@ static int take_in_run(struct df_control *c, const cJSON *run, int64_t *ret_wake
     }
     if (is_final(&why) || why.cls == DF_ERR_NOT_FOUND)
         return refuse(c, DF_KIND_RUN, run, &why, err);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* ---- decisions and cancels ---- */
@@ -305,8 +302,7 @@ static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_e
     }
     if (is_final(&why))
         return refuse(c, DF_KIND_TASK_ACTION, task, &why, err);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* A step that stayed without status, because the service died between its two requests, was never

@@ -56,10 +56,8 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
         df_control_audit(c->s, "delete", DF_KIND_EXECUTOR, name_of(executor), "done", NULL);
         return 0;
     }
-    if (!df_streq(why.reason, "WrongState")) {
-        *err = why;
-        return -1;
-    }
+    if (!df_streq(why.reason, "WrongState"))
+        return df_err_pass(err, &why);
     look_again(ret_wake_us);
     return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_why_not,
                            why.message, NULL, err);

@@ -14,8 +14,7 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
     if (df_store_get(c->s->store, DF_KIND_EXECUTOR, name, &executor, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND)
             return 0;
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;

@@ -45,8 +45,7 @@ static int get_if_there(struct df_store *s, enum df_kind kind, const char *name,
     struct df_err why = {0};
     if (df_store_get(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err *err)
@@ -207,10 +206,8 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
     if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0)
         return -1;
     if (df_task_create(s, task, ret, &why) < 0) {
-        if (!df_streq(why.reason, "AlreadyExists")) {
-            *err = why;
-            return -1;
-        }
+        if (!df_streq(why.reason, "AlreadyExists"))
+            return df_err_pass(err, &why);
         if (get_step(p, step, ret, err) < 0)
             return -1;
         if (!*ret)

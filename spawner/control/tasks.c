@@ -98,8 +98,7 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
                    p->now_us - p->c->hears_since_us >= BLIND_IS_TOLD_AFTER_US;
     if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)
         return -1;
-    *err = *why;
-    return -1;
+    return df_err_pass(err, why);
 }
 
 static int one_pass(struct df_task_pass *p, struct df_err *err)
@@ -108,8 +107,7 @@ static int one_pass(struct df_task_pass *p, struct df_err *err)
     if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
         if (p->hooks->starts_blind)
             return blind_pass(p, &why, err);
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     p->seen.hears_since_us = p->c->hears_since_us;
     p->seen.max_system_failures = p->c->s->config->max_system_failures;
@@ -155,8 +153,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
             df_slots_leave(&c->slots, name);
             return 0;
         }
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     if (df_applied_task(c, p.task, &done, err) < 0)
         return -1;

@@ -81,8 +81,7 @@ static int tofu_collect(struct df_task_pass *p, struct df_err *err)
         return 0;
     if (why.cls == DF_ERR_USER)
         return df_task_pass_fail(p, DF_FAULT_NONE, "RunnerFailed", why.message, err);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* ---- after the end ---- */
@@ -139,10 +138,8 @@ static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
     struct df_err why = {0};
     const char *name = df_json_str(p->task, "spec.runRef.name");
     if (df_store_get(p->c->s->store, DF_KIND_RUN, name, &run, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     *ret = !run || df_run_is_final(run);
     if (!*ret) {
         p->wake_us = p->now_us + RUN_AGAIN_US;

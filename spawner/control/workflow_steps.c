@@ -33,8 +33,7 @@ static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
     if (p->seen.phase == DF_ENGINE_ABSENT ||
         p->engine->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* engineRef and executionStatus. */

@@ -107,8 +107,7 @@ static int look_at(struct df_doctor_context *p, const char *of, const cJSON *pod
         tell(p, of, labels, &t);
     if (why.cls == DF_ERR_NONE || why.cls == DF_ERR_DENIED)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 /* Those that want the same are looked at once. */

@@ -47,10 +47,8 @@ int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
     if (!df_streq(p->config.store, "kubernetes"))
         return 0;
     if (df_kube_get_raw(p->kube, "/apis/" DF_API_VERSION, &list, &why) < 0) {
-        if (!is_absent(&why)) {
-            *err = why;
-            return -1;
-        }
+        if (!is_absent(&why))
+            return df_err_pass(err, &why);
         add_versions(p, &versions);
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "the cluster does not have " DF_API_VERSION "%s%s: apply rbac/crds, or "

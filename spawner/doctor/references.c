@@ -97,8 +97,7 @@ static int look_at_object(struct tour *t, const char *name, struct df_err *err)
             at_place->is_global ? "" : p->name_space, t->of);
         return 0;
     }
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int look_once(struct tour *t, const char *name, struct df_err *err)

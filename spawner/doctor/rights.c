@@ -255,8 +255,7 @@ int df_look_runner_rights(struct df_doctor_context *p, struct df_err *err)
                        account);
             return 0;
         }
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     return df_strs_check(&seen, err);
 }

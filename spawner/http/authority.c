@@ -77,6 +77,6 @@ int df_authority_shared(struct df_kube *kube, const char *secret, struct df_buf 
         if (why.cls != DF_ERR_CONFLICT)
             break;
     }
-    *err = why;
+    (void)df_err_pass(err, &why);
     return df_err_wrap(err, "server.tls.secret: Secret %s", secret);
 }

@@ -171,8 +171,7 @@ int df_tls_check(struct df_tls *t, struct df_err *err)
     (void)pthread_mutex_unlock(&t->lock);
     if (fault.cls == DF_ERR_NONE)
         return 0;
-    *err = fault;
-    return -1;
+    return df_err_pass(err, &fault);
 }
 
 static gnutls_datum_t datum(const struct df_buf *b)

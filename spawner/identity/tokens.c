@@ -180,9 +180,7 @@ int df_tokens_check(struct df_tokens *t, struct df_err *err)
     (void)pthread_mutex_unlock(&t->lock);
     if (fault.cls == DF_ERR_NONE)
         return 0;
-    if (err)
-        *err = fault;
-    return -1;
+    return df_err_pass(err, &fault);
 }
 
 enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64])

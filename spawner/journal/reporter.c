@@ -201,8 +201,7 @@ static int tell_some(struct df_reporter *r, const cJSON *task, int *index, int *
     case DF_STATE_LATER:
     default:
         count(r, "later", n);
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
 }
 
@@ -226,10 +225,8 @@ static int finish(struct df_reporter *r, const cJSON *task, int told, struct df_
         return 0;
     if (df_store_modify(r->s->store, DF_KIND_TASK_ACTION, name, set_reported, &told, NULL, &why) <
             0 &&
-        why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     df_marks_drop(&r->marks, name);
     return 0;
 }
@@ -255,8 +252,7 @@ static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
             df_marks_drop(&r->marks, name);
             return 0;
         }
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     return df_label_has(task, DF_LABEL_UNREPORTED) ? tell(r, task, err) : 0;
 }

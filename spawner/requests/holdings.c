@@ -112,7 +112,5 @@ int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum d
     }
     if (may)
         return 0;
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }

@@ -63,10 +63,8 @@ static int purge_kind(struct df_spawner *s, enum df_kind kind, const struct owne
             if (!is_owned(doc, o))
                 continue;
             found = true;
-            if (o->purge(s, doc, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-                *err = why;
-                return -1;
-            }
+            if (o->purge(s, doc, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+                return df_err_pass(err, &why);
         }
     }
     return 0;

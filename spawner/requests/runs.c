@@ -96,9 +96,7 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
     if (df_streq(why.reason, "AlreadyExists"))
         return df_sealed_drop(s, run, err) < 0 ? -1 : 1;
     /* The run may be there all the same: what it was given is left to the sweep. */
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_request_create_run(struct df_spawner *s, const char *executor,

@@ -199,9 +199,7 @@ int df_creations_event(struct df_creations *c, const char *line, size_t n, struc
     if (df_json_parse(line, n, &event, &why) < 0) {
         if (why.cls == DF_ERR_USER)
             return 0;
-        if (err)
-            *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     const char *type = df_json_str(event, "type");
     if (!type)

@@ -15,8 +15,7 @@ static int find_orphan(struct df_engine *e, const struct df_engine_step *step, c
     struct df_err why = {0};
     if (e->ops->leftover(e, step, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int recover_stream(struct df_spawner *s, struct df_engine *e,

@@ -65,9 +65,7 @@ static int get_entry(struct df_spawner *s, const cJSON *run, cJSON **ret, struct
     if (df_vault_run_get(s->vault, id, &entry, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND)
             return 0;
-        if (err)
-            *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     if (df_streq(df_json_str(entry, "run"), name_of(run)))
         *ret = DF_TAKE(entry);

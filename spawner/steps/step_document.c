@@ -56,8 +56,7 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
                 "%s: there is no secret \"%s\"; create it with: dayfly secret set "
                 "%s KEY",
                 what, name, name);
-        *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     const cJSON *value;
     cJSON_ArrayForEach (value, secret) {
@@ -117,10 +116,8 @@ static int add_run(struct making *m, struct df_err *err)
     cJSON *sealed = NULL;
     struct df_err why = {0};
     if (df_store_get(m->s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     if (add_of_run(m, run, err) < 0 || df_sealed_get(m->s, run, &sealed, err) < 0 ||
         (sealed && df_json_add(m->doc, "sealed", sealed, err) < 0))
         return -1;

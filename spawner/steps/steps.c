@@ -137,8 +137,7 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
         return 0;
     if (why.cls == DF_ERR_USER)
         return refuse_step(s, uid, &why, err);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int new_tokens(struct claim *c, struct df_err *err)
@@ -235,8 +234,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
     df_json_wipe(doc);
     if (why.cls == DF_ERR_USER)
         return refuse_step(s, uid, &why, err);
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)

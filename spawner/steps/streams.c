@@ -48,10 +48,8 @@ static int append_locked(struct df_spawner *s, const char *key, struct df_frame 
                            DF_LIMIT_STREAM);
         int result = f.n ? df_blob_append(s->blobs, key, f.offset, f.bytes, f.n, &end, &why)
                          : df_blob_size(s->blobs, key, &end, &why);
-        if (result < 0 && why.cls != DF_ERR_CONFLICT) {
-            *err = why;
-            return -1;
-        }
+        if (result < 0 && why.cls != DF_ERR_CONFLICT)
+            return df_err_pass(err, &why);
         if (f.offset > end)
             return df_fail_reason(err, DF_ERR_CONFLICT, "Gap",
                                   "the stream ends at %lld, the frame begins at %lld",
@@ -110,10 +108,8 @@ int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, i
     struct df_err why = {0};
     stream_key(uid, stream, key);
     if (offset >= 0 && df_blob_read_at(s->blobs, key, offset, b, &end, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     if (offset < 0 || offset > end)
         return df_fail(err, DF_ERR_USER, "offset %lld: the stream has %lld bytes",
                        (long long)offset, (long long)end);

@@ -27,6 +27,15 @@ static void a_failure_says_what_and_of_which_class(void **state)
     assert_string_equal(err.reason, "");
 }
 
+static void a_failure_that_was_kept_apart_is_passed_on_whole(void **state)
+{
+    (void)state;
+    struct df_err err = {0}, why = {0};
+    (void)df_fail_reason(&why, DF_ERR_CONFLICT, "Busy", "later");
+    assert_int_equal(df_err_pass(&err, &why), -1);
+    assert_memory_equal(&err, &why, sizeof(err));
+}
+
 static void nobody_needs_to_listen(void **state)
 {
     (void)state;
@@ -36,6 +45,7 @@ static void nobody_needs_to_listen(void **state)
     assert_int_equal(df_fail_oom(NULL), -1);
     assert_int_equal(df_err_wrap(NULL, "x"), -1);
     assert_int_equal(df_err_reason(NULL, "R"), -1);
+    assert_int_equal(df_err_pass(NULL, &(struct df_err){.cls = DF_ERR_USER}), -1);
 }
 
 static void an_errno_becomes_a_class_and_words(void **state)
@@ -154,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_says_what_and_of_which_class),
+        cmocka_unit_test(a_failure_that_was_kept_apart_is_passed_on_whole),
         cmocka_unit_test(nobody_needs_to_listen),
         cmocka_unit_test(an_errno_becomes_a_class_and_words),
         cmocka_unit_test(context_is_put_in_front_and_keeps_the_rest),

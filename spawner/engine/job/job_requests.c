@@ -15,8 +15,7 @@ static int delete_object(const struct df_job_call *c, const struct df_kube_at *a
     struct df_err why = {0};
     if (df_kube_delete(c->engine->o.kube, at, o, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int delete_job(const struct df_job_call *c, const cJSON *job, const char *propagation,

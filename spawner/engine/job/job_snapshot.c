@@ -285,9 +285,7 @@ int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJS
     *ret = NULL;
     if (df_kube_get(k, &at, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int find_job(struct df_job_watch *w, const char *name, const struct df_engine_step *step,

@@ -34,8 +34,7 @@ static int find_plugin_claim(const struct df_job_options *o, const cJSON *placem
     *ret = df_kube_get(o->kube, &at, NULL, &why) == 0;
     if (*ret || why.cls == DF_ERR_NOT_FOUND || why.cls == DF_ERR_DENIED)
         return 0;
-    *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static int read_ca(const struct df_engine_step *step, struct df_buf *to, struct df_err *err)

@@ -115,9 +115,7 @@ static int add_to_open(struct df_audit *a, const cJSON *entry, struct df_err *er
     a->open = answer;
     if (result == 0 || why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND)
         return result == 0 ? 0 : 1;
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 static cJSON *new_trail(const struct df_audit *a)
@@ -183,11 +181,8 @@ static int drop_oldest(struct df_audit *a, struct df_err *err)
         const struct df_kube_at oldest = at(a, names.items[i]);
         const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
         struct df_err why = {0};
-        if (df_kube_delete(a->kube, &oldest, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-            if (err)
-                *err = why;
-            return -1;
-        }
+        if (df_kube_delete(a->kube, &oldest, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+            return df_err_pass(err, &why);
     }
     return 0;
 }

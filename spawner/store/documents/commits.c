@@ -124,8 +124,8 @@ int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *r
     }
     (void)pthread_mutex_unlock(&c->lock);
     (void)pthread_cond_destroy(&mine.turn);
-    if (mine.result < 0 && err)
-        *err = mine.why;
+    if (mine.result < 0)
+        (void)df_err_pass(err, &mine.why);
     if (mine.result == 0 && ret_sequence)
         *ret_sequence = mine.sequence;
     return mine.result;

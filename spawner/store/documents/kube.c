@@ -185,9 +185,7 @@ static int explain(struct write *w, const struct df_err *why, struct df_err *err
         return df_backend_fail_conflict(w->kind, w->name, err);
     if (why->cls == DF_ERR_NOT_FOUND)
         return df_backend_fail_absent(w->kind, w->name, err);
-    if (err)
-        *err = *why;
-    return -1;
+    return df_err_pass(err, why);
 }
 
 static void take_answer(struct write *w, cJSON *answer)
@@ -266,11 +264,8 @@ static int give_status(struct write *w, const cJSON *doc, struct df_err *err)
         if (put(w, body, "status", &why) == 0)
             return 0;
         bool raced = df_streq(why.reason, "Conflict");
-        if (!raced || df_kube_get(w->s->kube, &where, &now, &why) < 0) {
-            if (err)
-                *err = why;
-            return -1;
-        }
+        if (!raced || df_kube_get(w->s->kube, &where, &now, &why) < 0)
+            return df_err_pass(err, &why);
         take_answer(w, now);
     }
     return df_backend_fail_conflict(w->kind, w->name, err);

@@ -30,11 +30,8 @@ int df_store_modify(struct df_store *s, enum df_kind kind, const char *name, df_
     int result = 1;
     for (int i = 0; i < ATTEMPTS && result > 0; i++)
         result = attempt(s, kind, name, change, arg, &stored, &why);
-    if (result != 0) {
-        if (err)
-            *err = why;
-        return -1;
-    }
+    if (result != 0)
+        return df_err_pass(err, &why);
     if (ret)
         *ret = DF_TAKE(stored);
     return 0;

@@ -24,9 +24,7 @@ static int load_lock(struct df_states *s, const char *uid, cJSON **ret, struct d
             *ret = NULL;
             return 0;
         }
-        if (err)
-            *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
         return df_fail(err, DF_ERR_SYSTEM,

@@ -70,11 +70,8 @@ static int stored_outputs(struct df_states *s, const char *uid, int64_t version,
     DF_CLOSE int fd = -1;
     int64_t size = 0;
     struct df_err why = {0};
-    if (df_state_open(s, uid, version, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-        if (err)
-            *err = why;
-        return -1;
-    }
+    if (df_state_open(s, uid, version, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     if (size)
         return parse_outputs(fd, ret, err);
     *ret = cJSON_CreateObject();
@@ -198,9 +195,7 @@ static int list_errored(struct df_states *s, const char *key, cJSON *list, struc
     if (df_blob_open_read(s->blobs, key, &fd, NULL, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND) /* just pushed */
             return 0;
-        if (err)
-            *err = why;
-        return -1;
+        return df_err_pass(err, &why);
     }
     cJSON *entry = cJSON_CreateObject();
     if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "step", step, err) < 0)

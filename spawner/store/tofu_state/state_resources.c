@@ -83,11 +83,8 @@ int df_state_holdings(struct df_states *s, const char *executor_uid, struct df_s
     int64_t size = 0;
     struct df_err why = {0};
     struct df_state_holdings h = {0};
-    if (df_state_open(s, executor_uid, 0, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND) {
-        if (err)
-            *err = why;
-        return -1;
-    }
+    if (df_state_open(s, executor_uid, 0, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
     bool is_small = size <= (int64_t)DF_LIMIT_STATE_COMPARED;
     if (size && (!is_small || read_state(fd, &h, &why) < 0))
         h.count = -1;

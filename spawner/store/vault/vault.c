@@ -140,9 +140,7 @@ int df_vault_run_drop(struct df_vault *v, const char *id, struct df_err *err)
         return df_fail_oom(err);
     if (!is_run_id(id) || v->ops->remove(v, name, NULL, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
-    if (err)
-        *err = why;
-    return -1;
+    return df_err_pass(err, &why);
 }
 
 int df_vault_run_list(struct df_vault *v, cJSON **ret, struct df_err *err)

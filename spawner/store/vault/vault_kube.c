@@ -29,13 +29,6 @@ static struct df_kube_at secret_at(const struct kube_vault *v, const char *name)
         .resource = &df_kube_secrets, .name_space = v->name_space, .name = name};
 }
 
-static int pass_on(const struct df_err *why, struct df_err *err)
-{
-    if (err)
-        *err = *why;
-    return -1;
-}
-
 /* ---- one Secret ----------------------------------------------------------------------------- */
 
 /* NULL in *ret when there is none; the caller wipes it. */
@@ -46,7 +39,7 @@ static int read_secret(const struct kube_vault *v, const char *name, cJSON **ret
     struct df_err why = {0};
     cJSON *secret = NULL;
     if (df_kube_get(v->kube, &at, &secret, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
-        return pass_on(&why, err);
+        return df_err_pass(err, &why);
     *ret = secret;
     return 0;
 }
@@ -125,7 +118,7 @@ static int delete_secret(const struct kube_vault *v, const char *name, const cJS
         return 0;
     if (why.cls == DF_ERR_NOT_FOUND)
         why.cls = DF_ERR_CONFLICT;
-    return pass_on(&why, err);
+    return df_err_pass(err, &why);
 }
 
 /* ---- changing ------------------------------------------------------------------------------- */
@@ -152,7 +145,7 @@ static int until_nobody_is_faster(const struct kube_vault *v, trying one, const 
         if (one(v, secret, c, &why) == 0)
             return 0;
         if (why.cls != DF_ERR_CONFLICT || i == TRIES || df_streq(why.reason, "NotOurs"))
-            return pass_on(&why, err);
+            return df_err_pass(err, &why);
     }
 }
 
@@ -362,7 +355,7 @@ static int load_key(struct kube_vault *v, struct df_err *err)
         return take_key(v, secret, err);
     /* A conflict means that another replica made it first: then its key is ours, too. */
     if (make_key(v, &why) < 0 && why.cls != DF_ERR_CONFLICT)
-        return pass_on(&why, err);
+        return df_err_pass(err, &why);
     if (read_secret(v, KEY_SECRET, &secret, err) < 0)
         return -1;
     return take_key(v, secret, err);
