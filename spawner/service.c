@@ -27,6 +27,7 @@
 #include "spawner/http/api.h"
 #include "spawner/identity/claim.h"
 #include "spawner/journal/events.h"
+#include "spawner/journal/journal.h"
 #include "spawner/store/documents/holder.h"
 
 struct df_service {
@@ -316,6 +317,7 @@ static int start(struct df_service *s, struct df_err *err)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
+        df_journal_new(p->store, &p->journal, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || open_engines(s, err) < 0 ||
         wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
@@ -329,6 +331,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
+    df_journal_free(p->journal);
     df_events_stop(p->events);
     df_election_free(s->election);
     df_claims_free(p->claims);

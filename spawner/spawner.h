@@ -20,8 +20,7 @@ struct df_spawner {
     struct df_states *states;
     struct df_engine_registry engines;
     struct df_control *control;
-    struct df_followers *followers; /* both the control loop's, which lives longer than the API */
-    struct df_changes *changes;
+    struct df_journal *journal;
     struct df_kube *kube;     /* NULL: no cluster */
     struct df_claims *claims; /* NULL: no step runs in a pod */
     struct df_events *events; /* NULL: no step runs in a cluster */

@@ -6,12 +6,28 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/http/server.h"
-#include "spawner/steps/steps.h"
+#include "spawner/model/recipe.h"
 
 #define HEARTBEAT_MS 15000
 #define CLIENT_CHECK_MS 1000 /* how often a waiting stream checks its client */
 
-void df_follower_init(struct df_follower *f, const struct df_request *req, const char *run)
+/* Its name is in f. */
+static int subscribe_to_run(struct df_follower *f, const cJSON *run, struct df_err *err)
+{
+    const struct df_recipe *recipe = df_recipe_of(run);
+    char steps[DF_RECIPE_STEPS][64];
+    const char *names[1 + DF_RECIPE_STEPS] = {f->run};
+    for (size_t i = 0; i < recipe->count; i++) {
+        if (df_model_name(f->run, recipe->steps[i].name, steps[i], err) < 0)
+            return -1;
+        names[1 + i] = steps[i];
+    }
+    df_subscribe(f->s->journal, &f->subscription, names, 1 + recipe->count);
+    return 0;
+}
+
+int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
+                     struct df_err *err)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -19,12 +35,23 @@ void df_follower_init(struct df_follower *f, const struct df_request *req, const
                               .s = req->s,
                               .client_fd = info ? info->connect_fd : -1,
                               .sent_ms = df_mono_ms()};
-    (void)snprintf(f->run, sizeof(f->run), "%s", run);
+    if (!run) {
+        df_subscribe(f->s->journal, &f->subscription, NULL, 0);
+        return 0;
+    }
+    (void)snprintf(f->run, sizeof(f->run), "%s", df_json_str(run, "metadata.name"));
+    return subscribe_to_run(f, run, err);
+}
+
+void df_follower_end(struct df_follower *f)
+{
+    if (f->s)
+        df_unsubscribe(f->s->journal, &f->subscription);
 }
 
 uint64_t df_follower_mark(const struct df_follower *f)
 {
-    return df_step_mark(f->s, f->step_uid);
+    return df_subscription_mark(f->s->journal, &f->subscription);
 }
 
 static bool client_is_gone(const struct df_follower *f)
@@ -49,8 +76,8 @@ static enum wake_up wait_for_change(struct df_follower *f, uint64_t mark)
             f->sent_ms = df_mono_ms();
             return HEARTBEAT_DUE;
         }
-        df_step_wait_since(f->s, f->step_uid, mark,
-                           left < CLIENT_CHECK_MS ? left : CLIENT_CHECK_MS);
+        df_subscription_wait(f->s->journal, &f->subscription, mark,
+                             left < CLIENT_CHECK_MS ? left : CLIENT_CHECK_MS);
     }
 }
 

@@ -10,17 +10,22 @@
 
 #include "common/base/buf.h"
 #include "spawner/http/request.h"
+#include "spawner/journal/journal.h"
 
 struct df_follower {
     struct df_api *api;
     struct df_spawner *s;
     int client_fd;
     char run[64];
-    char step_uid[64]; /* the step whose streams are followed; "" while there is none */
-    int64_t sent_ms;   /* monotonic: the last time that something was sent */
+    struct df_subscription subscription;
+    int64_t sent_ms; /* monotonic: the last time that something was sent */
 };
 
-void df_follower_init(struct df_follower *f, const struct df_request *req, const char *run);
+/* Subscribes to the run and the steps of its recipe; run NULL: to all documents. */
+int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
+                     struct df_err *err) DF_MUST_CHECK;
+/* Ends the subscription. */
+void df_follower_end(struct df_follower *f);
 
 /* Blocks until something changed since the mark. Returns the value for the stream's next(): 1 for a
  * change, or after 15 seconds with a heartbeat comment in out, which keeps proxies from closing the

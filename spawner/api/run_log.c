@@ -17,14 +17,15 @@
 
 struct log_source {
     struct df_stream_source base;
-    struct df_follower follower; /* step_uid: of the current step, "" while it does not exist */
+    struct df_follower follower;
     enum df_stream stream;
     bool follow;
     const struct df_recipe *recipe;
     size_t step; /* index in its steps; its count: all were sent */
     size_t last; /* index of the last one to send */
-    char step_name[64];
-    bool complete; /* the current step has ended: its stream grows no more */
+    char step_name[64],
+        step_uid[64]; /* of the current step; the uid is "" while it does not exist */
+    bool complete;    /* the current step has ended: its stream grows no more */
     int64_t offset;
     struct df_buf piece;
 };
@@ -32,6 +33,7 @@ struct log_source {
 static void free_source(struct df_stream_source *source)
 {
     struct log_source *l = (struct log_source *)source;
+    df_follower_end(&l->follower);
     df_buf_free(&l->piece);
     free(l);
 }
@@ -41,7 +43,7 @@ static int set_step(struct log_source *l, size_t step)
     step = step > l->last ? l->recipe->count : step;
     l->step = step;
     l->offset = 0;
-    l->follower.step_uid[0] = '\0';
+    l->step_uid[0] = '\0';
     return step == l->recipe->count
                ? 0
                : df_model_name(l->follower.run, l->recipe->steps[step].name, l->step_name, NULL);
@@ -58,7 +60,7 @@ static int read_current_step(struct log_source *l)
     if (df_store_get(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
         return err.cls == DF_ERR_NOT_FOUND ? 0 : -1;
     const char *uid = df_json_str(task, "metadata.uid");
-    (void)snprintf(l->follower.step_uid, sizeof(l->follower.step_uid), "%s", uid ? uid : "");
+    (void)snprintf(l->step_uid, sizeof(l->step_uid), "%s", uid ? uid : "");
     l->complete = df_task_is_final(task);
     return 0;
 }
@@ -118,10 +120,9 @@ static int add_piece(struct log_source *l, struct df_buf *out)
 {
     struct df_err err = {0};
     int64_t before = l->offset, end = 0;
-    if (!l->follower.step_uid[0])
+    if (!l->step_uid[0])
         return 0;
-    if (df_step_read(l->follower.s, l->follower.step_uid, l->stream, l->offset, &l->piece, &end,
-                     &err) < 0) {
+    if (df_step_read(l->follower.s, l->step_uid, l->stream, l->offset, &l->piece, &end, &err) < 0) {
         /* The offset is past the end, so the Last-Event-ID is invalid: start from 0. */
         bool past_the_end = err.cls == DF_ERR_USER && l->offset > 0;
         l->offset = 0;
@@ -154,7 +155,7 @@ static int send_end(const struct log_source *l, struct df_buf *out, const cJSON 
 /* The current step's stream was sent completely. Returns 1 if an event for the client says so. */
 static int send_complete(const struct log_source *l, struct df_buf *out)
 {
-    if (!l->follow || !l->follower.step_uid[0])
+    if (!l->follow || !l->step_uid[0])
         return 0;
     DF_FREE char *data = df_strf("{\"step\":\"%s\"}", l->step_name);
     if (!data)
@@ -201,9 +202,6 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
     struct log_source *l = (struct log_source *)source;
     for (;;) {
         enum found found = FOUND_END;
-        /* A mark belongs to one step: read the step before taking it. */
-        if (!l->follower.step_uid[0] && read_current_step(l) < 0)
-            return -1;
         uint64_t mark = df_follower_mark(&l->follower);
         if (read_run(l, out, &found) < 0)
             return -1;
@@ -265,12 +263,11 @@ static int respond_stream(struct df_request *req, struct df_response *res, enum 
         return df_fail_oom(err);
     l->base = (struct df_stream_source){.next = next_piece, .free = free_source};
     res->stream = &l->base;
-    df_follower_init(&l->follower, req, req->params[0]);
     l->recipe = df_recipe_of(run);
     l->stream = stream;
     l->follow = follow;
     l->piece = DF_BUF_INIT(follow && stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);
-    if (read_step(req, l, err) < 0)
+    if (df_follower_init(&l->follower, req, run, err) < 0 || read_step(req, l, err) < 0)
         return -1;
     if (follow)
         resume(l, df_request_header(req, "Last-Event-ID"));

@@ -18,7 +18,9 @@ struct watch_source {
 
 static void free_source(struct df_stream_source *source)
 {
-    free(source);
+    struct watch_source *w = (struct watch_source *)source;
+    df_follower_end(&w->follower);
+    free(w);
 }
 
 /* Sends the document unless the client has this version of it. */
@@ -89,8 +91,7 @@ int df_watch_run(struct df_request *req, struct df_response *res, struct df_err 
     if (!w)
         return df_fail_oom(err);
     w->base = (struct df_stream_source){.next = next_piece, .free = free_source};
-    df_follower_init(&w->follower, req, req->params[0]);
     res->stream = &w->base;
     res->content_type = "text/event-stream";
-    return 0;
+    return df_follower_init(&w->follower, req, run, err);
 }

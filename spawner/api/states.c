@@ -1,14 +1,13 @@
 /*
  * states.c - our own State Service: the state of each step, and a stream of all transitions.
- * The stream first sends what exists, page by page (send_page()), then each change from the ring of
- * changes. A client that is too slow for the ring gets the pages again.
+ * The stream first sends what exists, page by page (send_page()), then each change of the journal. A
+ * client that is too slow for the journal gets the pages again.
  */
 #include "common/base/clock.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/pages.h"
-#include "spawner/journal/changes.h"
-#include "spawner/journal/marks.h"
+#include "spawner/journal/cursors.h"
 #include "spawner/model/action_event.h"
 #include "spawner/model/labels.h"
 
@@ -102,22 +101,22 @@ int df_list_states(struct df_request *req, struct df_response *res, struct df_er
 struct transitions {
     struct df_stream_source base;
     struct df_follower follower;
-    struct df_changes *changes;
-    uint64_t seen;         /* number of the last change that was looked at */
-    uint64_t known;        /* changes up to this one may be older than what was looked at */
-    struct df_marks marks; /* how many transitions the client has, of steps that are not over */
-    char version[64];      /* Last-Event-ID of what was sent: all writes up to it were looked at */
-    bool is_behind;        /* what is there is looked at first, before more changes */
-    bool is_new;           /* the client knows nothing: it is shown where everything stands */
-    char *cursor;          /* of the next page of that; NULL: the first */
-    char start[64];        /* the version before the looking began */
+    uint64_t cursor; /* number of the last entry of the journal that was read */
+    uint64_t known;  /* entries up to this one may be older than the documents of the pages */
+    struct df_cursors sent; /* how many transitions the client has, of steps that are not over */
+    char version[64];       /* Last-Event-ID of what was sent: all writes up to it were looked at */
+    bool is_behind;         /* what is there is looked at first, before more changes */
+    bool is_new;            /* the client knows nothing: it is shown where everything stands */
+    char *page;             /* cursor of the next page of that; NULL: the first */
+    char start[32];         /* the version before the first page was read */
 };
 
 static void free_source(struct df_stream_source *source)
 {
     struct transitions *t = (struct transitions *)source;
-    df_marks_free(&t->marks);
-    free(t->cursor);
+    df_follower_end(&t->follower);
+    df_cursors_free(&t->sent);
+    free(t->page);
     free(t);
 }
 
@@ -148,9 +147,9 @@ static int mark(struct transitions *t, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
     if (df_label_has(task, DF_LABEL_UNFINISHED))
-        return df_marks_set(&t->marks, name, df_json_str(task, "metadata.uid"),
-                            df_action_transitions(task), err);
-    df_marks_drop(&t->marks, name);
+        return df_cursors_set(&t->sent, name, df_json_str(task, "metadata.uid"),
+                              df_action_transitions(task), err);
+    df_cursors_drop(&t->sent, name);
     return 0;
 }
 
@@ -183,76 +182,73 @@ static int send_existing(struct transitions *t, const cJSON *task, struct df_buf
 static void begin_pages(struct transitions *t)
 {
     t->is_behind = true;
-    t->seen = df_changes_last(t->changes, t->start);
+    t->cursor = df_journal_last(t->follower.s->journal, t->start);
 }
 
 /* The events of the pages have no id: a client that loses its connection meanwhile begins again. */
 static void end_pages(struct transitions *t, struct df_buf *out)
 {
-    char version[64];
+    char version[32];
     t->is_behind = t->is_new = false;
-    t->known = df_changes_last(t->changes, version);
+    t->known = df_journal_last(t->follower.s->journal, version);
     (void)snprintf(t->version, sizeof(t->version), "%s", t->start);
     df_sse_event(out, t->version, "sentinel", "{}");
 }
 
 static int send_page(struct transitions *t, struct df_buf *out, struct df_err *err)
 {
-    const struct df_store_list_options o = {.label = t->is_new ? DF_LABEL_UNFINISHED "=true" : NULL,
-                                            .cursor = t->cursor,
-                                            .limit = PAGE};
+    const struct df_store_list_options o = {
+        .label = t->is_new ? DF_LABEL_UNFINISHED "=true" : NULL, .cursor = t->page, .limit = PAGE};
     DF_JSON cJSON *page = NULL;
     char *next = NULL;
-    if (!t->cursor)
+    if (!t->page)
         begin_pages(t);
     if (df_store_list(t->follower.s->store, DF_KIND_TASK_ACTION, &o, &page, &next, err) < 0)
         return -1;
-    free(t->cursor);
-    t->cursor = next;
+    free(t->page);
+    t->page = next;
     const cJSON *task;
     cJSON_ArrayForEach (task, page)
         if (send_existing(t, task, out, err) < 0)
             return -1;
-    if (!t->cursor)
+    if (!t->page)
         end_pages(t, out);
     return 0;
 }
 
 /* ---- changes ---- */
 
-static int send_change(struct transitions *t, const struct df_changed *change, struct df_buf *out,
-                       struct df_err *err)
+static int send_change(struct transitions *t, const struct df_journal_entry *entry,
+                       struct df_buf *out, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
     struct df_err why = {0};
-    (void)snprintf(t->version, sizeof(t->version), "%s", change->version);
-    if (df_store_get(t->follower.s->store, DF_KIND_TASK_ACTION, change->name, &task, &why) < 0) {
-        df_marks_drop(&t->marks, change->name);
-        *err = why;
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
+    (void)snprintf(t->version, sizeof(t->version), "%s", entry->version);
+    if (df_store_get(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, &why) < 0) {
+        df_cursors_drop(&t->sent, entry->name);
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     }
     /* A step that was finished before may be written again, without a new transition. A step that
      * finished while the pages were sent may be missing from them. */
-    bool may_be_new =
-        change->is_new || df_label_has(task, DF_LABEL_UNFINISHED) || t->seen <= t->known;
-    int has = df_marks_get(&t->marks, change->name, df_json_str(task, "metadata.uid"),
-                           may_be_new ? 0 : df_action_transitions(task));
+    bool may_be_new = entry->change == DF_CHANGE_ADDED || df_label_has(task, DF_LABEL_UNFINISHED) ||
+                      t->cursor <= t->known;
+    int has = df_cursors_get(&t->sent, entry->name, df_json_str(task, "metadata.uid"),
+                             may_be_new ? 0 : df_action_transitions(task));
     return send_from(t, task, has, t->version, out, err) < 0 ? -1 : mark(t, task, err);
 }
 
 /* Returns 1 if there may be more now, 0 if the client has everything. */
 static int send_next(struct transitions *t, struct df_buf *out, struct df_err *err)
 {
-    struct df_changed change;
+    struct df_journal_entry entry;
     if (t->is_behind)
         return send_page(t, out, err) < 0 ? -1 : 1;
-    switch (df_changes_get(t->changes, t->seen + 1, &change)) {
+    switch (df_journal_read(t->follower.s->journal, &t->cursor, &entry)) {
     case 0:
         return 0;
     case 1:
-        t->seen++;
-        return send_change(t, &change, out, err) < 0 ? -1 : 1;
-    default: /* too slow: the ring has lost it; go on like a returning client */
+        return entry.kind == DF_KIND_TASK_ACTION && send_change(t, &entry, out, err) < 0 ? -1 : 1;
+    default: /* too slow: entries are lost; go on like a returning client */
         t->is_behind = true;
         return 1;
     }
@@ -281,12 +277,10 @@ int df_watch_transitions(struct df_request *req, struct df_response *res, struct
     if (!t)
         return df_fail_oom(err);
     t->base = (struct df_stream_source){.next = next_piece, .free = free_source};
-    t->changes = req->s->changes;
     t->is_behind = true;
     t->is_new = df_str_empty(id);
     (void)snprintf(t->version, sizeof(t->version), "%s", id ? id : "");
-    df_follower_init(&t->follower, req, "");
     res->stream = &t->base;
     res->content_type = "text/event-stream";
-    return 0;
+    return df_follower_init(&t->follower, req, NULL, err);
 }

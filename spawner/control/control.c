@@ -13,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/control/lock_queue.h"
 #include "spawner/engine/job/workflow_job.h"
+#include "spawner/journal/journal.h"
 #include "spawner/journal/reporter.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/sealed.h"
@@ -35,23 +36,15 @@ void df_control_engine_news(struct df_control *c, const char *name)
 
 /* Of our own writes the store tells in the thread that wrote (store.h): a pass that wrote its own
  * document decides itself whether it is to be looked at again. */
-static void wake_changed(struct df_control *c, const struct df_store_event *event)
+static void on_change(void *arg, const struct df_store_event *event)
 {
+    struct df_control *c = arg;
     if (!atomic_load(&c->working) || event->is_noop)
         return;
     if (event->is_external)
         df_queue_wake(c->queue, event->kind, event->name);
     else
         df_queue_changed(c->queue, event->kind, event->name);
-}
-
-static void on_change(void *arg, const struct df_store_event *event)
-{
-    struct df_control *c = arg;
-    if (event->kind == DF_KIND_TASK_ACTION)
-        df_changes_add(&c->changes, event);
-    wake_changed(c, event);
-    df_followers_wake_all(&c->followers);
 }
 
 static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, struct df_err *err)
@@ -180,10 +173,6 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     c->s = s;
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
-    df_followers_init(&c->followers);
-    df_changes_init(&c->changes);
-    s->followers = &c->followers;
-    s->changes = &c->changes;
     if (df_queue_new(&c->queue, err) < 0 || df_slots_init(&c->slots, s, c->queue, err) < 0 ||
         df_store_watch(s->store, on_change, c, err) < 0) {
         df_control_free(c);
@@ -200,8 +189,6 @@ void df_control_free(struct df_control *c)
     df_reporter_stop(c->reporter);
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
-    df_followers_free(&c->followers);
-    df_changes_free(&c->changes);
     df_slots_free(&c->slots);
     free(c->workers);
     free(c);
@@ -301,14 +288,16 @@ static void cancel_live(struct df_control *c)
     }
     cancel_runs_of(c, live);
     int64_t end_ms = df_mono_ms() + (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
-    struct df_follower_place *any = df_followers_place(&c->followers, "");
+    struct df_subscription any;
+    df_subscribe(c->s->journal, &any, NULL, 0);
     while (cJSON_GetArraySize(live) > 0 && df_mono_ms() < end_ms) {
-        uint64_t mark = df_followers_mark(any);
+        uint64_t mark = df_subscription_mark(c->s->journal, &any);
         cJSON_Delete(live);
         live = NULL;
         if (list_live(c, &live, NULL) < 0 || cJSON_GetArraySize(live) > 0)
-            df_followers_wait(any, mark, 1000);
+            df_subscription_wait(c->s->journal, &any, mark, 1000);
     }
+    df_unsubscribe(c->s->journal, &any);
 }
 
 void df_control_stop(struct df_control *c, bool cancel_steps)

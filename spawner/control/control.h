@@ -11,9 +11,8 @@
 
 struct df_control; /* opaque */
 
-/* Makes the queue and watches the store; nothing is worked on yet. The caller sets s->control;
- * s->followers and s->changes are set here. It comes before the API and is freed after it, because
- * the API's threads use it. */
+/* Makes the queue and watches the store; nothing is worked on yet. The caller sets s->control. It is
+ * made before the API and freed after it, because the API's threads use it. */
 int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err *err) DF_MUST_CHECK;
 void df_control_free(struct df_control *c); /* stopped before; NULL is fine */
 

@@ -15,8 +15,6 @@
 #include "spawner/control/control.h"
 #include "spawner/control/queue.h"
 #include "spawner/control/slots.h"
-#include "spawner/journal/changes.h"
-#include "spawner/journal/followers.h"
 #include "spawner/model/labels.h"
 
 #define DF_PASS_PAUSE DF_QUEUE_PAUSE
@@ -24,7 +22,6 @@
 struct df_control {
     struct df_spawner *s;
     struct df_queue *queue;
-    struct df_followers followers;
     struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
@@ -34,7 +31,6 @@ struct df_control {
     atomic_uint untrimmed_passes;
     atomic_int_least64_t swept_us; /* when what ended runs were given was last looked for */
 
-    struct df_changes changes;
     struct df_slots slots;
     struct df_reporter *reporter; /* NULL: nobody is told */
 };

@@ -6,8 +6,8 @@
  * Nobody waits for them: they are posted by a thread of their own, in order, and again until the
  * API server answers. It may forbid them, which is said once. Thread rule: any thread may tell.
  */
-#ifndef DF_NEWS_EVENTS_H
-#define DF_NEWS_EVENTS_H
+#ifndef DF_JOURNAL_EVENTS_H
+#define DF_JOURNAL_EVENTS_H
 
 #include "common/json/json.h"
 #include "common/kube/kube.h"

@@ -1,42 +1,45 @@
 /*
- * Reports transitions to a State Service. Callers only add names to a ring; one thread reads each
- * step and sends what it has not sent yet. Read report().
+ * Reports transitions to a State Service. One thread reads the journal, keeps the names of steps
+ * that changed in a ring, reads each of these steps and sends what it has not sent yet. Read
+ * report().
  */
 #include "spawner/journal/reporter.h"
 
 #include <pthread.h>
-#include <time.h>
+#include <stdatomic.h>
 
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/journal/marks.h"
+#include "spawner/journal/cursors.h"
+#include "spawner/journal/journal.h"
 #include "spawner/journal/state_service.h"
 #include "spawner/model/labels.h"
 
 #define PAGE 100
 #define PAUSE_MIN_US 10000    /* after the first failure */
 #define PAUSE_MAX_US 30000000 /* never longer than this */
+#define IDLE_MS 3600000       /* a change of a document ends it */
 
 typedef char step_name[64];
 
 struct df_reporter {
     struct df_spawner *s;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    step_name *names; /* a ring of different ones; guarded, like the rest of this block */
-    size_t first, count;
-    struct df_marks in_ring;
-    bool has_news; /* a name was added since this was reset */
-    bool look_at_all;
-    bool closing;
-    int64_t end_ms; /* monotonic: of the closing */
+    struct df_subscription subscription; /* to all documents */
+    atomic_bool closing;
+    atomic_int_least64_t end_ms; /* monotonic: of the closing */
 
-    struct df_state_service *service; /* from here on the thread's own */
-    struct df_marks marks;
+    uint64_t last;    /* number of the last entry of the journal that was read; the thread's own, as
+                         all that follows */
+    step_name *names; /* a ring of different ones: steps to look at */
+    size_t first, count;
+    struct df_cursors in_ring;
+    bool look_at_all;
+    struct df_state_service *service;
+    struct df_cursors told;
     char *cursor; /* of the next page of all; NULL: no more pages */
     int failures; /* in a row, each with a pause */
     size_t tried; /* steps that failed by themselves since one was taken or a pause was made */
@@ -63,71 +66,79 @@ int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct
     return 0;
 }
 
-/* ---- who has news ---- */
+/* ---- which steps to look at ---- */
 
-static void add_locked(struct df_reporter *r, const char *name)
+/* False if it waits already. */
+static bool add_name(struct df_reporter *r, const char *name)
 {
-    if (df_marks_get(&r->in_ring, name, "", 0))
-        return;
-    if (r->count == DF_LIMIT_REPORTS || df_marks_set(&r->in_ring, name, "", 1, NULL) < 0) {
+    if (df_cursors_get(&r->in_ring, name, "", 0))
+        return false;
+    if (r->count == DF_LIMIT_REPORTS || df_cursors_set(&r->in_ring, name, "", 1, NULL) < 0) {
         r->look_at_all = true;
-        return;
+        return true;
     }
     (void)snprintf(r->names[(r->first + r->count++) % DF_LIMIT_REPORTS], sizeof(step_name), "%s",
                    name);
-    r->has_news = true;
+    return true;
 }
 
-static void add_name(struct df_reporter *r, const char *name)
+/* Reads the journal to its end. Returns true if there are more steps to look at than before. */
+static bool read_journal(struct df_reporter *r)
 {
-    (void)pthread_mutex_lock(&r->lock);
-    add_locked(r, name);
-    (void)pthread_cond_signal(&r->changed);
-    (void)pthread_mutex_unlock(&r->lock);
+    struct df_journal_entry entry;
+    bool found = false;
+    for (;;) {
+        int result = df_journal_read(r->s->journal, &r->last, &entry);
+        if (result == 0)
+            return found;
+        if (result < 0)
+            found = r->look_at_all = true; /* entries are lost */
+        else if (entry.kind == DF_KIND_TASK_ACTION && add_name(r, entry.name))
+            found = true;
+    }
 }
 
-static void on_change(void *arg, const struct df_store_event *event)
+static void take_first(struct df_reporter *r, step_name ret)
 {
-    if (event->kind == DF_KIND_TASK_ACTION)
-        add_name(arg, event->name);
+    memcpy(ret, r->names[r->first], sizeof(step_name));
+    r->first = (r->first + 1) % DF_LIMIT_REPORTS;
+    r->count--;
+    df_cursors_drop(&r->in_ring, ret);
+}
+
+static void await_entries(struct df_reporter *r)
+{
+    for (;;) {
+        uint64_t mark = df_subscription_mark(r->s->journal, &r->subscription);
+        (void)read_journal(r);
+        if (r->count || r->look_at_all || r->cursor || r->closing)
+            return;
+        r->had_own = false;
+        df_subscription_wait(r->s->journal, &r->subscription, mark, IDLE_MS);
+    }
 }
 
 enum work { STEP, NEXT_PAGE, NO_MORE };
 
 static enum work await_work(struct df_reporter *r, step_name ret)
 {
-    enum work work = STEP;
-    (void)pthread_mutex_lock(&r->lock);
-    while (!r->count && !r->look_at_all && !r->cursor && !r->closing) {
-        r->had_own = false;
-        (void)pthread_cond_wait(&r->changed, &r->lock);
-    }
+    await_entries(r);
     /* Some that are never taken must not keep the others from being found. */
     bool wants_page = (r->look_at_all || r->cursor) && r->count < PAGE;
-    if (r->closing && df_mono_ms() >= r->end_ms) {
-        work = NO_MORE;
-    } else if (r->count && !wants_page) {
-        memcpy(ret, r->names[r->first], sizeof(step_name));
-        r->first = (r->first + 1) % DF_LIMIT_REPORTS;
-        r->count--;
-        df_marks_drop(&r->in_ring, ret);
-    } else {
-        work = wants_page ? NEXT_PAGE : NO_MORE;
+    if (r->closing && df_mono_ms() >= r->end_ms)
+        return NO_MORE;
+    if (r->count && !wants_page) {
+        take_first(r, ret);
+        return STEP;
     }
-    if (work == NEXT_PAGE && r->look_at_all) {
+    if (!wants_page)
+        return NO_MORE;
+    if (r->look_at_all) {
         r->look_at_all = false;
         free(r->cursor);
         r->cursor = NULL;
     }
-    (void)pthread_mutex_unlock(&r->lock);
-    return work;
-}
-
-static void look_at_all(struct df_reporter *r)
-{
-    (void)pthread_mutex_lock(&r->lock);
-    r->look_at_all = true;
-    (void)pthread_mutex_unlock(&r->lock);
+    return NEXT_PAGE;
 }
 
 /* Puts the names of a page among those with news. */
@@ -138,12 +149,12 @@ static int take_page(struct df_reporter *r, struct df_err *err)
     DF_JSON cJSON *list = NULL;
     char *next = NULL;
     if (df_store_list(r->s->store, DF_KIND_TASK_ACTION, &o, &list, &next, err) < 0) {
-        look_at_all(r);
+        r->look_at_all = true;
         return -1;
     }
     const cJSON *task;
     cJSON_ArrayForEach (task, list)
-        add_name(r, df_json_str(task, "metadata.name"));
+        (void)add_name(r, df_json_str(task, "metadata.name"));
     free(r->cursor);
     r->cursor = next;
     return 0;
@@ -227,17 +238,17 @@ static int finish(struct df_reporter *r, const cJSON *task, int told, struct df_
             0 &&
         why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
-    df_marks_drop(&r->marks, name);
+    df_cursors_drop(&r->told, name);
     return 0;
 }
 
 static int tell(struct df_reporter *r, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name"), *uid = df_json_str(task, "metadata.uid");
-    int index = df_marks_get(&r->marks, name, uid, 0), most = df_state_service_most(r->service);
+    int index = df_cursors_get(&r->told, name, uid, 0), most = df_state_service_most(r->service);
     while (index < df_action_transitions(task)) {
         if (tell_some(r, task, &index, &most, err) < 0 ||
-            df_marks_set(&r->marks, name, uid, index, err) < 0)
+            df_cursors_set(&r->told, name, uid, index, err) < 0)
             return -1;
     }
     return finish(r, task, index, err);
@@ -249,7 +260,7 @@ static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
     struct df_err why = {0};
     if (df_store_get(r->s->store, DF_KIND_TASK_ACTION, name, &task, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND) {
-            df_marks_drop(&r->marks, name);
+            df_cursors_drop(&r->told, name);
             return 0;
         }
         return df_err_pass(err, &why);
@@ -259,30 +270,21 @@ static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
 
 /* ---- the thread ---- */
 
-/* Until the pause is over, or (for_news) another step has news; false: it is not to be waited for.
- */
-static bool pause_after(struct df_reporter *r, const struct df_err *why, bool for_news)
+/* Ends early when the reporter is stopped (false), or (for_others) when another step changed. */
+static bool pause_after(struct df_reporter *r, const struct df_err *why, bool for_others)
 {
     int64_t asked_us = (int64_t)why->retry_after_s * 1000000;
     int64_t us = df_backoff_pause(PAUSE_MIN_US, PAUSE_MAX_US, ++r->failures);
-    us = us > asked_us ? us : asked_us;
-    const struct timespec until = df_mono_after_us(us);
-    (void)pthread_mutex_lock(&r->lock);
-    r->has_news = false;
-    while (!r->closing && !(for_news && r->has_news) &&
-           pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
-        continue;
-    bool goes_on = !r->closing;
-    (void)pthread_mutex_unlock(&r->lock);
-    return goes_on;
-}
-
-static size_t waiting(struct df_reporter *r)
-{
-    (void)pthread_mutex_lock(&r->lock);
-    size_t n = r->count;
-    (void)pthread_mutex_unlock(&r->lock);
-    return n;
+    int64_t end_ms = df_mono_ms() + (us > asked_us ? us : asked_us) / 1000;
+    for (;;) {
+        uint64_t mark = df_subscription_mark(r->s->journal, &r->subscription);
+        int64_t left_ms = end_ms - df_mono_ms();
+        if (r->closing)
+            return false;
+        if ((read_journal(r) && for_others) || left_ms <= 0)
+            return true;
+        df_subscription_wait(r->s->journal, &r->subscription, mark, left_ms);
+    }
 }
 
 /* After a failure that is of one step alone the others are tried first. */
@@ -293,7 +295,7 @@ static bool put_off(struct df_reporter *r, const struct df_err *why)
         df_warn("the State Service is told %s later: %s",
                 is_its_own ? "of some steps" : "everything", why->message);
     *said = true;
-    if (is_its_own && ++r->tried < waiting(r))
+    if (is_its_own && ++r->tried < r->count)
         return true;
     r->tried = 0;
     return pause_after(r, why, is_its_own);
@@ -310,7 +312,7 @@ static void *report(void *arg)
         switch (await_work(r, name)) {
         case STEP:
             if (look_at(r, name, &why) < 0) {
-                add_name(r, name);
+                (void)add_name(r, name);
                 goes_on = put_off(r, &why);
             }
             break;
@@ -331,20 +333,20 @@ static void *report(void *arg)
 static void free_reporter(struct df_reporter *r)
 {
     df_state_service_free(r->service);
-    df_marks_free(&r->marks);
-    df_marks_free(&r->in_ring);
+    df_cursors_free(&r->told);
+    df_cursors_free(&r->in_ring);
     free(r->names);
     free(r->cursor);
-    (void)pthread_cond_destroy(&r->changed);
-    (void)pthread_mutex_destroy(&r->lock);
+    df_unsubscribe(r->s->journal, &r->subscription);
     free(r);
 }
 
 static void init(struct df_reporter *r, struct df_spawner *s)
 {
-    df_cond_init(&r->changed);
-    (void)pthread_mutex_init(&r->lock, NULL);
+    char version[32];
     r->s = s;
+    df_subscribe(s->journal, &r->subscription, NULL, 0);
+    r->last = df_journal_last(s->journal, version);
     r->look_at_all = true;
     r->reports = df_metric_counter("dayfly_state_service_transitions_total",
                                    "Transitions told to the State Service: taken, refused for good "
@@ -357,14 +359,10 @@ static int start(struct df_reporter *r, struct df_err *err)
     r->names = calloc(DF_LIMIT_REPORTS, sizeof(step_name));
     if (!r->names)
         return df_fail_oom(err);
-    if (df_state_service_new(r->s->config, &r->service, err) < 0 ||
-        df_store_watch(r->s->store, on_change, r, err) < 0)
+    if (df_state_service_new(r->s->config, &r->service, err) < 0)
         return -1;
     int failed = pthread_create(&r->thread, NULL, report, r);
-    if (!failed)
-        return 0;
-    df_store_unwatch(r->s->store, on_change, r);
-    return df_fail_errno(err, failed, "start the thread that tells the State Service");
+    return failed ? df_fail_errno(err, failed, "start the thread of the State Service") : 0;
 }
 
 int df_reporter_start(struct df_spawner *s, struct df_reporter **ret, struct df_err *err)
@@ -388,12 +386,9 @@ void df_reporter_stop(struct df_reporter *r)
 {
     if (!r)
         return;
-    df_store_unwatch(r->s->store, on_change, r);
-    (void)pthread_mutex_lock(&r->lock);
-    r->closing = true;
     r->end_ms = df_mono_ms() + DF_TIMEOUT_LAST_REPORTS_MS;
-    (void)pthread_cond_signal(&r->changed);
-    (void)pthread_mutex_unlock(&r->lock);
+    r->closing = true;
+    df_subscription_wake(r->s->journal, &r->subscription);
     (void)pthread_join(r->thread, NULL);
     free_reporter(r);
 }

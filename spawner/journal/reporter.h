@@ -8,8 +8,8 @@
  * restart a step that is not over is told of from its beginning; a receiver knows a transition by
  * action, attempt and version.
  */
-#ifndef DF_NEWS_REPORTER_H
-#define DF_NEWS_REPORTER_H
+#ifndef DF_JOURNAL_REPORTER_H
+#define DF_JOURNAL_REPORTER_H
 
 #include "spawner/spawner.h"
 

@@ -3,8 +3,8 @@
  * EventsProxyService.Record of flyteidl2.workflow, by the Connect protocol with JSON.
  * Thread rule: one thread.
  */
-#ifndef DF_NEWS_STATE_SERVICE_H
-#define DF_NEWS_STATE_SERVICE_H
+#ifndef DF_JOURNAL_STATE_SERVICE_H
+#define DF_JOURNAL_STATE_SERVICE_H
 
 #include "spawner/config/config.h"
 #include "spawner/model/action_event.h"

@@ -3,8 +3,8 @@
  * phase history is a line of the log, a metric with its cause and, for steps in a cluster, an Event
  * (events.h), once, after it is durable. Thread rule: any thread.
  */
-#ifndef DF_NEWS_TRANSITIONS_H
-#define DF_NEWS_TRANSITIONS_H
+#ifndef DF_JOURNAL_TRANSITIONS_H
+#define DF_JOURNAL_TRANSITIONS_H
 
 #include "spawner/spawner.h"
 

@@ -25,7 +25,7 @@ static int recover_stream(struct df_spawner *s, struct df_engine *e,
     DF_FREE char *path = NULL;
     if (find_orphan(e, step, stream == DF_STREAM_LOG ? "log" : "events", &path, err) < 0)
         return -1;
-    return path ? df_stream_complete(s, step->uid, stream, path, err) : 0;
+    return path ? df_stream_complete(s, step, stream, path, err) : 0;
 }
 
 void df_recover_streams(struct df_spawner *s, struct df_engine *e,

@@ -79,10 +79,5 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
  * authorized the reader. *ret_end: the stream's size now. */
 int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
                  struct df_buf *b, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
-/* A number that changes with every write to the step's streams and every change of a document. Take
- * it, read, and pass it to df_step_wait_since(): then no change is missed in between. */
-uint64_t df_step_mark(struct df_spawner *s, const char *uid);
-/* Blocks until something changed since the mark, at most timeout_ms. It may return early. */
-void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, int64_t timeout_ms);
 
 #endif

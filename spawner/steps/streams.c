@@ -8,7 +8,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "spawner/journal/followers.h"
+#include "spawner/journal/journal.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 #include "spawner/steps/streams.h"
@@ -18,9 +18,13 @@ static void stream_key(const char *uid, enum df_stream stream, char ret[96])
     (void)snprintf(ret, 96, "logs/%s.%s", uid, stream == DF_STREAM_LOG ? "log" : "events");
 }
 
-static struct df_follower_place *place_of(struct df_spawner *s, const char *uid)
+/* One append at a time to the streams of a step. */
+static pthread_mutex_t *lock_of(const char *uid)
 {
-    return df_followers_place(s->followers, uid);
+#define FOUR(x) x, x, x, x
+    static pthread_mutex_t locks[] = {FOUR(FOUR(PTHREAD_MUTEX_INITIALIZER))};
+#undef FOUR
+    return &locks[df_hash_str(DF_HASH_BEGIN, uid) % DF_ARRAY_SIZE(locks)];
 }
 
 /* ---- writing ---- */
@@ -62,17 +66,17 @@ static int append_locked(struct df_spawner *s, const char *key, struct df_frame 
     }
 }
 
-static int append_frame(struct df_spawner *s, const char *uid, struct df_frame f, int64_t *ret_end,
-                        struct df_err *err)
+static int append_frame(struct df_spawner *s, const char *name, const char *uid, struct df_frame f,
+                        int64_t *ret_end, struct df_err *err)
 {
     char key[96];
     stream_key(uid, f.stream, key);
-    struct df_follower_place *place = place_of(s, uid);
-    (void)pthread_mutex_lock(&place->appending);
+    pthread_mutex_t *lock = lock_of(uid);
+    (void)pthread_mutex_lock(lock);
     int result = append_locked(s, key, f, ret_end, err);
-    (void)pthread_mutex_unlock(&place->appending);
+    (void)pthread_mutex_unlock(lock);
     if (result == 0)
-        df_followers_wake(place);
+        df_journal_touch(s->journal, name);
     return result;
 }
 
@@ -84,7 +88,7 @@ int df_step_append(struct df_spawner *s, const char *uid, const char *token,
         return df_fail(err, DF_ERR_LIMIT, "a frame has at most %zu bytes", DF_LIMIT_STREAM_FRAME);
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
-    return append_frame(s, uid, *frame, ret_end, err);
+    return append_frame(s, df_json_str(task, "metadata.name"), uid, *frame, ret_end, err);
 }
 
 int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
@@ -117,37 +121,26 @@ int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, i
     return 0;
 }
 
-/* ---- waiting ---- */
-
-uint64_t df_step_mark(struct df_spawner *s, const char *uid)
-{
-    return df_followers_mark(place_of(s, uid));
-}
-
-void df_step_wait_since(struct df_spawner *s, const char *uid, uint64_t mark, int64_t timeout_ms)
-{
-    df_followers_wait(place_of(s, uid), mark, timeout_ms);
-}
-
 /* ---- for the reconcilers ---- */
 
-int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_stream stream,
-                       const char *path, struct df_err *err)
+int df_stream_complete(struct df_spawner *s, const struct df_engine_step *step,
+                       enum df_stream stream, const char *path, struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
     int64_t end = 0;
     char key[96];
-    stream_key(task_uid, stream, key);
+    stream_key(step->uid, stream, key);
     if (fd < 0 || fstat(fd, &st) < 0)
         return df_fail_errno(err, errno, "open %s", path);
     if (df_blob_size(s->blobs, key, &end, err) < 0)
         return -1;
     while (end < st.st_size) {
         DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
-        if (df_fs_read_at(fd, end, st.st_size, &piece, err) < 0 ||
-            append_frame(s, task_uid, (struct df_frame){stream, end, df_buf_str(&piece), piece.len},
-                         &end, err) < 0)
+        if (df_fs_read_at(fd, end, st.st_size, &piece, err) < 0)
+            return -1;
+        const struct df_frame frame = {stream, end, df_buf_str(&piece), piece.len};
+        if (append_frame(s, step->name, step->uid, frame, &end, err) < 0)
             return -1;
         if (!piece.len)
             return 0; /* the file was truncated meanwhile */

@@ -7,8 +7,8 @@
 #include "spawner/steps/steps.h"
 
 /* Appends the part of the file, a complete stream, that the stored stream lacks. */
-int df_stream_complete(struct df_spawner *s, const char *task_uid, enum df_stream stream,
-                       const char *path, struct df_err *err) DF_MUST_CHECK;
+int df_stream_complete(struct df_spawner *s, const struct df_engine_step *step,
+                       enum df_stream stream, const char *path, struct df_err *err) DF_MUST_CHECK;
 
 /* Deletes the log and the events of a step. Absent is success. */
 int df_stream_delete(struct df_spawner *s, const char *task_uid, struct df_err *err) DF_MUST_CHECK;

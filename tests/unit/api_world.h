@@ -26,6 +26,7 @@
 #include "spawner/api/routes.h"
 #include "spawner/control/control.h"
 #include "spawner/http/api.h"
+#include "spawner/journal/journal.h"
 
 #define DEADLINE_MS 30000 /* after which something that should happen counts as never happening */
 
@@ -51,6 +52,7 @@ static inline void open_stores(struct world *w)
     assert_int_equal(df_vault_open(db, key, &w->s.vault, NULL), 0);
     assert_int_equal(df_blob_open(blobs, &w->s.blobs, NULL), 0);
     assert_int_equal(df_states_open(w->s.blobs, &w->s.states, NULL), 0);
+    assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
 }
 
@@ -104,6 +106,7 @@ static inline int tear_down(void **state)
     df_api_stop(w->api);
     df_control_stop(w->s.control, false);
     df_control_free(w->s.control);
+    df_journal_free(w->s.journal);
     df_states_close(w->s.states);
     df_blob_close(w->s.blobs);
     df_vault_close(w->s.vault);

@@ -27,7 +27,7 @@ static inline void await_settled(struct world *w)
 {
     static const enum df_kind kinds[] = {DF_KIND_RUN, DF_KIND_TASK_ACTION};
     for (int left = 1; left;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         left = 0;
         for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
             const struct df_store_list_options o = {.label = "dayfly.dev/unfinished=true"};
@@ -36,7 +36,7 @@ static inline void await_settled(struct world *w)
             left += cJSON_GetArraySize(list);
         }
         if (left)
-            df_step_wait_since(&w->s, "", mark, 1000);
+            wait_for_change(w, mark);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
+#include "spawner/journal/journal.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/steps.h"
@@ -176,6 +177,7 @@ static const struct df_engine_ops fake_ops = {.name = "local",
 
 struct world {
     struct df_spawner s;
+    struct df_subscription all; /* to every document */
     struct df_config config;
     struct fake_engine engine;
     char *dir;
@@ -212,13 +214,28 @@ static void world_open(struct world *w, const char *dir)
     (void)pthread_mutex_init(&w->engine.lock, NULL);
     (void)pthread_cond_init(&w->engine.changed, NULL);
     assert_int_equal(df_engine_register(&w->s.engines, &w->engine.engine, NULL), 0);
+    assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
+    df_subscribe(w->s.journal, &w->all, NULL, 0);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+}
+
+/* Take the mark, read, and wait: no change of a document is missed in between. */
+static inline uint64_t changes_mark(struct world *w)
+{
+    return df_subscription_mark(w->s.journal, &w->all);
+}
+
+static inline void wait_for_change(struct world *w, uint64_t mark)
+{
+    df_subscription_wait(w->s.journal, &w->all, mark, 1000);
 }
 
 static void world_close(struct world *w)
 {
     df_engine_registry_close(&w->s.engines);
     df_control_free(w->s.control);
+    df_unsubscribe(w->s.journal, &w->all);
+    df_journal_free(w->s.journal);
     df_states_close(w->s.states);
     df_blob_close(w->s.blobs);
     df_vault_close(w->s.vault);
@@ -308,11 +325,11 @@ static inline void await_value(struct world *w, enum df_kind kind, const char *n
                                const char *path, const char *expected)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_FREE char *found = value_of(w, kind, name, path);
         if (df_streq(found, expected))
             return;
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 

@@ -53,11 +53,11 @@ static void delete (struct world *w, enum df_kind kind, const char *name)
 static void await_gone(struct world *w, enum df_kind kind, const char *name)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_JSON cJSON *doc = get(w, kind, name);
         if (!doc)
             return;
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 
@@ -66,7 +66,7 @@ static void await_condition(struct world *w, enum df_kind kind, const char *name
                             const char *status, const char *reason)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_JSON cJSON *doc = get(w, kind, name);
         const cJSON *c;
         cJSON_ArrayForEach (c, df_json_at(doc, "status.conditions")) {
@@ -75,7 +75,7 @@ static void await_condition(struct world *w, enum df_kind kind, const char *name
                 df_streq(df_json_str(c, "reason"), reason))
                 return;
         }
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 

@@ -99,11 +99,11 @@ static void it_goes_at_once_when_it_is_deleted(void **state)
     assert_int_equal(
         df_store_modify(w->s.store, DF_KIND_RUN, "net-1", set_deleted, NULL, NULL, NULL), 0);
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
         if (!doc)
             break;
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
     assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
 }

@@ -23,13 +23,13 @@ static bool runs_now(struct world *w, const char *step)
 static void await_message(struct world *w, const char *step, const char *message)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
         if (task && df_streq(df_task_message(task), message)) {
             assert_string_equal(df_task_reason(task), "Queued");
             return;
         }
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 

@@ -1,7 +1,7 @@
 /* The stream of all transitions, for clients that are too slow or come back. */
 #include "tests/unit/api_world.h"
 
-#include "spawner/journal/changes.h"
+#include "spawner/journal/journal.h"
 
 /* A step that is queued. */
 static void make_step(struct world *w, const char *name)
@@ -35,10 +35,10 @@ static void who_was_too_slow_is_shown_what_he_missed(void **state)
     assert_true(hear(fd, &heard, "event: sentinel"));
     assert_non_null(strstr(df_buf_str(&heard), "\"taskAction\":\"before\""));
     df_buf_clear(&heard);
-    /* More than are kept, which nobody is woken for. */
+    /* More than are kept. */
     const struct df_store_event event = {DF_CHANGE_MODIFIED, DF_KIND_TASK_ACTION, "nobody", "1"};
-    for (int i = 0; i < 2 * DF_CHANGES; i++)
-        df_changes_add(w->s.changes, &event);
+    for (int i = 0; i < 2 * DF_JOURNAL_ENTRIES; i++)
+        df_journal_add(w->s.journal, &event);
     make_step(w, "after");
     /* Shown among what is there, or told if he was shown that in the middle of the others. */
     assert_true(hear(fd, &heard, "\"taskAction\":\"after\""));
@@ -53,9 +53,9 @@ static void who_comes_back_is_told_only_of_what_was_written_since(void **state)
 {
     struct world *w = *state;
     DF_BUF struct df_buf heard = DF_BUF_INIT(DF_MIB);
-    char version[64];
+    char version[32];
     make_step(w, "known");
-    (void)df_changes_last(w->s.changes, version);
+    (void)df_journal_last(w->s.journal, version);
     make_step(w, "missed");
     DF_FREE char *header = df_strf("Last-Event-ID: %s\r\n", version);
     DF_CLOSE int fd = listen_to(w, header);

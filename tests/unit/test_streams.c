@@ -97,21 +97,24 @@ static void a_follower_misses_nothing_and_sees_nothing_twice(void **state)
     struct world *w = *state;
     struct runner r = claim(w, "net-1-plan");
     struct writer wr = {&r, false};
+    struct df_subscription sub;
     pthread_t thread;
     DF_BUF struct df_buf seen = DF_BUF_INIT(DF_MIB), all = DF_BUF_INIT(DF_MIB);
     for (int i = 0; i < PIECES; i++)
         (void)df_buf_addf(&all, "line %d\n", i);
+    df_subscribe(w->s.journal, &sub, (const char *const[]){"net-1-plan"}, 1);
     assert_int_equal(pthread_create(&thread, NULL, write_pieces, &wr), 0);
     while (seen.len < all.len) {
         int64_t end;
-        uint64_t mark = df_step_mark(&w->s, r.uid);
+        uint64_t mark = df_subscription_mark(w->s.journal, &sub);
         size_t before = seen.len;
         assert_int_equal(
             df_step_read(&w->s, r.uid, DF_STREAM_LOG, (int64_t)before, &seen, &end, NULL), 0);
         if (seen.len == before)
-            df_step_wait_since(&w->s, r.uid, mark, 3600000);
+            df_subscription_wait(w->s.journal, &sub, mark, 3600000);
     }
     (void)pthread_join(thread, NULL);
+    df_unsubscribe(w->s.journal, &sub);
     assert_string_equal(df_buf_str(&seen), df_buf_str(&all));
 }
 

@@ -206,11 +206,11 @@ static void set_gone(struct world *w, const char *name)
 static void await_gone(struct world *w, const char *name)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, name);
         if (!task)
             return;
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 

@@ -52,11 +52,11 @@ static void await_reason(struct world *w, const char *name, const char *reason)
 static void await_settled(struct world *w, const char *name)
 {
     for (;;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_FREE char *labels = value_of(w, DF_KIND_TASK_ACTION, name, "metadata.labels");
         if (!strstr(labels, "dayfly.dev/unfinished"))
             return;
-        df_step_wait_since(&w->s, "", mark, 1000);
+        wait_for_change(w, mark);
     }
 }
 
@@ -162,11 +162,11 @@ static void a_refusal_that_may_pass_is_told_and_tried_again(void **state)
     start(w);
     ask(w, "restart", APP);
     for (bool told = false; !told;) {
-        uint64_t mark = df_step_mark(&w->s, "");
+        uint64_t mark = changes_mark(w);
         DF_FREE char *conditions = value_of(w, DF_KIND_TASK_ACTION, "restart", "status.conditions");
         told = strstr(conditions, "the Job of other") && strstr(conditions, "Initializing");
         if (!told)
-            df_step_wait_since(&w->s, "", mark, 1000);
+            wait_for_change(w, mark);
     }
     await_creates(w, "restart", 3);
     assert_true(df_mono_ms() - begin_ms >= 2 * 250); /* with pauses, though each try is written */
