@@ -68,14 +68,14 @@ int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct
 
 /* ---- which steps to look at ---- */
 
-/* False if it waits already. */
+/* True if it is one more to look at; false if it waits already, or all will be looked at. */
 static bool add_name(struct df_reporter *r, const char *name)
 {
     if (df_cursors_get(&r->in_ring, name, "", 0))
         return false;
     if (r->count == DF_LIMIT_REPORTS || df_cursors_set(&r->in_ring, name, "", 1, NULL) < 0) {
         r->look_at_all = true;
-        return true;
+        return false;
     }
     (void)snprintf(r->names[(r->first + r->count++) % DF_LIMIT_REPORTS], sizeof(step_name), "%s",
                    name);
@@ -92,7 +92,7 @@ static bool read_journal(struct df_reporter *r)
         if (result == 0)
             return found;
         if (result < 0)
-            found = r->look_at_all = true; /* entries are lost */
+            r->look_at_all = true; /* entries are lost */
         else if (entry.kind == DF_KIND_TASK_ACTION && add_name(r, entry.name))
             found = true;
     }
