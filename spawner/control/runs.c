@@ -223,8 +223,9 @@ static int set_step_cancel(cJSON *task, void *arg, struct df_err *err)
 {
     if (df_json_at(task, "spec.cancel") || df_task_is_final(task))
         return 1;
+    const cJSON *const *note = arg;
     cJSON *spec = df_json_object_at(task, "spec");
-    return df_json_set(spec, "cancel", cJSON_Duplicate(arg, true), err);
+    return df_json_set(spec, "cancel", cJSON_Duplicate(*note, true), err);
 }
 
 static int cancel_step(struct pass *p, struct df_err *err)
@@ -237,13 +238,10 @@ static int cancel_step(struct pass *p, struct df_err *err)
         if (!gone || df_json_add_str(gone, "reason", "the executor is gone", err) < 0 ||
             df_json_add_time(gone, "at", p->now_us, err) < 0)
             return df_fail_oom(err);
+        note = gone;
     }
-    union {
-        const cJSON *note;
-        void *arg;
-    } pass_on = {note ? note : gone};
     return df_store_modify(p->c->s->store, DF_KIND_TASK_ACTION, df_json_str(step, "metadata.name"),
-                           set_step_cancel, pass_on.arg, NULL, err);
+                           set_step_cancel, &note, NULL, err);
 }
 
 /* What a crash left of other runs. A failure is tried again with a later run. */

@@ -143,11 +143,20 @@ static int add_step_secret(cJSON *pod_template, const struct df_job_spec *spec, 
     return df_json_add_str(df_json_object_at(volume, "secret"), "secretName", name, err);
 }
 
-/* The CA's file beside the handoff, in the volume that is the third of ours. */
+static cJSON *volume_named(cJSON *pod_template, const char *name)
+{
+    cJSON *volume;
+    cJSON_ArrayForEach (volume, df_json_array_at(pod_spec_of(pod_template), "volumes"))
+        if (df_streq(df_json_str(volume, "name"), name))
+            return volume;
+    return NULL;
+}
+
+/* The CA's file beside the handoff, in the same volume. */
 static int add_ca_file(cJSON *pod_template, struct df_err *err)
 {
-    cJSON *volumes = df_json_array_at(pod_spec_of(pod_template), "volumes"), *item = NULL;
-    cJSON *source = df_json_object_at(cJSON_GetArrayItem(volumes, 2), "downwardAPI");
+    cJSON *source = df_json_object_at(volume_named(pod_template, "dayfly-handoff"), "downwardAPI");
+    cJSON *item = NULL;
     return append_text(df_json_array_at(source, "items"), ca_item_text, &item, err);
 }
 
