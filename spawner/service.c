@@ -103,11 +103,6 @@ static int lock_data_directory(struct df_service *s, struct df_err *err)
 
 /* ---- the parts ---- */
 
-static bool is_in_cluster(const struct df_config *c)
-{
-    return df_streq(c->store, "kubernetes");
-}
-
 static int load_cluster(const struct df_config *c, struct df_kube_config *ret, struct df_err *err)
 {
     const struct df_kube_config_options o = {.kubeconfig = c->kube_config,
@@ -119,7 +114,7 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     struct df_kube_config config = {0};
-    if (!is_in_cluster(c) && !c->runs_pods)
+    if (!c->in_cluster && !c->runs_pods)
         return 0;
     if (load_cluster(c, &config, err) < 0)
         return -1;
@@ -167,7 +162,7 @@ static int open_store(struct df_service *s, struct df_err *err)
     DF_FREE char *blobs = data_path(s, "blobs");
     if (!blobs)
         return df_fail_oom(err);
-    if ((is_in_cluster(p->config) ? open_in_cluster : open_on_disk)(s, blobs, err) < 0)
+    if ((p->config->in_cluster ? open_in_cluster : open_on_disk)(s, blobs, err) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }
@@ -240,7 +235,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .notify_arg = &s->spawner};
     if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
         return -1;
-    const struct df_events_options events = {.kube = s->spawner.kube, .on_tasks = is_in_cluster(c)};
+    const struct df_events_options events = {.kube = s->spawner.kube, .on_tasks = c->in_cluster};
     return df_events_start(&events, &s->spawner.events, err);
 }
 
@@ -303,7 +298,7 @@ static int start_work(struct df_service *s, struct df_err *err)
 
 static int wait_for_store(struct df_service *s, struct df_err *err)
 {
-    return is_in_cluster(s->spawner.config) ? df_store_kube_wait(s->spawner.store, err) : 0;
+    return s->spawner.config->in_cluster ? df_store_kube_wait(s->spawner.store, err) : 0;
 }
 
 /* In this order each part finds those that it uses: the control loop's memory is there before the
@@ -317,9 +312,9 @@ static int start(struct df_service *s, struct df_err *err)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
-        df_journal_new(p->store, &p->journal, err) < 0 ||
-        df_control_new(p, &p->control, err) < 0 || open_engines(s, err) < 0 ||
-        wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
+        df_journal_new(p->store, &p->journal, err) < 0 || df_control_new(p, &p->control, err) < 0 ||
+        open_engines(s, err) < 0 || wait_for_store(s, err) < 0 || open_claims(s, err) < 0 ||
+        start_api(s, err) < 0)
         return -1;
     return start_work(s, err);
 }

@@ -248,9 +248,6 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                        c->kube_claim);
     if (c->elects && (!c->runs_pods || c->runs_here))
         return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
-    if (!df_streq(c->store, "sqlite") && !df_streq(c->store, "kubernetes"))
-        return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
-                       c->store);
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)
                              : 0;
 }
@@ -318,6 +315,16 @@ static int check_whole(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
+/* Which store is opened is decided here alone. */
+static int fill_store(struct df_config *c, struct df_err *err)
+{
+    c->in_cluster = df_streq(c->store, "kubernetes");
+    if (!c->in_cluster && !df_streq(c->store, "sqlite"))
+        return df_fail(err, DF_ERR_USER, "store: \"%.64s\" is neither sqlite nor kubernetes",
+                       c->store);
+    return 0;
+}
+
 /* Of engines and engine, which is the same for one; what is opened is decided here alone. */
 static int fill_engines(struct df_config *c, struct df_err *err)
 {
@@ -350,7 +357,7 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         return df_fail_errno(err, errno, "working directory");
     if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
-        fill_directories(c, env, err) < 0 || fill_engines(c, err) < 0)
+        fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 || fill_engines(c, err) < 0)
         return -1;
     return check_whole(c, err);
 }

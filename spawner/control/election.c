@@ -23,9 +23,7 @@ struct df_election {
 static int catch_up(struct df_election *e, struct df_err *err)
 {
     struct df_spawner *s = e->s;
-    return df_streq(s->config->store, "kubernetes")
-               ? df_store_kube_catch_up(s->store, &e->closed, err)
-               : 0;
+    return s->config->in_cluster ? df_store_kube_catch_up(s->store, &e->closed, err) : 0;
 }
 
 static void *start(void *arg)

@@ -61,7 +61,7 @@ static enum when reach_of(const struct df_config *c, bool probe)
 {
     if (c->runs_pods)
         return probe ? WITH_PROBE : WITH_PODS;
-    return df_streq(c->store, "kubernetes") ? WITH_CLUSTER : ALWAYS;
+    return c->in_cluster ? WITH_CLUSTER : ALWAYS;
 }
 
 /* A failed check is reported once, not again by every check that needs it. */

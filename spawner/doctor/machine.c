@@ -73,7 +73,7 @@ static int find_room(struct df_doctor_context *p, const char *directory, struct 
 /* Files that one user makes there another one may not open. */
 static void find_owner(struct df_doctor_context *p, const struct stat *st)
 {
-    bool is_laptop = p->config.runs_here && df_streq(p->config.store, "sqlite");
+    bool is_laptop = p->config.runs_here && !p->config.in_cluster;
     if (!is_laptop || st->st_uid == geteuid())
         return;
     const struct passwd *owner = getpwuid(st->st_uid);

@@ -44,7 +44,7 @@ int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
     DF_JSON cJSON *list = NULL;
     DF_BUF struct df_buf versions = DF_BUF_INIT(300);
     struct df_err why = {0};
-    if (!df_streq(p->config.store, "kubernetes"))
+    if (!p->config.in_cluster)
         return 0;
     if (df_kube_get_raw(p->kube, "/apis/" DF_API_VERSION, &list, &why) < 0) {
         if (!is_absent(&why))

@@ -81,7 +81,7 @@ static bool hands_over(const struct df_config *c)
 
 static bool keeps_all(const struct df_config *c)
 {
-    return df_streq(c->store, "kubernetes");
+    return c->in_cluster;
 }
 
 static bool elects(const struct df_config *c)
