@@ -11,8 +11,10 @@
 #include "runner/context.h"
 
 /* df_command_run() with the step's output, whose summary it resets. The command is run again, at
- * most four times, only if it is certain that it ended while it read the state: it exited with 1 by
- * itself, this is its only error, no event of a resource came, and none of its output is lost.
+ * most four times, if it ended while it read the state: it exited with 1 by itself, none of its
+ * output is lost, and its error says so. A command with events (plan, apply) must also have no other
+ * error and no event of a resource; of the others (init, commands on the state) only the text of the
+ * first error is known, and they read the state before they write anything.
  * is_brief: see struct df_commander. tail: of the last run. Its exit code goes to *ret_code. */
 int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_command_events events,
                 bool is_brief, struct df_buf *tail, int *ret_code,
