@@ -11,6 +11,8 @@
 #define HEARTBEAT_MS 15000
 #define CLIENT_CHECK_MS 1000 /* how often a waiting stream checks its client */
 
+_Static_assert(1 + DF_RECIPE_STEPS <= DF_JOURNAL_NAMES, "a run and its steps");
+
 /* Its name is in f. */
 static int subscribe_to_run(struct df_follower *f, const cJSON *run, struct df_err *err)
 {

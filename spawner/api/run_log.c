@@ -23,9 +23,9 @@ struct log_source {
     const struct df_recipe *recipe;
     size_t step; /* index in its steps; its count: all were sent */
     size_t last; /* index of the last one to send */
-    char step_name[64],
-        step_uid[64]; /* of the current step; the uid is "" while it does not exist */
-    bool complete;    /* the current step has ended: its stream grows no more */
+    char step_name[64];
+    char step_uid[64]; /* of the current step; "" while it does not exist */
+    bool complete;     /* the current step has ended: its stream grows no more */
     int64_t offset;
     struct df_buf piece;
 };

@@ -22,7 +22,8 @@ static void stream_key(const char *uid, enum df_stream stream, char ret[96])
 static pthread_mutex_t *lock_of(const char *uid)
 {
 #define FOUR(x) x, x, x, x
-    static pthread_mutex_t locks[] = {FOUR(FOUR(PTHREAD_MUTEX_INITIALIZER))};
+    static pthread_mutex_t locks[] = {FOUR(FOUR(PTHREAD_MUTEX_INITIALIZER)),
+                                      FOUR(FOUR(PTHREAD_MUTEX_INITIALIZER))};
 #undef FOUR
     return &locks[df_hash_str(DF_HASH_BEGIN, uid) % DF_ARRAY_SIZE(locks)];
 }
