@@ -17,7 +17,7 @@
 #include "spawner/steps/outcome.h"
 
 #define ACCEPTED "Accepted"
-/* How soon a run looks again for the executor that is applied beside it. */
+/* When a run looks again for an executor that may be applied after it. */
 #define AGAIN_US INT64_C(1000000)
 
 static const char *name_of(const cJSON *doc)
@@ -32,7 +32,7 @@ static int64_t generation_of(const cJSON *doc)
 
 /* ---- admission ---- */
 
-/* What a client would have sent: the model knows no more than that. */
+/* The document as a REST client would have sent it, which is what the model admits. */
 static cJSON *as_sent(const cJSON *doc)
 {
     cJSON *sent = cJSON_CreateObject(), *spec = cJSON_Duplicate(df_json_at(doc, "spec"), true);
@@ -47,7 +47,7 @@ static cJSON *as_sent(const cJSON *doc)
     return NULL;
 }
 
-/* 0 with the admitted document; -1 and class USER: it is to be refused. */
+/* 0 with the admitted document; -1 with class USER: refuse it. */
 static int admit(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *sent = as_sent(doc);
@@ -59,7 +59,7 @@ static int admit(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err
     return 0;
 }
 
-/* Will the same document be refused again, for ever? */
+/* True if the same document will always be refused for this reason. */
 static bool is_final(const struct df_err *why)
 {
     bool raced = df_streq(why->reason, "Conflict");
@@ -71,7 +71,7 @@ static bool is_final(const struct df_err *why)
 
 struct verdict {
     enum df_kind kind;
-    int64_t generation;       /* of the document that was looked at */
+    int64_t generation;       /* of the document that was checked */
     const struct df_err *why; /* NULL: it is accepted */
 };
 
@@ -87,7 +87,7 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
         df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0 ||
         df_set_conditions(run, DF_OUTCOME_FAILED, DF_REASON_REFUSED, why->message, now_us, err) < 0)
         return -1;
-    /* So that it goes with its executor. */
+    /* The executor becomes its owner, so that it is deleted with it. */
     return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
 }
 
@@ -121,7 +121,7 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
 
 /* ---- executors ---- */
 
-/* A word about its spec as it is now; what somebody wrote since is another pass. */
+/* Writes the answer for this generation of the spec; a later edit gets a pass of its own. */
 static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 {
     const struct verdict *v = arg;
@@ -166,7 +166,7 @@ int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_d
 {
     bool is_deleted = df_doc_is_deleted(executor);
     bool is_unborn = !df_json_at(executor, "status");
-    /* To be deleted is an edit for the API server: it counts the generation up. */
+    /* A deletion also increments the generation. */
     if (is_deleted && (is_unborn || df_executor_is_accepted(executor)))
         return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
     if (df_executor_is_accepted(executor))
@@ -193,7 +193,7 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
     return 0;
 }
 
-/* Does it still wait for its executor, which may come a little later? */
+/* True while the run waits for an executor that may be applied after it. */
 static bool may_wait(const struct df_control *c, const cJSON *run, const struct df_err *why)
 {
     int64_t created_us = 0;
@@ -251,7 +251,7 @@ static const char *deed_of(const cJSON *doc, const char *key)
     return df_streq(verdict, "approved") ? "approve" : "discard";
 }
 
-/* What somebody wrote with kubectl has no `at` yet. *ret_done: it has now. */
+/* A note that was written with kubectl has no `at` yet. *ret_done: it has been added. */
 static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *key,
                 bool *ret_done, struct df_err *err)
 {
@@ -305,8 +305,8 @@ static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_e
     return df_err_pass(err, &why);
 }
 
-/* A step that stayed without status, because the service died between its two requests, was never
- * started: it makes room for the same one anew. One that nobody asked for is refused. */
+/* A step without status, which a crash between its two writes left, was never started: it is
+ * removed, and its run creates it again. A step that no run waits for is refused. */
 static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     const char *run = df_json_str(task, "spec.runRef.name");

@@ -1,12 +1,11 @@
 /*
- * applied.h - what people write with kubectl: documents that nobody took in yet, edits, decisions,
- * cancels and deletions. Each is done here as the REST API would do it, asked by an admin: who it
- * was the API server does not tell, and its own rights have decided.
+ * applied.h - what people write with kubectl: new documents, edits, decisions, cancels and
+ * deletions. Each is handled as if an admin had sent it to the REST API. The API server has checked
+ * the person's rights; it does not say who it was.
  *
- * The reconcilers ask before they do anything else. *ret_done: the pass is over, *ret_wake_us is as
- * theirs. What is refused is written into the status, with the reason InvalidDocument, or that of
- * the refusal. Deleted documents stay until their pod is gone and their runs have ended: the store
- * holds them by a finalizer.
+ * The reconcilers call this first. *ret_done: the pass is over; *ret_wake_us as in loop.h. A
+ * refusal is written into the status, with its reason or InvalidDocument. A finalizer keeps a
+ * deleted document until its pod has gone and its runs have ended.
  */
 #ifndef DF_APPLIED_H
 #define DF_APPLIED_H

@@ -1,6 +1,6 @@
 /*
- * audit.h - the audit trail of what was asked with kubectl. Who it was the API server does not
- * tell, and its own rights have decided. Thread rule: any thread.
+ * audit.h - audit entries for requests that were made with kubectl. The API server has checked the
+ * person's rights; it does not say who it was. Thread rule: any thread.
  */
 #ifndef DF_CONTROL_AUDIT_H
 #define DF_CONTROL_AUDIT_H

@@ -27,15 +27,15 @@ void df_control_wake(struct df_control *c, enum df_kind kind, const char *name)
 
 void df_control_engine_news(struct df_control *c, const char *name)
 {
-    if (!atomic_load(&c->working)) /* then all are looked at */
+    if (!atomic_load(&c->working)) /* the start queues all of them */
         return;
     df_queue_wake(c->queue, DF_KIND_TASK_ACTION, name);
     if (df_starts_with(name, DF_WORKFLOW_PREFIX))
         df_lock_queue_wake(c->s->store, c->queue, DF_KIND_TASK_ACTION, name);
 }
 
-/* Of our own writes the store tells in the thread that wrote (store.h): a pass that wrote its own
- * document decides itself whether it is to be looked at again. */
+/* The store notifies of own writes in the writer's thread (store.h): a pass that wrote its own
+ * document decides itself whether another pass follows. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
@@ -105,8 +105,8 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
     return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
 }
 
-/* What many passes parsed and freed is given back, or the memory of a burst would stay with us: now
- * and then while it lasts, and when it is over. */
+/* Returns freed memory to the system, or the process would keep what a burst of passes needed: at
+ * intervals during the burst, and after it. */
 enum { PASSES_PER_TRIM = 1000, PASSES_PER_REST = 100 };
 
 static void give_memory_back(struct df_control *c)
@@ -127,9 +127,8 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     int result = reconcilers[key->kind](c, key->name, &wake_us, &err);
     if (result >= 0 && wake_us && look_again_at(c, key, wake_us, &err) < 0)
         result = -1;
-    /* Somebody was faster: what he wrote is looked at in the next pass. An engine that is still
-     * looking around says itself what keeps it; said for each step, it would be a thousand lines.
-     */
+    /* Conflict: another writer was faster, and the next pass reads what it wrote. NotListedYet: the
+     * engine logs that itself, once instead of for each step. */
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
     if (result < 0 && !raced && !df_streq(err.reason, "NotListedYet"))
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
@@ -194,7 +193,7 @@ void df_control_free(struct df_control *c)
     free(c);
 }
 
-/* What a crash left in the vault. It can wait: a run that ends later looks again. */
+/* Removes secrets that a crash left in the vault. A run that ends later repeats it. */
 static void sweep(struct df_control *c)
 {
     struct df_err why = {0};

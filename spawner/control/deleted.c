@@ -1,7 +1,4 @@
-/*
- * deleted.c - what somebody deleted with kubectl, which asks nobody: it stays, held by our
- * finalizer, until it is right to let it go.
- */
+/* One function for each kind; a document that was never accepted is removed at once. */
 #include "spawner/control/deleted.h"
 
 #include "common/base/clock.h"
@@ -11,7 +8,7 @@
 #include "spawner/requests/requests.h"
 
 #define WHY "it was deleted"
-/* How soon what cannot go yet is looked at again. */
+/* When a document that cannot be removed yet is tried again. */
 #define AGAIN_US INT64_C(5000000)
 
 static const char *name_of(const cJSON *doc)
@@ -19,14 +16,14 @@ static const char *name_of(const cJSON *doc)
     return df_json_str(doc, "metadata.name");
 }
 
-/* Nobody took it in: nothing of it is anywhere. */
-static int remove_unborn(struct df_control *c, enum df_kind kind, const cJSON *doc,
-                         struct df_err *err)
+/* It was never accepted: nothing belongs to it. */
+static int remove_unaccepted(struct df_control *c, enum df_kind kind, const cJSON *doc,
+                             struct df_err *err)
 {
     return df_store_remove(c->s->store, kind, name_of(doc), df_json_str(doc, "metadata.uid"), err);
 }
 
-static void look_again(int64_t *ret_wake_us)
+static void try_again_soon(int64_t *ret_wake_us)
 {
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
@@ -46,7 +43,7 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     struct df_err why = {0};
     if (!df_json_at(executor, "status")) {
         *ret_done = true;
-        return remove_unborn(c, DF_KIND_EXECUTOR, executor, err);
+        return remove_unaccepted(c, DF_KIND_EXECUTOR, executor, err);
     }
     if (df_json_at(executor, "status.deleting"))
         return 0;
@@ -58,7 +55,7 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     }
     if (!df_streq(why.reason, "WrongState"))
         return df_err_pass(err, &why);
-    look_again(ret_wake_us);
+    try_again_soon(ret_wake_us);
     return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_why_not,
                            why.message, NULL, err);
 }
@@ -71,7 +68,7 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
     (void)ret_wake_us;
     if (!df_json_at(run, "status")) {
         *ret_done = true;
-        return remove_unborn(c, DF_KIND_RUN, run, err);
+        return remove_unaccepted(c, DF_KIND_RUN, run, err);
     }
     if (df_run_is_final(run)) {
         *ret_done = true;
@@ -89,11 +86,11 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 
 /* ---- TaskActions ---- */
 
-/* One that was taken in is ended by its own pass, which lets it go (DF_TASK_REMOVE). */
+/* An accepted one is ended by its own pass, which then removes it (DF_TASK_REMOVE). */
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
     *ret_done = !df_json_at(task, "status") || df_doc_is_refused(task);
-    return *ret_done ? remove_unborn(c, DF_KIND_TASK_ACTION, task, err) : 0;
+    return *ret_done ? remove_unaccepted(c, DF_KIND_TASK_ACTION, task, err) : 0;
 }
 
 int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err)

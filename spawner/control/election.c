@@ -11,10 +11,10 @@
 
 struct df_election {
     struct df_spawner *s;
-    struct df_kube *kube; /* the election's own: the other one is fenced */
+    struct df_kube *kube; /* the election's own, without a fence */
     struct df_lease *lease;
     char *identity, *address;
-    pthread_mutex_t lock; /* of the rest */
+    pthread_mutex_t lock; /* guards the rest */
     volatile bool closed;
     pthread_t start; /* starts the control loop; once */
     bool has_start;
@@ -41,8 +41,8 @@ static void *start(void *arg)
     return NULL;
 }
 
-/* On a thread of its own: to look at ten thousand documents takes longer than a short lease waits
- * for its renewal. */
+/* On a thread of its own: listing ten thousand documents takes longer than a short Lease allows
+ * between two renewals. */
 static void begin_to_lead(struct df_election *e)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -78,7 +78,7 @@ static bool may_write(void *arg)
     return df_lease_is_held(e->lease);
 }
 
-/* A restarted process is another candidate, also in the same pod. */
+/* A process that was restarted in the same pod is a new candidate. */
 static int name_candidate(struct df_election *e, struct df_err *err)
 {
     char host[256] = "", salt[9];

@@ -1,13 +1,10 @@
 /*
- * election.h - several spawners of one service: each answers the API, one leads, which means that
- * it moves runs and steps on and writes. One that has just won lists all documents first: what it
- * knows of them may be far behind, and who asks for a run that the last leader made must not hear
- * that there is none.
+ * election.h - several spawners are replicas of one service: each answers the API, and one of them
+ * leads: it reconciles and writes. A new leader first lists all documents, because its cache may be
+ * behind: a client must not hear "not found" about a run that the last leader made.
  *
- * A leader that loses the Lease ends its process at once: another leads by then, and every pass is
- * made to be cut off anywhere. What it had under way is held back by the fence of its kube client
- * (df_lease_is_held() before each write; the Lease is still nobody else's for a third of its
- * duration then) and by the resourceVersion that every write of a document carries.
+ * A leader that loses the Lease ends its process at once; each pass may be cut off anywhere.
+ * docs/internals/lease.md says why no two replicas write at the same time.
  */
 #ifndef DF_CONTROL_ELECTION_H
 #define DF_CONTROL_ELECTION_H
@@ -17,16 +14,16 @@
 
 struct df_election; /* opaque */
 
-/* Begins to try for the Lease in that namespace; the control loop is started when it is won.
- * s->kube, which the service writes with, is fenced from now on; config: for a client of the
- * election's own, taken over. Sets s->lease, and s->leads when it may answer. */
+/* Starts to compete for the Lease in that namespace, and starts the control loop when it is won.
+ * Fences s->kube, the client that the service writes with. config: for the election's own client;
+ * takes ownership. Sets s->lease, and s->leads when the replica may answer as leader. */
 int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,
                       struct df_election **ret, struct df_err *err) DF_MUST_CHECK;
-/* From here on the control loop is not started any more, and has been started if it ever was: it
- * can be stopped. */
+/* After the return the control loop is not started any more, and no start is under way: it can be
+ * stopped. */
 void df_election_close(struct df_election *e);
 /* Gives the Lease back. The control loop must have been stopped. */
 void df_election_stop(struct df_election *e);
-void df_election_free(struct df_election *e); /* when nobody looks at s->lease; NULL is fine */
+void df_election_free(struct df_election *e); /* when no thread reads s->lease; NULL is fine */
 
 #endif

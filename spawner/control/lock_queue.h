@@ -1,7 +1,7 @@
 /*
- * lock_queue.h - documents that wait for the same thing, in the order of their creation: the runs
- * of an executor, the workflows on a target. The first holds it, the label DF_LABEL_QUEUE of each
- * names it, and who ends loses the label. Thread rule: any thread.
+ * lock_queue.h - documents that wait for the same lock, in the order of their creation: the runs of
+ * an executor, the workflows on a target. The label DF_LABEL_QUEUE of each one names the lock; the
+ * first one holds it. A document that ends loses the label. Thread rule: any thread.
  */
 #ifndef DF_LOCK_QUEUE_H
 #define DF_LOCK_QUEUE_H
@@ -13,7 +13,7 @@
 int df_lock_queue_first(struct df_store *s, enum df_kind kind, const char *lock, char ret[64],
                         struct df_err *err) DF_MUST_CHECK;
 
-/* All of them are looked at soon. A failure is logged. */
+/* Queues all documents of this lock for a pass. A failure is logged. */
 void df_lock_queue_wake(struct df_store *s, struct df_queue *q, enum df_kind kind,
                         const char *lock);
 

@@ -2,10 +2,12 @@
  * loop.h - what the files of control/ share: the loop itself.
  *
  * A reconciler is one pass over one document: observe, ask the pure decision (model.h), act once,
- * write. It returns 0, with *ret_wake_us the real time at which it wants to look again (0: only on
- * a change, which may be one of its own); DF_PASS_PAUSE: the same, and what it wrote itself is no
- * reason to look again sooner, so that what was refused is not asked for again and again; or -1: it
- * is called again after the back-off. The queue never runs two passes over one document at once.
+ * write. It returns
+ *   0              *ret_wake_us is the real time of the next pass; 0: after the next change
+ *   DF_PASS_PAUSE  the same, but what the pass itself wrote does not count as a change, so that it
+ *                  does not repeat a refused request in a loop
+ *   -1             the pass is repeated after a back-off
+ * The queue never runs two passes over one document at once.
  */
 #ifndef DF_CONTROL_LOOP_H
 #define DF_CONTROL_LOOP_H
@@ -25,14 +27,14 @@ struct df_control {
     struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
-    int64_t hears_since_us; /* real time of the start: runners are heard from then on */
-    atomic_bool working;    /* the loop was started: before, nothing is put into the queue */
+    int64_t hears_since_us; /* real time of the start: since then runners can report */
+    atomic_bool working;    /* the loop was started; before, changes are not queued */
     atomic_bool draining;   /* no new step is started */
     atomic_uint untrimmed_passes;
-    atomic_int_least64_t swept_us; /* when what ended runs were given was last looked for */
+    atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */
 
     struct df_slots slots;
-    struct df_reporter *reporter; /* NULL: nobody is told */
+    struct df_reporter *reporter; /* NULL: no State Service */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,

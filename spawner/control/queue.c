@@ -1,8 +1,8 @@
 /*
  * queue.c - a heap of keys that are due, and a hash table that finds a key's entry.
  *
- * An entry is in the table as long as its key waits or is worked on, and in the heap while no worker
- * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
+ * An entry is in the table as long as its key waits or is worked on, and in the heap while no
+ * worker has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
  */
 #include "spawner/control/queue.h"
 
@@ -13,15 +13,15 @@
 #include "common/base/clock.h"
 
 #define NEVER INT64_MAX
-#define BUCKETS 1024 /* keys are unfinished documents: tens, at the worst thousands */
+#define BUCKETS 1024 /* keys are unfinished documents: tens, at most thousands */
 
 struct entry {
     struct df_queue_key key;
     struct entry *next; /* in its bucket */
     size_t heap_index;  /* valid while not working */
     int64_t due_us;     /* monotonic */
-    uint64_t order;     /* of the adding: ties go first come, first served */
-    int64_t again_us;   /* while working: due once more; or NEVER */
+    uint64_t order;     /* in which keys were added: decides between equal due times */
+    int64_t again_us;   /* while working: when it is due again; or NEVER */
     int failures;       /* in a row */
     bool working;
     pthread_t worker;  /* while working */
@@ -32,13 +32,13 @@ struct df_queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct entry *buckets[BUCKETS];
-    struct entry **heap; /* of the entries that no worker has; the earliest due on top */
+    struct entry **heap; /* entries that no worker has; the earliest due on top */
     size_t heap_len;
-    size_t heap_cap; /* never below the number of entries: putting one back cannot fail */
+    size_t heap_cap; /* at least the number of entries: putting one back cannot fail */
     size_t entries;
     uint64_t orders;
     bool closed;
-    bool missed; /* a wake was lost for want of memory */
+    bool missed; /* a wake found no memory */
 };
 
 /* ---- the heap ---- */
@@ -103,7 +103,7 @@ static struct entry **bucket(struct df_queue *q, enum df_kind kind, const char *
     return &q->buckets[df_hash_str(DF_HASH_BEGIN ^ (uint64_t)kind, name) % BUCKETS];
 }
 
-/* Where the pointer to the entry stands, or the end of its bucket. */
+/* The address of the pointer to the entry, or of the end of its bucket. */
 static struct entry **find(struct df_queue *q, enum df_kind kind, const char *name)
 {
     struct entry **e = bucket(q, kind, name);
@@ -227,7 +227,7 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
         e->self_changed = false;
         e->again_us = NEVER;
         *ret = e->key;
-        /* One signal woke one worker: if more is due, the next worker is woken from here. */
+        /* A signal wakes one worker: if more keys are due, wake the next one. */
         if (q->heap_len)
             (void)pthread_cond_signal(&q->changed);
     }
@@ -267,7 +267,8 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int resul
 bool df_queue_is_idle(struct df_queue *q)
 {
     (void)pthread_mutex_lock(&q->lock);
-    bool has_work = q->entries > q->heap_len; /* what is not in the heap a worker has */
+    bool has_work =
+        q->entries > q->heap_len; /* workers have the entries outside the heap */
     bool is_due = q->heap_len && q->heap[0]->due_us <= df_mono_us();
     (void)pthread_mutex_unlock(&q->lock);
     return !has_work && !is_due;

@@ -1,10 +1,10 @@
 /*
- * runs.c - one pass over one run: what its steps did is taken over into its status, df_run_next()
- * decides, one thing is done, the executor and then the run are written.
+ * runs.c - one pass over one run: copies what its steps did into its status, asks df_run_next(),
+ * does one thing, and writes the executor and then the run.
  *
- * The order is what makes a crash harmless: a step's document before the run that mentions it, the
- * executor before the run that it follows, the plan's blob and the run's secrets gone before the
- * run is final. Each earlier write is repeated by the next pass, unless it is there.
+ * The order makes a crash harmless: a step's document is written before the run that refers to it,
+ * the executor before the run, and the plan's blob and the run's secrets are removed before the run
+ * is final. The next pass repeats what is missing.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -17,12 +17,12 @@
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
 
-/* What a pass is about. The run is changed in memory and written once, at the end. */
+/* The run is changed in memory and written once, at the end of the pass. */
 struct pass {
     struct df_control *c;
     cJSON *run;
-    cJSON *executor; /* NULL: gone */
-    cJSON *plan;     /* its steps, this the first (or the only one: state); or NULL */
+    cJSON *executor; /* NULL: deleted */
+    cJSON *plan;     /* its first step (plan or state); or NULL */
     cJSON *apply;
     bool is_first;
     int64_t now_us;
@@ -38,7 +38,7 @@ static void free_pass(struct pass *p)
 
 /* ---- observe ---- */
 
-/* NULL in *ret when there is none. */
+/* *ret is NULL if there is none. */
 static int get_if_there(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
                         struct df_err *err)
 {
@@ -55,7 +55,7 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
         return -1;
     if (get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
         return -1;
-    /* Half made, or by somebody else: it is about to be taken away (applied.h). */
+    /* Not accepted yet: applied.h removes or refuses it. */
     if (*ret && !df_json_at(*ret, "status")) {
         cJSON_Delete(*ret);
         *ret = NULL;
@@ -78,7 +78,7 @@ static int observe(struct pass *p, struct df_err *err)
         get_step(p, recipe->steps[0].name, &p->plan, err) < 0 ||
         (recipe->count > 1 && get_step(p, recipe->steps[1].name, &p->apply, err) < 0))
         return -1;
-    /* A run that has a step is the first: no other could begin before its end. */
+    /* A run that has a step is the first in the queue. */
     if (!p->plan && df_lock_queue_first(s, DF_KIND_RUN, executor_name(p), first, err) < 0)
         return -1;
     p->is_first = p->plan || df_streq(first, df_json_str(p->run, "metadata.name"));
@@ -96,7 +96,7 @@ static const char *step_phase(const cJSON *task)
     return df_task_has_runner(task) ? "Running" : "Pending";
 }
 
-/* The value in that entry of one of the status's lists whose key has that name; or NULL. */
+/* The value of the entry with that name in one of the lists of the status; or NULL. */
 static const char *in_list(const cJSON *task, const char *list, const char *key, const char *name,
                            const char *value)
 {
@@ -137,8 +137,7 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
-/* An approval that takes more than a write token is the run's message as long as it is waited for.
- */
+/* While an approval needs more than a write token, the run's message says so. */
 static int tell_who_approves(const struct pass *p, cJSON *status, struct df_err *err)
 {
     const char *name = df_json_str(p->run, "metadata.name");
@@ -148,10 +147,10 @@ static int tell_who_approves(const struct pass *p, cJSON *status, struct df_err 
     return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
 }
 
-/* What keeps a step from its start is the run's message as long as it does. */
+/* While a step cannot start, the run's message says why. */
 static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
 {
-    bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* no destroy has it */
+    bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* never of a destroy */
     if (!p->apply && df_task_succeeded(p->plan) && destroys_all && df_run_needs_admin(p->run))
         return tell_who_approves(p, status, err);
     const cJSON *step = p->apply ? p->apply : p->plan;
@@ -195,8 +194,7 @@ static int set_phase(const struct pass *p, const char *phase, struct df_err *err
     return df_json_set_str(df_json_object_at(p->run, "status"), "phase", phase, err);
 }
 
-/* Makes the step's document; one that is there already was made by a pass that did not come to its
- * end. */
+/* Creates the step's document. If it exists, an earlier pass created it and was cut off. */
 static int make_step(struct pass *p, const char *step, const char *action, cJSON **ret,
                      struct df_err *err)
 {
@@ -244,7 +242,7 @@ static int cancel_step(struct pass *p, struct df_err *err)
                            set_step_cancel, &note, NULL, err);
 }
 
-/* What a crash left of other runs. A failure is tried again with a later run. */
+/* Removes secrets that a crash left of other runs. A later run repeats it after a failure. */
 static void sweep_now_and_then(struct pass *p)
 {
     struct df_err why = {0};
@@ -294,7 +292,7 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
     default:
         break;
     }
-    /* A pass that died behind the making of a step did not come to say so. */
+    /* A pass that was cut off after it created a step did not write this. */
     bool lags = p->apply ? !df_streq(df_run_phase(p->run), "Running")
                          : p->plan && df_streq(df_run_phase(p->run), "Pending");
     return lags ? set_phase(p, "Running", err) : 0;
@@ -334,7 +332,7 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
     return df_store_update(p->c->s->store, DF_KIND_RUN, p->run, NULL, err);
 }
 
-/* A run that has ended (this pass is what its last write led to): the next one's turn has come. */
+/* The run has ended, and this pass follows its last write: wake the next run of the executor. */
 static int wake_next(struct pass *p, struct df_err *err)
 {
     char next[64];

@@ -1,6 +1,6 @@
 /*
- * slots.c - asking goes through the waiting steps in their order and counts, by label, how many live
- * under each limit. Read count(), decide(), then df_slots_ask() and df_slots_entered().
+ * slots.c - df_slots_ask() goes through the waiting steps in their order and counts, by label, the
+ * live steps under each limit. Read count(), decide(), then df_slots_ask() and df_slots_entered().
  */
 #include "spawner/control/slots.h"
 
@@ -61,8 +61,8 @@ static bool is_under(const struct df_admission_step *s, enum df_admission_by by,
            strcmp(by == DF_ADMISSION_CLASS ? s->class_name : s->name_space, of) == 0;
 }
 
-/* A step that is just being written may count twice for a moment: then one too few starts, and is
- * woken when that is over. */
+/* A step whose write is under way may count twice for a moment: then one step too few starts, and
+ * is woken after that write. */
 static int count(void *arg, enum df_admission_by by, const char *of, int64_t *ret,
                  struct df_err *err)
 {
@@ -102,7 +102,7 @@ static void wake_locked(struct df_slots *l)
     }
     for (size_t i = 0; i < a->len; i++) {
         struct df_admission_step *step = a->steps[i];
-        if (step->may_start && !step->is_woken) /* thousands may start, once each */
+        if (step->may_start && !step->is_woken) /* thousands may start: wake each one once */
             df_queue_wake(l->queue, DF_KIND_TASK_ACTION, step->name);
         step->is_woken |= step->may_start;
     }
@@ -122,7 +122,7 @@ static void show_waiting(const struct df_slots *l)
 
 /* ---- coming and going ---- */
 
-/* The step's own entry among those that wait, made when there is none. */
+/* The step's entry in the queue; creates it if there is none. */
 static int enter(struct df_slots *l, const cJSON *task, struct df_admission_step **ret,
                  struct df_err *err)
 {
@@ -170,8 +170,8 @@ void df_slots_leave(struct df_slots *l, const char *name)
 #define AGAIN_US INT64_C(15000000)
 #define AGAIN_EACH_US INT64_C(1000000)
 
-/* A refused step asks again the later, the more are before it: ten thousand that wait are not to
- * write all the time. */
+/* When a refused step asks again. The delay grows with its queue position, to limit the writes when
+ * thousands wait. */
 static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                        struct df_err *err)
 {

@@ -1,12 +1,12 @@
 /*
- * slots.h - concurrency slots for living steps (limits.*): who gets one, and who waits.
+ * slots.h - concurrency slots for live steps (limits.*).
  *
- * Who has a slot is written in the documents, by labels, which the store counts each time. Who
- * waits is kept here, in the order of model/admission.h; a start finds it in the documents. Nothing
- * is written here: df_slots_ask() grants a slot, the caller writes the labels together with what
- * makes the step live, in one write, and calls df_slots_entered() whether it came to that or not.
- * In between the step counts as living, and no lock is held. docs/internals/slots.md tells more.
- * Thread rule: any thread.
+ * Labels of the documents say which steps have a slot; the store counts them each time. The waiting
+ * steps are kept here, in the order of model/admission.h; after a start they are found again in the
+ * documents. Nothing is written here: df_slots_ask() grants a slot, the caller writes the labels in
+ * the same write that makes the step live, and calls df_slots_entered() also if that write failed.
+ * In between the step counts as live, and no lock is held. See docs/internals/slots.md. Thread
+ * rule: any thread.
  */
 #ifndef DF_CONTROL_SLOTS_H
 #define DF_CONTROL_SLOTS_H
@@ -21,12 +21,12 @@ struct df_metric;
 
 struct df_slots {
     struct df_spawner *s;
-    struct df_queue *queue; /* wakes who may start */
-    pthread_mutex_t lock;   /* of the rest */
+    struct df_queue *queue; /* wakes steps that may start */
+    pthread_mutex_t lock;   /* guards the rest */
     struct df_admission waiting;
-    struct df_admission_step **entering; /* have a slot that the store does not know yet */
+    struct df_admission_step **entering; /* granted, but not in the store yet */
     size_t entering_count;
-    struct df_metric *waits; /* how many */
+    struct df_metric *waits; /* number of waiting steps */
 };
 
 /* All zero before. queue: borrowed. */
@@ -42,28 +42,28 @@ int df_slot_clear(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 /* ---- asking ---- */
 
 struct df_slot {
-    struct df_admission_step *entry; /* granted: whose; NULL: it had one, or it is refused: */
-    int64_t wake_us;   /* refused: ask again then, to tell anew how many are before it; or 0 */
+    struct df_admission_step *entry; /* granted to this step; NULL: it had one, or is refused */
+    int64_t wake_us;   /* refused: real time to ask again, for a new queue position; or 0 */
     char message[256]; /* refused: why */
 };
 
-/* Asks for a slot, unless the step has one. Refused, it waits here and is woken when it is its
- * turn. */
+/* Asks for a slot, unless the step has one. A refused step waits here and is woken when its turn
+ * comes. */
 int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                  struct df_err *err) DF_MUST_CHECK;
-/* What was granted is written, or the write failed. */
+/* Call after the write that follows a grant, also if it failed. */
 void df_slots_entered(struct df_slots *l, struct df_slot *slot);
 
 /* ---- coming and going ---- */
 
-/* Steps have lost these labels: who may start now looks again. */
+/* Steps have released their slots: wakes the waiting steps that may start now. */
 void df_slots_wake(struct df_slots *l);
 
-/* At the start: does this unfinished step wait for a slot? Then it has its turn before any that
- * comes later. */
+/* At the start: if this unfinished step waits for a slot, it is queued before steps that come
+ * later. */
 int df_slots_expect(struct df_slots *l, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
-/* It wants no slot now, if it ever did: those behind it move up. */
+/* Removes the step from the queue, if it is there. */
 void df_slots_leave(struct df_slots *l, const char *name);
 
 #endif

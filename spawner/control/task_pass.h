@@ -1,8 +1,8 @@
 /*
- * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c
- * asks the engine to start it; task_finalize.c frees what it held. Steps of runs and workflows go
- * the same way, and differ in a table of hooks: tofu_steps.c, workflow_steps.c. Inside
- * spawner/control only.
+ * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c asks
+ * the engine to start it; task_finalize.c releases what it held. Steps of runs and workflows share
+ * this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c. Thread rule: the worker
+ * that has the document's key. Only for spawner/control.
  */
 #ifndef DF_CONTROL_TASK_PASS_H
 #define DF_CONTROL_TASK_PASS_H
@@ -18,37 +18,37 @@ struct df_task_pass {
     struct df_engine_step step;
     struct df_engine_observation seen;
     int64_t now_us;
-    int64_t wake_us;     /* look again then; 0: only on a change */
-    bool pauses;         /* what this pass wrote is no reason to look sooner */
-    char claim_hash[65]; /* of the token that a runner will come with; tofu alone */
+    int64_t wake_us;     /* real time of the next pass; 0: after the next change */
+    bool pauses;         /* what this pass wrote does not count as a change */
+    char claim_hash[65]; /* of the token for the runner's claim; tofu steps only */
 };
 
-/* What differs between the two kinds of work. Each may be called again after a crash at any line of
- * it. */
+/* What differs between the two kinds of steps. Each hook may be called again after a crash at any
+ * of its lines. */
 struct df_task_hooks {
-    bool starts_blind;    /* what is due is done also when the engine cannot say what there is */
-    bool outlives_system; /* a start that failed with class SYSTEM is tried again */
+    bool starts_blind;    /* a pass acts also when the engine's state is unknown */
+    bool outlives_system; /* a start that failed with class SYSTEM is repeated */
 
-    /* The engine was observed: keeps what must not be lost, before anything is decided. Or NULL. */
+    /* After the observation, before the decision: keeps what must not be lost. Or NULL. */
     int (*observed)(struct df_task_pass *p, struct df_err *err);
-    /* May it begin now? *ret_may false: no, and the document says why. Or NULL: yes. */
+    /* *ret_may: may the step start now? If not, the document says why. NULL: always. */
     int (*may_begin)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
-    /* A df_store_change: what is durable before the engine is asked, beside slot and time. */
+    /* A df_store_change: what must be durable before the engine is asked, beside slot and time. */
     int (*set_begun)(cJSON *task, struct df_task_pass *p, struct df_err *err);
     /* Asks the engine, with df_task_create_runner(). */
     int (*begin)(struct df_task_pass *p, struct df_err *err);
-    /* The engine would not start it: is that no failure, and has been written? Or NULL. */
+    /* The engine refused to start it. *ret_handled: that is no failure, and is written. Or NULL. */
     int (*refused)(struct df_task_pass *p, const struct df_err *why, bool *ret_handled,
                    struct df_err *err);
-    /* Nothing is to be done: writes what the engine says of it meanwhile. */
+    /* There is nothing to do: writes what the engine reports about the step. */
     int (*tell)(struct df_task_pass *p, struct df_err *err);
     /* Ends it with this verdict (FAIL or SUCCEED). */
     int (*end)(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err);
-    /* Ends it with the result that its runner left; NULL: nothing leaves one. */
+    /* Ends it with the result that its runner left behind. NULL: there are no such results. */
     int (*collect)(struct df_task_pass *p, struct df_err *err);
-    /* It is final: lets the engine clear up. */
+    /* The step is final: the engine removes its objects. */
     int (*clean)(struct df_task_pass *p, struct df_err *err);
-    /* Final and deleted, nothing is left: may the document go? Or NULL: yes. */
+    /* The step is final, deleted and cleaned. *ret_may: may the document be removed? NULL: yes. */
     int (*may_go)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
 };
 
@@ -62,13 +62,13 @@ static inline int df_task_pass_modify(struct df_task_pass *p, df_store_change ch
     return df_task_modify(p->c->s, p->step.name, change, arg, NULL, err);
 }
 
-/* Looks again at this time, or sooner. */
+/* The next pass comes at this time, or sooner. */
 static inline void df_task_pass_wake(struct df_task_pass *p, int64_t at_us)
 {
     p->wake_us = p->wake_us && p->wake_us < at_us ? p->wake_us : at_us;
 }
 
-/* fault: NONE when reason tells. */
+/* Ends the step as failed. fault: DF_FAULT_NONE: that of the reason. */
 static inline int df_task_pass_fail(struct df_task_pass *p, enum df_fault fault, const char *reason,
                                     const char *message, struct df_err *err)
 {
@@ -80,23 +80,23 @@ static inline int df_task_pass_fail(struct df_task_pass *p, enum df_fault fault,
 
 /* ---- task_start.c ---- */
 
-/* Takes a slot and begins, unless something forbids it now. */
+/* Takes a slot and starts the step, unless something forbids that now. */
 int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
-/* Takes a slot and writes, with it, that the engine is about to be asked. *ret_has false: there is
- * none now, which the document says. */
+/* Takes a slot and writes, in the same write, that the engine will be asked. *ret_has false: no
+ * slot is free now; the document says so. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
-/* Asks the engine for the runner. *ret_made false: not now, which the document says. */
+/* Asks the engine for the runner. *ret_made false: not now; the document says why. */
 int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err *err) DF_MUST_CHECK;
-/* Writes what keeps a step whose runner is not there yet (seen.cause). */
+/* Writes why the step's runner is not there yet (seen.cause). */
 int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- task_finalize.c ---- */
 
-/* A df_store_change: slot, lock and state password are given back. arg is not used. */
+/* A df_store_change: releases slot, lock and state password. arg is not used. */
 int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err) DF_MUST_CHECK;
-/* It was written: who waits for slot or lock looks again. */
+/* After that write: wakes documents that wait for the slot or the lock. */
 void df_task_pass_yield(struct df_task_pass *p);
-/* Both. The engine holds nothing of the step any more. */
+/* Both. The engine has no object of the step any more. */
 int df_task_pass_finalize(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * task_start.c - from "it is to be started" to "the engine has been asked". The order makes a crash
- * harmless: slot, `created` and the claim token's hash are one durable write, then the engine is
- * asked under a name that it gives out once, then its reference is written.
+ * task_start.c - starts a step. The order makes a crash harmless: slot, `created` and the claim
+ * token's hash are one durable write; then the engine is asked to create an object with a unique
+ * name; then the reference to that object is written.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -19,7 +19,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     if (p->hooks->set_begun(task, p, err) < 0 || df_slot_set(task, err) < 0 ||
         df_task_count_attempt(task, err) < 0 || df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
-    /* In another try it is still told what kept the one before. */
+    /* In a retry the message of the last try stays. */
     bool is_new = !df_streq(df_task_reason(task), "Initializing");
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",
                                   is_new ? NULL : df_task_message(p->task), now_us, err);
@@ -34,7 +34,7 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
 }
 
-/* A slot and the start are one write. *ret_has false: there is none now. */
+/* The slot and the start are one write. *ret_has false: no slot is free. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 {
     struct df_slot slot;
@@ -57,7 +57,7 @@ int df_task_pass_start(struct df_task_pass *p, struct df_err *err)
     bool may = true;
     if (atomic_load(&p->c->draining))
         return 0;
-    /* The configuration may have changed since it was asked for. */
+    /* The configuration may have changed since the step was requested. */
     if (df_class_check(p->c->s->config->classes, df_json_str(p->task, "spec.class"), &why) < 0)
         return df_task_pass_fail(p, DF_FAULT_USER, why.reason, why.message, err);
     if (p->hooks->may_begin && p->hooks->may_begin(p, &may, err) < 0)
@@ -75,7 +75,7 @@ static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
                        err);
 }
 
-/* Who looks at a step that does not start is told why, before its deadline makes it an end. */
+/* Writes why a step does not start, before its deadline ends it. */
 static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 {
     const struct df_task_pass *p = arg;
@@ -93,7 +93,7 @@ int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err)
     return df_task_pass_modify(p, set_waiting, p, err);
 }
 
-/* A failure that may pass is told and left for a later pass. */
+/* A failure that may pass is written, and a later pass tries again. */
 static int put_off(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;

@@ -1,7 +1,7 @@
 /*
- * tasks.c - one pass over one TaskAction: ask the engine what is there, ask df_task_next() what is
- * next, do that one thing. Read df_reconcile_task() at the end, then act(); task_pass.h says where
- * the two kinds of work differ.
+ * tasks.c - one pass over one TaskAction: observe the engine, ask df_task_next(), do that one
+ * thing. Read df_reconcile_task() at the end, then act(); task_pass.h says where tofu steps and
+ * workflows differ.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -23,7 +23,7 @@ static bool is_alive(const struct df_task_pass *p)
     return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
 }
 
-/* Finalized first, which is seen in the next pass. */
+/* Finalize it first; the next pass sees that. */
 static int remove_document(struct df_task_pass *p, struct df_err *err)
 {
     bool may = true;
@@ -73,9 +73,8 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
 
 #define BLIND_IS_TOLD_AFTER_US INT64_C(5000000)
 
-/* The engine's state is unknown. Only what is safe without it is done: a first start, which is
- * harmless under its name, a cancel, the failures that are due. A step that was made is taken for
- * alive. All else is left for another pass. */
+/* The engine's state is unknown. Do only what is safe without it: a first start (its name makes a
+ * second one harmless), a cancel, a failure that is due. Assume that a created step is alive. */
 static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     bool lives = p->step.was_created || p->step.was_claimed;
@@ -93,7 +92,7 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
             p->wake_us = df_task_retry_at(p->task, p->now_us);
         return 0;
     }
-    /* Nor before we had time to look around ourselves: a restart would write every document. */
+    /* Not in the first moments after a start, or a restart would write every document. */
     bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US &&
                    p->now_us - p->c->hears_since_us >= BLIND_IS_TOLD_AFTER_US;
     if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)

@@ -1,7 +1,7 @@
 /*
- * tofu_steps.c - what a pass does for steps of runs alone: a runner claims its step with a token,
- * reports, and leaves log, state and lock behind when it dies. Read the hooks at the end of the
- * file; what is done after a death is the part that protects states.
+ * tofu_steps.c - the hooks for steps of runs: a runner claims its step with a token, reports, and
+ * may die and leave log, state and lock behind. Read the hooks at the end of the file. What is done
+ * after a runner's death protects the state.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -16,11 +16,11 @@
 
 struct ending {
     const struct df_task_pass *pass;
-    const cJSON *result;                /* what the runner left; or NULL: */
-    struct df_outcome_failure *failure; /* how it failed */
+    const cJSON *result;                /* of the runner; or NULL: */
+    struct df_outcome_failure *failure; /* the failure */
 };
 
-/* Unless the runner's own report was faster. */
+/* Does nothing if the runner's own result was written first. */
 static int set_end(cJSON *task, void *arg, struct df_err *err)
 {
     const struct ending *e = arg;
@@ -45,8 +45,8 @@ static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
     return df_outcome_unrecorded(task, arg, err);
 }
 
-/* Written before the end and before the lock is released: a pass that dies in between leaves the
- * lock, or the list. */
+/* Written before the end and before the lock is released: after a crash in between there is the
+ * lock or the list. */
 static int note_unrecorded(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
@@ -62,13 +62,13 @@ static int tofu_end(struct df_task_pass *p, const struct df_task_verdict *v, str
 {
     struct df_outcome_failure f = {.fault = v->fault, .reason = v->reason, .message = v->message};
     struct ending e = {.pass = p, .failure = &f};
-    /* What could not be ended may make more, but nobody will look again. */
+    /* A process that could not be ended may create more, but no later pass looks for it. */
     if (p->seen.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
         return -1;
     return df_task_pass_modify(p, set_end, &e, err);
 }
 
-/* The runner could not reach us before it had to end. */
+/* The runner could not deliver its result. */
 static int tofu_collect(struct df_task_pass *p, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
@@ -86,7 +86,7 @@ static int tofu_collect(struct df_task_pass *p, struct df_err *err)
 
 /* ---- after the end ---- */
 
-/* Nothing of a step lives any more: the lock that it may have left is nobody's. */
+/* Releases the lock that a dead step may have left. */
 static int release_lock(struct df_task_pass *p, struct df_err *err)
 {
     const char *executor = df_json_str(p->task, "spec.executorRef.uid");
@@ -105,8 +105,8 @@ static int salvage_state(struct df_task_pass *p, struct df_err *err)
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
 
-/* Before the step is final: who waits for its end finds its log whole, its state kept and its lock
- * free. */
+/* Runs before the step is final, so that a client that waits for the end sees the complete log, the
+ * saved state and a released lock. */
 static int after_death(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
@@ -115,7 +115,7 @@ static int after_death(struct df_task_pass *p, struct df_err *err)
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
-    if (salvage_state(p, &why) < 0) /* tried again until it is done, before anything is removed */
+    if (salvage_state(p, &why) < 0) /* repeated until it succeeds; nothing is removed before */
         df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
     return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
 }
@@ -131,7 +131,7 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 
 #define RUN_AGAIN_US INT64_C(5000000)
 
-/* Its run has yet to read how it ended, and what it planned. */
+/* Its run has not read its end and its plan yet. */
 static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *run = NULL;
@@ -188,7 +188,7 @@ static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *er
     return df_task_count_lost_try(task, &p->seen, df_real_us(), err);
 }
 
-/* The order of steps.h: the document, the engine's objects, the mark, and only then the start. */
+/* The order of steps.h: the document, the engine's objects, the mark, then the start. */
 static int start_handed_over(struct df_task_pass *p, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *document = NULL;

@@ -1,10 +1,10 @@
 /*
- * workflow_steps.c - what a pass does for workflows alone: they have no run and no runner, so that
- * what the engine sees is all there is to know. Read the hooks at the end of the file.
+ * workflow_steps.c - the hooks for workflows: they have no run and no runner, and all that is known
+ * comes from the engine. Read the hooks at the end of the file.
  *
- * The lock on a target is the name of what the engine makes, which is unique in the cluster. Before
- * that stands a queue, in order of creation, of our own actions on a target: none begins before the
- * one in front of it has its end in the store, so that none removes what another has not read yet.
+ * The lock on a target is the name of the engine's object, which is unique in the cluster. Our own
+ * actions on a target queue for it in order of creation: none starts before the end of the one
+ * before it is in the store, so that no action removes an object whose result has not been read.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -13,9 +13,9 @@
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/outcome.h"
 
-/* How soon an action that waits in the queue looks whether it has waited for too long. */
+/* When an action in the queue checks whether it has waited for too long. */
 #define QUEUED_AGAIN_US INT64_C(15000000)
-/* How soon a Job that is being deleted is looked for again. */
+/* When a Job that is being deleted is observed again. */
 #define CLEAN_AGAIN_US INT64_C(1000000)
 
 static bool is_alive(const struct df_task_pass *p)
@@ -25,7 +25,7 @@ static bool is_alive(const struct df_task_pass *p)
 
 /* ---- what there is of it ---- */
 
-/* NULL in *ret when there is nothing. */
+/* *ret is NULL if there is nothing. */
 static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
@@ -69,12 +69,11 @@ static int set_news(cJSON *task, void *arg, struct df_err *err)
                                   p->seen.cause, p->now_us, err);
 }
 
-/* A summary alone may be behind its phase by so much: most pods have come or gone by then, and a
- * write less is for each of them a third of what they cost. */
+/* A change of the summary alone is written after this time: most pods have started or ended by
+ * then, and each write saved is a third of an action's cost. */
 #define SUMMARY_LATE_US INT64_C(3000000)
 
-/* When news of which only the summary is new is to be told; 0: it is more, or there was no phase.
- */
+/* When to write an observation in which only the summary differs; 0: now, more differs. */
 static int64_t summary_due_us(const struct df_task_pass *p, const cJSON *result)
 {
     const cJSON *history = df_json_at(p->task, "status.phaseHistory");
@@ -95,7 +94,7 @@ static bool is_told(const struct df_task_pass *p, const cJSON *result)
                          df_json_at(result, "executionStatus"));
 }
 
-/* An update that changes nothing is none: see store.h. */
+/* The store ignores an update that changes nothing. */
 static int tell(struct df_task_pass *p, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
@@ -168,7 +167,7 @@ static void forget_time(cJSON *task, const char *name)
     }
 }
 
-/* Whoever holds the target holds no slot. Nothing was made: it may be asked for again. */
+/* While it waits for the target it uses no slot. No Job was created: the creation is repeated. */
 static int set_locked(cJSON *task, void *arg, struct df_err *err)
 {
     const char *holder = arg;
@@ -202,7 +201,7 @@ static const char *lock_of(const cJSON *task)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
 }
 
-/* None begins before the one in front of it has ended. */
+/* False while an action before it has not ended. */
 static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     char first[64] = "", holder[80];
@@ -245,14 +244,13 @@ static int workflow_refused(struct df_task_pass *p, const struct df_err *why, bo
 
 static int workflow_tell(struct df_task_pass *p, struct df_err *err)
 {
-    /* Who holds its target may have changed. */
+    /* The holder of its target may have changed. */
     return p->seen.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->seen.cause, err)
                                              : tell(p, err);
 }
 
-/* The engine's object stays, to be looked at, until its TTL, the next action on the target, or
- * until the document is deleted. News of the lock is for those who are not over: that the Job has
- * gone is looked for. */
+/* The engine's object stays for inspection until its TTL, the next action on the target, or the
+ * deletion of the document. This pass is not notified when the Job goes, so it looks for it. */
 static int workflow_clean(struct df_task_pass *p, struct df_err *err)
 {
     if (df_doc_is_deleted(p->task))

@@ -1,8 +1,8 @@
 /*
  * cursors.h - a cursor for each of many documents: how many of its transitions a reader has got.
  *
- * A cursor belongs to a name and a uid: a document that was deleted and created again under the same
- * name begins anew. Thread rule: none; one owner.
+ * A cursor belongs to a name and a uid: a document that was deleted and created again under the
+ * same name begins anew. Thread rule: none; one owner.
  */
 #ifndef DF_JOURNAL_CURSORS_H
 #define DF_JOURNAL_CURSORS_H

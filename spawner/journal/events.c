@@ -14,12 +14,12 @@
 
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
-/* Events give way to what they tell of: after each comes a pause of so many times what it took. The
- * API server of a crowd takes tens of milliseconds for one, and gets few of them. */
+/* After each Event the thread pauses for PAUSE_TIMES as long as the request took, so that Events do
+ * not slow the Jobs down: a busy API server gets few of them. */
 #define PAUSE_TIMES 10
-/* How long a spawner that stops waits for the API server to take the last ones. */
+/* How long a spawner that stops waits for the last Events. */
 #define STOP_MS 2000
-/* What the API takes in a note. */
+/* The longest note that the API accepts. */
 #define NOTE_MAX 1023
 
 static const struct df_kube_resource resource = {"events.k8s.io", "v1", "events"};
@@ -27,7 +27,7 @@ static const struct df_kube_resource resource = {"events.k8s.io", "v1", "events"
 struct waiting {
     struct waiting *next;
     size_t len;
-    char text[]; /* of the Event: a tree would be five times as large */
+    char text[]; /* the Event as JSON text: a tree would be five times as large */
 };
 
 struct df_events {
@@ -39,11 +39,11 @@ struct df_events {
     struct waiting *first, **end; /* in order */
     size_t count;
     bool stopping, ended;
-    bool drops;        /* some found no place, and most places are still taken */
-    volatile bool cut; /* a call under way is to end; as df_kube_at.stop */
+    bool drops;        /* the queue was full, and is still more than half full */
+    volatile bool cut; /* ends a request that is under way (df_kube_at.stop) */
     /* The thread's own. */
-    bool refused;    /* the last one was, which is said once */
-    int64_t turn_us; /* when the next one has its turn; monotonic */
+    bool refused;    /* the last one was; logged once */
+    int64_t turn_us; /* when the next one may be posted; monotonic */
 };
 
 /* ---- the object ---- */
@@ -53,7 +53,7 @@ static const cJSON *entry_of(const cJSON *task, int entry)
     return cJSON_GetArrayItem(df_json_at(task, "status.phaseHistory"), entry);
 }
 
-/* Which object an Event about this step belongs to. */
+/* The object that the Event refers to. */
 static int add_regarding(cJSON *event, const cJSON *task, bool on_task, struct df_err *err)
 {
     const cJSON *from = df_json_at(task, on_task ? "metadata" : "status.engineRef");
@@ -100,7 +100,7 @@ static bool is_bad(const char *phase)
            df_streq(phase, "TimedOut");
 }
 
-/* An end has the reason of the step, all else the word of its phase. */
+/* The last entry has the reason of the step, the others the word of their phase. */
 static const char *reason_of(const cJSON *task, const char *phase)
 {
     static const char *const ends[] = {"Completed", "PermanentFailure", "Aborted", "TimedOut"};
@@ -136,7 +136,7 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
 
 /* ---- the thread ---- */
 
-/* Under the lock. NULL: none waits. */
+/* Under the lock. NULL: the queue is empty. */
 static struct waiting *take_first(struct df_events *e)
 {
     struct waiting *w = e->first;
@@ -148,7 +148,7 @@ static struct waiting *take_first(struct df_events *e)
     return w;
 }
 
-/* NULL when it is to end. */
+/* NULL: the thread must end. */
 static struct waiting *wait_for_one(struct df_events *e)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -166,7 +166,7 @@ static void count_dropped(void)
                   NULL, 1);
 }
 
-/* False when it was not answered: it is to be posted again. */
+/* False if the API server did not answer: post it again. */
 static bool post(struct df_events *e, const cJSON *event)
 {
     const char *name_space = df_json_str(event, "metadata.namespace");
@@ -185,7 +185,7 @@ static bool post(struct df_events *e, const cJSON *event)
     return true;
 }
 
-/* Until *flag turns true, which it returns, or for so long. */
+/* Waits until *flag is true, at most for ms. Returns *flag. */
 static bool wait_for(struct df_events *e, const bool *flag, int64_t ms)
 {
     int64_t end_ms = df_mono_ms() + ms;
@@ -207,7 +207,7 @@ static void raise_flag(struct df_events *e, bool *flag)
     (void)pthread_mutex_unlock(&e->lock);
 }
 
-/* Whoever stops does not wait any more. */
+/* Returns at once when the spawner stops. */
 static void wait_for_turn(struct df_events *e)
 {
     int64_t left_us = e->turn_us - df_mono_us();
@@ -215,7 +215,7 @@ static void wait_for_turn(struct df_events *e)
         (void)wait_for(e, &e->stopping, (left_us + 999) / 1000);
 }
 
-/* False when it was stopped over it. */
+/* False if the spawner stopped meanwhile. */
 static bool post_until_taken(struct df_events *e, const cJSON *event)
 {
     int64_t pause_ms = PAUSE_MIN_MS, began_us = df_mono_us();
@@ -273,7 +273,7 @@ static struct waiting *pack(const cJSON *event)
     return w;
 }
 
-/* Takes it over. */
+/* Takes ownership of w. */
 static void add(struct df_events *e, struct waiting *w)
 {
     (void)pthread_mutex_lock(&e->lock);

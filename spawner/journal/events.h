@@ -1,10 +1,10 @@
 /*
- * events.h - Kubernetes Events (events.k8s.io/v1) about the steps that live in a cluster: one for
- * each entry of status.phaseHistory. Contract: Kubernetes' Event API; names are derived from the
- * step and the entry, so that an Event that was sent twice is there once.
+ * events.h - Kubernetes Events (events.k8s.io/v1) about steps in a cluster: one for each entry of
+ * status.phaseHistory. Contract: Kubernetes' Event API. An Event's name is derived from the step
+ * and the entry, so that an Event that is posted twice exists once.
  *
- * Nobody waits for them: they are posted by a thread of their own, in order, and again until the
- * API server answers. It may forbid them, which is said once. Thread rule: any thread may tell.
+ * A thread posts them in order, and repeats each until the API server answers; no pass waits for
+ * that. If the API server refuses them, the log says so once. Thread rule: any thread.
  */
 #ifndef DF_JOURNAL_EVENTS_H
 #define DF_JOURNAL_EVENTS_H
@@ -21,15 +21,15 @@ struct df_events_options {
 
 int df_events_start(const struct df_events_options *o, struct df_events **ret,
                     struct df_err *err) DF_MUST_CHECK;
-/* What was told is posted, as far as the API server takes it at once. NULL is fine. */
+/* Posts what is queued, for a short time. NULL is fine. */
 void df_events_stop(struct df_events *e);
 
-/* May Events about this step be told yet? Not while the object that they are about is to come. */
+/* False while the object that Events about this step refer to does not exist yet. */
 bool df_events_may_tell(const struct df_events *e, const cJSON *task);
 
-/* Tells of this entry of its history, soon: after 25 at once fifty a second are posted, so
- * that they do not stand in the way of what they tell of. Beyond DF_LIMIT_EVENTS_WAITING, and
- * without memory, the Event is dropped, which the log says. NULL is fine. */
+/* Queues the Event for this entry of the step's history. The thread posts slowly enough not to
+ * delay Jobs. Beyond DF_LIMIT_EVENTS_WAITING, and without memory, the Event is dropped and the log
+ * says so. NULL is fine. */
 void df_events_tell(struct df_events *e, const cJSON *task, int entry);
 
 /* The Event as it is posted; on_task: about the TaskAction, else about what its engine made

@@ -56,7 +56,8 @@ struct df_subscription {
     struct df_subscription *next, **back;
 };
 
-/* Until df_unsubscribe(). names: of documents, at most DF_JOURNAL_NAMES; 0 of them: all documents. */
+/* Until df_unsubscribe(). names: of documents, at most DF_JOURNAL_NAMES; 0 of them: all documents.
+ * */
 void df_subscribe(struct df_journal *j, struct df_subscription *ret, const char *const names[],
                   size_t n);
 /* One that was never subscribed (all zero) is fine. */

@@ -1,12 +1,11 @@
 /*
- * reporter.h - tells a State Service (state_service.h) of every transition of every step: at least
- * once, those of one step in their order. A thread of its own, which nothing waits for.
+ * reporter.h - reports every transition of every step to a State Service (state_service.h): at
+ * least once, and those of one step in order. It has a thread of its own.
  *
- * What is to be told stands in the documents: a step has DF_LABEL_UNREPORTED from its making until
- * all of its phase history was told. Memory only shortens the way: names of steps with news (when
- * they are too many, every step with the label is looked at), and how far each step is. So after a
- * restart a step that is not over is told of from its beginning; a receiver knows a transition by
- * action, attempt and version.
+ * The documents say what must be reported: a step has DF_LABEL_UNREPORTED from its creation until
+ * its whole phase history has been reported. The journal and a cursor for each step only save work.
+ * After a restart a step that has not ended is reported from its beginning; the receiver identifies
+ * a transition by action, attempt and version.
  */
 #ifndef DF_JOURNAL_REPORTER_H
 #define DF_JOURNAL_REPORTER_H
@@ -15,21 +14,20 @@
 
 struct df_reporter; /* opaque */
 
-/* For a step that is being made: it is to be told of, if anybody is. */
+/* For a step that is being created: sets the label, if there is a State Service. */
 int df_reporter_expect(const struct df_config *config, cJSON *task,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* A step that is over is to be removed. RETRY while the State Service is yet to be told of it:
- * until DF_TIMEOUT_FORGET_SECONDS after its end; what it was not told by then is lost,
- * which the log says. */
+/* Asks whether a step that has ended may be removed. RETRY while it is not fully reported, until
+ * DF_TIMEOUT_FORGET_SECONDS after its end; then the rest is lost and the log says so. */
 int df_reporter_let_go(const struct df_config *config, const cJSON *task,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* *ret NULL when nobody is to be told. */
+/* *ret is NULL if there is no State Service. */
 int df_reporter_start(struct df_spawner *s, struct df_reporter **ret,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* Tells what is left, unless the service does not answer, and frees it. NULL is fine. */
+/* Reports what is left, unless the State Service does not answer, and frees it. NULL is fine. */
 void df_reporter_stop(struct df_reporter *r);
 
 #endif

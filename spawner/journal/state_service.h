@@ -16,18 +16,18 @@ int df_state_service_new(const struct df_config *config, struct df_state_service
                          struct df_err *err) DF_MUST_CHECK;
 void df_state_service_free(struct df_state_service *s); /* NULL is fine */
 
-/* How many transitions of one step go into a call. */
+/* The most transitions of one step in a call. */
 int df_state_service_most(const struct df_state_service *s);
 
 enum df_state_answer {
     DF_STATE_TAKEN,
-    /* Not now: *err tells why, and err->retry_after_s when not before. Class SYSTEM: of these
-     * transitions, while others may well be taken. */
+    /* Not now: *err says why, and err->retry_after_s the shortest delay. Class SYSTEM: only these
+     * transitions; others may be accepted. */
     DF_STATE_LATER,
-    DF_STATE_REFUSED /* it will never be taken */
+    DF_STATE_REFUSED /* it will never be accepted */
 };
 
-/* Tells n transitions from index on. */
+/* Sends n transitions from index on. */
 enum df_state_answer df_state_service_tell(struct df_state_service *s, const cJSON *task, int index,
                                            int n, struct df_err *err);
 

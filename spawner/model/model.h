@@ -1,7 +1,7 @@
 /*
  * model.h - the validation of Executor, Run and TaskAction, and the pure decisions about them: no
- * I/O, no clock, no store. docs/objects.md describes the documents. Thread rule: pure functions, any
- * thread.
+ * I/O, no clock, no store. docs/objects.md describes the documents. Thread rule: pure functions,
+ * any thread.
  *
  * Includes the decisions: names.h, storage.h, executor.h, run.h, task.h. The fields are in
  * tables.h.

@@ -1,6 +1,6 @@
 /*
- * placement_rules.h - rules of a placement that a table cannot express; for spawner/model only. They
- * are those of Kubernetes' API server (pkg/apis/core/validation), with our own messages.
+ * placement_rules.h - rules of a placement that a table cannot express; for spawner/model only.
+ * They are those of Kubernetes' API server (pkg/apis/core/validation), with our own messages.
  */
 #ifndef DF_PLACEMENT_RULES_H
 #define DF_PLACEMENT_RULES_H

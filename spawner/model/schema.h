@@ -28,8 +28,8 @@ struct df_faults {
 void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, ...)
     DF_PRINTF(3, 4);
 
-/* 0 if there are no faults. Otherwise fails with class USER, this reason and a message of the prefix
- * and all faults, or with no memory. */
+/* 0 if there are no faults. Otherwise fails with class USER, this reason and a message of the
+ * prefix and all faults, or with no memory. */
 int df_faults_fail(const struct df_faults *f, const char *reason, const char *prefix,
                    struct df_err *err) DF_MUST_CHECK;
 

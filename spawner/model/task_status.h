@@ -25,7 +25,8 @@ enum df_outcome { DF_OUTCOME_NONE, DF_OUTCOME_SUCCEEDED, DF_OUTCOME_FAILED };
 int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, const char *message,
                       int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
-/* The same for a step; also extends its phase history and, for a failure, sets status.errorState. */
+/* The same for a step; also extends its phase history and, for a failure, sets status.errorState.
+ * */
 int df_task_set_conditions(cJSON *task, enum df_outcome outcome, const char *reason,
                            const char *message, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
