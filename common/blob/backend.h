@@ -1,17 +1,17 @@
 /*
  * backend.h - what a backend of blobs does. Internal to common/blob.
  *
- * There are two. directory.c is a real file system: it appends to a file, renames into place, and
- * hands out the file itself. chunked.c makes the same of an object store, which can do neither.
+ * There are two. directory.c uses a file system: it appends to a file, renames into place, and
+ * returns the file itself. chunked.c does the same with an object store, which can do none of that.
  *
- * Keys and prefixes are checked before they come here. The meaning of each call is blob.h's.
+ * blob.c has checked keys and prefixes. Each call means the same as in blob.h.
  */
 #ifndef DF_BLOB_BACKEND_H
 #define DF_BLOB_BACKEND_H
 
 #include "common/blob/blob.h"
 
-/* What is put: bytes, or the file at path, which is gone afterwards. */
+/* Bytes, or the file at path, which put() moves away. */
 struct df_blob_content {
     const void *bytes;
     size_t n;
@@ -21,7 +21,7 @@ struct df_blob_content {
 enum df_blob_how {
     DF_BLOB_REPLACE,
     DF_BLOB_CREATE, /* CONFLICT if the key exists; bytes only */
-    DF_BLOB_STAGE   /* its name need not be durable before the next put beside it is */
+    DF_BLOB_STAGE   /* its name may become durable with the next put in the same directory */
 };
 
 struct df_blob_ops {
@@ -39,9 +39,9 @@ struct df_blob_ops {
     int (*remove)(struct df_blob *b, const char *key, struct df_err *err);
     int (*list)(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err);
 
-    /* A file system's. NULL where every blob that is there is durable. */
+    /* Only for file systems. NULL: every blob is durable. */
     int (*sync)(struct df_blob *b, const char *key, struct df_err *err);
-    /* A file system's, which has directories to remove. NULL: each blob is removed. */
+    /* Only for file systems, which have directories. NULL: the blobs are removed one by one. */
     int (*remove_all)(struct df_blob *b, const char *prefix, struct df_err *err);
 };
 
@@ -51,13 +51,13 @@ struct df_blob {
     char *tmp; /* df_blob_tmp_dir(); freed by df_blob_close() */
 };
 
-/* Is it the text of a key? */
+/* True if the text is a valid key. */
 bool df_blob_key_is_good(const char *key);
 
-/* A stream has another size than the writer thinks: always -1. */
+/* CONFLICT: the stream has another size than the writer assumed. Returns -1. */
 int df_blob_fail_gap(const char *key, int64_t size, int64_t offset, struct df_err *err);
 
-/* There is no such blob, NOT_FOUND: always -1. */
+/* NOT_FOUND: there is no such blob. Returns -1. */
 int df_blob_fail_absent(const char *key, struct df_err *err);
 
 #endif

@@ -2,15 +2,15 @@
  * blob.h - named byte strings of any size: states, plans, logs. Durable when a call returned 0.
  *
  * Keys are slash-separated segments of [A-Za-z0-9._-], none of them "." or "..", at most
- * DF_LIMIT_BLOB_KEY bytes: class USER otherwise. A blob is replaced whole or not at all: a reader,
- * a failure or a kill never leaves a part. Thread rule: any thread; two writers of one key are
- * serialised by the caller (create and append decide by themselves).
+ * DF_LIMIT_BLOB_KEY bytes: class USER otherwise. A blob is replaced completely or not at all: after
+ * a failure or a kill it is never half. Thread rule: any thread; the caller serialises two writers
+ * of one key (create and append need no such lock).
  *
  * One interface, two backends. A directory: files of mode 0600, one process a directory. An object
- * store: any number of processes. The only one is a namespace of Kubernetes, where blobs are in
- * Secrets and what only they can open; failures are those of kube.h besides. There class RETRY may
- * mean that the call was done and its answer lost: put and delete are simply repeated, a repeated
- * create or append finds out by its CONFLICT.
+ * store: any number of processes. The only object store is a namespace of Kubernetes: blobs are in
+ * Secrets, and in ConfigMaps that only those Secrets can decrypt; failures are also those of
+ * kube.h. There class RETRY may mean that the call succeeded and its answer was lost: repeat put
+ * and delete; a repeated create or append fails with CONFLICT then.
  */
 #ifndef DF_BLOB_H
 #define DF_BLOB_H
@@ -21,18 +21,18 @@
 struct df_blob; /* opaque */
 struct df_kube;
 
-/* Makes the directory when absent; unfinished files of a former process are removed. */
+/* Creates the directory if it is absent; removes unfinished files of an earlier process. */
 int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
 
 struct df_blob_kube_options {
     struct df_kube *kube; /* borrowed: must live on */
     const char *name_space;
-    const char *directory; /* its tmp/ is this process's alone, for what is built or read: made when
-                              absent, emptied when it is there; nothing else in it is touched */
+    const char *directory; /* its tmp/ belongs to this process: created if absent, else emptied;
+                              nothing else in the directory is touched */
 };
-/* In a namespace; how they lie there says head.h. A blob has at most
- * DF_LIMIT_BLOB_KUBE bytes there: class LIMIT beyond. Asks the API server nothing yet. What killed
- * writers left is removed an hour later, by whoever lists then. */
+/* In a namespace; head.h describes the layout. A blob has at most DF_LIMIT_BLOB_KUBE bytes: class
+ * LIMIT beyond. Sends no request yet. What a killed writer left is removed by the first list an
+ * hour later. */
 int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret,
                       struct df_err *err) DF_MUST_CHECK;
 
@@ -45,19 +45,19 @@ static inline void df_cleanup_blob(struct df_blob **b)
 
 int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n,
                 struct df_err *err) DF_MUST_CHECK;
-/* CONFLICT if the key exists: the building stone of locks. */
+/* CONFLICT if the key exists: locks are built on this. */
 int df_blob_create(struct df_blob *b, const char *key, const void *bytes, size_t n,
                    struct df_err *err) DF_MUST_CHECK;
-/* Moves a finished file (same file system as df_blob_tmp_dir) into place: it is gone afterwards. */
+/* Moves a finished file (on the file system of df_blob_tmp_dir) into place. */
 int df_blob_put_file(struct df_blob *b, const char *key, const char *path,
                      struct df_err *err) DF_MUST_CHECK;
-/* The same for a file that means nothing before a second blob in the same directory names it: its
- * content is durable on return, its name with the next put, create or put_file there. Saves a
- * directory sync. */
+/* The same for a file that has no meaning before a second blob in the same directory refers to it:
+ * its content is durable on return, its name with the next put, create or put_file there. Saves a
+ * sync of the directory. */
 int df_blob_stage_file(struct df_blob *b, const char *key, const char *path,
                        struct df_err *err) DF_MUST_CHECK;
-/* Makes a blob durable that is there although a call had failed at its last sync. In an object
- * store what is there is durable. */
+/* Makes a blob durable whose call failed at its last sync. In an object store every blob is
+ * durable. */
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err) DF_MUST_CHECK;
 /* Appends to out; more than out->max: class LIMIT. */
 int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out,
@@ -65,9 +65,9 @@ int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out,
 /* An open descriptor for reading; the caller closes. size may be NULL. */
 int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
                       struct df_err *err) DF_MUST_CHECK;
-/* What lies from offset on, as far as out has room, is added to out; nothing when the blob ends
- * before. *ret_size: of the whole blob at that moment. NOT_FOUND when absent. For those who follow
- * a stream: nothing before offset is fetched. */
+/* Appends the bytes from offset on to out, as far as out has room; none if the blob ends before.
+ * *ret_size: of the whole blob at that moment. NOT_FOUND if absent. Bytes before offset are not
+ * fetched. */
 int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
                     int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 /* Absent is success. */
@@ -78,9 +78,9 @@ int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err
 int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out,
                  struct df_err *err) DF_MUST_CHECK;
 
-/* Append-only blobs (streams). Appends at exactly this offset: CONFLICT with *ret_size the true
- * size if it is another; a frame that overlaps is the caller's to cut. ret_size is also set on
- * success. What a failed append wrote is cut off again, but where its answer was lost. */
+/* For append-only blobs (streams). Appends at exactly this offset; CONFLICT with the real size in
+ * *ret_size if the blob ends elsewhere: the caller cuts the overlap. ret_size is also set on
+ * success. What a failed append wrote is removed, unless only its answer was lost. */
 int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
                    int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 /* 0 for an absent blob. */

@@ -8,8 +8,8 @@
 #include "common/blob/backend.h"
 #include "common/blob/objects.h"
 
-/* The backend over this store, which it takes over, also on failure. directory: its tmp/ is this
- * process's alone: made when absent, emptied when it is there. */
+/* The backend over this store. Takes ownership of objects, also on failure. directory: its tmp/
+ * belongs to this process: created if absent, else emptied. */
 int df_blob_chunked_open(struct df_objects *objects, const char *directory, struct df_blob **ret,
                          struct df_err *err) DF_MUST_CHECK;
 
@@ -18,7 +18,7 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
 struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
-    int64_t swept_ms; /* monotonic, atomic: when somebody last looked for orphans */
+    int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)

@@ -3,10 +3,10 @@
  * docs/internals/chunked-blob.md.
  *
  * A blob is one object, its head: the store lets only one writer create or change it. The head has
- * the size, the ids of the chunks, and the end of the content (the tail). What lies before is in
- * chunks named <head's name>-<id>, each of the same size, never changed and never shared: they are
- * written before the head that names them and deleted after the head that named them is gone. So
- * the head alone decides what the blob is.
+ * the size, the ids of the chunks, and the end of the content (the tail). The content before the
+ * tail is in chunks named <head's name>-<id>, all of one size, never changed and never shared. They
+ * are written before the head that refers to them, and deleted after that head. So the head alone
+ * decides what the blob is.
  */
 #ifndef DF_BLOB_HEAD_H
 #define DF_BLOB_HEAD_H
@@ -14,25 +14,25 @@
 #include "common/base/strs.h"
 #include "common/crypto/crypto.h"
 
-/* What is good for a store, in bytes before it compresses them. */
+/* Sizes that suit a store, in bytes before compression. */
 struct df_blob_sizes {
-    int64_t chunk;        /* of what is put at once: the larger, the fewer requests */
-    int64_t stream_chunk; /* of a stream: the smaller, the less is written again with each frame */
-    int64_t no_chunks;    /* what is smaller has none when it is put */
+    int64_t chunk;        /* of a blob that is put: larger chunks need fewer requests */
+    int64_t stream_chunk; /* of a stream: with smaller chunks each frame rewrites less */
+    int64_t no_chunks;    /* a smaller blob is put without chunks */
     int64_t blob;         /* the largest blob */
 };
 
 struct df_blob_head {
     const char *key;  /* of the blob; borrowed */
-    char name[40];    /* "dfb-<32 hex of SHA-256(key)>": good where a key is none */
-    char version[40]; /* the store's own: another one after each change; "": no such blob */
+    char name[40];    /* "dfb-<32 hex of SHA-256(key)>": valid where a key is not */
+    char version[40]; /* of the store: differs after each change; "": no such blob */
     int64_t size;     /* of the whole blob */
     int64_t chunk_size;
     struct df_strs chunks; /* their ids, in order: 16 hex of randomness each */
-    /* For stores that show chunks to more people than heads; there they are sealed with it. It is
-     * stored with the tail, and like the tail not known when only the description was read. */
+    /* Key that encrypts the chunks, for stores in which more people may read chunks than heads. It
+     * is stored with the tail, and like the tail it is unknown when only the description was read. */
     unsigned char seal[DF_KEY_LEN];
-    struct df_buf tail; /* what lies behind the chunks */
+    struct df_buf tail; /* the content after the chunks */
 };
 
 /* A head without content, of a blob that does not exist yet, as streams begin. */

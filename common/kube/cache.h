@@ -3,7 +3,8 @@
  *
  * Objects are reduced by their owner when they come and held packed, so that ten thousand of them
  * cost some MiB. An object's state never goes back to an older resourceVersion.
- * docs/internals/watch-cache.md tells what is indexed, what own writes do, and what a new list does.
+ * docs/internals/watch-cache.md tells what is indexed, what own writes do, and what a new list
+ * does.
  *
  * Thread rule: any thread may read and write. changed() comes with no lock held from the watch's
  * thread, and from those that note own writes: it may read the cache.
@@ -43,8 +44,8 @@ struct df_kube_cache_options {
     /* Fills in the keys of the object (borrowed). Or NULL: it is found by its name alone. */
     int (*keys)(void *arg, const cJSON *object, struct df_kube_keys *ret, struct df_err *err);
     /* The sequence number of a change that is not initial, drawn in the order in which the cache
-     * takes the changes: be quick, it is called with the lock held. Each number that was drawn comes
-     * to changed(). Or NULL. */
+     * takes the changes: be quick, it is called with the lock held. changed() gets each number
+     * that was drawn. Or NULL. */
     uint64_t (*sequence)(void *arg);
     /* The object came, changed or went; read the cache for its state. Or NULL. */
     void (*changed)(void *arg, const struct df_kube_change *change);
@@ -105,10 +106,11 @@ int df_kube_cache_names(struct df_kube_cache *c, const char *word, struct df_str
 /* ---- own writes ---- */
 
 /* Puts what a create, update or patch answered into the cache, so that it is not behind its owner's
- * own writes; what is older than what is known changes nothing. is_local: the change is the caller's
- * own; else it is what another wrote. The object must be one that the watch selects. Outside of a
- * write (below) an object is taken for gone, and stays so, when the watch has come as far as this
- * answer without it. A failure (no memory) costs no change: the watch brings it, too. */
+ * own writes; what is older than what is known changes nothing. is_local: the change is the
+ * caller's own; else it is what another wrote. The object must be one that the watch selects.
+ * Outside of a write (below) an object is taken for gone, and stays so, when the watch has come as
+ * far as this answer without it. A failure (no memory) costs no change: the watch brings it, too.
+ * */
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err);
 

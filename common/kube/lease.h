@@ -1,14 +1,13 @@
 /*
- * lease.h - who of several leads: a Lease (coordination.k8s.io/v1), taken and renewed as
- * client-go's leader election does.
+ * lease.h - leader election with a Lease (coordination.k8s.io/v1), as client-go does it.
  *
- * The holder renews it every sixth of its duration. The others watch it, and take it when it has
- * not changed for its whole duration by their own clock, or at once when it was given back. A
- * holder counts itself as such only until two thirds of the duration after it sent the last renewal
- * that was acknowledged: the rest is for what it had under way; and not at all once the Lease was
- * seen to name another, whatever the clocks say. Every taking adds one to
- * leaseTransitions, the epoch. All writes carry the resourceVersion that was seen, so that two
- * candidates cannot both succeed, whatever their clocks say.
+ * The holder renews the Lease every sixth of its duration. The candidates watch it, and take it
+ * when it has not changed for its whole duration by their own clock, or at once when it was given
+ * back. A holder regards itself as leader until two thirds of the duration after it sent the last
+ * renewal that was acknowledged; the rest is for requests under way. It stops at once when it reads
+ * that another one holds the Lease. Each new holder adds one to leaseTransitions, the epoch. Each
+ * write carries the resourceVersion that was read, so that only one of two candidates succeeds. See
+ * docs/internals/lease.md.
  *
  * Thread rule: any thread.
  */
@@ -19,12 +18,12 @@
 
 struct df_lease_options {
     const char *name_space, *name;
-    const char *identity; /* of this process, not only of its pod: unique */
-    const char *address;  /* where the others reach it, as an annotation of the Lease; or NULL */
+    const char *identity; /* unique for this process, not only for its pod */
+    const char *address;  /* of this replica, for the Lease's annotation; or NULL */
     int64_t duration_s;
-    /* It was taken or lost. From the lease's thread, which renews nothing meanwhile: be quick. */
+    /* The Lease was won or lost. Comes from the thread that renews it: be quick. */
     void (*changed)(void *arg, bool held);
-    void (*failed)(void *arg, const struct df_err *err); /* for the log; tried again */
+    void (*failed)(void *arg, const struct df_err *err); /* for the log; it tries again */
     void *arg;
 };
 
@@ -33,14 +32,14 @@ struct df_lease; /* opaque */
 /* Strings are copied; the client must live on, and must not be fenced. */
 int df_lease_new(struct df_kube *k, const struct df_lease_options *o, struct df_lease **ret,
                  struct df_err *err) DF_MUST_CHECK;
-/* Begins to try, once. */
+/* Starts to compete. Call it once. */
 int df_lease_start(struct df_lease *l, struct df_err *err) DF_MUST_CHECK;
-/* Gives the lease back, so that the next need not wait, and tries no more. No callback comes after
- * it. */
+/* Gives the Lease back, so that the next holder need not wait, and stops competing. No callback
+ * comes after the return. */
 void df_lease_stop(struct df_lease *l);
 void df_lease_free(struct df_lease *l); /* stopped, or never started; NULL is fine */
 
-/* Is it held at this moment? Costs a look at the clock. */
+/* True while this replica leads. Costs one reading of the clock. */
 bool df_lease_is_held(const struct df_lease *l);
 
 struct df_lease_view {
@@ -48,7 +47,7 @@ struct df_lease_view {
     char address[256]; /* of the holder, or "" */
     int64_t epoch;     /* leaseTransitions; -1 when there is no lease yet */
 };
-/* What the lease says, as far as is known here. */
+/* The Lease as this replica read it last. */
 void df_lease_look(struct df_lease *l, struct df_lease_view *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * objects.h - objects of one type in memory: by namespace and name, by any number of index words, in
- * order of creation. Internal to common/kube; cache.c has the lock.
+ * objects.h - objects of one type in memory: by namespace and name, by any number of index words,
+ * in order of creation. Internal to common/kube; cache.c has the lock.
  *
  * Thread rule: one set, one thread at a time.
  */
@@ -21,7 +21,7 @@ struct df_kube_object {
     struct df_packed text;
     uint32_t generation; /* of the last list that had it */
     uint16_t member_count;
-    bool is_tombstone; /* removed by us, and the watch has not said so yet: only find() sees it */
+    bool is_tombstone; /* removed by us, but not yet by the watch: only find() sees it */
     struct df_kube_member {
         struct df_kube_word *word;
         uint32_t at; /* index among the word's objects */
@@ -32,7 +32,7 @@ struct df_kube_objects {
     struct df_kube_object **names;
     struct df_kube_word **words;
     size_t count;        /* with tombstones */
-    uint32_t generation; /* of the list that comes, or came last */
+    uint32_t generation; /* of the list that is coming, or came last */
 };
 
 /* All borrowed. words may be NULL: none. */
@@ -41,7 +41,7 @@ struct df_kube_item {
     const struct df_packed *text;
     const struct df_strs *words;
     int64_t order;
-    uint64_t digest; /* of what matters to the owner, who makes and compares it */
+    uint64_t digest; /* of what matters to the owner */
 };
 
 int df_kube_objects_init(struct df_kube_objects *s, struct df_err *err) DF_MUST_CHECK;
@@ -52,30 +52,30 @@ const char *df_kube_object_space(const struct df_kube_object *o);
 const char *df_kube_object_uid(const struct df_kube_object *o);
 const char *df_kube_object_version(const struct df_kube_object *o);
 
-/* Borrowed until the next change; NULL: not there. */
+/* Borrowed until the next change; NULL: there is none. */
 struct df_kube_object *df_kube_objects_find(const struct df_kube_objects *s, const char *name_space,
                                             const char *name);
 
 /* Some object that has this word. */
 struct df_kube_object *df_kube_objects_first(const struct df_kube_objects *s, const char *word);
 
-/* Would an object of this uid and version change anything? An older version never does, nor does
- * what becomes of a tombstone. What is there counts as listed. */
+/* True if an object of this uid and version would change the set. An older version never does, nor
+ * does a version of a tombstone. Marks an existing object as listed. */
 bool df_kube_objects_is_news(struct df_kube_objects *s, const char *name_space, const char *name,
                              const char *uid, const char *version);
 
-/* Puts or replaces. LIMIT beyond DF_LIMIT_KUBE_OBJECTS. */
+/* Adds or replaces an object. LIMIT beyond DF_LIMIT_KUBE_OBJECTS. */
 int df_kube_objects_put(struct df_kube_objects *s, const struct df_kube_item *item,
                         struct df_err *err) DF_MUST_CHECK;
-/* Makes it a tombstone. */
+/* Makes the object a tombstone. */
 void df_kube_objects_bury(struct df_kube_objects *s, struct df_kube_object *o);
-/* Takes it out; the caller frees it, with free(). */
+/* Takes the object out; the caller frees it with free(). */
 void df_kube_objects_remove(struct df_kube_objects *s, struct df_kube_object *o);
 
-/* A new list: what is put or asked for from now on counts as listed. */
+/* A new list begins: objects that are put or asked for from now on are listed. */
 void df_kube_objects_begin(struct df_kube_objects *s);
-/* One that was not listed since, or NULL: the caller removes it, or sets its generation. *bucket: 0 at
- * first; where the search goes on. */
+/* An object that was not listed since begin(), or NULL: the caller removes it, or sets its
+ * generation. *bucket: where the search continues; 0 at first. */
 struct df_kube_object *df_kube_objects_unlisted(const struct df_kube_objects *s, size_t *bucket);
 
 /* How many have this word. */
@@ -87,7 +87,7 @@ void df_kube_objects_names(const struct df_kube_objects *s, const char *word, st
 struct df_kube_query {
     const char *word;   /* only those that have it; or NULL */
     const char *prefix; /* of the name; or NULL */
-    int64_t after;      /* only those behind this order; 0: from the first one */
+    int64_t after;      /* only those after this order; 0: all */
     bool newest_first;
 };
 /* All that match, in order of creation; *ret is the caller's to free, the objects are borrowed. */
