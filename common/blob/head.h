@@ -30,7 +30,7 @@ struct df_blob_head {
     int64_t chunk_size;
     struct df_strs chunks; /* their ids, in order: 16 hex of randomness each */
     /* Key that encrypts the chunks, for stores in which more people may read chunks than heads. It
-     * is stored with the tail, and like the tail it is unknown when only the description was read. */
+     * is stored with the tail, and like the tail unknown when only the description was read. */
     unsigned char seal[DF_KEY_LEN];
     struct df_buf tail; /* the content after the chunks */
 };
