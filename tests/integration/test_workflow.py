@@ -64,7 +64,7 @@ def test_what_kept_a_pod_for_a_moment_is_not_why_it_failed(world):
 
 
 def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
-    world.ask("first", "sleep 3")
+    world.ask("first", "sleep 8")  # on a busy machine everything up to `why` took four seconds
     world.wait("first", "Executing")
     uid = world.namespace.get("job", JOB)["metadata"]["uid"]
     world.ask("second")
@@ -83,7 +83,7 @@ def test_the_second_on_a_target_waits_for_the_first_and_runs_then(world):
 
 def test_an_ended_job_of_another_scheduler_is_replaced_and_a_live_one_waited_for(world):
     ns = world.namespace
-    ns.apply(job_of("other", script="sleep 3", image=world.image))
+    ns.apply(job_of("other", script="sleep 8", image=world.image))
     uid = ns.get("job", JOB)["metadata"]["uid"]
     world.ask("restart")
     wait_for("the holder to be named", lambda: "other" in world.get("restart")["status"].get("lockedBy", ""))
