@@ -31,12 +31,12 @@ struct df_config {
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
-    bool in_cluster; /* store is kubernetes: documents, secrets and blobs are in the cluster */
-    struct df_strs engines; /* engines: all that are opened; "local" */
-    char *engine;           /* engine: the only one; once loaded the first of engines, which new
+    struct df_strs engines;   /* engines: all that are opened; "local" */
+    char *engine;             /* engine: the only one; once loaded the first of engines, which new
                                  steps get */
-    bool runs_here;         /* `local` is one of engines */
-    bool runs_pods;         /* `job` is one of engines */
+    bool runs_here;           /* `local` is one of engines */
+    bool runs_pods;           /* `job` is one of engines */
+    bool in_cluster;          /* store is kubernetes: it has documents, secrets and blobs */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
                               pod's own account */
