@@ -267,8 +267,7 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int resul
 bool df_queue_is_idle(struct df_queue *q)
 {
     (void)pthread_mutex_lock(&q->lock);
-    bool has_work =
-        q->entries > q->heap_len; /* workers have the entries outside the heap */
+    bool has_work = q->entries > q->heap_len; /* workers have the entries outside the heap */
     bool is_due = q->heap_len && q->heap[0]->due_us <= df_mono_us();
     (void)pthread_mutex_unlock(&q->lock);
     return !has_work && !is_due;
