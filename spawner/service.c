@@ -302,8 +302,10 @@ static int wait_for_store(struct df_service *s, struct df_err *err)
 }
 
 /* In this order each part finds those that it uses: the control loop's memory is there before the
- * API answers, the API's address is known before the loop starts a runner. What there is in the
- * cluster of documents and of Jobs is listed side by side. */
+ * API answers, the API's address is known before the loop starts a runner. The control loop hears
+ * of a write before the journal's subscribers do, who then read the same documents: the write's
+ * consequence goes first, its telling after it. What there is in the cluster of documents and of
+ * Jobs is listed side by side. */
 static int start(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -312,7 +314,7 @@ static int start(struct df_service *s, struct df_err *err)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
-        df_journal_new(p->store, &p->journal, err) < 0 || df_control_new(p, &p->control, err) < 0 ||
+        df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         open_engines(s, err) < 0 || wait_for_store(s, err) < 0 || open_claims(s, err) < 0 ||
         start_api(s, err) < 0)
         return -1;

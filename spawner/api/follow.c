@@ -14,7 +14,8 @@
 _Static_assert(1 + DF_RECIPE_STEPS <= DF_JOURNAL_NAMES, "a run and its steps");
 
 /* Its name is in f. */
-static int subscribe_to_run(struct df_follower *f, const cJSON *run, struct df_err *err)
+static int subscribe_to_run(struct df_follower *f, const cJSON *run, bool streams,
+                            struct df_err *err)
 {
     const struct df_recipe *recipe = df_recipe_of(run);
     char steps[DF_RECIPE_STEPS][64];
@@ -24,12 +25,12 @@ static int subscribe_to_run(struct df_follower *f, const cJSON *run, struct df_e
             return -1;
         names[1 + i] = steps[i];
     }
-    df_subscribe(f->s->journal, &f->subscription, names, 1 + recipe->count);
+    df_subscribe(f->s->journal, &f->subscription, names, 1 + recipe->count, streams);
     return 0;
 }
 
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
-                     struct df_err *err)
+                     bool streams, struct df_err *err)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -38,11 +39,11 @@ int df_follower_init(struct df_follower *f, const struct df_request *req, const 
                               .client_fd = info ? info->connect_fd : -1,
                               .sent_ms = df_mono_ms()};
     if (!run) {
-        df_subscribe(f->s->journal, &f->subscription, NULL, 0);
+        df_subscribe(f->s->journal, &f->subscription, NULL, 0, false);
         return 0;
     }
     (void)snprintf(f->run, sizeof(f->run), "%s", df_json_str(run, "metadata.name"));
-    return subscribe_to_run(f, run, err);
+    return subscribe_to_run(f, run, streams, err);
 }
 
 void df_follower_end(struct df_follower *f)

@@ -21,9 +21,10 @@ struct df_follower {
     int64_t sent_ms; /* monotonic: the last time that something was sent */
 };
 
-/* Subscribes to the run and the steps of its recipe; run NULL: to all documents. */
+/* Subscribes to the run and the steps of its recipe, and (streams) to the streams of these steps;
+ * run NULL: to all documents. */
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
-                     struct df_err *err) DF_MUST_CHECK;
+                     bool streams, struct df_err *err) DF_MUST_CHECK;
 /* Ends the subscription. */
 void df_follower_end(struct df_follower *f);
 

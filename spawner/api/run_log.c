@@ -267,7 +267,7 @@ static int respond_stream(struct df_request *req, struct df_response *res, enum 
     l->stream = stream;
     l->follow = follow;
     l->piece = DF_BUF_INIT(follow && stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);
-    if (df_follower_init(&l->follower, req, run, err) < 0 || read_step(req, l, err) < 0)
+    if (df_follower_init(&l->follower, req, run, true, err) < 0 || read_step(req, l, err) < 0)
         return -1;
     if (follow)
         resume(l, df_request_header(req, "Last-Event-ID"));

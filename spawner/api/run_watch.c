@@ -93,5 +93,5 @@ int df_watch_run(struct df_request *req, struct df_response *res, struct df_err 
     w->base = (struct df_stream_source){.next = next_piece, .free = free_source};
     res->stream = &w->base;
     res->content_type = "text/event-stream";
-    return df_follower_init(&w->follower, req, run, err);
+    return df_follower_init(&w->follower, req, run, false, err);
 }

@@ -288,7 +288,7 @@ static void cancel_live(struct df_control *c)
     cancel_runs_of(c, live);
     int64_t end_ms = df_mono_ms() + (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
     struct df_subscription any;
-    df_subscribe(c->s->journal, &any, NULL, 0);
+    df_subscribe(c->s->journal, &any, NULL, 0, false);
     while (cJSON_GetArraySize(live) > 0 && df_mono_ms() < end_ms) {
         uint64_t mark = df_subscription_mark(c->s->journal, &any);
         cJSON_Delete(live);

@@ -59,7 +59,7 @@ void df_journal_touch(struct df_journal *j, const char *name)
     uint64_t topic = topic_of(name);
     (void)pthread_mutex_lock(&j->lock);
     for (struct df_subscription *sub = j->subscriptions; sub; sub = sub->next)
-        if (covers(sub, topic))
+        if (sub->wants_growth && covers(sub, topic))
             wake_locked(sub);
     (void)pthread_mutex_unlock(&j->lock);
 }
@@ -91,9 +91,9 @@ int df_journal_read(struct df_journal *j, uint64_t *cursor, struct df_journal_en
 /* ---- waiting ---- */
 
 void df_subscribe(struct df_journal *j, struct df_subscription *ret, const char *const names[],
-                  size_t n)
+                  size_t n, bool wants_growth)
 {
-    *ret = (struct df_subscription){.topic_count = n};
+    *ret = (struct df_subscription){.topic_count = n, .wants_growth = wants_growth};
     for (size_t i = 0; i < n; i++)
         ret->topics[i] = topic_of(names[i]);
     df_cond_init(&ret->changed);
@@ -108,15 +108,18 @@ void df_subscribe(struct df_journal *j, struct df_subscription *ret, const char 
 
 void df_unsubscribe(struct df_journal *j, struct df_subscription *sub)
 {
-    if (!sub->back)
-        return;
+    /* A neighbour's end writes back, too: it is looked at under the lock. */
     (void)pthread_mutex_lock(&j->lock);
-    *sub->back = sub->next;
+    bool subscribed = sub->back != NULL;
+    if (subscribed)
+        *sub->back = sub->next;
     if (sub->next)
         sub->next->back = sub->back;
-    (void)pthread_mutex_unlock(&j->lock);
-    (void)pthread_cond_destroy(&sub->changed);
+    sub->next = NULL;
     sub->back = NULL;
+    (void)pthread_mutex_unlock(&j->lock);
+    if (subscribed)
+        (void)pthread_cond_destroy(&sub->changed);
 }
 
 uint64_t df_subscription_mark(struct df_journal *j, const struct df_subscription *sub)

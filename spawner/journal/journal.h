@@ -52,14 +52,15 @@ struct df_subscription {
     pthread_cond_t changed;
     uint64_t topics[DF_JOURNAL_NAMES]; /* hashes of the names */
     size_t topic_count;                /* 0: every document */
+    bool wants_growth;                 /* df_journal_touch() wakes it, too */
     uint64_t mark;                     /* grows with each change; guarded by the journal's lock */
     struct df_subscription *next, **back;
 };
 
 /* Until df_unsubscribe(). names: of documents, at most DF_JOURNAL_NAMES; 0 of them: all documents.
- * */
+ * wants_growth: df_journal_touch() of one of these names wakes it, too. */
 void df_subscribe(struct df_journal *j, struct df_subscription *ret, const char *const names[],
-                  size_t n);
+                  size_t n, bool wants_growth);
 /* One that was never subscribed (all zero) is fine. */
 void df_unsubscribe(struct df_journal *j, struct df_subscription *sub);
 
@@ -71,8 +72,8 @@ void df_subscription_wait(struct df_journal *j, struct df_subscription *sub, uin
 /* Ends a wait. For another thread than its owner's. */
 void df_subscription_wake(struct df_journal *j, struct df_subscription *sub);
 
-/* Something that belongs to this document grew, its log for example: wakes those who subscribe to
- * its name. It is no entry. */
+/* Something that belongs to this document grew, its log for example: wakes the subscriptions to its
+ * name that want growth. It is no entry. */
 void df_journal_touch(struct df_journal *j, const char *name);
 
 #endif

@@ -345,7 +345,7 @@ static void init(struct df_reporter *r, struct df_spawner *s)
 {
     char version[32];
     r->s = s;
-    df_subscribe(s->journal, &r->subscription, NULL, 0);
+    df_subscribe(s->journal, &r->subscription, NULL, 0, false);
     r->last = df_journal_last(s->journal, version);
     r->look_at_all = true;
     r->reports = df_metric_counter("dayfly_state_service_transitions_total",

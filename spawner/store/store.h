@@ -157,6 +157,7 @@ static inline int df_store_remove(struct df_store *s, enum df_kind kind, const c
     return s->ops->remove(s, kind, name, uid, err);
 }
 
+/* fn is called after the watchers that were there before it. */
 static inline int df_store_watch(struct df_store *s, df_store_watcher fn, void *arg,
                                  struct df_err *err)
 {

@@ -215,7 +215,7 @@ static void world_open(struct world *w, const char *dir)
     (void)pthread_cond_init(&w->engine.changed, NULL);
     assert_int_equal(df_engine_register(&w->s.engines, &w->engine.engine, NULL), 0);
     assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
-    df_subscribe(w->s.journal, &w->all, NULL, 0);
+    df_subscribe(w->s.journal, &w->all, NULL, 0, false);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
 }
 

@@ -118,9 +118,10 @@ static void a_write_wakes_only_those_who_subscribe_to_the_document(void **state)
     (void)state;
     struct df_subscription net, web, all;
     uint64_t net_mark = 0, web_mark = 0, all_mark = 0;
-    df_subscribe(journal, &net, (const char *const[]){"net-1", "net-1-plan", "net-1-apply"}, 3);
-    df_subscribe(journal, &web, (const char *const[]){"web-1", "web-1-plan"}, 2);
-    df_subscribe(journal, &all, NULL, 0);
+    df_subscribe(journal, &net, (const char *const[]){"net-1", "net-1-plan", "net-1-apply"}, 3,
+                 false);
+    df_subscribe(journal, &web, (const char *const[]){"web-1", "web-1-plan"}, 2, false);
+    df_subscribe(journal, &all, NULL, 0, false);
     write_one(DF_KIND_TASK_ACTION, "net-1-plan", "1");
     assert_true(was_woken(&net, &net_mark));
     assert_false(was_woken(&web, &web_mark));
@@ -137,21 +138,53 @@ static void a_write_wakes_only_those_who_subscribe_to_the_document(void **state)
     df_unsubscribe(journal, &all);
 }
 
-static void a_log_that_grows_wakes_its_followers_and_is_no_entry(void **state)
+static void a_log_that_grows_wakes_those_who_follow_it_and_is_no_entry(void **state)
 {
     (void)state;
-    struct df_subscription net, all;
-    uint64_t net_mark = 0, all_mark = 0;
+    static const char *const names[] = {"net-1", "net-1-plan"};
+    struct df_subscription log, documents, all;
+    uint64_t log_mark = 0, documents_mark = 0, all_mark = 0;
     char version[32];
-    df_subscribe(journal, &net, (const char *const[]){"net-1", "net-1-plan"}, 2);
-    df_subscribe(journal, &all, NULL, 0);
+    df_subscribe(journal, &log, names, 2, true);
+    df_subscribe(journal, &documents, names, 2, false);
+    df_subscribe(journal, &all, NULL, 0, false);
     df_journal_touch(journal, "net-1-plan");
-    assert_true(was_woken(&net, &net_mark));
+    assert_true(was_woken(&log, &log_mark));
+    assert_false(was_woken(&documents, &documents_mark));
     assert_false(was_woken(&all, &all_mark));
     df_journal_touch(journal, "web-1-plan");
-    assert_false(was_woken(&net, &net_mark));
+    assert_false(was_woken(&log, &log_mark));
     assert_int_equal(df_journal_last(journal, version), 0);
-    df_unsubscribe(journal, &net);
+    df_unsubscribe(journal, &log);
+    df_unsubscribe(journal, &documents);
+    df_unsubscribe(journal, &all);
+}
+
+static void *come_and_go(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 2000; i++) {
+        struct df_subscription sub;
+        df_subscribe(journal, &sub, NULL, 0, false);
+        df_unsubscribe(journal, &sub);
+        df_unsubscribe(journal, &sub); /* a second time is fine */
+    }
+    return NULL;
+}
+
+static void subscriptions_come_and_go_on_several_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    struct df_subscription all;
+    uint64_t mark = 0;
+    df_subscribe(journal, &all, NULL, 0, false);
+    write_step(1);
+    assert_true(was_woken(&all, &mark));
     df_unsubscribe(journal, &all);
 }
 
@@ -167,7 +200,7 @@ static void a_change_after_the_mark_ends_the_wait(void **state)
     (void)state;
     struct df_subscription all;
     pthread_t thread;
-    df_subscribe(journal, &all, NULL, 0);
+    df_subscribe(journal, &all, NULL, 0, false);
     uint64_t mark = df_subscription_mark(journal, &all);
     assert_int_equal(pthread_create(&thread, NULL, write_later, NULL), 0);
     df_subscription_wait(journal, &all, mark, 3600000);
@@ -207,7 +240,8 @@ int main(void)
         WITH(entries_come_in_the_order_of_the_writes),
         WITH(a_reader_that_is_too_slow_learns_that_entries_are_lost),
         WITH(a_write_wakes_only_those_who_subscribe_to_the_document),
-        WITH(a_log_that_grows_wakes_its_followers_and_is_no_entry),
+        WITH(a_log_that_grows_wakes_those_who_follow_it_and_is_no_entry),
+        WITH(subscriptions_come_and_go_on_several_threads),
         WITH(a_change_after_the_mark_ends_the_wait),
         cmocka_unit_test(a_cursor_is_of_one_document_not_of_its_name),
     };

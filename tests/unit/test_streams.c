@@ -102,7 +102,7 @@ static void a_follower_misses_nothing_and_sees_nothing_twice(void **state)
     DF_BUF struct df_buf seen = DF_BUF_INIT(DF_MIB), all = DF_BUF_INIT(DF_MIB);
     for (int i = 0; i < PIECES; i++)
         (void)df_buf_addf(&all, "line %d\n", i);
-    df_subscribe(w->s.journal, &sub, (const char *const[]){"net-1-plan"}, 1);
+    df_subscribe(w->s.journal, &sub, (const char *const[]){"net-1-plan"}, 1, true);
     assert_int_equal(pthread_create(&thread, NULL, write_pieces, &wr), 0);
     while (seen.len < all.len) {
         int64_t end;
