@@ -65,7 +65,7 @@ static const struct phase *phase_of(const cJSON *entry)
     return &unknown;
 }
 
-/* A try that was lost ends an attempt. */
+/* 1 for the first attempt: each RetryableFailure before this entry ended one. */
 static int attempt_of(const cJSON *task, int index)
 {
     int attempt = 1;
@@ -94,7 +94,7 @@ static int add_error(cJSON *event, const cJSON *task, const cJSON *entry, struct
     return df_json_add_str(info, "kind", kind_of(task, entry), err);
 }
 
-/* What the phase's message said, at its time. */
+/* The message of the phase becomes an entry of clusterEvents. */
 static int add_cluster_event(cJSON *event, const cJSON *entry, struct df_err *err)
 {
     const char *message = df_json_str(entry, "message");

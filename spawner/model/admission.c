@@ -1,7 +1,6 @@
 /*
- * admission.c - which waiting step starts next. In this order: the waiting steps and their keys,
- * the decision over all of them, and what a step that still waits is given as its position and
- * reason.
+ * admission.c - which waiting step starts next. In this order: the sorted list of waiting steps,
+ * the decision about all of them, and the position and reason of a step that still waits.
  */
 #include "spawner/model/admission.h"
 
@@ -17,7 +16,7 @@ void df_admission_free(struct df_admission *a)
     *a = (struct df_admission){0};
 }
 
-/* ---- what waits ---- */
+/* ---- the waiting steps ---- */
 
 static const char *text_at(const cJSON *task, const char *path)
 {
@@ -53,7 +52,8 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
     return s;
 }
 
-/* A target that waits already has its next turn a round later. */
+/* Round-robin over the targets: if steps of the target wait already, this one comes a round after
+ * the last of them. */
 static int64_t round_of(const struct df_admission *a, const struct df_admission_step *step)
 {
     int64_t last = a->round;
@@ -74,7 +74,7 @@ static bool comes_before(const struct df_admission_step *a, const struct df_admi
     return a->since_us != b->since_us ? a->since_us < b->since_us : strcmp(a->name, b->name) < 0;
 }
 
-/* Where it stands, or belongs. */
+/* The index of the step in the sorted list, or the index at which to insert it. */
 static size_t place_of(const struct df_admission *a, const struct df_admission_step *step)
 {
     size_t low = 0, high = a->len;
@@ -136,7 +136,7 @@ struct df_admission_step *df_admission_take(struct df_admission *a, struct df_ad
 
 /* ---- the decision ---- */
 
-/* What is left of the places under one limit. */
+/* One limit and the number of free slots under it. */
 struct room {
     enum df_admission_by by;
     const char *of; /* borrowed */
@@ -166,7 +166,7 @@ static int64_t limit_of(const struct df_admission_limits *l, enum df_admission_b
     return df_json_int(cJSON_GetObjectItemCaseSensitive(l->classes, of), "limit", INT64_MAX);
 }
 
-/* Each is counted once in a decision, and only where there is a limit below that of all. */
+/* A limit is counted once per decision, and only if it is lower than the limit of all steps. */
 static int add_room(struct rooms *r, enum df_admission_by by, const char *of, struct room **ret,
                     struct df_err *err)
 {
@@ -200,7 +200,8 @@ static int find_room(struct rooms *r, enum df_admission_by by, const char *of, s
     return add_room(r, by, of, ret, err);
 }
 
-/* The limits that a step is under. Those of classes it has only with a class. */
+/* The name under which this limit counts the step: "", its namespace or its class. NULL: the limit
+ * does not apply, because the step has no class. */
 static const char *under(const struct df_admission_step *s, enum df_admission_by by)
 {
     static const char all[] = "";
@@ -236,7 +237,7 @@ static int decide_one(struct rooms *r, struct df_admission_step *s, struct df_er
         }
     }
     s->may_start = true;
-    for (int by = 0; by < LIMITS; by++) { /* found all of them above: this cannot fail */
+    for (int by = 0; by < LIMITS; by++) { /* the loop above found them all: this cannot fail */
         const char *of = under(s, (enum df_admission_by)by);
         if (of && find_room(r, (enum df_admission_by)by, of, &room, err) < 0)
             return -1;

@@ -7,7 +7,8 @@
 #include "spawner/model/tables.h"
 #include "spawner/model/workflow.h"
 
-/* The kind that the URL, or a tag, branch or commit, tells; before the check, which asks for it. */
+/* Derives spec.source.kind from the URL, or from a tag, branch or commit. The check that follows
+ * requires the kind. */
 static int fill_source_kind(cJSON *doc, struct df_err *err)
 {
     const cJSON *source = df_json_at(doc, "spec.source");
@@ -28,7 +29,8 @@ static int fill_storage(cJSON *doc, struct df_err *err)
                            df_json_str(doc, "metadata.name"), err);
 }
 
-/* The storage as it would be stored now: an older one may lack what is filled in today. */
+/* Fills in the defaults of the old storage before comparing: a document of an older version may
+ * lack them. */
 static bool has_same_storage(const cJSON *doc, const cJSON *old)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(old, true);
@@ -36,7 +38,7 @@ static bool has_same_storage(const cJSON *doc, const cJSON *old)
            df_json_equal(df_json_at(doc, "spec.storage"), df_json_at(before, "spec.storage"));
 }
 
-/* An apply, and nothing else, has a plan to come from. */
+/* spec.planFrom is required for an apply and forbidden for every other action. */
 static void check_plan_from(const cJSON *doc, const struct df_path *root, struct df_faults *f)
 {
     const struct df_path spec = {root, "spec", 0}, here = {&spec, "planFrom", 0};
@@ -48,7 +50,7 @@ static void check_plan_from(const cJSON *doc, const struct df_path *root, struct
         df_fault(f, &here, "is for an apply alone");
 }
 
-/* Every other run is of the executor as it stands. */
+/* Only a dry-run may override fields of its executor. */
 static void check_overrides(const cJSON *doc, const struct df_path *root, struct df_faults *f)
 {
     const char *dry_run = df_action_name(DF_ACTION_DRY_RUN);
@@ -63,7 +65,8 @@ static void check_overrides(const cJSON *doc, const struct df_path *root, struct
     }
 }
 
-/* Another storage would start with an empty state: what the old one knows would be orphaned. */
+/* Another storage would start with an empty state and orphan the resources that the old state
+ * records. */
 static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct df_path *root,
                                 struct df_faults *f)
 {
@@ -75,7 +78,7 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
         df_fault(f, &here, "cannot be changed before the executor is destroyed");
 }
 
-/* The keys of a Terrakube workspace are a placement, and wrong as early as one. */
+/* The keys of a Terrakube workspace describe a placement, so they are checked as early as one. */
 static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, struct df_faults *f,
                                 struct df_err *err)
 {

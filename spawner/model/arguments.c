@@ -1,7 +1,7 @@
 /*
- * What a user may add to the command line and the environment of tofu, and what not: options that
- * dayfly sets itself, that move the state or the plan to another place, or that let a run do
- * something else than its action says.
+ * What a user may add to the command line and the environment of tofu. Refused are options that
+ * dayfly sets itself, that move the state or the plan to another place, or that make a run do
+ * something other than its action.
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -57,7 +57,7 @@ static void check_option(const char *argument, const struct df_path *path, struc
                      refused_options[i].why);
 }
 
-/* What stands behind -var-file=, or NULL. */
+/* The value of -var-file=VALUE, or NULL for another argument. */
 static const char *variable_file_of(const char *argument)
 {
     if (*argument != '-')
@@ -66,7 +66,7 @@ static const char *variable_file_of(const char *argument)
     return df_starts_with(argument, "var-file=") ? argument + strlen("var-file=") : NULL;
 }
 
-/* Links and .. are the runner's to look at: it has the source. */
+/* The runner checks links and "..": it has the source. */
 static void check_relative(const char *file, const struct df_path *path, struct df_faults *f)
 {
     if (*file == '/')
@@ -81,7 +81,7 @@ void df_rule_variable_file(const cJSON *value, const struct df_path *path, struc
     check_relative(value->valuestring, path, f);
 }
 
-/* -var-file in both of its forms; the value of no other option begins with a slash. */
+/* Checks both forms of -var-file. No other option has a value that begins with a slash. */
 static void check_variable_file(const char *argument, const struct df_path *path,
                                 struct df_faults *f)
 {
@@ -145,8 +145,8 @@ void df_rule_variable(const cJSON *value, const struct df_path *path, struct df_
     df_check_variable(value->valuestring, path, f);
 }
 
-/* Faults for entries whose member `key` was there before. Lists are short: at most a few hundred.
- */
+/* Adds a fault for each entry that repeats the value of `key`. Quadratic, but lists have at most a
+ * few hundred entries. */
 static void check_unique(const cJSON *list, const char *key, const struct df_path *path,
                          struct df_faults *f)
 {

@@ -11,9 +11,9 @@
 #include "common/base/strs.h"
 #include "spawner/model/placement.h"
 
-/* ---- text, cut as Java cuts it ---- */
+/* ---- text, split as Java splits it ---- */
 
-/* String.split(): parts at the end that are empty are dropped, unless nothing was split. */
+/* String.split(): drops empty parts at the end, unless the separator does not occur. */
 static int split(const char *s, char separator, struct df_strs *ret, struct df_err *err)
 {
     if (!strchr(s, separator))
@@ -64,11 +64,11 @@ static int parse_pairs(const char *text, cJSON *map, struct df_err *err)
     return 0;
 }
 
-/* ---- one kind of key each ---- */
+/* ---- one function for each kind of key ---- */
 
 struct key;
 
-/* What a key is read with. */
+/* The input of a put_fn. */
 struct input {
     const struct key *key;
     const char *value;
@@ -79,7 +79,7 @@ typedef int put_fn(const struct input *in, cJSON *placement, struct df_err *err)
 
 struct key {
     const char *name;
-    put_fn *put;        /* NULL: read together with another key, or without effect */
+    put_fn *put;        /* NULL: another key reads it, or it has no effect */
     const char *member; /* of the placement */
     const char *inner;  /* of that member */
 };
@@ -168,7 +168,7 @@ static int put_config_map(const struct input *in, cJSON *placement, struct df_er
     return df_json_add_str(mount, "mountPath", path ? path : "/data", err);
 }
 
-/* The claim of this name is mounted if there is one; a claim that was named must be there. */
+/* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. */
 static int put_cache(const struct input *in, cJSON *placement, struct df_err *err)
 {
     const char *claim = look_up(in->environment, "PVC_CLAIM_NAME");
@@ -181,7 +181,7 @@ static int put_cache(const struct input *in, cJSON *placement, struct df_err *er
     return claim ? 0 : df_json_add_bool(cache, "optional", true, err);
 }
 
-/* Long.parseLong() or Boolean.parseBoolean(), which takes every word but "true" for false. */
+/* Long.parseLong() or Boolean.parseBoolean(), for which every word other than "true" is false. */
 static int put_setting(const struct input *in, const cJSON *pair, cJSON *context,
                        struct df_err *err)
 {
@@ -229,7 +229,7 @@ static int add_unless_empty(cJSON *object, const char *key, const char *value, s
     return df_json_add_str(object, key, df_str_empty(value) ? NULL : value, err);
 }
 
-/* "key" or "key=value"; what stands behind a second "=" is not looked at. */
+/* "key" or "key=value"; text after a second "=" is ignored. */
 static int put_key_value(const struct input *in, const char *text, cJSON *toleration,
                          struct df_err *err)
 {
@@ -303,7 +303,7 @@ static const struct key keys[] = {
     {"EPHEMERAL_CONFIG_ENVFROM_CONFIG_MAP", put_env_from},
 };
 
-/* A key that is nearly one of ours is a slip that nobody would notice. */
+/* Refuses a misspelled key: without this check it would have no effect and nobody would notice. */
 static int check_unknown(const char *name, struct df_err *err)
 {
     const char *meant = NULL;
@@ -321,7 +321,7 @@ static int check_unknown(const char *name, struct df_err *err)
                           name, meant);
 }
 
-/* Puts one key into a placement of its own first, so that a fault is told under the key's name. */
+/* Reads the key into a placement of its own first, so that a fault names the key. */
 static int read_key(const struct input *in, cJSON *placement, struct df_err *err)
 {
     DF_JSON cJSON *own = cJSON_CreateObject();

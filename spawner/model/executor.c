@@ -1,10 +1,10 @@
 /*
- * What may be done with an executor by whom, and what a run does to it.
+ * Which actions an executor allows for which role, and how a run changes its state.
  *
- * As InfraKitchen's executors, with these differences: destroy is one request and an admin's; what
- * is offered is never refused; a busy executor takes runs into its queue and offers their cancel
- * (retry is gone: nothing that is queued can be lost); an interrupted run never leaves in_progress;
- * a run that ended before its apply step leaves the state as it was.
+ * Modelled on InfraKitchen's executors, with these differences: destroy is one request, and only an
+ * admin may send it; an action that is offered is never refused; a busy executor queues runs and
+ * offers to cancel them (there is no retry, because a queued run cannot be lost); an interrupted
+ * run does not stay in_progress; a run that ended before its apply step does not change the state.
  */
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
@@ -37,20 +37,20 @@ bool df_executor_is_busy(const cJSON *executor)
            has_status(executor, "pending");
 }
 
-/* Was an apply step started since it was made or last destroyed? */
+/* Was an apply step started since the executor was created or last destroyed? */
 static bool may_hold_resources(const cJSON *executor)
 {
     return df_json_bool(executor, "status.mayHoldResources", false);
 }
 
-/* Would nothing be left behind? */
+/* True if deleting the executor would leave no resources behind. */
 static bool is_empty(const cJSON *executor)
 {
     return has_state(executor, "destroyed") ||
            (has_state(executor, "provision") && !may_hold_resources(executor));
 }
 
-/* ---- what is offered ---- */
+/* ---- offered actions ---- */
 
 struct offer {
     const char *state;  /* NULL: any */
@@ -90,13 +90,12 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
         for (const char *const *word = offers[i].words; *word && n < MAX_WORDS; word++)
             ret[n++] = *word;
     }
-    /* Not in the table: an import that failed may have taken something into the state all the same.
-     */
+    /* Not in the table: a failed import may still have written resources into the state. */
     bool may_hold = has_state(executor, "provision") && may_hold_resources(executor);
     if (may_hold && !has_status(executor, "error") && !df_executor_is_busy(executor) &&
         role >= DF_ROLE_ADMIN && n < MAX_WORDS)
         ret[n++] = "destroy";
-    /* Nor is this: a first plan that failed has made nothing, so its executor may go. */
+    /* Also not in the table: a failed first plan created nothing, so delete is safe. */
     bool untouched =
         has_state(executor, "provision") && is_empty(executor) && !df_executor_is_busy(executor);
     if (untouched && role >= DF_ROLE_WRITE && n < MAX_WORDS)
@@ -104,7 +103,7 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
     ret[n] = NULL;
 }
 
-/* ---- what is accepted ---- */
+/* ---- checks of a request ---- */
 
 static const char *name_of(const cJSON *executor)
 {
@@ -142,7 +141,7 @@ int df_executor_check_action(const cJSON *executor, enum df_action action, enum 
     if (check_role(df_action_name(action), role, least, err) < 0)
         return -1;
     bool destroying = has_state(executor, "destroy"), destroyed = has_state(executor, "destroyed");
-    /* Behind a run that is queued or under way the state will be another one. */
+    /* The request is queued behind a run that will change the state: do not check it now. */
     if (df_executor_is_busy(executor))
         return destroying && action == DF_ACTION_DESTROY
                    ? wrong_state(executor, "it is already being destroyed", err)
@@ -254,7 +253,7 @@ int df_executor_check_push(const cJSON *executor, struct df_err *err)
                : 0;
 }
 
-/* ---- what a run does to it ---- */
+/* ---- effects of a run ---- */
 
 static int set_state(cJSON *status, const char *state, const char *word, struct df_err *err)
 {
@@ -283,13 +282,13 @@ int df_executor_adopt(cJSON *executor, struct df_err *err)
     return before ? set_adopted(before, err) : df_fail_oom(err);
 }
 
-/* Makes run the active one: what the executor was before is kept, for a run that changes nothing.
- */
+/* Makes this run the active one and saves the current state in status.before, which is restored if
+ * the run changes nothing. */
 static int begin(cJSON *executor, cJSON *status, const char *name, struct df_err *err)
 {
     if (df_streq(df_json_str(status, "activeRun"), name))
         return 0;
-    /* An older run that is still noted here ended without a word: what was kept stays true. */
+    /* If an older run is still noted, its end was missed, and status.before is still correct. */
     if (!df_json_str(status, "activeRun")) {
         cJSON *before = cJSON_CreateObject();
         if (df_json_set(status, "before", before, err) < 0 ||
@@ -299,7 +298,7 @@ static int begin(cJSON *executor, cJSON *status, const char *name, struct df_err
     return df_json_set_str(status, "activeRun", name, err);
 }
 
-/* The state while a run with this action is under way. */
+/* The executor's state while a run with this action is active. */
 static const char *state_under_way(const cJSON *executor, enum df_action action)
 {
     if (action == DF_ACTION_DESTROY)
@@ -329,7 +328,7 @@ static int settle(cJSON *executor, cJSON *status, const cJSON *run, struct df_er
     return 0;
 }
 
-/* The tool of the last apply: a state that one tool wrote is not handed to the other unasked. */
+/* Saves the tool of the last apply: the other tool must not use this state without being asked. */
 static int note_tool(cJSON *status, const cJSON *run, bool empty, struct df_err *err)
 {
     const cJSON *tool = df_json_at(run, "status.tool");
@@ -364,7 +363,7 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
                      err);
 }
 
-/* An import makes the executor hold something, even one that was never applied. */
+/* After an import the executor holds resources, even if it was never applied. */
 static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     if (df_streq(df_run_phase(run), "Succeeded"))
@@ -373,7 +372,7 @@ static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struc
     return was_started ? df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) : 0;
 }
 
-/* What the action of the run makes of the executor. */
+/* Updates the executor as the action of the run requires. */
 static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
                          struct df_err *err)
 {
@@ -398,7 +397,7 @@ static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
     return df_json_set_str(last, "at", at, err);
 }
 
-/* Has the run's turn come and its last change not been seen yet? */
+/* True if the run is active or was started, and its current phase is not recorded in lastRun. */
 static bool concerns(const cJSON *status, const cJSON *run)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);

@@ -1,6 +1,6 @@
 /*
- * The reason words of docs/objects.md, and whose fault each is when nothing else tells: the user's
- * (what he wrote, chose or did), or the system's (what the same step need not meet again).
+ * The reason words of docs/objects.md and the fault that each implies by default: USER (caused by
+ * what the user wrote, chose or did) or SYSTEM (may not occur again for the same step).
  */
 #include "spawner/model/model.h"
 

@@ -20,7 +20,7 @@ static const struct df_field workspace_rows[] = {
     {0},
 };
 
-/* Terrakube's keys are read now, and not when the first step of the executor starts. */
+/* Checks Terrakube's keys now rather than at the executor's first step. */
 static void check_ephemeral_keys(const cJSON *member, const struct df_path *path,
                                  struct df_faults *f)
 {
@@ -35,7 +35,7 @@ static void check_ephemeral_keys(const cJSON *member, const struct df_path *path
         f->no_memory = true;
 }
 
-/* The members of a section are called as documents are. */
+/* The members of a section have the same naming rule as documents. */
 static void check_member(cJSON *member, const struct df_field *rows, const struct df_path *path,
                          struct df_faults *f)
 {

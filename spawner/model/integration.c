@@ -21,7 +21,7 @@ struct key {
 struct provider {
     const char *name;
     struct key keys[MAX_KEYS + 1];
-    /* A variable with a fixed value: how the provider finds its files. */
+    /* A variable with a fixed value, by which the provider finds its files. */
     const char *variable, *value;
 };
 
@@ -162,7 +162,8 @@ static const char *first_variable(const struct provider *p)
     return p->variable ? p->variable : p->keys[0].variables[0];
 }
 
-/* Two of one provider, or two that set the same variable, would silently be one. */
+/* Refuses two integrations of one provider or with the same variable: one would silently override
+ * the other. */
 void df_rule_integrations(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     int index = 0;

@@ -1,6 +1,6 @@
 /*
- * kube_rules.c - rules of single values as the API server has them: names, images, quantities,
- * resources, scheduling. placement_rules.c has those that look at several values together.
+ * kube_rules.c - the API server's rules of single values: names, images, quantities, resources,
+ * scheduling. placement_rules.c has the rules about several values together.
  */
 #include "spawner/model/placement_rules.h"
 
@@ -40,7 +40,7 @@ void df_rule_subdomain(const cJSON *value, const struct df_path *path, struct df
 
 void df_rule_label_key(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
-    /* The rule for keys asks for a map: one member makes one. */
+    /* The rule for keys takes a map: pass a map with one member. */
     cJSON member = {.type = cJSON_String, .string = value->valuestring};
     const cJSON map = {.type = cJSON_Object, .child = &member};
     df_rule_annotation_keys(&map, path, f);
@@ -62,7 +62,7 @@ void df_rule_ip(const cJSON *value, const struct df_path *path, struct df_faults
         df_fault(f, path, "\"%.64s\" is no IP address", value->valuestring);
 }
 
-/* Labels that the service, the Job controller or the API server sets itself. */
+/* Labels that the service, the Job controller or the API server sets. */
 static const char *const reserved_keys[] = {"dayfly.dev/", "batch.kubernetes.io/", "kubernaut.ai/",
                                             "job-name", "controller-uid"};
 
@@ -89,8 +89,8 @@ void df_rule_pod_metadata(const cJSON *value, const struct df_path *path, struct
 
 /* ---- images ---- */
 
-/* host[:port]/path[:tag][@digest]: the host is what stands before the first slash and looks like
- * one. */
+/* The path in host[:port]/path[:tag][@digest]. The text before the first slash is a host if it
+ * looks like one. */
 static const char *image_path(const char *image)
 {
     size_t n = strcspn(image, "/");
@@ -136,7 +136,7 @@ static const struct {
     {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60},
 };
 
-/* "e3", "E-2": -1 when it is none. */
+/* The factor of a decimal exponent such as "e3" or "E-2"; -1: not an exponent. */
 static double exponent(const char *s)
 {
     int64_t power = 0;
@@ -164,7 +164,7 @@ double df_quantity(const char *text)
     return factor < 0 ? -1 : strtod(number, NULL) * factor;
 }
 
-/* In YAML people write `cpu: 2`, too. */
+/* YAML documents may have a number (`cpu: 2`) instead of a string. */
 static double quantity_of(const cJSON *value)
 {
     if (cJSON_IsNumber(value))
@@ -183,7 +183,7 @@ void df_rule_quantity(const cJSON *value, const struct df_path *path, struct df_
 
 /* ---- resources ---- */
 
-/* What cannot be promised to two pods at once. */
+/* Extended resources and huge pages cannot be overcommitted. */
 static bool is_countable(const char *name)
 {
     return strchr(name, '/') || df_starts_with(name, "hugepages-");

@@ -1,6 +1,7 @@
 #include "spawner/model/overrides.h"
 
-/* Which version of the files is meant: a new one, or another kind of source, replaces all. */
+/* The members that select a version of the files. If the override has one of them, or another kind
+ * of source, it replaces all of them. */
 static const char *const references[] = {"tag", "branch", "commit", "sha256"};
 
 static bool names_version(const cJSON *source)
@@ -41,7 +42,7 @@ static int merge_source(cJSON *spec, const cJSON *wanted, struct df_err *err)
     return set_members(source, wanted, err);
 }
 
-/* A version is one of its tool: another tool comes without it. */
+/* A version belongs to a tool: if the override names another tool, the old version is dropped. */
 static int merge_runtime(cJSON *spec, const cJSON *wanted, struct df_err *err)
 {
     cJSON *runtime = df_json_object_at(spec, "runtime");

@@ -1,5 +1,5 @@
 /*
- * docs/placement.md as tables. The shapes are those of core/v1, field by field.
+ * The fields of docs/placement.md as tables. They have the shapes of core/v1.
  */
 #include "spawner/model/placement.h"
 
@@ -263,7 +263,7 @@ static const struct df_field search = STRING(NULL, 253);
 static const struct df_field dns_option[] = {
     STRING("name", 128, NEEDED), {.name = "value", .type = DF_TYPE_STRING, .max = 128}, {0}};
 static const struct df_field dns_option_item = OBJECT(NULL, dns_option);
-/* The counts are those of Kubernetes: what a resolver reads. */
+/* The counts are the limits of Kubernetes: a resolver reads no more. */
 static const struct df_field dns_config[] = {LIST("nameservers", &nameserver, 3),
                                              LIST("searches", &search, 32),
                                              LIST("options", &dns_option_item, 32),
@@ -271,7 +271,7 @@ static const struct df_field dns_config[] = {LIST("nameservers", &nameserver, 3)
 static const char *const dns_policies[] = {"ClusterFirst", "ClusterFirstWithHostNet", "Default",
                                            "None", NULL};
 
-/* ---- the whole ---- */
+/* ---- the placement ---- */
 
 const struct df_field df_placement_rows[] = {
     STRING("image", 512, .rule = df_rule_image),

@@ -1,6 +1,6 @@
 /*
  * placement_rules.c - rules of the parts of a placement: mounts, environment, security, the pod
- * template; the last one, df_rule_placement(), compares the parts with each other.
+ * template. The last one, df_rule_placement(), compares the parts with each other.
  */
 #include "spawner/model/placement_rules.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- mounts ---- */
 
-/* What the runner's container has of its own, and what no container can do without. */
+/* Paths that the runner's container uses itself, and paths that every container needs. */
 static const char *const taken_paths[] = {"/",     "/work", "/tmp",  "/run",  "/run/dayfly",
                                           "/proc", "/sys",  "/dev",  "/etc",  "/usr",
                                           "/bin",  "/lib",  "/sbin", "/lib64"};
@@ -76,7 +76,7 @@ void df_rule_volume(const cJSON *value, const struct df_path *path, struct df_fa
 
 /* ---- environment ---- */
 
-/* Kubernetes takes dots and dashes, too. */
+/* Kubernetes also allows dots and dashes. */
 static bool is_env_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
@@ -125,7 +125,7 @@ void df_rule_user_context(const cJSON *value, const struct df_path *path, struct
         df_fault(f, path, "runAsNonRoot is true and runAsUser is 0, which is root");
 }
 
-/* Both ask for more than the pod's allowPrivilegeEscalation: false lets them have. */
+/* The setting that conflicts with the pod's `allowPrivilegeEscalation: false`, or NULL. */
 static const char *privilege_of(const cJSON *context)
 {
     const cJSON *added = df_json_at(context, "capabilities.add");
@@ -179,7 +179,7 @@ void df_rule_pod_template(const cJSON *value, const struct df_path *path, struct
         df_fault(f, path, "has %d patches; %d are allowed", index, DF_LIMIT_POD_PATCHES);
 }
 
-/* ---- the whole ---- */
+/* ---- the placement ---- */
 
 /* The lists whose items have a mountPath. */
 static const char *const mounting[] = {"volumes", "secretMounts", "configMapMounts"};

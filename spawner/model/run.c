@@ -1,7 +1,8 @@
 /*
- * The life of a run: Pending, its turn, a plan step, perhaps an approval, perhaps an apply step, an
- * end. Every state waits for something that must come (a step ends within its deadlines, a run
- * before it ends) or has a deadline of its own (an approval ends with its plan).
+ * The state machine of a run: Pending until it is first in its executor's queue, then a plan step,
+ * perhaps an approval, perhaps an apply step, and the end. No state lasts forever: it waits for
+ * something that must end (a step has deadlines, an earlier run ends), or it has a deadline of its
+ * own (an approval expires with its plan).
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -92,8 +93,9 @@ static struct df_run_verdict after_failed_step(const struct df_run_view *v, cons
     return finish("Failed", reason, message);
 }
 
-/* A cancelled run ends when the engine holds nothing of its step any more: the pod may still be
- * busy with what its runner has reported. A node that is lost never tells: then not for ever. */
+/* Until when a canceled run waits for its step's pod, real time; 0: it need not wait. It ends when
+ * the engine holds nothing of the step any more, because the pod may still be working after its
+ * runner has reported. A pod on a lost node is never reported as gone, so the wait is limited. */
 static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
 {
     const char *at = df_json_str(v->run, "spec.cancel.at");
@@ -105,7 +107,7 @@ static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
     return us + (grace + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000000;
 }
 
-/* ---- the plan is there ---- */
+/* ---- after the plan ---- */
 
 bool df_run_needs_admin(const cJSON *run)
 {
@@ -113,7 +115,7 @@ bool df_run_needs_admin(const cJSON *run)
            (is_action(run, DF_ACTION_PROVISION) && df_json_bool(run, "status.destroysAll", false));
 }
 
-/* Did somebody ask for it who may approve it? A destroy is an admin's from the start. */
+/* May the requester approve the plan himself? A destroy was requested by an admin already. */
 static bool may_approve_itself(const struct df_run_view *v)
 {
     return is_action(v->run, DF_ACTION_DESTROY) ||
@@ -128,13 +130,13 @@ static bool is_approved(const struct df_run_view *v)
         return df_streq(verdict, "approved");
     if (!may_approve_itself(v))
         return false;
-    /* What already waits for a person is not approved by a later change of the executor. */
+    /* A run that already waits for a person is not approved by a later change of the executor. */
     return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
            (df_json_bool(v->run, "spec.autoApprove", false) ||
             df_streq(df_json_str(v->executor, "spec.approval"), "automatic"));
 }
 
-/* When the plan expires, or 0 when it does not say. */
+/* When the plan expires; 0: it does not expire. */
 static int64_t plan_expiry(const cJSON *plan)
 {
     const char *at = df_json_str(plan, "status.plan.expiresAt");
@@ -153,7 +155,7 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
     int64_t expiry = plan_expiry(v->plan);
-    if (recipe->steps[0].writes) /* done, also where a cancel came too late */
+    if (recipe->steps[0].writes) /* it is done, even if a cancel came too late */
         return finish("Succeeded", df_task_reason(v->plan), df_json_str(v->plan, "status.message"));
     if (wants_cancel(v->run))
         return finish_canceled(v->run);
@@ -182,7 +184,7 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
     return next(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
 }
 
-/* A step that was there and is not: made again it might run twice. */
+/* The TaskAction of a step was deleted. Creating it again might run the step twice. */
 static struct df_run_verdict finish_lost(const char *name)
 {
     struct df_run_verdict v = finish("Failed", "InternalError", NULL);

@@ -12,7 +12,7 @@
 
 /* ---- faults ---- */
 
-/* Keys come from outside: shown are printable ASCII and no more than 64 of them. */
+/* Keys come from outside: writes printable ASCII only, at most 64 characters. */
 static void render_key(char *out, size_t size, const char *key, bool dot)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static void type_fault(const cJSON *value, enum df_type type, const struct df_pa
 static void check_field(const struct df_field *field, cJSON *value, const cJSON *old,
                         const struct df_path *path, struct df_faults *f);
 
-/* ---- one type each ---- */
+/* ---- one function for each type ---- */
 
 static bool has_control(const char *s, bool lines)
 {
@@ -137,7 +137,7 @@ static void words_fault(const struct df_field *field, const char *s, const struc
     df_fault(f, path, "\"%.64s\" is none of %s", s, df_buf_str(&list));
 }
 
-/* True when the string is worth asking the rule about. */
+/* True if the string is valid so far; then the row's rule is called. */
 static bool check_string(const struct df_field *field, const char *s, const struct df_path *path,
                          struct df_faults *f)
 {
@@ -240,7 +240,7 @@ static void unknown_fault(const struct df_field *fields, const struct df_path *p
         df_fault(f, path, "is no field (there are: %s)", df_buf_str(&list));
 }
 
-/* Frozen, it stays what it was; else it gets its default. */
+/* Fills in an absent field: a frozen one keeps its old value, another one gets its default. */
 static cJSON *put_fallback(const struct df_field *row, cJSON *object, const cJSON *was,
                            struct df_faults *f)
 {

@@ -1,6 +1,6 @@
 /*
- * secret_forms.c - which variable a key of a secret becomes; then the rules of spec.secrets, and
- * those of spec.secrets and spec.environment together.
+ * secret_forms.c - which variable a key of a secret sets; then the rules of spec.secrets, and the
+ * rules of spec.secrets and spec.environment together.
  */
 #include "spawner/model/secret_forms.h"
 
@@ -31,7 +31,7 @@ static void check_key(const cJSON *entry, const char *key, const struct df_path 
                       struct df_faults *f)
 {
     if (df_json_at(entry, "env"))
-        return; /* it names the variable, whatever the key is */
+        return; /* the entry names the variable, so the key may be anything */
     if (!is_as(entry, "env"))
         df_check_identifier(key, path, f);
     else if (df_is_env_name(key))
@@ -87,7 +87,7 @@ static void check_keys(const cJSON *entry, const struct df_path *path, struct df
     }
 }
 
-/* All keys of a secret, and then one of them again in the same form. */
+/* Refuses two entries of one secret in the same form if one of them selects all of its keys. */
 static void check_whole(const cJSON *list, const cJSON *entry, const struct df_path *path,
                         struct df_faults *f)
 {
@@ -108,7 +108,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* The variables that the entries name, sorted. */
+/* Adds the names of the variables that the entries set; sorted. */
 static void collect(const cJSON *list, struct df_strs *names)
 {
     const cJSON *entry, *key;
@@ -144,7 +144,7 @@ void df_rule_secrets(const cJSON *value, const struct df_path *path, struct df_f
     check_once(value, path, f);
 }
 
-/* ---- beside spec.environment ---- */
+/* ---- together with spec.environment ---- */
 
 void df_rule_executor_spec(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {

@@ -1,4 +1,4 @@
-/* What a request for a run may hand over beside the documents: the member `secrets`. */
+/* The member `secrets` of a request for a run. It is not part of a document. */
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
 #include "spawner/model/rows.h"

@@ -1,6 +1,6 @@
 /*
- * selector.c - one regular expression checks the text of a label selector, then it is cut into
- * requirements; a document must meet all of them.
+ * selector.c - one regular expression checks the text of a label selector, which is then split into
+ * requirements. A document must meet all of them.
  */
 #include "spawner/model/selector.h"
 
@@ -20,7 +20,7 @@ struct requirement {
 struct df_selector {
     struct requirement *list;
     size_t count;
-    char *label; /* of the first that names one value */
+    char *label; /* "key=value" of the first requirement that names one value */
 };
 
 #define KEY "[A-Za-z0-9._/-]+"
@@ -82,7 +82,7 @@ static void take_value(const char **at, struct df_strs *values)
     skip_blanks(at);
 }
 
-/* Behind the key. The text has the right syntax. */
+/* Parses what follows the key, in a text whose syntax is checked. */
 static enum op take_condition(const char **at, struct df_strs *values)
 {
     bool equal = take(at, "==") || take(at, "="), unequal = !equal && take(at, "!=");

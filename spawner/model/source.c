@@ -1,6 +1,6 @@
 /*
- * spec.source: the rules of common/source, what people should not write besides, and what goes with
- * what.
+ * Rules of spec.source: those of common/source, values that a document should not contain, and
+ * which members may be combined.
  */
 #include <strings.h>
 
@@ -70,7 +70,7 @@ static void check_with(const cJSON *source, const char *key, const char *(*fault
 {
     const struct df_path here = {path, key, 0};
     const char *value = df_json_str(source, key), *fault;
-    if (df_str_empty(value) || df_has_control(value)) /* which the table of fields tells */
+    if (df_str_empty(value) || df_has_control(value)) /* the table of fields reports these */
         return;
     fault = fault_of(value);
     if (fault)
@@ -146,8 +146,8 @@ static size_t without_slashes(const char *s, size_t n)
     return n;
 }
 
-/* Without what makes no difference: slashes and, on a server, .git at the end, the case of scheme
- * and host. Directories x and x.git are two. */
+/* Normalizes the URL: drops slashes at the end and, on a server, ".git"; scheme and host in lower
+ * case. The local directories x and x.git are different. The caller frees. */
 static char *plain_url(const char *url)
 {
     static const char ending[] = ".git";

@@ -7,7 +7,7 @@
 struct command {
     const char *name;
     bool may_dry_run;
-    int min, max; /* words behind the name */
+    int min, max; /* number of words after the name */
     const char *takes;
 };
 
@@ -31,7 +31,7 @@ static const char *name_of(const cJSON *run)
     return cJSON_GetStringValue(cJSON_GetArrayItem(df_json_at(run, "spec.command"), 0));
 }
 
-/* An address or ID that looks like an option would be one for the tool. */
+/* The tool would treat an address or ID that begins with a dash as an option. */
 static void check_words(const cJSON *value, int first, const struct df_path *path,
                         struct df_faults *f)
 {

@@ -1,6 +1,6 @@
 /*
- * Where a state is kept when dayfly does not keep it: the settings of tofu's own backends, or the
- * module's own backend as it stands.
+ * spec.storage: the types of storage, their defaults and rules. For a type other than `managed` the
+ * state is in one of tofu's own backends, or in the backend of the module.
  */
 #include "spawner/model/model.h"
 #include "spawner/model/rules.h"
@@ -11,9 +11,9 @@
 struct storage {
     const char *type;
     const char *path_key;  /* the backend's setting that spec.storage.path becomes; NULL: none */
-    const char *path_form; /* of the path that an executor gets without saying one; NULL: none */
+    const char *path_form; /* format of the default path of an executor; NULL: no default */
     const char *required[MAX_REQUIRED + 1];
-    const char *place[MAX_REQUIRED + 1]; /* settings that tell one store from another */
+    const char *place[MAX_REQUIRED + 1]; /* the settings that identify the store */
 };
 
 static const struct storage storages[] = {
@@ -34,7 +34,7 @@ static const struct storage storages[] = {
     {"local", "path", NULL, {NULL}, {NULL}},
 };
 
-/* Settings of backends that are secrets: those come from integrations, by the environment. */
+/* Settings of backends that are secrets. They come from integrations, as environment variables. */
 static const char *const secret_settings[] = {
     "access_key",       "secret_key",         "token",
     "sas_token",        "client_secret",      "client_certificate_password",
@@ -63,7 +63,7 @@ bool df_storage_is_managed(const cJSON *doc)
     return !type || df_streq(type, "managed");
 }
 
-/* ---- what an executor gets without saying it ---- */
+/* ---- defaults ---- */
 
 static int fill_path(cJSON *storage, const struct storage *s, const char *name, struct df_err *err)
 {
@@ -75,7 +75,7 @@ static int fill_path(cJSON *storage, const struct storage *s, const char *name, 
     return path ? df_json_set_str(storage, "path", path, err) : df_fail_oom(err);
 }
 
-/* S3 locks nothing unless it is told how. */
+/* The backend s3 does not lock unless a setting turns it on. */
 static int fill_lock(cJSON *storage, const struct storage *s, struct df_err *err)
 {
     const cJSON *config = df_json_at(storage, "config");
@@ -95,7 +95,7 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err)
     return fill_path(storage, s, name, err) < 0 ? -1 : fill_lock(storage, s, err);
 }
 
-/* ---- one place, one executor ---- */
+/* ---- one executor for each place ---- */
 
 int df_storage_place(const cJSON *executor, char **ret, struct df_err *err)
 {
@@ -132,7 +132,7 @@ static bool is_secret(const char *name)
     return false;
 }
 
-/* Strings, numbers and bools, also in objects and lists: assume_role, endpoints. */
+/* A setting is a string, number or bool, or an object or list of these (assume_role, endpoints). */
 static void check_value(const cJSON *value, const struct df_path *path, int depth,
                         struct df_faults *f)
 {
@@ -162,7 +162,7 @@ static void check_setting(const cJSON *setting, const struct storage *s, const s
     check_value(setting, &here, 0, f);
 }
 
-/* Two spellings of one place would be two executors with one state. */
+/* True for a path with a second spelling: with it two executors could share one state unnoticed. */
 static bool is_odd_path(const char *path)
 {
     return strstr(path, "..") || strstr(path, "//") || strstr(path, "/./") || strchr(path, '%') ||

@@ -1,7 +1,7 @@
 /*
- * docs/objects.md as tables: a field is one row, and everything that knows the fields reads it
- * (field.h). In this order: the parts that rows share, the specs of Executor, Run and step, the
- * documents around them.
+ * The fields of docs/objects.md as tables, one row each (field.h). All code that handles fields
+ * reads them. In this order: parts that rows share, the specs of Executor, Run and step, the whole
+ * documents.
  */
 #include "spawner/model/tables.h"
 
@@ -101,7 +101,7 @@ static const struct df_field cancel[] = {
     {0},
 };
 
-/* The service alone writes it (steps/sealed.h): what is asked for with it is refused. */
+/* Only the service writes this field (steps/sealed.h); a request with it is refused. */
 static void refuse_sealed(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     (void)value;
@@ -162,7 +162,7 @@ static const char *const run_roles[] = {"write", "admin", NULL};
 static const char *const run_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
 static const struct df_field executor_ref[] = {
     NAME("name", .flags = DF_REQUIRED), STRING("uid", 36), {0}};
-/* What a dry-run may say instead of its executor (overrides.h). */
+/* The members of the executor's source that a dry-run may override (overrides.h). */
 static const struct df_field run_source[] = {
     WORD("kind", source_kinds),
     STRING("tag", 255),
@@ -200,8 +200,8 @@ static const struct df_field run_spec[] = {
     {0},
 };
 
-/* Nobody but the service makes a step. What it was made for stands in its resource's spec for people
- * to see; its copies of the snapshot do not. */
+/* Only the service creates steps. The purpose of a step is in the spec of its resource, so that
+ * people can see it; the copies of the snapshot are not. */
 static const char *const step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
 static const struct df_field task_spec[] = {
     WORD("action", step_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),

@@ -1,7 +1,7 @@
 /*
- * The life of a step: created by the engine, claimed once by its runner, ended with a result, or by
- * one of three deadlines: it was not claimed in time, it runs past its timeout, it does not end
- * after a cancel. What ends without a result of its own is explained by what the engine saw.
+ * The state machine of a step. The engine creates it, its runner claims it once, and it ends with a
+ * result or at one of three deadlines: it was not claimed in time, it exceeded its timeout, or it
+ * did not end after a cancel. If there is no result, the engine's observation gives the reason.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -15,7 +15,7 @@
 #define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
 /* A runner that died before its claim is started again after this pause. */
 #define RECREATE_PAUSE_US (2 * SECOND_US)
-/* How often a cancel that has no effect yet is repeated. */
+/* Interval at which a cancel is repeated while it has no effect. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
 /* Bounds of the pause before a refused create() is tried again. */
 #define RETRY_MIN_US (SECOND_US / 4)
@@ -31,8 +31,9 @@ static int64_t grace_us(const cJSON *task)
     return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
 }
 
-/* A deadline for a runner to be heard by, of something that began at began_us. While this service
- * was away it could not be: it has a moment to find us again, and is not judged before. */
+/* Extends a deadline by which a runner must contact this service. began_us: start of the period. If
+ * the service was unreachable during a part of it, the runner gets MARGIN_US after the service is
+ * reachable again. */
 static int64_t fair(int64_t deadline_us, int64_t began_us, const struct df_engine_observation *seen)
 {
     int64_t moment = seen->hears_since_us + MARGIN_US;
@@ -40,7 +41,7 @@ static int64_t fair(int64_t deadline_us, int64_t began_us, const struct df_engin
     return deadline_us && was_away && deadline_us < moment ? moment : deadline_us;
 }
 
-/* 0 while the engine was never asked. */
+/* 0: the engine was not asked to create the step yet. */
 static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
     bool there = seen->phase != DF_ENGINE_ABSENT;
@@ -54,7 +55,7 @@ static int64_t claimed_at(const cJSON *task, const struct df_engine_observation 
     return df_task_time(task, "status.claimedBy.at", seen->since_us);
 }
 
-/* When a claimed step has had its timeout, its grace period and the margin. */
+/* When the timeout of a claimed step, its grace period and the margin are over. */
 static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
 {
     return claimed_at(task, seen) + seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) +
@@ -83,16 +84,16 @@ static struct df_task_verdict fail(const struct df_engine_observation *seen, con
     return v;
 }
 
-/* ---- who took the runner away ---- */
+/* ---- why the runner ended ---- */
 
-/* That something was deleted is what every end looks like when it is over: any other word is more
+/* These two only say that an object is gone, which is true of every end. Any other reason is more
  * exact. */
 static bool is_plain(const char *reason)
 {
     return df_streq(reason, "PodDeleted") || df_streq(reason, "JobDeleted");
 }
 
-/* What an engine says of an end that the runner knows more about. */
+/* Reasons for which the runner's own result is more exact than the engine's observation. */
 static bool is_runners_own(const char *reason)
 {
     return df_streq(reason, "RunnerFailed") || df_streq(reason, "InvalidStep") ||
@@ -101,10 +102,10 @@ static bool is_runners_own(const char *reason)
 
 struct cause {
     const char *reason, *message; /* borrowed; reason NULL: unknown */
-    enum df_fault fault;          /* NONE: as the reason says */
+    enum df_fault fault;          /* NONE: df_reason_fault() */
 };
 
-/* The more exact of what is seen now and what was seen before. */
+/* The more exact cause: the current observation, or the one stored in status.disruption. */
 static struct cause cause_of(const cJSON *task, const struct df_engine_observation *seen)
 {
     const struct cause kept = {df_json_str(task, "status.disruption.reason"),
@@ -130,7 +131,7 @@ bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_rem
            !df_task_is_canceled(task);
 }
 
-/* What the engine saw explains an end better than that nobody heard of the runner. */
+/* Fails with the observed cause if there is one, else with the given reason and message. */
 static struct df_task_verdict fail_as_seen(const cJSON *task,
                                            const struct df_engine_observation *seen,
                                            const char *reason, const char *message)
@@ -145,7 +146,8 @@ static struct df_task_verdict fail_as_seen(const cJSON *task,
     return v;
 }
 
-/* What is between two tries tells nothing: then what was told last. */
+/* Between two attempts there is nothing to observe: then the message includes that of the last
+ * condition. */
 static struct df_task_verdict fail_unclaimed(const cJSON *task,
                                              const struct df_engine_observation *seen)
 {
@@ -162,20 +164,21 @@ static bool is_alive(const struct df_engine_observation *seen)
     return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
 }
 
-/* Asked of a step without a runner. */
+/* Has the step document been handed over? For steps without a runner. */
 static bool is_handed_over(const cJSON *task)
 {
     return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
 }
 
-/* ---- tries that the system lost ---- */
+/* ---- lost attempts ---- */
 
 static int64_t lost_tries(const cJSON *task)
 {
     return df_json_int(task, "status.systemFailures", 0);
 }
 
-/* By itself: what we ended was not lost, and what would end so again is its own end. */
+/* True if an attempt ended before its claim and is not counted yet. A canceled attempt is not lost,
+ * and neither is one that would fail again in the same way. */
 static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
 {
     const cJSON *made = df_json_at(task, "status.engineRef");
@@ -228,15 +231,15 @@ static struct df_task_verdict fail_exhausted(const struct df_engine_observation 
                 "one try after the other was lost before its runner asked for the step");
 }
 
-/* ---- the situations ---- */
+/* ---- the states ---- */
 
-/* Removed for good: the engine is asked until nothing is left, however the step ended. */
+/* The document is deleted: clean up until the engine holds nothing, then remove the document. */
 static struct df_task_verdict when_deleted(const struct df_engine_observation *seen)
 {
     return next(seen->is_gone ? DF_TASK_REMOVE : DF_TASK_CLEAN, 0);
 }
 
-/* A runner that has reported is on its way out; one that is still there later is ended. */
+/* A runner that has reported is about to exit. If it is still alive after the margin, cancel it. */
 static struct df_task_verdict when_final(const cJSON *task,
                                          const struct df_engine_observation *seen, int64_t now_us)
 {
@@ -249,7 +252,7 @@ static struct df_task_verdict when_final(const cJSON *task,
     return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
 
-/* No runner has it: it was not claimed, or its document lies in a Secret that no pod has used. */
+/* No runner has the step: it was not claimed, or no pod has used the Secret with its document. */
 static struct df_task_verdict
 when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {
@@ -263,7 +266,7 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int6
         return fail_unclaimed(task, seen);
     if (is_alive(seen) && !seen->is_held)
         return next(DF_TASK_WAIT, deadline);
-    if (is_handed_over(task)) /* for one pod alone, which is held still, or is gone */
+    if (is_handed_over(task)) /* to one pod only, which is still suspended or already gone */
         return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
                               : fail_as_seen(task, seen, "NeverClaimed",
                                              "the runner ended before it asked for its step");
@@ -278,7 +281,7 @@ when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *see
 {
     if (df_task_is_canceled(task)) {
         struct df_engine_observation quiet = *seen;
-        if (is_plain(seen->reason)) /* by ourselves */
+        if (is_plain(seen->reason)) /* our own cancel deleted it */
             quiet.cause[0] = '\0';
         return fail(&quiet, "Canceled", "canceled, and its runner ended without a result");
     }
@@ -308,8 +311,8 @@ when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *se
     return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
 }
 
-/* Its runner was told to end, and has reported what became of tofu; who told it shows at the latest
- * when the pod has ended. */
+/* The runner got a SIGTERM and has reported how tofu ended. The cause of the SIGTERM is known when
+ * the pod has ended, or earlier. */
 static struct df_task_verdict
 when_interrupted(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
 {

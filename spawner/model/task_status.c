@@ -1,6 +1,6 @@
 /*
- * What a step's status says of its life: the conditions and their reasons, claim and cancel, the
- * timeline, the phases for others and their history. task.c decides by it.
+ * Reads and writes the status of a step: conditions and their reasons, claim and cancel, timeline,
+ * public phases and their history. task.c decides with these functions.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -76,7 +76,7 @@ int64_t df_task_canceled_at(const cJSON *task, int64_t fallback)
 
 /* ---- changes of the conditions ---- */
 
-/* What all three conditions of a task say besides their status. */
+/* The members that all three conditions of a task have in common. */
 struct condition_text {
     const char *reason;
     const char *message;
@@ -155,9 +155,9 @@ int64_t df_task_ended_at(const cJSON *task, int64_t fallback)
     return df_task_time(condition(task, "Progressing"), "lastTransitionTime", fallback);
 }
 
-/* ---- the outward phase ---- */
+/* ---- the public phase ---- */
 
-/* Reasons of Progressing while it is True, of runs and steps. */
+/* Reasons of the condition Progressing while it is True; for runs and steps. */
 static const struct {
     const char *reason;
     enum df_task_phase phase;
@@ -171,7 +171,7 @@ static const struct {
     {"WaitingApproval", DF_TASK_PHASE_PAUSED},
 };
 
-/* Of Failed. All others are FAILED. */
+/* Reasons of the condition Failed with a phase of their own. The phase of all others is FAILED. */
 static const struct {
     const char *reason;
     enum df_task_phase phase;
@@ -237,8 +237,8 @@ static const char *phase_word(enum df_outcome outcome, const char *reason)
     return word;
 }
 
-/* places: how many entries there may be. */
-static int add_phase(cJSON *task, const char *word, const char *message, int64_t now_us, int places,
+/* max: the entry is dropped if the history has so many already. */
+static int add_phase(cJSON *task, const char *word, const char *message, int64_t now_us, int max,
                      struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
@@ -247,7 +247,7 @@ static int add_phase(cJSON *task, const char *word, const char *message, int64_t
         return df_fail_oom(err);
     int n = cJSON_GetArraySize(history);
     const cJSON *last = n ? cJSON_GetArrayItem(history, n - 1) : NULL;
-    if (n >= places || df_streq(df_json_str(last, "phase"), word))
+    if (n >= max || df_streq(df_json_str(last, "phase"), word))
         return 0;
     cJSON *entry = cJSON_CreateObject();
     if (df_json_append(history, entry, err) < 0 || df_json_add_str(entry, "phase", word, err) < 0 ||

@@ -34,7 +34,7 @@ static void rule_target(const cJSON *value, const struct df_path *path, struct d
         df_fault(f, path, "has empty part at position %d", empty);
 }
 
-/* A parameter could stand for what the system says, or change which program runs. */
+/* These parameters could replace values that the system sets, or change which program runs. */
 const char *df_workflow_parameter_fault(const char *name)
 {
     static const char *const taken[] = {"TARGET_RESOURCE", "HOME", "TMPDIR", "PATH"};
@@ -56,7 +56,7 @@ static void rule_parameters(const cJSON *value, const struct df_path *path, stru
     }
 }
 
-/* Every Secret and ConfigMap is mounted at a path of its name. */
+/* Each Secret and ConfigMap is mounted at a path with its name, so a name may occur only once. */
 static void rule_names_once(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     for (const cJSON *a = value->child; a; a = a->next)

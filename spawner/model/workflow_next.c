@@ -1,6 +1,6 @@
 /*
- * The life of a workflow: created by the engine, once; ended as the engine sees it, or by one of
- * the deadlines: its target is held too long, it does not start, it does not end.
+ * The state machine of a workflow. The engine creates it once. It ends as the engine observes, or
+ * at one of three deadlines: its target is locked too long, it does not start, or it does not end.
  */
 #include "common/base/limits.h"
 #include "spawner/model/task_parts.h"
@@ -8,9 +8,10 @@
 
 #define SECOND_US INT64_C(1000000)
 #define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
-/* How often a cancel that has no effect yet is repeated. */
+/* Interval at which a cancel is repeated while it has no effect. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
-/* How soon a target is looked at again that is held by somebody of whom no news may come. */
+/* Interval of checks of a locked target: its holder may be unknown to this service, so that its end
+ * is not notified. */
 #define LOCKED_AGAIN_US (5 * SECOND_US)
 
 static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
@@ -23,7 +24,7 @@ static int64_t pending_us(const cJSON *task)
     return seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
 }
 
-/* Until when it may run; with since 0: until when it may wait for its target. */
+/* Until when it may run. since_us 0: until when it may wait for its target. */
 static int64_t end_of(const cJSON *task, int64_t since_us)
 {
     int64_t limit = seconds(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
@@ -51,7 +52,7 @@ static struct df_task_verdict fail(const char *reason, const char *message)
     return end(DF_TASK_FAIL, reason, message);
 }
 
-/* As the engine explains it, if it does. */
+/* Fails with the observed cause if there is one, else with the given reason and message. */
 static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
                                            const char *reason, const char *message)
 {
@@ -66,10 +67,10 @@ static struct df_task_verdict cancel_now(int64_t now_us)
     return next(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
 }
 
-/* ---- the situations ---- */
+/* ---- the states ---- */
 
-/* Asked for, and nothing there: the request may have been lost, or what it made. Made again is only
- * what cannot have come to its end and been removed by now. */
+/* The engine was asked to create the workflow, and it is absent: the request was lost, or the Job
+ * is gone. Create it again only while it is too early for a Job that has ended and been removed. */
 static struct df_task_verdict when_asked_for(const cJSON *task,
                                              const struct df_engine_observation *seen,
                                              int64_t created_us, int64_t now_us)
