@@ -1,6 +1,6 @@
 /*
- * Scans a state file without building a tree: a small JSON reader that finds lineage, serial and
- * the few members that are needed, in constant memory.
+ * Scans a state file without building a tree. A small JSON reader finds lineage, serial and a few
+ * other members in constant memory.
  */
 #include "spawner/store/tofu_state/scan.h"
 
@@ -11,22 +11,22 @@
 #include "common/base/parse.h"
 
 #define PIECE ((size_t)64 * 1024)
-#define LARGEST_SERIAL ((int64_t)1 << 53) /* so that every JSON reader agrees about it */
+#define LARGEST_SERIAL ((int64_t)1 << 53) /* larger integers are not exact in every JSON reader */
 
 struct scanner {
     int fd;
     unsigned char *bytes; /* a piece of the file */
     size_t len, at;       /* filled and read so far */
-    int64_t base;         /* where the piece stands in the file */
-    int read_errno;       /* why it could not be read on, or 0 */
+    int64_t base;         /* offset of the piece in the file */
+    int read_errno;       /* of a failed read, or 0 */
     size_t depth;         /* open objects and arrays */
     unsigned char is_object[DF_LIMIT_STATE_DEPTH / 8];
 };
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-/* The next piece. False at the end and when it cannot be read. */
-static bool refill(struct scanner *s)
+/* Reads the next piece. False at the end of the file and on a read error. */
+static bool read_piece(struct scanner *s)
 {
     s->base += (int64_t)s->len;
     s->at = s->len = 0;
@@ -40,59 +40,58 @@ static bool refill(struct scanner *s)
     return n > 0;
 }
 
-/* The byte at hand, or -1. */
-static int peek(struct scanner *s)
+/* Returns the current byte, or -1 at the end. */
+static int peek_byte(struct scanner *s)
 {
-    return s->at < s->len || refill(s) ? s->bytes[s->at] : -1;
+    return s->at < s->len || read_piece(s) ? s->bytes[s->at] : -1;
 }
 
-/* The byte at hand, which is used up. */
-static int take(struct scanner *s)
+/* Returns the current byte and advances; -1 at the end. */
+static int take_byte(struct scanner *s)
 {
-    int c = peek(s);
+    int c = peek_byte(s);
     s->at += c >= 0;
     return c;
 }
 
-static int64_t offset(const struct scanner *s)
+static int64_t offset_of(const struct scanner *s)
 {
     return s->base + (int64_t)s->at;
 }
 
 static void skip_space(struct scanner *s)
 {
-    for (int c = peek(s); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = peek(s))
+    for (int c = peek_byte(s); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = peek_byte(s))
         s->at++;
 }
 
-static int refuse(const struct scanner *s, const char *why, struct df_err *err)
+static int fail_at(const struct scanner *s, const char *why, struct df_err *err)
 {
     if (s->read_errno)
         return df_fail_errno(err, s->read_errno, "read state");
     return df_fail_reason(err, DF_ERR_USER, "StateRefused", "not a state: %s at byte %lld", why,
-                          (long long)offset(s));
+                          (long long)offset_of(s));
 }
 
-static int expect(struct scanner *s, char wanted, struct df_err *err)
+static int expect_byte(struct scanner *s, char wanted, struct df_err *err)
 {
-    if (take(s) == wanted)
+    if (take_byte(s) == wanted)
         return 0;
     char why[] = "'?' expected";
     why[1] = wanted;
-    return refuse(s, why, err);
+    return fail_at(s, why, err);
 }
 
 /* ---- scalars -------------------------------------------------------------------------------- */
 
-/* A short text that a string or number is copied into; used.len is its whole length, even where
- * only the beginning had room. */
+/* A short copy of a string or number. used.len is the full length, even if only a part fits. */
 struct copy {
     char text[129];
     size_t len;
-    bool escaped; /* contains a backslash: text is not what it means */
+    bool escaped; /* contains a backslash: text is the source, not the value */
 };
 
-static void keep(struct copy *copy, int c)
+static void copy_byte(struct copy *copy, int c)
 {
     if (!copy)
         return;
@@ -109,14 +108,14 @@ static bool is_hex(int c)
 
 static int skip_escape(struct scanner *s, struct df_err *err)
 {
-    int c = take(s);
+    int c = take_byte(s);
     bool good = c > 0 && strchr("\"\\/bfnrtu", c);
     for (int i = 0; good && c == 'u' && i < 4; i++)
-        good = is_hex(take(s));
-    return good ? 0 : refuse(s, "bad escape", err);
+        good = is_hex(take_byte(s));
+    return good ? 0 : fail_at(s, "bad escape", err);
 }
 
-/* The bytes of a string that need no look, as far as the piece reaches. */
+/* Skips the bytes of a string that need no check, up to the end of the piece. */
 static void skip_plain(struct scanner *s)
 {
     while (s->at < s->len) {
@@ -130,17 +129,17 @@ static void skip_plain(struct scanner *s)
 /* copy may be NULL. */
 static int skip_string(struct scanner *s, struct copy *copy, struct df_err *err)
 {
-    if (expect(s, '"', err) < 0)
+    if (expect_byte(s, '"', err) < 0)
         return -1;
     for (;;) {
         if (!copy)
             skip_plain(s);
-        int c = take(s);
+        int c = take_byte(s);
         if (c == '"')
             return 0;
         if (c < 0x20)
-            return refuse(s, c < 0 ? "the text ends in a string" : "raw control byte", err);
-        keep(copy, c);
+            return fail_at(s, c < 0 ? "the text ends in a string" : "raw control byte", err);
+        copy_byte(copy, c);
         if (c == '\\' && skip_escape(s, err) < 0)
             return -1;
     }
@@ -149,8 +148,8 @@ static int skip_string(struct scanner *s, struct copy *copy, struct df_err *err)
 static bool skip_digits(struct scanner *s, struct copy *copy)
 {
     bool any = false;
-    for (int c = peek(s); c >= '0' && c <= '9'; c = peek(s)) {
-        keep(copy, take(s));
+    for (int c = peek_byte(s); c >= '0' && c <= '9'; c = peek_byte(s)) {
+        copy_byte(copy, take_byte(s));
         any = true;
     }
     return any;
@@ -158,10 +157,10 @@ static bool skip_digits(struct scanner *s, struct copy *copy)
 
 static bool take_one_of(struct scanner *s, const char *set, struct copy *copy)
 {
-    int c = peek(s);
+    int c = peek_byte(s);
     if (c <= 0 || !strchr(set, c))
         return false;
-    keep(copy, take(s));
+    copy_byte(copy, take_byte(s));
     return true;
 }
 
@@ -175,21 +174,21 @@ static int skip_number(struct scanner *s, struct copy *copy, struct df_err *err)
         (void)take_one_of(s, "+-", copy);
         good = skip_digits(s, copy);
     }
-    return good ? 0 : refuse(s, "bad value", err);
+    return good ? 0 : fail_at(s, "bad value", err);
 }
 
 static int skip_scalar(struct scanner *s, struct df_err *err)
 {
     static const char *const words[] = {"true", "false", "null"};
-    int c = peek(s);
+    int c = peek_byte(s);
     if (c == '"')
         return skip_string(s, NULL, err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++) {
         if (c != words[i][0])
             continue;
         for (const char *w = words[i]; *w; w++) {
-            if (take(s) != *w)
-                return refuse(s, "bad word", err);
+            if (take_byte(s) != *w)
+                return fail_at(s, "bad word", err);
         }
         return 0;
     }
@@ -204,10 +203,10 @@ static bool inside_object(const struct scanner *s)
     return s->is_object[top / 8] >> top % 8 & 1;
 }
 
-static int push(struct scanner *s, bool object, struct df_err *err)
+static int push_level(struct scanner *s, bool object, struct df_err *err)
 {
     if (s->depth == DF_LIMIT_STATE_DEPTH)
-        return refuse(s, "nested too deep", err);
+        return fail_at(s, "nested too deep", err);
     unsigned char bit = (unsigned char)(1 << s->depth % 8);
     unsigned char *byte = &s->is_object[s->depth / 8];
     *byte = (unsigned char)(object ? *byte | bit : *byte & ~bit);
@@ -215,27 +214,28 @@ static int push(struct scanner *s, bool object, struct df_err *err)
     return 0;
 }
 
-/* The name of a member and the colon, up to its value. copy may be NULL. */
+/* Reads a member's name and the colon, up to its value. copy may be NULL. */
 static int skip_name(struct scanner *s, struct copy *copy, struct df_err *err)
 {
     skip_space(s);
     if (skip_string(s, copy, err) < 0)
         return -1;
     skip_space(s);
-    if (expect(s, ':', err) < 0)
+    if (expect_byte(s, ':', err) < 0)
         return -1;
     skip_space(s);
     return 0;
 }
 
-/* At an opening bracket: enters it. *ret_value: does a value follow, or is it closed already? */
-static int enter(struct scanner *s, bool *ret_value, struct df_err *err)
+/* Enters the object or array at the current bracket. *ret_value: a value follows; false if it is
+ * empty. */
+static int enter_value(struct scanner *s, bool *ret_value, struct df_err *err)
 {
-    bool object = take(s) == '{';
-    if (push(s, object, err) < 0)
+    bool object = take_byte(s) == '{';
+    if (push_level(s, object, err) < 0)
         return -1;
     skip_space(s);
-    if (peek(s) == (object ? '}' : ']')) {
+    if (peek_byte(s) == (object ? '}' : ']')) {
         s->at++;
         s->depth--;
         *ret_value = false;
@@ -245,12 +245,13 @@ static int enter(struct scanner *s, bool *ret_value, struct df_err *err)
     return object ? skip_name(s, NULL, err) : 0;
 }
 
-/* Behind a value: leaves what ends here, up to the next value or to the depth given. */
-static int leave(struct scanner *s, size_t depth, struct df_err *err)
+/* After a value: leaves the objects and arrays that end here, until the next value or the given
+ * depth. */
+static int leave_values(struct scanner *s, size_t depth, struct df_err *err)
 {
     while (s->depth > depth) {
         skip_space(s);
-        int c = take(s);
+        int c = take_byte(s);
         if (c == ',' && inside_object(s))
             return skip_name(s, NULL, err);
         if (c == ',') {
@@ -258,26 +259,26 @@ static int leave(struct scanner *s, size_t depth, struct df_err *err)
             return 0;
         }
         if (c != (inside_object(s) ? '}' : ']'))
-            return refuse(s, "',' or a closing bracket expected", err);
+            return fail_at(s, "',' or a closing bracket expected", err);
         s->depth--;
     }
     return 0;
 }
 
-/* Any value, however large and deep, without recursion. */
+/* Skips a value of any size and depth, without recursion. */
 static int skip_value(struct scanner *s, struct df_err *err)
 {
     size_t depth = s->depth;
     do {
-        int c = peek(s);
+        int c = peek_byte(s);
         bool value = false;
         if (c == '{' || c == '[') {
-            if (enter(s, &value, err) < 0)
+            if (enter_value(s, &value, err) < 0)
                 return -1;
         } else if (skip_scalar(s, err) < 0) {
             return -1;
         }
-        if (!value && leave(s, depth, err) < 0)
+        if (!value && leave_values(s, depth, err) < 0)
             return -1;
     } while (s->depth > depth);
     return 0;
@@ -303,36 +304,37 @@ static int read_count(struct scanner *s, const char *name, int64_t *ret, struct 
     struct copy digits = {.len = 0};
     char why[64];
     (void)snprintf(why, sizeof(why), "\"%s\" is no whole number", name);
-    if (peek(s) == '"' || skip_number(s, &digits, NULL) < 0 || digits.len >= sizeof(digits.text) ||
+    if (peek_byte(s) == '"' || skip_number(s, &digits, NULL) < 0 ||
+        digits.len >= sizeof(digits.text) ||
         df_parse_i64(digits.text, 0, LARGEST_SERIAL, ret, NULL) < 0)
-        return refuse(s, why, err);
+        return fail_at(s, why, err);
     return 0;
 }
 
 static int read_lineage(struct scanner *s, char ret[129], struct df_err *err)
 {
     struct copy text = {.len = 0};
-    if (peek(s) != '"')
-        return refuse(s, "\"lineage\" is no text", err);
+    if (peek_byte(s) != '"')
+        return fail_at(s, "\"lineage\" is not a string", err);
     if (skip_string(s, &text, err) < 0)
         return -1;
     if (text.len >= sizeof(text.text) || text.escaped || !df_is_utf8(text.text, text.len))
-        return refuse(s, "\"lineage\" is no plain text", err);
+        return fail_at(s, "\"lineage\" is too long or not plain text", err);
     memcpy(ret, text.text, sizeof(text.text));
     return 0;
 }
 
-/* A list, or any other value. *ret_filled: it is a list with something in it. */
+/* Skips a value. *ret_filled: it is a non-empty array. */
 static int read_list(struct scanner *s, bool *ret_filled, struct df_err *err)
 {
     size_t depth = s->depth;
     bool filled = false;
-    if (peek(s) != '[')
+    if (peek_byte(s) != '[')
         return skip_value(s, err);
-    if (enter(s, &filled, err) < 0)
+    if (enter_value(s, &filled, err) < 0)
         return -1;
     while (s->depth > depth) {
-        if (skip_value(s, err) < 0 || leave(s, depth, err) < 0)
+        if (skip_value(s, err) < 0 || leave_values(s, depth, err) < 0)
             return -1;
     }
     *ret_filled = filled;
@@ -342,7 +344,7 @@ static int read_list(struct scanner *s, bool *ret_filled, struct df_err *err)
 static int read_member(struct scanner *s, enum member member, struct df_state_head *head,
                        struct df_err *err)
 {
-    int64_t start = offset(s);
+    int64_t start = offset_of(s);
     switch (member) {
     case VERSION:
         return read_count(s, "version", &head->version, err);
@@ -350,7 +352,7 @@ static int read_member(struct scanner *s, enum member member, struct df_state_he
         if (read_count(s, "serial", &head->serial, err) < 0)
             return -1;
         head->serial_at = start;
-        head->serial_length = offset(s) - start;
+        head->serial_length = offset_of(s) - start;
         return 0;
     case LINEAGE:
         return read_lineage(s, head->lineage, err);
@@ -358,7 +360,7 @@ static int read_member(struct scanner *s, enum member member, struct df_state_he
         if (skip_value(s, err) < 0)
             return -1;
         head->outputs_at = start;
-        head->outputs_length = offset(s) - start;
+        head->outputs_length = offset_of(s) - start;
         return 0;
     case RESOURCES:
         return read_list(s, &head->has_resources, err);
@@ -375,7 +377,7 @@ static int read_members(struct scanner *s, struct df_state_head *head, bool seen
                         struct df_err *err)
 {
     skip_space(s);
-    if (peek(s) == '}') {
+    if (peek_byte(s) == '}') {
         s->at++;
         return 0;
     }
@@ -385,30 +387,30 @@ static int read_members(struct scanner *s, struct df_state_head *head, bool seen
             return -1;
         enum member member = member_of(&name);
         if (member != OTHER && seen[member])
-            return refuse(s, "a member comes twice", err);
+            return fail_at(s, "a member is duplicated", err);
         seen[member] = true;
         if (read_member(s, member, head, err) < 0)
             return -1;
         skip_space(s);
-        int c = take(s);
+        int c = take_byte(s);
         if (c == '}')
             return 0;
         if (c != ',')
-            return refuse(s, "',' or '}' expected", err);
+            return fail_at(s, "',' or '}' expected", err);
     }
 }
 
-static int scan(struct scanner *s, struct df_state_head *head, struct df_err *err)
+static int scan_state(struct scanner *s, struct df_state_head *head, struct df_err *err)
 {
     bool seen[OTHER + 1] = {false};
     skip_space(s);
-    if (expect(s, '{', err) < 0 || read_members(s, head, seen, err) < 0)
+    if (expect_byte(s, '{', err) < 0 || read_members(s, head, seen, err) < 0)
         return -1;
     skip_space(s);
-    if (peek(s) >= 0)
-        return refuse(s, "something behind the end", err);
+    if (peek_byte(s) >= 0)
+        return fail_at(s, "data after the end", err);
     if (s->read_errno)
-        return refuse(s, "", err);
+        return fail_at(s, "", err);
     if (!seen[VERSION] || !seen[SERIAL] || !seen[LINEAGE])
         return df_fail_reason(err, DF_ERR_USER, "StateRefused",
                               "not a state: \"version\", \"serial\" and \"lineage\" are required");
@@ -422,7 +424,7 @@ int df_state_scan(int fd, struct df_state_head *ret, struct df_err *err)
         return df_fail_oom(err);
     struct scanner s = {.fd = fd, .bytes = bytes};
     struct df_state_head head = {0};
-    if (scan(&s, &head, err) < 0)
+    if (scan_state(&s, &head, err) < 0)
         return -1;
     *ret = head;
     return 0;

@@ -1,6 +1,7 @@
 /*
- * The versions of an executor's state: each is a file and its meta, which makes it current. Read
- * df_state_put(), which checks and stores a new one; then push, rollback, delete and purge.
+ * The versions of an executor's state. A version is a file and its meta (JSON); writing the meta
+ * makes it the current version. Read df_state_put() first, which checks and stores a new version;
+ * push, rollback, delete and purge follow.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 
 /* ---- versions ------------------------------------------------------------------------------- */
 
-/* What the meta of a version says. number 0: there is no version. */
+/* The meta of a version. number 0: the executor has no state. */
 struct version {
     int64_t number;
     int64_t serial;
@@ -57,7 +58,7 @@ static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON
     return 0;
 }
 
-/* The number in "<digits>.json"; 0 for other names. */
+/* Returns the number in "<digits>.json", 0 for other names. */
 static int64_t number_in(const char *key)
 {
     const char *name = strrchr(key, '/') + 1;
@@ -107,7 +108,6 @@ static int check_file(struct df_states *s, const char *uid, const struct version
                    key.text, size == 0 ? "is missing" : "has another size than it was stored with");
 }
 
-/* The current version. */
 static int find_current(struct df_states *s, const char *uid, struct version *ret,
                         struct df_err *err)
 {
@@ -218,7 +218,7 @@ int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* A file that wants to become the next version. */
+/* A file that is to become the next version. */
 struct incoming {
     const char *path;
     struct df_state_head head;
@@ -239,8 +239,8 @@ static int check_md5(int fd, const unsigned char *wanted, struct df_err *err)
                                 "its way");
 }
 
-static int examine(const char *path, const unsigned char *md5, struct incoming *ret,
-                   struct df_err *err)
+static int examine_file(const char *path, const unsigned char *md5, struct incoming *ret,
+                        struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
@@ -274,9 +274,11 @@ static int fill_meta(cJSON *meta, const struct version *v, const struct df_state
     return rollback_of ? df_json_add_num(meta, "rollbackOf", (double)rollback_of, err) : 0;
 }
 
-/* File first, then the meta that makes it the current version; one directory sync for both. */
-static int store(struct df_states *s, const char *uid, const struct version *current,
-                 const struct incoming *in, const struct df_state_writer *by, struct df_err *err)
+/* Stores the file first, then the meta that makes it the current version. One directory sync covers
+ * both. */
+static int store_version(struct df_states *s, const char *uid, const struct version *current,
+                         const struct incoming *in, const struct df_state_writer *by,
+                         struct df_err *err)
 {
     struct version next = {
         .number = current->number + 1, .serial = in->head.serial, .size = in->size};
@@ -297,7 +299,7 @@ static int store(struct df_states *s, const char *uid, const struct version *cur
     return df_blob_put(s->blobs, meta.text, text, strlen(text), err);
 }
 
-static int stale(const struct version *current, const struct incoming *in, struct df_err *err)
+static int fail_stale(const struct version *current, const struct incoming *in, struct df_err *err)
 {
     bool same = in->head.serial == current->serial;
     return df_fail_reason(err, DF_ERR_CONFLICT, "StaleSerial",
@@ -306,7 +308,7 @@ static int stale(const struct version *current, const struct incoming *in, struc
                           (long long)current->serial, same ? " with other content" : "");
 }
 
-/* May it follow? *ret_same: it is the current version already. */
+/* Checks lineage and serial against the current version. *ret_same: the file is identical to it. */
 static int check_successor(const struct version *current, const struct incoming *in, bool *ret_same,
                            struct df_err *err)
 {
@@ -321,11 +323,12 @@ static int check_successor(const struct version *current, const struct incoming 
     if (in->head.serial > current->serial)
         return 0;
     *ret_same = in->head.serial == current->serial && df_streq(in->sha256, current->sha256);
-    return *ret_same ? 0 : stale(current, in, err);
+    return *ret_same ? 0 : fail_stale(current, in, err);
 }
 
-/* The same state again: its first answer may have been a failure of the last sync. */
-static int make_sure(struct df_states *s, const char *uid, int64_t number, struct df_err *err)
+/* The state is already stored. Syncs it again, because the first request may have failed in its
+ * sync. */
+static int sync_version(struct df_states *s, const char *uid, int64_t number, struct df_err *err)
 {
     struct df_state_key file, meta;
     if (file_key(uid, number, &file, err) < 0 || meta_key(uid, number, &meta, err) < 0 ||
@@ -340,7 +343,7 @@ int df_state_put(struct df_states *s, const char *executor_uid, const char *path
     struct incoming in = {0};
     struct version current = {0};
     bool same = false;
-    if (examine(path, md5, &in, err) < 0)
+    if (examine_file(path, md5, &in, err) < 0)
         return -1;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (df_state_check_lock(s, executor_uid, by->lock_id, by->step_uid, err) < 0 ||
@@ -348,14 +351,14 @@ int df_state_put(struct df_states *s, const char *executor_uid, const char *path
         check_successor(&current, &in, &same, err) < 0)
         return -1;
     if (!same)
-        return store(s, executor_uid, &current, &in, by, err);
-    if (make_sure(s, executor_uid, current.number, err) < 0)
+        return store_version(s, executor_uid, &current, &in, by, err);
+    if (sync_version(s, executor_uid, current.number, err) < 0)
         return -1;
     (void)unlink(path);
     return 0;
 }
 
-/* ---- a state from elsewhere ----------------------------------------------------------------- */
+/* ---- push ----------------------------------------------------------------------------------- */
 
 #define FORMAT 4 /* of every state since Terraform 0.12 */
 
@@ -376,7 +379,7 @@ static int check_format(const struct df_state_head *head, struct df_err *err)
                                 "`terraform apply -refresh-only`");
 }
 
-/* Nothing is known to be in the current state. */
+/* Refuses unless the current state is known to have no resources. */
 static int check_vacant(struct df_states *s, const char *uid, const struct version *current,
                         struct df_err *err)
 {
@@ -403,21 +406,22 @@ int df_state_push(struct df_states *s, const char *executor_uid, const char *pat
 {
     struct incoming in = {0};
     struct version current = {0};
-    if (examine(path, NULL, &in, err) < 0 || check_format(&in.head, err) < 0)
+    if (examine_file(path, NULL, &in, err) < 0 || check_format(&in.head, err) < 0)
         return -1;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (df_state_check_lock(s, executor_uid, NULL, NULL, err) < 0 ||
         find_current(s, executor_uid, &current, err) < 0)
         return -1;
     if (current.size && df_streq(in.sha256, current.sha256)) {
-        if (make_sure(s, executor_uid, current.number, err) < 0)
+        if (sync_version(s, executor_uid, current.number, err) < 0)
             return -1;
         (void)unlink(path);
         return 0;
     }
     if (!replace && check_vacant(s, executor_uid, &current, err) < 0)
         return -1;
-    return store(s, executor_uid, &current, &in, &(struct df_state_writer){.actor = actor}, err);
+    return store_version(s, executor_uid, &current, &in, &(struct df_state_writer){.actor = actor},
+                         err);
 }
 
 /* ---- rollback, delete, purge ---------------------------------------------------------------- */
@@ -430,10 +434,10 @@ static int roll_back(struct df_states *s, const char *uid, const struct version 
     struct incoming in = {0};
     if (df_state_temporary(s, &t, err) < 0 || df_state_scan(in_fd, &head, err) < 0 ||
         df_state_rewrite(in_fd, &head, current->serial + 1, t.fd, err) < 0 ||
-        examine(t.path, NULL, &in, err) < 0)
+        examine_file(t.path, NULL, &in, err) < 0)
         return df_err_wrap(err, "version %lld", (long long)number);
     in.rollback_of = number;
-    return store(s, uid, current, &in, &(struct df_state_writer){.actor = actor}, err);
+    return store_version(s, uid, current, &in, &(struct df_state_writer){.actor = actor}, err);
 }
 
 int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t version,
@@ -469,11 +473,11 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     DF_STATE_TEMPORARY t = {NULL, -1};
     if (df_state_temporary(s, &t, err) < 0)
         return -1;
-    /* The serial stays, so that a rollback goes on from it. */
+    /* Keep the serial, so that a later rollback continues from it. */
     struct incoming nothing = {.path = t.path, .head = {.serial = current.serial}};
     if (df_sha256_hex("", 0, nothing.sha256, err) < 0)
         return -1;
-    return store(s, executor_uid, &current, &nothing, by, err);
+    return store_version(s, executor_uid, &current, &nothing, by, err);
 }
 
 int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)

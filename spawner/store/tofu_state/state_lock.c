@@ -1,5 +1,5 @@
 /*
- * The lock of an executor's state: one blob, whose creation is the atomic step.
+ * The lock of an executor's state: one blob. Creating the blob is the atomic step.
  * {"info": <tofu's own document>, "holderStep": "<uid>" (absent for people), "at": "..."}
  */
 #include "common/base/clock.h"
@@ -49,7 +49,7 @@ static int locked(const cJSON *lock, struct df_err *err)
                           what ? what : "?", since ? since : "?", id ? id : "?");
 }
 
-/* Refuses with the holder's info in *ret_holder (may be NULL). */
+/* Fails with CONFLICT StateLocked and returns the holder's info in *ret_holder (may be NULL). */
 static int refuse_with_holder(cJSON *lock, cJSON **ret_holder, struct df_err *err)
 {
     (void)locked(lock, err);
@@ -72,7 +72,7 @@ static int fill_lock(cJSON *lock, const cJSON *info, const char *holder_step, st
     return df_json_add_time(lock, "at", df_real_us(), err);
 }
 
-/* Makes the blob; CONFLICT when it is there. */
+/* CONFLICT if the lock exists. */
 static int create_lock(struct df_states *s, const char *uid, const cJSON *info,
                        const char *holder_step, struct df_err *err)
 {
@@ -90,7 +90,7 @@ static int create_lock(struct df_states *s, const char *uid, const cJSON *info,
     return df_blob_create(s->blobs, key.text, text, strlen(text), err);
 }
 
-/* Is this the same request again, whose answer was lost? */
+/* True if this is a repetition of the request that took the lock; its answer was lost. */
 static bool is_held_by(const cJSON *lock, const cJSON *info, const char *holder_step)
 {
     const char *holder = df_json_str(lock, "holderStep");
@@ -173,7 +173,8 @@ int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_i
         return -1;
     if (!lock)
         return 0;
-    /* The ID is no secret: it is shown to whoever meets the lock. A step's lock is the step's. */
+    /* Everybody who meets the lock sees its ID, so the ID alone does not prove who writes: a lock
+     * of a step admits only that step. */
     const char *step = df_json_str(lock, "holderStep");
     bool same_id = lock_id && df_streq(id_of(lock), lock_id);
     return same_id && (!step || df_streq(step, step_uid)) ? 0 : locked(lock, err);

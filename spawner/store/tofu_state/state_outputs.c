@@ -1,5 +1,6 @@
 /*
- * What people ask of a state: its outputs, and what a step could not store itself.
+ * Reading outputs of a state, and the errored states of steps (errored.tfstate), which tofu could
+ * not upload.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,11 +12,12 @@
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* The bytes of "outputs", which are a JSON value of their own. */
+/* Reads the bytes of the member "outputs", which are a complete JSON value. */
 static int read_slice(int fd, const struct df_state_head *head, struct df_buf *out,
                       struct df_err *err)
 {
-    /* All the room at once: a buffer that moves leaves secrets behind. */
+    /* Reserve everything at once: when a buffer is reallocated, its old memory still contains
+     * secrets. */
     char *to = df_buf_reserve(out, (size_t)head->outputs_length);
     if (!to)
         return df_buf_check(out, err);
@@ -45,14 +47,13 @@ static int parse_outputs(int fd, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-/* Moves a member over, if it is there. */
 static int move_member(cJSON *from, cJSON *to, const char *name, struct df_err *err)
 {
     cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(from, name);
     return item ? df_json_add(to, name, item, err) : 0;
 }
 
-/* One output, in the order of members in which tofu prints them. */
+/* Adds one output, with its members in the order in which tofu prints them. */
 static int add_output(cJSON *outputs, cJSON *stored, bool show, struct df_err *err)
 {
     bool sensitive = df_json_bool(stored, "sensitive", false);
@@ -111,7 +112,7 @@ static int errored_key(const char *uid, const char *step_uid, struct df_state_ke
 {
     struct df_state_key step;
     char name[96];
-    /* A step's uid follows the rules of an executor's. */
+    /* Only checks the uid: the rules are the same for steps and executors. */
     if (df_state_key(step_uid, "", &step, err) < 0)
         return -1;
     (void)snprintf(name, sizeof(name), PREFIX "%s" SUFFIX, step_uid);
@@ -160,14 +161,15 @@ static bool is_errored(const char *key)
     return df_starts_with(name, PREFIX) && df_ends_with(name, SUFFIX);
 }
 
-/* The step's uid in "state/<uid>/errored-<step>.tfstate"; the caller frees. NULL on no memory. */
-static char *step_in(const char *key)
+/* Returns the step's uid in "state/<uid>/errored-<step>.tfstate"; the caller frees. NULL if out of
+ * memory. */
+static char *step_uid_of(const char *key)
 {
     const char *step = strrchr(key, '/') + 1 + strlen(PREFIX);
     return strndup(step, strlen(step) - strlen(SUFFIX));
 }
 
-static int describe(int fd, cJSON *entry, struct df_err *err)
+static int describe_errored(int fd, cJSON *entry, struct df_err *err)
 {
     struct stat st;
     struct df_state_head head = {0};
@@ -187,20 +189,20 @@ static int describe(int fd, cJSON *entry, struct df_err *err)
 
 static int list_errored(struct df_states *s, const char *key, cJSON *list, struct df_err *err)
 {
-    DF_FREE char *step = step_in(key);
+    DF_FREE char *step = step_uid_of(key);
     DF_CLOSE int fd = -1;
     struct df_err why = {0};
     if (!step)
         return df_fail_oom(err);
     if (df_blob_open_read(s->blobs, key, &fd, NULL, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND) /* just pushed */
+        if (why.cls == DF_ERR_NOT_FOUND) /* pushed in the meantime */
             return 0;
         return df_err_pass(err, &why);
     }
     cJSON *entry = cJSON_CreateObject();
     if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "step", step, err) < 0)
         return -1;
-    return describe(fd, entry, err);
+    return describe_errored(fd, entry, err);
 }
 
 int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret, struct df_err *err)

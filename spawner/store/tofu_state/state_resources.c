@@ -1,11 +1,12 @@
 /*
- * What the current state holds, in names: for those who are about to lose sight of it.
+ * Counts and names the resources in the current state, for messages of requests that would make
+ * dayfly forget or lose it.
  */
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/store/tofu_state/states.h"
 
-/* States hold secrets. */
+/* Wipes the buffer, because states contain secrets. */
 static void cleanup_secret_buf(struct df_buf *b)
 {
     df_buf_wipe(b);
@@ -35,7 +36,7 @@ static void list_resources(const cJSON *state, struct df_state_holdings *h)
 {
     DF_BUF struct df_buf list = DF_BUF_INIT(2 * DF_STATE_LISTED_BYTES);
     const cJSON *resource, *instance;
-    int64_t listed = 0; /* objects are counted, the first of them named */
+    int64_t listed = 0; /* named in the list; the others are only counted */
     cJSON_ArrayForEach (resource, df_json_at(state, "resources")) {
         if (!df_streq(df_json_str(resource, "mode"), "managed"))
             continue;

@@ -1,4 +1,4 @@
-/* states.c - keys, one writer an executor, and temporary files: what both state and lock use. */
+/* states.c - what states and locks both use: keys, one writer per executor, temporary files. */
 #include "spawner/store/tofu_state/states.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /*
- * states.h - what the files that implement state.h share.
+ * states.h - what the files that implement state.h share: keys, the writers' mutexes, temporary
+ * files.
  */
 #ifndef DF_STATES_H
 #define DF_STATES_H
@@ -12,21 +13,20 @@
 
 struct df_states {
     struct df_blob *blobs; /* borrowed */
-    /* An executor's writes are serialised by one of these, chosen by its uid. */
+    /* The uid of an executor selects the mutex that serialises its writes. */
     pthread_mutex_t stripes[DF_STATE_STRIPES];
 };
 
-/* A key below state/<uid>/. */
+/* A blob key below state/<uid>/. */
 struct df_state_key {
     char text[192];
 };
 
-/* name: "lock.json", or "" for the directory itself. Refuses a uid that could lead astray (USER).
- */
+/* name: "lock.json", or "" for the directory itself. USER if the uid could leave the directory. */
 int df_state_key(const char *uid, const char *name, struct df_state_key *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
-/* From enter to leave nobody else writes this executor's state or lock:
+/* While the returned mutex is held, no other thread writes this executor's state or lock:
  * DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, uid); */
 pthread_mutex_t *df_state_enter(struct df_states *s, const char *uid);
 static inline void df_cleanup_turn(pthread_mutex_t **turn)
@@ -35,12 +35,12 @@ static inline void df_cleanup_turn(pthread_mutex_t **turn)
 }
 #define DF_STATE_TURN __attribute__((unused)) DF_CLEANUP(df_cleanup_turn)
 
-/* CONFLICT StateLocked if the lock is held under another id than this one (NULL: by anybody), or by
- * a step that is not this one (NULL: a person writes). */
+/* CONFLICT StateLocked if the lock has another ID than lock_id (NULL: if there is any lock), or
+ * belongs to another step than step_uid (NULL: the writer is a person). */
 int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_id,
                         const char *step_uid, struct df_err *err) DF_MUST_CHECK;
 
-/* A new file in df_blob_tmp_dir, removed at the end of its scope unless it was moved away:
+/* A new file in df_blob_tmp_dir. It is removed at the end of its scope unless it was moved away:
  * DF_STATE_TEMPORARY t = {NULL, -1}; */
 struct df_state_temporary {
     char *path;

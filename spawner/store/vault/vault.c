@@ -1,6 +1,5 @@
 /*
- * Secrets of people: names and sizes are checked here, then the backend stores them, sealed in
- * SQLite or as Secrets in Kubernetes.
+ * Checks names, keys and sizes; then the backend stores the secrets.
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -42,7 +41,7 @@ int df_vault_no_secret(const char *name, const char *key, struct df_err *err)
                    key ? " key " : "", key ? key : "");
 }
 
-/* ---- whichever home it is ------------------------------------------------------------------- */
+/* ---- calls to the backend -------------------------------------------------------------------- */
 
 void df_vault_close(struct df_vault *v)
 {
@@ -61,7 +60,7 @@ int df_vault_set(struct df_vault *v, const char *name, const char *key, const vo
 
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
 {
-    /* What cannot be a name is none. */
+    /* No secret can have an invalid name. */
     return df_is_dns_label(name) ? v->ops->get(v, name, ret, err)
                                  : df_vault_no_secret(name, NULL, err);
 }
@@ -77,7 +76,7 @@ int df_vault_delete(struct df_vault *v, const char *name, const char *key, struc
                                  : df_vault_no_secret(name, key, err);
 }
 
-/* ---- what one run was given ------------------------------------------------------------------ */
+/* ---- values of one run ----------------------------------------------------------------------- */
 
 #define RUN_KEY "values"
 
@@ -86,7 +85,7 @@ static bool is_run_id(const char *id)
     return strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
 }
 
-/* The name of its entry; the caller frees. NULL on no memory. */
+/* Returns the entry's name; the caller frees. NULL if out of memory. */
 static char *run_entry(const char *id)
 {
     return df_strf(DF_VAULT_RUN_PREFIX "%s", id);

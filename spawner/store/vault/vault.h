@@ -1,9 +1,9 @@
 /*
- * vault.h - named secrets: each a small map of key to value. Values are never listed. Thread rule:
- * any thread.
+ * vault.h - named secrets; each is a small map of keys to values. Listing never shows values.
+ * Thread rule: any thread.
  *
- * One interface, two backends: sealed (AES-256-GCM under the key file) in SQLite, or Secrets of a
- * Kubernetes namespace.
+ * The interface has two backends: SQLite, sealed with AES-256-GCM under a key file, and Secrets of
+ * a Kubernetes namespace.
  */
 #ifndef DF_VAULT_H
 #define DF_VAULT_H
@@ -13,17 +13,18 @@
 struct df_vault; /* opaque */
 struct df_kube;
 
-/* Secrets live beside the documents in this SQLite file, sealed under a key derived from the key
- * file, each bound to its name and key. The key file is made together with a new database; class
- * SYSTEM when it is missing later or is another one than the database was sealed with. */
+/* Opens the SQLite backend: secrets are in the database file of the documents, sealed under a key
+ * derived from the key file, each bound to its name and key. The key file is created together with
+ * a new database. SYSTEM if it is missing later or is not the one the database was sealed with. */
 int df_vault_open(const char *database, const char *key_file, struct df_vault **ret,
                   struct df_err *err) DF_MUST_CHECK;
 
-/* Secrets of this namespace that carry the label dayfly.dev/vault=true: the secret's name is the
- * Secret's, its keys are the Secret's. People may make, label, change and delete them with kubectl;
- * a Secret without the label is never read or written. The key behind df_vault_key() is the Secret
- * "dayfly-key", made when there is none and never changed; SYSTEM when it is damaged. Any number of
- * processes; failures are those of kube.h besides. kube is borrowed and must live on. */
+/* Opens the Kubernetes backend: Secrets in this namespace with the label dayfly.dev/vault=true.
+ * Names and keys are those of the Secret. People may create, label, change and delete them with
+ * kubectl; a Secret without the label is never read or written. The master key of df_vault_key() is
+ * in the Secret "dayfly-key", which is created if absent and never changed; SYSTEM if it is
+ * damaged. Any number of processes may use it; failures of kube.h are possible in every call. kube
+ * is borrowed until close. */
 int df_vault_kube_open(struct df_kube *kube, const char *name_space, struct df_vault **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
@@ -34,37 +35,40 @@ static inline void df_cleanup_vault(struct df_vault **v)
 }
 #define DF_VAULT DF_CLEANUP(df_cleanup_vault)
 
-/* Sets one key, making the secret when absent. name is a DNS label, key 1 to 253 of [A-Za-z0-9._-],
- * value text of at most DF_LIMIT_SECRET_VALUE bytes. */
+/* Sets one key; creates the secret if absent. name: a DNS label; key: 1 to 253 of [A-Za-z0-9._-];
+ * value: text of at most DF_LIMIT_SECRET_VALUE bytes. */
 int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                  struct df_err *err) DF_MUST_CHECK;
-/* {"key": "value", ...} with the values, sorted by key; the caller deletes it with df_json_wipe().
- * NOT_FOUND names the secret. Values that are not UTF-8 are refused at set time; what somebody else
- * wrote into a Secret, here: USER. */
+/* Returns {"key": "value", ...}, sorted by key; the caller deletes it with df_json_wipe().
+ * NOT_FOUND names the secret. Values that are not UTF-8 are refused by df_vault_set(); if somebody
+ * else wrote one into a Secret, this call fails with USER. */
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 /* [{"name", "keys": [...], "updatedAt"}], sorted by name: no values. */
 int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* key == NULL: the whole secret. NOT_FOUND when there is nothing. A secret without keys is gone. */
+/* Deletes a key, or with key NULL the whole secret. NOT_FOUND if absent. A secret without keys is
+ * deleted. */
 int df_vault_delete(struct df_vault *v, const char *name, const char *key,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* ---- what one run was given ----
- * Values that live until a run ends and never stand in a document (steps/sealed.h). An entry's id
- * is 32 hex digits. Nothing above reaches such an entry: no name of a secret can be its name. */
+/* ---- values of one run ----
+ * Values that are kept until a run ends and are never in a document
+ * (steps/sealed.h). An entry's id is 32 hex digits. The functions above cannot reach such an entry,
+ * because its name is not a valid secret name. */
 
-/* Makes or replaces it, durably. LIMIT beyond DF_LIMIT_RUN_SECRETS bytes as JSON. */
+/* Creates or replaces the entry, durably. LIMIT if it has more than DF_LIMIT_RUN_SECRETS bytes as
+ * JSON. */
 int df_vault_run_put(struct df_vault *v, const char *id, const cJSON *values,
                      struct df_err *err) DF_MUST_CHECK;
-/* NOT_FOUND when there is none; the caller deletes it with df_json_wipe(). */
+/* NOT_FOUND if absent; the caller deletes *ret with df_json_wipe(). */
 int df_vault_run_get(struct df_vault *v, const char *id, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
-/* One that is not there is success. */
+/* Success if absent. */
 int df_vault_run_drop(struct df_vault *v, const char *id, struct df_err *err) DF_MUST_CHECK;
 /* [{"name": <id>, "updatedAt", …}] */
 int df_vault_run_list(struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* A key for another purpose ("plan") from the vault's master key; the caller wipes it. */
+/* Derives a key for another purpose ("plan") from the vault's master key; the caller wipes it. */
 int df_vault_key(struct df_vault *v, const char *purpose, unsigned char out[32],
                  struct df_err *err) DF_MUST_CHECK;
 

@@ -1,16 +1,17 @@
 /*
- * Secrets of a namespace, those with our label. What is read is written back only as it was read
- * (resourceVersion): kubectl and other replicas write, too.
+ * The Kubernetes backend of the vault: Secrets with our label. An update requires the
+ * resourceVersion that was read, because kubectl and other replicas write, too.
  */
 #include "common/base/limits.h"
 #include "common/kube/kube.h"
 #include "spawner/store/vault/vault_backend.h"
 
 #define LABEL "dayfly.dev/vault"
-#define OF_RUN "run" /* what one run was given; "true": a secret with a name */
+#define OF_RUN "run" /* values of one run; "true": a named secret */
 #define KEY_SECRET "dayfly-key"
 
-enum { TRIES = 100 }; /* against others who change the same Secret: of many one wins each time */
+/* Other writers may change the same Secret; in each round one of them succeeds. */
+enum { TRIES = 100 };
 
 struct kube_vault {
     struct df_vault vault;
@@ -31,7 +32,7 @@ static struct df_kube_at secret_at(const struct kube_vault *v, const char *name)
 
 /* ---- one Secret ----------------------------------------------------------------------------- */
 
-/* NULL in *ret when there is none; the caller wipes it. */
+/* *ret is NULL if it does not exist; the caller wipes it. */
 static int read_secret(const struct kube_vault *v, const char *name, cJSON **ret,
                        struct df_err *err)
 {
@@ -44,7 +45,7 @@ static int read_secret(const struct kube_vault *v, const char *name, cJSON **ret
     return 0;
 }
 
-/* What the label says of a secret of this name. */
+/* Returns the value that the label of this Secret must have. */
 static const char *label_of(const char *name)
 {
     return df_starts_with(name, DF_VAULT_RUN_PREFIX) ? OF_RUN : "true";
@@ -72,7 +73,7 @@ static int set_value(cJSON *secret, const char *key, const void *value, size_t n
     return df_json_set_str(data, key, df_buf_str(&text), err);
 }
 
-/* A Secret with one value; the caller wipes it. label: the one that makes it ours, or NULL. */
+/* Builds a Secret with one value; the caller wipes it. label: our label, or NULL. */
 static int make_secret(const char *name, const char *label, const char *key, const char *value,
                        size_t n, cJSON **ret, struct df_err *err)
 {
@@ -106,7 +107,7 @@ static int update_secret(const struct kube_vault *v, const char *name, const cJS
     return df_kube_update(v->kube, &at, secret, NULL, err);
 }
 
-/* Gone already is a conflict, as changed is: look again. */
+/* CONFLICT if it was changed or deleted in the meantime: the caller reads again. */
 static int delete_secret(const struct kube_vault *v, const char *name, const cJSON *secret,
                          struct df_err *err)
 {
@@ -130,26 +131,26 @@ struct change {
     size_t n;
 };
 
-/* One try on what is there now (NULL: nothing). CONFLICT: somebody else was faster. */
-typedef int (*trying)(const struct kube_vault *v, cJSON *secret, const struct change *c,
-                      struct df_err *err);
+/* One attempt on the current Secret (NULL: absent). CONFLICT: another writer was faster. */
+typedef int (*vault_attempt)(const struct kube_vault *v, cJSON *secret, const struct change *c,
+                             struct df_err *err);
 
-static int until_nobody_is_faster(const struct kube_vault *v, trying one, const struct change *c,
-                                  struct df_err *err)
+static int retry_conflicts(const struct kube_vault *v, vault_attempt attempt,
+                           const struct change *c, struct df_err *err)
 {
     for (int i = 1;; i++) {
         DF_SECRET_JSON cJSON *secret = NULL;
         struct df_err why = {0};
         if (read_secret(v, c->name, &secret, err) < 0)
             return -1;
-        if (one(v, secret, c, &why) == 0)
+        if (attempt(v, secret, c, &why) == 0)
             return 0;
         if (why.cls != DF_ERR_CONFLICT || i == TRIES || df_streq(why.reason, "NotOurs"))
             return df_err_pass(err, &why);
     }
 }
 
-static int not_ours(const struct kube_vault *v, const char *name, struct df_err *err)
+static int fail_not_ours(const struct kube_vault *v, const char *name, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_CONFLICT, "NotOurs",
                           "the namespace %s has a Secret %s of somebody else: label it " LABEL
@@ -163,7 +164,7 @@ static size_t decoded_len(const char *base64)
     return n / 4 * 3 - (n > 0 && base64[n - 1] == '=') - (n > 1 && base64[n - 2] == '=');
 }
 
-/* Bytes of all values but this one. */
+/* Returns the size of all other values. */
 static size_t size_of_others(const cJSON *data, const char *key)
 {
     size_t sum = 0;
@@ -198,7 +199,7 @@ static int try_set(const struct kube_vault *v, cJSON *secret, const struct chang
                    ? -1
                    : create_secret(v, fresh, err);
     if (!is_ours(c->name, secret))
-        return not_ours(v, c->name, err);
+        return fail_not_ours(v, c->name, err);
     if (check_room(secret, c, err) < 0 || set_value(secret, c->key, c->value, c->n, err) < 0)
         return -1;
     return update_secret(v, c->name, secret, err);
@@ -207,7 +208,7 @@ static int try_set(const struct kube_vault *v, cJSON *secret, const struct chang
 static int set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                struct df_err *err)
 {
-    return until_nobody_is_faster(kube_of(v), try_set, &(struct change){name, key, value, n}, err);
+    return retry_conflicts(kube_of(v), try_set, &(struct change){name, key, value, n}, err);
 }
 
 static int try_remove(const struct kube_vault *v, cJSON *secret, const struct change *c,
@@ -225,15 +226,14 @@ static int try_remove(const struct kube_vault *v, cJSON *secret, const struct ch
 
 static int remove_secret(struct df_vault *v, const char *name, const char *key, struct df_err *err)
 {
-    return until_nobody_is_faster(kube_of(v), try_remove,
-                                  &(struct change){.name = name, .key = key}, err);
+    return retry_conflicts(kube_of(v), try_remove, &(struct change){.name = name, .key = key}, err);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static int add_value(cJSON *values, const char *name, const cJSON *item, struct df_err *err)
 {
-    /* An empty value may travel as null. */
+    /* An empty value may arrive as null. */
     const char *text = cJSON_IsString(item) ? item->valuestring : "";
     DF_CLEANUP(df_buf_wipe) struct df_buf value = DF_BUF_INIT(DF_LIMIT_SECRET);
     struct df_err why = {0};
@@ -262,7 +262,7 @@ static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_
     return 0;
 }
 
-/* When somebody last changed it, whoever that was. */
+/* Returns when the Secret was last changed, by anybody. */
 static const char *updated_at(const cJSON *secret)
 {
     const char *latest = df_json_str(secret, "metadata.creationTimestamp");
@@ -353,7 +353,7 @@ static int load_key(struct kube_vault *v, struct df_err *err)
         return -1;
     if (secret)
         return take_key(v, secret, err);
-    /* A conflict means that another replica made it first: then its key is ours, too. */
+    /* A conflict means that another replica created the key first; then that one is used. */
     if (make_key(v, &why) < 0 && why.cls != DF_ERR_CONFLICT)
         return df_err_pass(err, &why);
     if (read_secret(v, KEY_SECRET, &secret, err) < 0)

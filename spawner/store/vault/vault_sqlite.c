@@ -1,5 +1,6 @@
 /*
- * Secrets in the SQLite file of the documents, sealed under a key derived from the key file.
+ * The SQLite backend of the vault: secrets in the file of the documents, sealed under a key derived
+ * from the key file.
  */
 #include <pthread.h>
 
@@ -10,7 +11,7 @@
 #include "spawner/store/documents/database.h"
 #include "spawner/store/vault/vault_backend.h"
 
-/* Sealed under the vault's key when the database is new, so that a wrong key file shows at once. */
+/* This text is sealed when the database is created, so that a wrong key file is noticed at once. */
 #define CHECK_AAD "check"
 #define CHECK_TEXT "dayfly"
 
@@ -18,7 +19,7 @@ struct sealed_vault {
     struct df_vault vault;
     pthread_mutex_t lock;
     struct df_db *db;
-    unsigned char key[DF_KEY_LEN]; /* of the secrets */
+    unsigned char key[DF_KEY_LEN]; /* encrypts the secrets */
 };
 
 static struct sealed_vault *sealed_of(struct df_vault *v)
@@ -49,7 +50,7 @@ static int write_check(struct sealed_vault *v, struct df_err *err)
                      DF_DB_ARGS(DF_DB_B(sealed.data, sealed.len)), err);
 }
 
-/* Loads the key file and makes sure that it is the one this database is sealed with. */
+/* Loads the key file and checks that the database was sealed with it. */
 static int load_keys(struct sealed_vault *v, const char *key_file, struct df_err *err)
 {
     DF_BUF struct df_buf sealed = DF_BUF_INIT(100);
@@ -74,10 +75,10 @@ static int load_keys(struct sealed_vault *v, const char *key_file, struct df_err
     return 0;
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- additional data ------------------------------------------------------------------------ */
 
-/* What binds a sealed value to its place; the caller frees. */
-static char *place_of(const char *name, const char *key)
+/* Returns the additional data that binds a sealed value to its name and key; the caller frees. */
+static char *aad_of(const char *name, const char *key)
 {
     return df_strf("secret/%s/%s", name, key);
 }
@@ -122,27 +123,27 @@ static int set(struct df_vault *vault, const char *name, const char *key, const 
 {
     struct sealed_vault *v = sealed_of(vault);
     DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE + 64);
-    DF_FREE char *place = place_of(name, key);
-    if (!place)
+    DF_FREE char *aad = aad_of(name, key);
+    if (!aad)
         return df_fail_oom(err);
-    if (df_aead_seal(v->key, place, value, n, &sealed, err) < 0)
+    if (df_aead_seal(v->key, aad, value, n, &sealed, err) < 0)
         return -1;
     return in_transaction(v, set_body, &(struct entry){name, key, &sealed}, err);
 }
 
 /* ---- get ------------------------------------------------------------------------------------ */
 
-/* Adds the value of this row: key, sealed. */
+/* Unseals the row (key, sealed) and adds its value to secret. */
 static int open_row(const struct sealed_vault *v, const char *name, sqlite3_stmt *q, cJSON *secret,
                     struct df_err *err)
 {
     const char *key = (const char *)sqlite3_column_text(q, 0);
     DF_CLEANUP(df_buf_wipe) struct df_buf value = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE + 64);
-    DF_FREE char *place = key ? place_of(name, key) : NULL;
-    if (!place)
+    DF_FREE char *aad = key ? aad_of(name, key) : NULL;
+    if (!aad)
         return df_fail_oom(err);
     struct df_err why = {0};
-    if (df_aead_open(v->key, place, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1),
+    if (df_aead_open(v->key, aad, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1),
                      &value, &why) < 0)
         return df_fail(err, DF_ERR_SYSTEM, "secret \"%s\" key %s is damaged: set it again", name,
                        key);
@@ -183,7 +184,7 @@ static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_
 
 /* ---- list ----------------------------------------------------------------------------------- */
 
-/* Rows come sorted by name: a new name opens a new entry. */
+/* Rows are sorted by name: a new name starts a new entry. */
 static int list_row(sqlite3_stmt *q, cJSON *list, cJSON **current, struct df_err *err)
 {
     const char *name = (const char *)sqlite3_column_text(q, 0);
@@ -248,7 +249,7 @@ static int delete_body(struct df_db *db, void *arg, struct df_err *err)
     bool row = false;
     const char *sql = e->key ? "DELETE FROM secrets WHERE name = ?1 AND key = ?2 RETURNING 1"
                              : "DELETE FROM secrets WHERE name = ?1 RETURNING 1";
-    /* Without a key there is no second parameter. */
+    /* With key NULL the statement has no second parameter. */
     const struct df_db_arg args[] = {
         DF_DB_T(e->name), {e->key ? DF_DB_TEXT : DF_DB_END, 0, e->key}, {DF_DB_END, 0, NULL}};
     if (df_db_query(db, sql, args, &q, err) < 0 || df_db_step(db, q, &row, err) < 0)
