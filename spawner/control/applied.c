@@ -197,7 +197,7 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
 static bool may_wait(const struct df_control *c, const cJSON *run, const struct df_err *why)
 {
     int64_t created_us = 0;
-    bool is_missing = why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotTakenIn");
+    bool is_missing = why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotAccepted");
     if (!is_missing ||
         df_time_parse(df_json_str(run, "metadata.creationTimestamp"), &created_us, NULL) < 0)
         return false;

@@ -18,8 +18,8 @@ int df_executor_check_accepted(const cJSON *executor, struct df_err *err)
     const char *name = df_json_str(executor, "metadata.name");
     const char *why = df_task_message(executor);
     if (!df_executor_is_accepted(executor))
-        return df_fail_reason(err, DF_ERR_RETRY, "NotTakenIn",
-                              "executor %s was just applied and is not taken in yet", name);
+        return df_fail_reason(err, DF_ERR_RETRY, "NotAccepted",
+                              "executor %s was just applied and is not accepted yet", name);
     if (!df_doc_is_refused(executor))
         return 0;
     return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s was refused: %s", name,

@@ -18,7 +18,7 @@ bool df_doc_is_refused(const cJSON *doc);
 /* True if the service has checked the current spec of the executor. */
 bool df_executor_is_accepted(const cJSON *executor);
 
-/* May runs be created: was the executor checked and accepted? RETRY NotTakenIn: not checked yet.
+/* May runs be created: was the executor checked and accepted? RETRY NotAccepted: not checked yet.
  * CONFLICT WrongState: refused. */
 int df_executor_check_accepted(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
