@@ -183,7 +183,7 @@ static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *re
     } else {
         step->is_woken = false;
         int64_t ahead = (int64_t)df_admission_ahead(&l->waiting, step);
-        df_admission_tell(&l->waiting, step, ret->message, sizeof(ret->message));
+        df_admission_describe(&l->waiting, step, ret->message, sizeof(ret->message));
         ret->wake_us = df_real_us() + AGAIN_US + ahead * AGAIN_EACH_US;
     }
     show_waiting(l);

@@ -33,7 +33,7 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
         return df_outcome_result(task, e->result, p->now_us, err);
     int64_t code = df_json_int(task, "status.interrupted.exitCode", p->seen.exit_code);
     e->failure->exit_code = (int)code;
-    if (df_task_count_lost_try(task, &p->seen, p->now_us, err) < 0)
+    if (df_task_count_lost_attempt(task, &p->seen, p->now_us, err) < 0)
         return -1;
     return df_outcome_fail(task, e->failure, p->now_us, err);
 }
@@ -185,7 +185,7 @@ static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *er
         return df_fail_oom(err);
     if (df_json_set_str(auth, "claim", p->claim_hash, err) < 0)
         return -1;
-    return df_task_count_lost_try(task, &p->seen, df_real_us(), err);
+    return df_task_count_lost_attempt(task, &p->seen, df_real_us(), err);
 }
 
 /* The order of steps.h: the document, the engine's objects, the mark, then the start. */

@@ -4,7 +4,7 @@
  */
 #include "spawner/model/action_event.h"
 
-#define LOST_TRY "RetryableFailure"
+#define LOST_ATTEMPT "RetryableFailure"
 
 static const cJSON *history(const cJSON *task)
 {
@@ -49,7 +49,7 @@ static const struct phase {
     {"Initializing", "ACTION_PHASE_INITIALIZING", false},
     {"Executing", "ACTION_PHASE_RUNNING", false},
     {"Completed", "ACTION_PHASE_SUCCEEDED", false},
-    {LOST_TRY, "ACTION_PHASE_FAILED", true},
+    {LOST_ATTEMPT, "ACTION_PHASE_FAILED", true},
     {"PermanentFailure", "ACTION_PHASE_FAILED", true},
     {"Aborted", "ACTION_PHASE_ABORTED", true},
     {"TimedOut", "ACTION_PHASE_TIMED_OUT", true},
@@ -71,14 +71,14 @@ static int attempt_of(const cJSON *task, int index)
     int attempt = 1;
     const cJSON *entry = history(task)->child;
     for (; index > 0 && entry; index--, entry = entry->next)
-        attempt += df_streq(df_json_str(entry, "phase"), LOST_TRY);
+        attempt += df_streq(df_json_str(entry, "phase"), LOST_ATTEMPT);
     return attempt;
 }
 
 static const char *kind_of(const cJSON *task, const cJSON *entry)
 {
     const char *kind = df_json_str(task, "status.errorState.kind");
-    if (df_streq(df_json_str(entry, "phase"), LOST_TRY) || df_streq(kind, "SYSTEM"))
+    if (df_streq(df_json_str(entry, "phase"), LOST_ATTEMPT) || df_streq(kind, "SYSTEM"))
         return "KIND_SYSTEM";
     return df_streq(kind, "USER") ? "KIND_USER" : "KIND_UNSPECIFIED";
 }
@@ -100,11 +100,11 @@ static int add_cluster_event(cJSON *event, const cJSON *entry, struct df_err *er
     const char *message = df_json_str(entry, "message");
     if (!message)
         return 0;
-    cJSON *told = cJSON_CreateObject();
-    if (df_json_append(df_json_array_at(event, "clusterEvents"), told, err) < 0 ||
-        df_json_add_str(told, "occurredAt", df_json_str(entry, "occurredAt"), err) < 0)
+    cJSON *note = cJSON_CreateObject();
+    if (df_json_append(df_json_array_at(event, "clusterEvents"), note, err) < 0 ||
+        df_json_add_str(note, "occurredAt", df_json_str(entry, "occurredAt"), err) < 0)
         return -1;
-    return df_json_add_str(told, "message", message, err);
+    return df_json_add_str(note, "message", message, err);
 }
 
 int df_action_event(const cJSON *task, int index, const struct df_action_scope *scope, cJSON **ret,

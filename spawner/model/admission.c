@@ -24,7 +24,7 @@ static const char *text_at(const cJSON *task, const char *path)
     return text ? text : "";
 }
 
-static const char *put(char **at, const char *text)
+static const char *put_text(char **at, const char *text)
 {
     size_t n = strlen(text) + 1;
     const char *begin = memcpy(*at, text, n);
@@ -46,9 +46,9 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
     s->since_us = df_task_time(task, "metadata.creationTimestamp", 0);
     s->target = df_hash_str(DF_HASH_BEGIN, text_at(task, "spec.targetResource"));
     s->hash = df_hash_str(DF_HASH_BEGIN, name);
-    s->name = put(&at, name);
-    s->name_space = put(&at, name_space);
-    s->class_name = put(&at, class_name);
+    s->name = put_text(&at, name);
+    s->name_space = put_text(&at, name_space);
+    s->class_name = put_text(&at, class_name);
     return s;
 }
 
@@ -75,7 +75,7 @@ static bool comes_before(const struct df_admission_step *a, const struct df_admi
 }
 
 /* The index of the step in the sorted list, or the index at which to insert it. */
-static size_t place_of(const struct df_admission *a, const struct df_admission_step *step)
+static size_t index_of(const struct df_admission *a, const struct df_admission_step *step)
 {
     size_t low = 0, high = a->len;
     while (low < high) {
@@ -88,7 +88,7 @@ static size_t place_of(const struct df_admission *a, const struct df_admission_s
     return low;
 }
 
-static int grow(struct df_admission *a)
+static int grow_steps(struct df_admission *a)
 {
     if (a->len < a->cap)
         return 0;
@@ -103,10 +103,10 @@ static int grow(struct df_admission *a)
 
 int df_admission_add(struct df_admission *a, struct df_admission_step *step, struct df_err *err)
 {
-    if (grow(a) < 0)
+    if (grow_steps(a) < 0)
         return df_fail_oom(err);
     step->round = round_of(a, step);
-    size_t i = place_of(a, step);
+    size_t i = index_of(a, step);
     memmove(&a->steps[i + 1], &a->steps[i], (a->len - i) * sizeof(*a->steps));
     a->steps[i] = step;
     a->len++;
@@ -124,7 +124,7 @@ struct df_admission_step *df_admission_find(const struct df_admission *a, const 
 
 struct df_admission_step *df_admission_take(struct df_admission *a, struct df_admission_step *step)
 {
-    size_t i = place_of(a, step);
+    size_t i = index_of(a, step);
     if (i >= a->len || a->steps[i] != step)
         DF_BUG("the step %s does not wait", step->name);
     a->len--;
@@ -137,21 +137,21 @@ struct df_admission_step *df_admission_take(struct df_admission *a, struct df_ad
 /* ---- the decision ---- */
 
 /* One limit and the number of free slots under it. */
-struct room {
+struct quota {
     enum df_admission_by by;
     const char *of; /* borrowed */
     int64_t live, limit, left;
 };
 
-struct rooms {
-    struct room *list;
+struct quotas {
+    struct quota *list;
     size_t len, cap;
     const struct df_admission_limits *limits;
     df_admission_count count;
     void *arg;
 };
 
-static void free_rooms(struct rooms *r)
+static void free_quotas(struct quotas *r)
 {
     free(r->list);
 }
@@ -167,14 +167,14 @@ static int64_t limit_of(const struct df_admission_limits *l, enum df_admission_b
 }
 
 /* A limit is counted once per decision, and only if it is lower than the limit of all steps. */
-static int add_room(struct rooms *r, enum df_admission_by by, const char *of, struct room **ret,
-                    struct df_err *err)
+static int add_quota(struct quotas *r, enum df_admission_by by, const char *of, struct quota **ret,
+                     struct df_err *err)
 {
     int64_t limit = limit_of(r->limits, by, of), live = 0;
     bool is_counted = by == DF_ADMISSION_ALL || limit < r->limits->steps;
     if (r->len == r->cap) {
         size_t cap = r->cap ? 2 * r->cap : 8;
-        struct room *list = reallocarray(r->list, cap, sizeof(*list));
+        struct quota *list = reallocarray(r->list, cap, sizeof(*list));
         if (!list)
             return df_fail_oom(err);
         r->list = list;
@@ -182,14 +182,14 @@ static int add_room(struct rooms *r, enum df_admission_by by, const char *of, st
     }
     if (is_counted && r->count(r->arg, by, of, &live, err) < 0)
         return -1;
-    struct room *room = &r->list[r->len++];
-    *room = (struct room){by, of, live, limit, is_counted ? limit - live : INT64_MAX};
-    *ret = room;
+    struct quota *quota = &r->list[r->len++];
+    *quota = (struct quota){by, of, live, limit, is_counted ? limit - live : INT64_MAX};
+    *ret = quota;
     return 0;
 }
 
-static int find_room(struct rooms *r, enum df_admission_by by, const char *of, struct room **ret,
-                     struct df_err *err)
+static int find_quota(struct quotas *r, enum df_admission_by by, const char *of, struct quota **ret,
+                      struct df_err *err)
 {
     for (size_t i = 0; i < r->len; i++) {
         if (r->list[i].by == by && strcmp(r->list[i].of, of) == 0) {
@@ -197,12 +197,12 @@ static int find_room(struct rooms *r, enum df_admission_by by, const char *of, s
             return 0;
         }
     }
-    return add_room(r, by, of, ret, err);
+    return add_quota(r, by, of, ret, err);
 }
 
 /* The name under which this limit counts the step: "", its namespace or its class. NULL: the limit
  * does not apply, because the step has no class. */
-static const char *under(const struct df_admission_step *s, enum df_admission_by by)
+static const char *limit_key(const struct df_admission_step *s, enum df_admission_by by)
 {
     static const char all[] = "";
     if (by == DF_ADMISSION_ALL)
@@ -214,35 +214,35 @@ static const char *under(const struct df_admission_step *s, enum df_admission_by
 
 #define LIMITS 3
 
-static void hold_back(struct df_admission_step *s, const struct room *by)
+static void hold_back(struct df_admission_step *s, const struct quota *by)
 {
     s->by = by->by;
     s->live = by->live;
     s->limit = by->limit;
 }
 
-static int decide_one(struct rooms *r, struct df_admission_step *s, struct df_err *err)
+static int decide_one(struct quotas *r, struct df_admission_step *s, struct df_err *err)
 {
-    struct room *room = NULL;
+    struct quota *quota = NULL;
     s->may_start = false;
     for (int by = 0; by < LIMITS; by++) {
-        const char *of = under(s, (enum df_admission_by)by);
+        const char *of = limit_key(s, (enum df_admission_by)by);
         if (!of)
             continue;
-        if (find_room(r, (enum df_admission_by)by, of, &room, err) < 0)
+        if (find_quota(r, (enum df_admission_by)by, of, &quota, err) < 0)
             return -1;
-        if (room->left <= 0) {
-            hold_back(s, room);
+        if (quota->left <= 0) {
+            hold_back(s, quota);
             return 0;
         }
     }
     s->may_start = true;
     for (int by = 0; by < LIMITS; by++) { /* the loop above found them all: this cannot fail */
-        const char *of = under(s, (enum df_admission_by)by);
-        if (of && find_room(r, (enum df_admission_by)by, of, &room, err) < 0)
+        const char *of = limit_key(s, (enum df_admission_by)by);
+        if (of && find_quota(r, (enum df_admission_by)by, of, &quota, err) < 0)
             return -1;
         if (of)
-            room->left--;
+            quota->left--;
     }
     return 0;
 }
@@ -250,9 +250,9 @@ static int decide_one(struct rooms *r, struct df_admission_step *s, struct df_er
 int df_admission_decide(struct df_admission *a, const struct df_admission_limits *limits,
                         df_admission_count count, void *arg, struct df_err *err)
 {
-    DF_CLEANUP(free_rooms) struct rooms rooms = {.limits = limits, .count = count, .arg = arg};
+    DF_CLEANUP(free_quotas) struct quotas quotas = {.limits = limits, .count = count, .arg = arg};
     for (size_t i = 0; i < a->len; i++)
-        if (decide_one(&rooms, a->steps[i], err) < 0)
+        if (decide_one(&quotas, a->steps[i], err) < 0)
             return -1;
     return 0;
 }
@@ -261,17 +261,17 @@ int df_admission_decide(struct df_admission *a, const struct df_admission_limits
 
 size_t df_admission_ahead(const struct df_admission *a, const struct df_admission_step *step)
 {
-    const char *of = under(step, step->by);
+    const char *of = limit_key(step, step->by);
     size_t n = 0;
     for (size_t i = 0; i < a->len && a->steps[i] != step; i++) {
-        const char *its = under(a->steps[i], step->by);
+        const char *its = limit_key(a->steps[i], step->by);
         n += its && strcmp(its, of) == 0;
     }
     return n;
 }
 
-void df_admission_tell(const struct df_admission *a, const struct df_admission_step *step, char *to,
-                       size_t size)
+void df_admission_describe(const struct df_admission *a, const struct df_admission_step *step,
+                           char *to, size_t size)
 {
     static const char *const words[] = {"", " in the namespace ", " of the class "};
     size_t ahead = df_admission_ahead(a, step);
@@ -280,6 +280,6 @@ void df_admission_tell(const struct df_admission *a, const struct df_admission_s
     if (ahead)
         (void)snprintf(before, sizeof(before), "%zu before this one", ahead);
     (void)snprintf(to, size, "%lld step%s%s%s %s, the limit is %lld; %s", (long long)step->live,
-                   is_one ? "" : "s", words[step->by], under(step, step->by),
+                   is_one ? "" : "s", words[step->by], limit_key(step, step->by),
                    is_one ? "runs" : "run", (long long)step->limit, before);
 }

@@ -109,7 +109,7 @@ static void check_run(const cJSON *doc, const struct df_path *root, struct df_fa
     df_state_command_check(doc, root, f);
 }
 
-static int report(enum df_kind kind, const struct df_faults *f, struct df_err *err)
+static int report_faults(enum df_kind kind, const struct df_faults *f, struct df_err *err)
 {
     char prefix[40];
     (void)snprintf(prefix, sizeof(prefix), "invalid %s: ", df_kind_name(kind));
@@ -135,5 +135,5 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
         check_storage_stays(doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)
         return -1;
-    return report(kind, &f, err);
+    return report_faults(kind, &f, err);
 }

@@ -14,7 +14,7 @@
 /* ---- text, split as Java splits it ---- */
 
 /* String.split(): drops empty parts at the end, unless the separator does not occur. */
-static int split(const char *s, char separator, struct df_strs *ret, struct df_err *err)
+static int split_text(const char *s, char separator, struct df_strs *ret, struct df_err *err)
 {
     if (!strchr(s, separator))
         return df_strs_add(ret, s) < 0 ? df_fail_oom(err) : 0;
@@ -33,7 +33,7 @@ static int split(const char *s, char separator, struct df_strs *ret, struct df_e
 }
 
 /* String.trim(): blanks and control characters at both ends. The caller frees. */
-static char *trim(const char *s, size_t n)
+static char *trim_text(const char *s, size_t n)
 {
     while (n > 0 && (unsigned char)*s <= ' ') {
         s++;
@@ -48,13 +48,13 @@ static char *trim(const char *s, size_t n)
 static int parse_pairs(const char *text, cJSON *map, struct df_err *err)
 {
     DF_STRS struct df_strs parts = {0};
-    if (split(text, ';', &parts, err) < 0)
+    if (split_text(text, ';', &parts, err) < 0)
         return -1;
     for (size_t i = 0; i < parts.len; i++) {
         const char *part = parts.items[i];
         size_t n = strcspn(part, "=");
-        DF_FREE char *key = trim(part, n);
-        DF_FREE char *value = part[n] ? trim(part + n + 1, strlen(part + n + 1)) : strdup("");
+        DF_FREE char *key = trim_text(part, n);
+        DF_FREE char *value = part[n] ? trim_text(part + n + 1, strlen(part + n + 1)) : strdup("");
         if (!key || !value)
             return df_fail_oom(err);
         bool blank = !*key && !part[n];
@@ -84,7 +84,8 @@ struct key {
     const char *inner;  /* of that member */
 };
 
-static int refuse(const struct input *in, const char *value, const char *why, struct df_err *err)
+static int refuse_value(const struct input *in, const char *value, const char *why,
+                        struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "%s: \"%.64s\" %s", in->key->name,
                           value, why);
@@ -141,10 +142,10 @@ static int put_env_from(const struct input *in, cJSON *placement, struct df_err 
     cJSON *list = df_json_array_at(placement, "envFrom");
     if (!list)
         return df_fail_oom(err);
-    if (split(in->value, ',', &names, err) < 0)
+    if (split_text(in->value, ',', &names, err) < 0)
         return -1;
     for (size_t i = 0; i < names.len; i++) {
-        DF_FREE char *name = trim(names.items[i], strlen(names.items[i]));
+        DF_FREE char *name = trim_text(names.items[i], strlen(names.items[i]));
         DF_JSON cJSON *entry = cJSON_CreateObject();
         cJSON *ref = df_json_object_at(entry, "configMapRef");
         if (!name || !ref)
@@ -193,7 +194,8 @@ static int put_setting(const struct input *in, const cJSON *pair, cJSON *context
                                 err);
     const char *digits = *pair->valuestring == '+' ? pair->valuestring + 1 : pair->valuestring;
     if (df_parse_i64(digits, 0, INT32_MAX, &id, NULL) < 0)
-        return refuse(in, pair->valuestring, "is no user or group: a whole number, 0 or more", err);
+        return refuse_value(in, pair->valuestring, "is no user or group: a whole number, 0 or more",
+                            err);
     return df_json_add_num(context, pair->string, (double)id, err);
 }
 
@@ -212,10 +214,11 @@ static int put_security(const struct input *in, cJSON *placement, struct df_err 
         for (size_t i = 0; i < DF_ARRAY_SIZE(pod); i++)
             known = known || (is_pod && df_streq(m->string, pod[i]));
         if (!known)
-            return refuse(in, m->string,
-                          is_pod ? "is no setting; there are fsGroup, runAsNonRoot and runAsUser"
-                                 : "is no setting; there is allowPrivilegeEscalation",
-                          err);
+            return refuse_value(in, m->string,
+                                is_pod
+                                    ? "is no setting; there are fsGroup, runAsNonRoot and runAsUser"
+                                    : "is no setting; there is allowPrivilegeEscalation",
+                                err);
         if (put_setting(in, m, context, err) < 0)
             return -1;
     }
@@ -236,10 +239,10 @@ static int put_key_value(const struct input *in, const char *text, cJSON *tolera
     DF_STRS struct df_strs parts = {0};
     if (!strchr(text, '='))
         return add_unless_empty(toleration, "key", text, err);
-    if (split(text, '=', &parts, err) < 0)
+    if (split_text(text, '=', &parts, err) < 0)
         return -1;
     if (parts.len < 2)
-        return refuse(in, text, "has no value behind the =", err);
+        return refuse_value(in, text, "has no value behind the =", err);
     if (add_unless_empty(toleration, "key", parts.items[0], err) < 0)
         return -1;
     return df_json_add_str(toleration, "value", parts.items[1], err);
@@ -251,10 +254,10 @@ static int put_toleration(const struct input *in, const char *text, cJSON *list,
     DF_JSON cJSON *toleration = cJSON_CreateObject();
     if (!toleration)
         return df_fail_oom(err);
-    if (split(text, ':', &parts, err) < 0)
+    if (split_text(text, ':', &parts, err) < 0)
         return -1;
     if (parts.len == 0)
-        return refuse(in, text, "is no toleration: key[=value][:operator[:effect]]", err);
+        return refuse_value(in, text, "is no toleration: key[=value][:operator[:effect]]", err);
     const char *operator= parts.len> 1 ? parts.items[1] : "Exists";
     if (put_key_value(in, parts.items[0], toleration, err) < 0 ||
         add_unless_empty(toleration, "operator", operator, err) < 0 ||
@@ -269,7 +272,7 @@ static int put_tolerations(const struct input *in, cJSON *placement, struct df_e
     cJSON *list = df_json_array_at(placement, "tolerations");
     if (!list)
         return df_fail_oom(err);
-    if (split(in->value, ';', &parts, err) < 0)
+    if (split_text(in->value, ';', &parts, err) < 0)
         return -1;
     for (size_t i = 0; i < parts.len; i++)
         if (put_toleration(in, parts.items[i], list, err) < 0)

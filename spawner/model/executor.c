@@ -75,7 +75,7 @@ static const struct offer offers[] = {
 };
 #define MAX_WORDS 8
 
-static bool applies(const struct offer *o, const cJSON *executor)
+static bool offer_applies(const struct offer *o, const cJSON *executor)
 {
     bool status = o->status ? has_status(executor, o->status) : !df_executor_is_busy(executor);
     return status && (!o->state || has_state(executor, o->state));
@@ -85,7 +85,7 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
 {
     size_t n = 0;
     for (size_t i = 0; i < DF_ARRAY_SIZE(offers); i++) {
-        if (role < offers[i].role || !applies(&offers[i], executor))
+        if (role < offers[i].role || !offer_applies(&offers[i], executor))
             continue;
         for (const char *const *word = offers[i].words; *word && n < MAX_WORDS; word++)
             ret[n++] = *word;
@@ -284,7 +284,7 @@ int df_executor_adopt(cJSON *executor, struct df_err *err)
 
 /* Makes this run the active one and saves the current state in status.before, which is restored if
  * the run changes nothing. */
-static int begin(cJSON *executor, cJSON *status, const char *name, struct df_err *err)
+static int begin_run(cJSON *executor, cJSON *status, const char *name, struct df_err *err)
 {
     if (df_streq(df_json_str(status, "activeRun"), name))
         return 0;
@@ -308,7 +308,7 @@ static const char *state_under_way(const cJSON *executor, enum df_action action)
     return has_state(executor, "destroyed") ? "provision" : state_of(executor);
 }
 
-static int settle(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
+static int end_run(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     const char *phase = df_run_phase(run), *state = state_of(executor), *word = "error";
     bool applied = df_run_step(run, 1) != NULL;
@@ -343,7 +343,7 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
                          struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
-    if (begin(executor, status, name, err) < 0)
+    if (begin_run(executor, status, name, err) < 0)
         return -1;
     if (df_run_step(run, 1) &&
         df_json_set_str(status, "provisionedFrom", df_json_str(run, "spec.snapshot.source.url"),
@@ -355,7 +355,7 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
         note_tool(status, run, empty, err) < 0)
         return -1;
     if (df_run_is_final(run))
-        return settle(executor, status, run, err);
+        return end_run(executor, status, run, err);
     if (df_streq(phase, "Pending"))
         return set_state(status, state_of(executor), "queued", err);
     bool waits = df_streq(phase, "WaitingApproval");
@@ -398,7 +398,7 @@ static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
 }
 
 /* True if the run is active or was started, and its current phase is not recorded in lastRun. */
-static bool concerns(const cJSON *status, const cJSON *run)
+static bool is_new_change(const cJSON *status, const cJSON *run)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
     if (df_streq(df_json_str(status, "lastRun.name"), name) &&
@@ -419,7 +419,7 @@ int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err
         return df_fail(err, DF_ERR_SYSTEM, "a run without a name");
     if (df_action_parse(df_json_str(run, "spec.action"), &action, err) < 0)
         return -1;
-    if (!concerns(status, run))
+    if (!is_new_change(status, run))
         return 0;
     if (follow_action(executor, status, run, action, err) < 0)
         return -1;

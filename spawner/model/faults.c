@@ -96,7 +96,7 @@ const char *df_fault_name(enum df_fault fault)
     return fault == USER ? "USER" : fault == SYSTEM ? "SYSTEM" : "";
 }
 
-static size_t find(const char *reason)
+static size_t find_reason(const char *reason)
 {
     size_t i = 0;
     while (i < DF_ARRAY_SIZE(rows) && !df_streq(rows[i].reason, reason))
@@ -106,11 +106,11 @@ static size_t find(const char *reason)
 
 bool df_reason_is_known(const char *reason)
 {
-    return find(reason) < DF_ARRAY_SIZE(rows);
+    return find_reason(reason) < DF_ARRAY_SIZE(rows);
 }
 
 enum df_fault df_reason_fault(const char *reason)
 {
-    size_t i = find(reason);
+    size_t i = find_reason(reason);
     return i < DF_ARRAY_SIZE(rows) ? rows[i].fault : NONE;
 }

@@ -50,7 +50,8 @@ static void check_member(cJSON *member, const struct df_field *rows, const struc
         check_ephemeral_keys(member, path, f);
 }
 
-static int check(const char *name, cJSON *section, const struct df_field *rows, struct df_err *err)
+static int check_section(const char *name, cJSON *section, const struct df_field *rows,
+                         struct df_err *err)
 {
     struct df_faults f = {0};
     const struct df_path root = {0}, path = {&root, name, 0};
@@ -63,12 +64,12 @@ static int check(const char *name, cJSON *section, const struct df_field *rows, 
 
 int df_classes_check(cJSON *classes, struct df_err *err)
 {
-    return check("classes", classes, class_rows, err);
+    return check_section("classes", classes, class_rows, err);
 }
 
 int df_workspaces_check(cJSON *workspaces, const cJSON *classes, struct df_err *err)
 {
-    if (check("workspaces", workspaces, workspace_rows, err) < 0)
+    if (check_section("workspaces", workspaces, workspace_rows, err) < 0)
         return -1;
     for (const cJSON *w = workspaces ? workspaces->child : NULL; w; w = w->next)
         if (df_class_check(classes, df_json_str(w, "class"), err) < 0)

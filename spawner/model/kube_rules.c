@@ -137,7 +137,7 @@ static const struct {
 };
 
 /* The factor of a decimal exponent such as "e3" or "E-2"; -1: not an exponent. */
-static double exponent(const char *s)
+static double exponent_factor(const char *s)
 {
     int64_t power = 0;
     if ((*s != 'e' && *s != 'E') || !s[1])
@@ -160,7 +160,7 @@ double df_quantity(const char *text)
     for (size_t i = 0; i < DF_ARRAY_SIZE(units); i++)
         if (df_streq(text + n, units[i].suffix))
             return strtod(number, NULL) * units[i].factor;
-    double factor = exponent(text + n);
+    double factor = exponent_factor(text + n);
     return factor < 0 ? -1 : strtod(number, NULL) * factor;
 }
 

@@ -40,12 +40,12 @@ const char *df_run_first_action(const cJSON *run, const cJSON *executor)
 
 /* ---- verdicts ---- */
 
-static struct df_run_verdict next(enum df_run_next what)
+static struct df_run_verdict decide(enum df_run_next what)
 {
     return (struct df_run_verdict){.next = what};
 }
 
-static struct df_run_verdict finish(const char *phase, const char *reason, const char *message)
+static struct df_run_verdict finish_run(const char *phase, const char *reason, const char *message)
 {
     struct df_run_verdict v = {.next = DF_RUN_FINISH, .phase = phase};
     (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
@@ -55,7 +55,7 @@ static struct df_run_verdict finish(const char *phase, const char *reason, const
 
 static struct df_run_verdict finish_canceled(const cJSON *run)
 {
-    struct df_run_verdict v = finish("Canceled", "Canceled", NULL);
+    struct df_run_verdict v = finish_run("Canceled", "Canceled", NULL);
     const char *by = df_json_str(run, "spec.cancel.by");
     const char *why = df_json_str(run, "spec.cancel.reason");
     (void)snprintf(v.message, sizeof(v.message), "canceled%s%s%s%s", by ? " by " : "", by ? by : "",
@@ -65,7 +65,8 @@ static struct df_run_verdict finish_canceled(const cJSON *run)
 
 static struct df_run_verdict finish_gone(void)
 {
-    return finish("Failed", "ExecutorGone", "the executor was deleted while the run was under way");
+    return finish_run("Failed", "ExecutorGone",
+                      "the executor was deleted while the run was under way");
 }
 
 /* ---- steps ---- */
@@ -78,7 +79,7 @@ static bool wants_cancel(const cJSON *doc)
 static struct df_run_verdict wait_for_step(const struct df_run_view *v, const cJSON *step)
 {
     bool must_end = wants_cancel(v->run) || !v->executor;
-    return next(must_end && !wants_cancel(step) ? DF_RUN_CANCEL_STEP : DF_RUN_WAIT);
+    return decide(must_end && !wants_cancel(step) ? DF_RUN_CANCEL_STEP : DF_RUN_WAIT);
 }
 
 static struct df_run_verdict after_failed_step(const struct df_run_view *v, const cJSON *step)
@@ -89,14 +90,14 @@ static struct df_run_verdict after_failed_step(const struct df_run_view *v, cons
     if (!v->executor)
         return finish_gone();
     if (df_task_phase(step) == DF_TASK_PHASE_ABORTED)
-        return finish("Canceled", reason, message);
-    return finish("Failed", reason, message);
+        return finish_run("Canceled", reason, message);
+    return finish_run("Failed", reason, message);
 }
 
 /* Until when a canceled run waits for its step's pod, real time; 0: it need not wait. It ends when
  * the engine holds nothing of the step any more, because the pod may still be working after its
  * runner has reported. A pod on a lost node is never reported as gone, so the wait is limited. */
-static int64_t leaves_until(const struct df_run_view *v, const cJSON *step)
+static int64_t pod_wait_end_us(const struct df_run_view *v, const cJSON *step)
 {
     const char *at = df_json_str(v->run, "spec.cancel.at");
     int64_t us = 0, grace = DF_TIMEOUT_MARGIN_SECONDS;
@@ -144,10 +145,10 @@ static int64_t plan_expiry(const cJSON *plan)
     return at && df_time_parse(at, &us, NULL) == 0 ? us : 0;
 }
 
-static struct df_run_verdict ask(const struct df_run_view *v)
+static struct df_run_verdict ask_approval(const struct df_run_view *v)
 {
     if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
-        return next(DF_RUN_ASK);
+        return decide(DF_RUN_ASK);
     return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v->plan)};
 }
 
@@ -156,21 +157,22 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
     const struct df_recipe *recipe = df_recipe_of(v->run);
     int64_t expiry = plan_expiry(v->plan);
     if (recipe->steps[0].writes) /* it is done, even if a cancel came too late */
-        return finish("Succeeded", df_task_reason(v->plan), df_json_str(v->plan, "status.message"));
+        return finish_run("Succeeded", df_task_reason(v->plan),
+                          df_json_str(v->plan, "status.message"));
     if (wants_cancel(v->run))
         return finish_canceled(v->run);
     if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
-        return finish("Discarded", "Discarded", NULL);
+        return finish_run("Discarded", "Discarded", NULL);
     if (recipe->taken == 1)
-        return finish("Succeeded", recipe->reason, NULL);
+        return finish_run("Succeeded", recipe->reason, NULL);
     if (!df_json_bool(v->plan, "status.hasChanges", true))
-        return finish("Succeeded", recipe->idle_reason, recipe->idle_message);
+        return finish_run("Succeeded", recipe->idle_reason, recipe->idle_message);
     if (!v->executor)
         return finish_gone();
     if (expiry && now_us >= expiry)
-        return finish("Failed", "PlanExpired",
-                      "the plan expired before it was applied; start a new run");
-    return !recipe->steps[1].asks || is_approved(v) ? next(DF_RUN_APPLY) : ask(v);
+        return finish_run("Failed", "PlanExpired",
+                          "the plan expired before it was applied; start a new run");
+    return !recipe->steps[1].asks || is_approved(v) ? decide(DF_RUN_APPLY) : ask_approval(v);
 }
 
 /* ---- before the plan ---- */
@@ -181,13 +183,13 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
         return finish_canceled(v->run);
     if (!v->executor)
         return finish_gone();
-    return next(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
+    return decide(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
 }
 
 /* The TaskAction of a step was deleted. Creating it again might run the step twice. */
 static struct df_run_verdict finish_lost(const char *name)
 {
-    struct df_run_verdict v = finish("Failed", "InternalError", NULL);
+    struct df_run_verdict v = finish_run("Failed", "InternalError", NULL);
     (void)snprintf(v.message, sizeof(v.message),
                    "the TaskAction of the %s step was deleted; what it did is in the state and the "
                    "log",
@@ -195,7 +197,7 @@ static struct df_run_verdict finish_lost(const char *name)
     return v;
 }
 
-static bool was_made(const cJSON *run, size_t at)
+static bool was_created(const cJSON *run, size_t at)
 {
     return df_json_str(df_run_step(run, at), "taskAction") != NULL;
 }
@@ -203,23 +205,23 @@ static bool was_made(const cJSON *run, size_t at)
 struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
 {
     if (df_run_is_final(v->run))
-        return next(DF_RUN_WAIT);
+        return decide(DF_RUN_WAIT);
     const struct df_recipe *recipe = df_recipe_of(v->run);
-    if (!v->apply && was_made(v->run, 1))
+    if (!v->apply && was_created(v->run, 1))
         return finish_lost(recipe->steps[1].name);
-    if (!v->plan && was_made(v->run, 0))
+    if (!v->plan && was_created(v->run, 0))
         return finish_lost(recipe->steps[0].name);
     const cJSON *step = v->apply ? v->apply : v->plan;
     if (!step)
         return before_plan(v);
     if (!df_task_is_final(step))
         return wait_for_step(v, step);
-    int64_t leaves = leaves_until(v, step);
-    if (now_us < leaves)
-        return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = leaves};
+    int64_t wait_end_us = pod_wait_end_us(v, step);
+    if (now_us < wait_end_us)
+        return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = wait_end_us};
     if (!df_task_succeeded(step))
         return after_failed_step(v, step);
     if (!v->apply)
         return after_plan(v, now_us);
-    return finish("Succeeded", recipe->reason, df_json_str(step, "status.message"));
+    return finish_run("Succeeded", recipe->reason, df_json_str(step, "status.message"));
 }

@@ -109,7 +109,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Adds the names of the variables that the entries set; sorted. */
-static void collect(const cJSON *list, struct df_strs *names)
+static void collect_variables(const cJSON *list, struct df_strs *names)
 {
     const cJSON *entry, *key;
     cJSON_ArrayForEach (entry, list) {
@@ -124,7 +124,7 @@ static void collect(const cJSON *list, struct df_strs *names)
 static void check_once(const cJSON *list, const struct df_path *path, struct df_faults *f)
 {
     DF_STRS struct df_strs names = {0};
-    collect(list, &names);
+    collect_variables(list, &names);
     f->no_memory = f->no_memory || names.failed;
     for (size_t i = 1; i < names.len; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
@@ -150,7 +150,7 @@ void df_rule_executor_spec(const cJSON *value, const struct df_path *path, struc
 {
     const struct df_path environment = {path, "environment", 0};
     DF_STRS struct df_strs names = {0};
-    collect(df_json_at(value, "secrets"), &names);
+    collect_variables(df_json_at(value, "secrets"), &names);
     f->no_memory = f->no_memory || names.failed;
     int index = 0;
     const cJSON *entry;

@@ -65,7 +65,7 @@ static void skip_blanks(const char **at)
     *at += strspn(*at, " ");
 }
 
-static bool take(const char **at, const char *word)
+static bool take_token(const char **at, const char *word)
 {
     if (!df_starts_with(*at, word))
         return false;
@@ -85,23 +85,24 @@ static void take_value(const char **at, struct df_strs *values)
 /* Parses what follows the key, in a text whose syntax is checked. */
 static enum op take_condition(const char **at, struct df_strs *values)
 {
-    bool equal = take(at, "==") || take(at, "="), unequal = !equal && take(at, "!=");
+    bool equal = take_token(at, "==") || take_token(at, "="),
+         unequal = !equal && take_token(at, "!=");
     if (equal || unequal) {
         take_value(at, values);
         return equal ? OP_IN : OP_NOT_IN;
     }
-    bool in = take(at, "in"), not_in = !in && take(at, "notin");
+    bool in = take_token(at, "in"), not_in = !in && take_token(at, "notin");
     if (!in && !not_in)
         return OP_EXISTS;
-    (void)take(at, "(");
+    (void)take_token(at, "(");
     do
         take_value(at, values);
-    while (take(at, ","));
-    (void)take(at, ")");
+    while (take_token(at, ","));
+    (void)take_token(at, ")");
     return in ? OP_IN : OP_NOT_IN;
 }
 
-static int add(struct df_selector *s, const char **at, struct df_err *err)
+static int add_requirement(struct df_selector *s, const char **at, struct df_err *err)
 {
     struct requirement *more = reallocarray(s->list, s->count + 1, sizeof(*more));
     if (!more)
@@ -110,7 +111,7 @@ static int add(struct df_selector *s, const char **at, struct df_err *err)
     struct requirement *r = &s->list[s->count++];
     *r = (struct requirement){0};
     skip_blanks(at);
-    bool absent = take(at, "!");
+    bool absent = take_token(at, "!");
     size_t n = strspn(*at, KEY_CHARS);
     r->key = strndup(*at, n);
     *at += n;
@@ -140,8 +141,8 @@ int df_selector_parse(const char *text, struct df_selector **ret, struct df_err 
     const char *at = text;
     int result = 0;
     do
-        result = add(s, &at, err);
-    while (result == 0 && take(&at, ","));
+        result = add_requirement(s, &at, err);
+    while (result == 0 && take_token(&at, ","));
     if (result < 0 || name_label(s, err) < 0) {
         df_selector_free(s);
         return -1;
@@ -150,7 +151,7 @@ int df_selector_parse(const char *text, struct df_selector **ret, struct df_err 
     return 0;
 }
 
-static bool holds(const struct requirement *r, const cJSON *labels)
+static bool holds_for(const struct requirement *r, const cJSON *labels)
 {
     const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, r->key));
     if (r->op == OP_EXISTS || r->op == OP_ABSENT)
@@ -165,7 +166,7 @@ bool df_selector_matches(const struct df_selector *s, const cJSON *doc)
 {
     const cJSON *labels = df_json_at(doc, "metadata.labels");
     for (size_t i = 0; i < s->count; i++)
-        if (!holds(&s->list[i], labels))
+        if (!holds_for(&s->list[i], labels))
             return false;
     return true;
 }

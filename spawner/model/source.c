@@ -132,7 +132,7 @@ void df_rule_source(const cJSON *source, const struct df_path *path, struct df_f
 
 /* ---- the same repository ---- */
 
-static void lower(char *from, const char *end)
+static void lower_case(char *from, const char *end)
 {
     for (; from < end; from++)
         if (*from >= 'A' && *from <= 'Z')
@@ -163,9 +163,9 @@ static char *plain_url(const char *url)
     char *host_end = host + strcspn(host, scheme_end ? "/" : ":/");
     char *user_end = memchr(host, '@', (size_t)(host_end - host));
     if (scheme_end)
-        lower(plain, scheme_end);
+        lower_case(plain, scheme_end);
     if (scheme_end || user_end)
-        lower(user_end ? user_end : host, host_end);
+        lower_case(user_end ? user_end : host, host_end);
     return plain;
 }
 

@@ -18,7 +18,7 @@ static const struct command commands[] = {
     {"force-unlock", false, 1, 1, "ID"},
 };
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(commands); i++)
         if (df_streq(name, commands[i].name))
@@ -47,7 +47,7 @@ void df_rule_state_command(const cJSON *value, const struct df_path *path, struc
 {
     const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(value, 0));
     const char *second = cJSON_GetStringValue(cJSON_GetArrayItem(value, 1));
-    const struct command *c = find(name);
+    const struct command *c = find_command(name);
     if (!c) {
         df_fault(f, path, "begins with mv, rm, import or force-unlock");
         return;

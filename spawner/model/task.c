@@ -21,66 +21,69 @@
 #define RETRY_MIN_US (SECOND_US / 4)
 #define RETRY_MAX_US (15 * SECOND_US)
 
-static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
+static int64_t duration_us(const cJSON *task, const char *path, int64_t fallback)
 {
     return df_json_int(task, path, fallback) * SECOND_US;
 }
 
 static int64_t grace_us(const cJSON *task)
 {
-    return seconds(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
+    return duration_us(task, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS);
 }
 
 /* Extends a deadline by which a runner must contact this service. began_us: start of the period. If
  * the service was unreachable during a part of it, the runner gets MARGIN_US after the service is
  * reachable again. */
-static int64_t fair(int64_t deadline_us, int64_t began_us, const struct df_engine_observation *seen)
+static int64_t extend_deadline(int64_t deadline_us, int64_t began_us,
+                               const struct df_engine_observation *observed)
 {
-    int64_t moment = seen->hears_since_us + MARGIN_US;
-    bool was_away = began_us < seen->hears_since_us;
+    int64_t moment = observed->hears_since_us + MARGIN_US;
+    bool was_away = began_us < observed->hears_since_us;
     return deadline_us && was_away && deadline_us < moment ? moment : deadline_us;
 }
 
 /* 0: the engine was not asked to create the step yet. */
-static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *seen)
+static int64_t claim_deadline(const cJSON *task, const struct df_engine_observation *observed)
 {
-    bool there = seen->phase != DF_ENGINE_ABSENT;
-    int64_t created = df_task_timeline(task, "created", there ? seen->since_us : 0);
-    int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
-    return created ? fair(deadline, created, seen) : 0;
+    bool there = observed->phase != DF_ENGINE_ABSENT;
+    int64_t created = df_task_timeline(task, "created", there ? observed->since_us : 0);
+    int64_t deadline =
+        created + duration_us(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    return created ? extend_deadline(deadline, created, observed) : 0;
 }
 
-static int64_t claimed_at(const cJSON *task, const struct df_engine_observation *seen)
+static int64_t claimed_at(const cJSON *task, const struct df_engine_observation *observed)
 {
-    return df_task_time(task, "status.claimedBy.at", seen->since_us);
+    return df_task_time(task, "status.claimedBy.at", observed->since_us);
 }
 
 /* When the timeout of a claimed step, its grace period and the margin are over. */
-static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *seen)
+static int64_t run_deadline(const cJSON *task, const struct df_engine_observation *observed)
 {
-    return claimed_at(task, seen) + seconds(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) +
-           grace_us(task) + MARGIN_US;
+    return claimed_at(task, observed) +
+           duration_us(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS) + grace_us(task) +
+           MARGIN_US;
 }
 
 /* ---- verdicts ---- */
 
-static struct df_task_verdict next(enum df_task_next what, int64_t wake_us)
+static struct df_task_verdict decide(enum df_task_next what, int64_t wake_us)
 {
     return (struct df_task_verdict){.next = what, .wake_us = wake_us};
 }
 
 static struct df_task_verdict cancel_now(int64_t now_us)
 {
-    return next(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
+    return decide(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
 }
 
-static struct df_task_verdict fail(const struct df_engine_observation *seen, const char *reason,
-                                   const char *message)
+static struct df_task_verdict fail_with(const struct df_engine_observation *observed,
+                                        const char *reason, const char *message)
 {
     struct df_task_verdict v = {.next = DF_TASK_FAIL};
     (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
-    (void)snprintf(v.message, sizeof(v.message), "%s%s%s", message, seen->cause[0] ? ": " : "",
-                   seen->cause);
+    (void)snprintf(v.message, sizeof(v.message), "%s%s%s", message, observed->cause[0] ? ": " : "",
+                   observed->cause);
     return v;
 }
 
@@ -88,7 +91,7 @@ static struct df_task_verdict fail(const struct df_engine_observation *seen, con
 
 /* These two only say that an object is gone, which is true of every end. Any other reason is more
  * exact. */
-static bool is_plain(const char *reason)
+static bool is_deletion(const char *reason)
 {
     return df_streq(reason, "PodDeleted") || df_streq(reason, "JobDeleted");
 }
@@ -106,23 +109,23 @@ struct cause {
 };
 
 /* The more exact cause: the current observation, or the one stored in status.disruption. */
-static struct cause cause_of(const cJSON *task, const struct df_engine_observation *seen)
+static struct cause cause_of(const cJSON *task, const struct df_engine_observation *observed)
 {
     const struct cause kept = {df_json_str(task, "status.disruption.reason"),
                                df_json_str(task, "status.disruption.message"), DF_FAULT_NONE};
-    bool is_known = seen->reason[0] && !(kept.reason && is_plain(seen->reason));
-    if (!is_known || (kept.reason && is_runners_own(seen->reason)))
+    bool is_known = observed->reason[0] && !(kept.reason && is_deletion(observed->reason));
+    if (!is_known || (kept.reason && is_runners_own(observed->reason)))
         return kept;
-    return (struct cause){seen->reason, seen->cause, seen->fault};
+    return (struct cause){observed->reason, observed->cause, observed->fault};
 }
 
-bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen)
+bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *observed)
 {
     const char *kept = df_json_str(task, "status.disruption.reason");
-    return seen->phase == DF_ENGINE_RUNNING && seen->reason[0] && !df_task_is_final(task) &&
+    return observed->phase == DF_ENGINE_RUNNING && observed->reason[0] && !df_task_is_final(task) &&
            df_task_has_runner(task) && !df_task_is_canceled(task) &&
-           !is_runners_own(seen->reason) && !df_streq(seen->reason, kept) &&
-           !(kept && is_plain(seen->reason));
+           !is_runners_own(observed->reason) && !df_streq(observed->reason, kept) &&
+           !(kept && is_deletion(observed->reason));
 }
 
 bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_remote)
@@ -132,12 +135,12 @@ bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_rem
 }
 
 /* Fails with the observed cause if there is one, else with the given reason and message. */
-static struct df_task_verdict fail_as_seen(const cJSON *task,
-                                           const struct df_engine_observation *seen,
-                                           const char *reason, const char *message)
+static struct df_task_verdict fail_as_observed(const cJSON *task,
+                                               const struct df_engine_observation *observed,
+                                               const char *reason, const char *message)
 {
-    struct df_task_verdict v = fail(seen, reason, message);
-    const struct cause cause = cause_of(task, seen);
+    struct df_task_verdict v = fail_with(observed, reason, message);
+    const struct cause cause = cause_of(task, observed);
     if (!cause.reason)
         return v;
     v.fault = cause.fault;
@@ -149,19 +152,19 @@ static struct df_task_verdict fail_as_seen(const cJSON *task,
 /* Between two attempts there is nothing to observe: then the message includes that of the last
  * condition. */
 static struct df_task_verdict fail_unclaimed(const cJSON *task,
-                                             const struct df_engine_observation *seen)
+                                             const struct df_engine_observation *observed)
 {
     struct df_task_verdict v =
-        fail_as_seen(task, seen, "NeverClaimed", "the runner did not report in time");
+        fail_as_observed(task, observed, "NeverClaimed", "the runner did not report in time");
     const char *last = df_task_message(task);
-    if (!seen->reason[0] && !seen->cause[0] && !df_str_empty(last))
+    if (!observed->reason[0] && !observed->cause[0] && !df_str_empty(last))
         (void)snprintf(v.message, sizeof(v.message), "the runner did not report in time: %s", last);
     return v;
 }
 
-static bool is_alive(const struct df_engine_observation *seen)
+static bool is_alive(const struct df_engine_observation *observed)
 {
-    return seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
+    return observed->phase == DF_ENGINE_PENDING || observed->phase == DF_ENGINE_RUNNING;
 }
 
 /* Has the step document been handed over? For steps without a runner. */
@@ -172,29 +175,30 @@ static bool is_handed_over(const cJSON *task)
 
 /* ---- lost attempts ---- */
 
-static int64_t lost_tries(const cJSON *task)
+static int64_t lost_attempts(const cJSON *task)
 {
     return df_json_int(task, "status.systemFailures", 0);
 }
 
 /* True if an attempt ended before its claim and is not counted yet. A canceled attempt is not lost,
  * and neither is one that would fail again in the same way. */
-static bool lost_a_try(const cJSON *task, const struct df_engine_observation *seen)
+static bool is_lost_attempt(const cJSON *task, const struct df_engine_observation *observed)
 {
     const cJSON *made = df_json_at(task, "status.engineRef");
-    bool was_lost = made && !is_alive(seen) && !seen->gives_up && !df_task_is_canceled(task);
+    bool was_lost =
+        made && !is_alive(observed) && !observed->gives_up && !df_task_is_canceled(task);
     return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
 }
 
-int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
-                           struct df_err *err)
+int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *observed,
+                               int64_t now_us, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
     if (!status)
         return df_fail_oom(err);
-    if (!lost_a_try(task, seen))
+    if (!is_lost_attempt(task, observed))
         return 0;
-    int64_t n = lost_tries(task) + 1;
+    int64_t n = lost_attempts(task) + 1;
     cJSON *made = df_json_object_at(status, "engineRef");
     if (!made)
         return df_fail_oom(err);
@@ -202,8 +206,8 @@ int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen
         df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
         return -1;
     const char *why =
-        seen->cause[0] ? seen->cause : "the runner ended before it asked for its step";
-    DF_FREE char *text = df_strf("%s%s%s", seen->reason, seen->reason[0] ? ": " : "", why);
+        observed->cause[0] ? observed->cause : "the runner ended before it asked for its step";
+    DF_FREE char *text = df_strf("%s%s%s", observed->reason, observed->reason[0] ? ": " : "", why);
     return text ? df_task_note_retry(task, text, now_us, err) : df_fail_oom(err);
 }
 
@@ -213,117 +217,128 @@ int df_task_count_attempt(cJSON *task, struct df_err *err)
     return status ? df_json_set(status, "attempts", cJSON_CreateNumber(1), err) : df_fail_oom(err);
 }
 
-int df_task_forgive_failures(cJSON *task, struct df_err *err)
+int df_task_reset_failures(cJSON *task, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    return lost_tries(task) ? df_json_set(status, "systemFailures", cJSON_CreateNumber(0), err) : 0;
+    return lost_attempts(task) ? df_json_set(status, "systemFailures", cJSON_CreateNumber(0), err)
+                               : 0;
 }
 
-static bool are_too_many(const cJSON *task, const struct df_engine_observation *seen)
+static bool has_too_many_failures(const cJSON *task, const struct df_engine_observation *observed)
 {
-    int64_t max = seen->max_system_failures ? seen->max_system_failures : DF_MAX_SYSTEM_FAILURES;
-    return lost_tries(task) + lost_a_try(task, seen) > max;
+    int64_t max =
+        observed->max_system_failures ? observed->max_system_failures : DF_MAX_SYSTEM_FAILURES;
+    return lost_attempts(task) + is_lost_attempt(task, observed) > max;
 }
 
-static struct df_task_verdict fail_exhausted(const struct df_engine_observation *seen)
+static struct df_task_verdict fail_exhausted(const struct df_engine_observation *observed)
 {
-    return fail(seen, "MaxSystemFailuresExceeded",
-                "one try after the other was lost before its runner asked for the step");
+    return fail_with(observed, "MaxSystemFailuresExceeded",
+                     "one try after the other was lost before its runner asked for the step");
 }
 
 /* ---- the states ---- */
 
 /* The document is deleted: clean up until the engine holds nothing, then remove the document. */
-static struct df_task_verdict when_deleted(const struct df_engine_observation *seen)
+static struct df_task_verdict when_deleted(const struct df_engine_observation *observed)
 {
-    return next(seen->is_gone ? DF_TASK_REMOVE : DF_TASK_CLEAN, 0);
+    return decide(observed->is_gone ? DF_TASK_REMOVE : DF_TASK_CLEAN, 0);
 }
 
 /* A runner that has reported is about to exit. If it is still alive after the margin, cancel it. */
-static struct df_task_verdict when_final(const cJSON *task,
-                                         const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict
+when_final(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
-    if (seen->phase == DF_ENGINE_ABSENT)
-        return next(DF_TASK_WAIT, 0);
-    if (!is_alive(seen))
-        return next(DF_TASK_CLEAN, 0);
-    int64_t end = df_task_ended_at(task, seen->since_us) + MARGIN_US;
+    if (observed->phase == DF_ENGINE_ABSENT)
+        return decide(DF_TASK_WAIT, 0);
+    if (!is_alive(observed))
+        return decide(DF_TASK_CLEAN, 0);
+    int64_t end = df_task_ended_at(task, observed->since_us) + MARGIN_US;
     bool may_leave = df_task_has_runner(task) && now_us < end;
-    return may_leave ? next(DF_TASK_WAIT, end) : cancel_now(now_us);
+    return may_leave ? decide(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
 
 /* No runner has the step: it was not claimed, or no pod has used the Secret with its document. */
 static struct df_task_verdict
-when_unclaimed(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
-    int64_t deadline = claim_deadline(task, seen);
+    int64_t deadline = claim_deadline(task, observed);
     if (df_task_is_canceled(task)) {
-        int64_t end = df_task_canceled_at(task, seen->since_us) + MARGIN_US;
-        return is_alive(seen) && now_us < end ? cancel_now(now_us)
-                                              : fail(seen, "Canceled", "canceled before it began");
+        int64_t end = df_task_canceled_at(task, observed->since_us) + MARGIN_US;
+        return is_alive(observed) && now_us < end
+                   ? cancel_now(now_us)
+                   : fail_with(observed, "Canceled", "canceled before it began");
     }
-    if (seen->gives_up || (deadline && now_us >= deadline))
-        return fail_unclaimed(task, seen);
-    if (is_alive(seen) && !seen->is_held)
-        return next(DF_TASK_WAIT, deadline);
+    if (observed->gives_up || (deadline && now_us >= deadline))
+        return fail_unclaimed(task, observed);
+    if (is_alive(observed) && !observed->is_held)
+        return decide(DF_TASK_WAIT, deadline);
     if (is_handed_over(task)) /* to one pod only, which is still suspended or already gone */
-        return is_alive(seen) ? next(DF_TASK_RELEASE, 0)
-                              : fail_as_seen(task, seen, "NeverClaimed",
-                                             "the runner ended before it asked for its step");
-    if (are_too_many(task, seen))
-        return fail_exhausted(seen);
-    bool pause = seen->phase == DF_ENGINE_ENDED && now_us < seen->since_us + RECREATE_PAUSE_US;
-    return pause ? next(DF_TASK_WAIT, seen->since_us + RECREATE_PAUSE_US) : next(DF_TASK_CREATE, 0);
+        return is_alive(observed)
+                   ? decide(DF_TASK_RELEASE, 0)
+                   : fail_as_observed(task, observed, "NeverClaimed",
+                                      "the runner ended before it asked for its step");
+    if (has_too_many_failures(task, observed))
+        return fail_exhausted(observed);
+    bool pause =
+        observed->phase == DF_ENGINE_ENDED && now_us < observed->since_us + RECREATE_PAUSE_US;
+    return pause ? decide(DF_TASK_WAIT, observed->since_us + RECREATE_PAUSE_US)
+                 : decide(DF_TASK_CREATE, 0);
 }
 
-static struct df_task_verdict
-when_claimed_and_gone(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict when_claimed_and_gone(const cJSON *task,
+                                                    const struct df_engine_observation *observed,
+                                                    int64_t now_us)
 {
     if (df_task_is_canceled(task)) {
-        struct df_engine_observation quiet = *seen;
-        if (is_plain(seen->reason)) /* our own cancel deleted it */
+        struct df_engine_observation quiet = *observed;
+        if (is_deletion(observed->reason)) /* our own cancel deleted it */
             quiet.cause[0] = '\0';
-        return fail(&quiet, "Canceled", "canceled, and its runner ended without a result");
+        return fail_with(&quiet, "Canceled", "canceled, and its runner ended without a result");
     }
-    if (now_us >= run_deadline(task, seen))
-        return fail(seen, "TimedOut", "it ran out of time, and its runner ended without a result");
-    return fail_as_seen(task, seen, "RunnerLost", "the runner ended without a result");
+    if (now_us >= run_deadline(task, observed))
+        return fail_with(observed, "TimedOut",
+                         "it ran out of time, and its runner ended without a result");
+    return fail_as_observed(task, observed, "RunnerLost", "the runner ended without a result");
 }
 
-static struct df_task_verdict
-when_claimed_and_alive(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict when_claimed_and_alive(const cJSON *task,
+                                                     const struct df_engine_observation *observed,
+                                                     int64_t now_us)
 {
-    int64_t late = fair(run_deadline(task, seen), claimed_at(task, seen), seen);
+    int64_t late =
+        extend_deadline(run_deadline(task, observed), claimed_at(task, observed), observed);
     int64_t end = late + grace_us(task) + MARGIN_US;
     if (df_task_is_canceled(task)) {
         int64_t canceled = df_task_canceled_at(task, late) + grace_us(task) + 2 * MARGIN_US;
         end = canceled < end ? canceled : end;
         if (now_us >= end)
-            return fail(seen, "Canceled", "canceled, and it did not end within its grace period");
+            return fail_with(observed, "Canceled",
+                             "canceled, and it did not end within its grace period");
         return cancel_now(now_us);
     }
     if (now_us >= end) {
         const char *kept = df_json_str(task, "status.disruption.reason");
         const char *words = "it ran out of time and could not be ended";
-        return kept && !is_plain(kept) ? fail_as_seen(task, seen, "TimedOut", words)
-                                       : fail(seen, "TimedOut", words);
+        return kept && !is_deletion(kept) ? fail_as_observed(task, observed, "TimedOut", words)
+                                          : fail_with(observed, "TimedOut", words);
     }
-    return now_us >= late ? cancel_now(now_us) : next(DF_TASK_WAIT, late);
+    return now_us >= late ? cancel_now(now_us) : decide(DF_TASK_WAIT, late);
 }
 
 /* The runner got a SIGTERM and has reported how tofu ended. The cause of the SIGTERM is known when
  * the pod has ended, or earlier. */
 static struct df_task_verdict
-when_interrupted(const cJSON *task, const struct df_engine_observation *seen, int64_t now_us)
+when_interrupted(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
     int64_t at = df_task_time(task, "status.interrupted.at", now_us), end = at + MARGIN_US;
     const char *word = df_json_str(task, "status.interrupted.message");
-    const struct cause cause = cause_of(task, seen);
+    const struct cause cause = cause_of(task, observed);
     struct df_task_verdict v = {.next = DF_TASK_FAIL};
-    if (is_alive(seen) && now_us < end)
-        return next(DF_TASK_WAIT, end);
+    if (is_alive(observed) && now_us < end)
+        return decide(DF_TASK_WAIT, end);
     bool canceled = df_task_is_canceled(task) || !cause.reason || is_runners_own(cause.reason);
-    if (canceled || at >= run_deadline(task, seen)) {
+    if (canceled || at >= run_deadline(task, observed)) {
         (void)snprintf(v.reason, sizeof(v.reason), "%s", canceled ? "Canceled" : "TimedOut");
         (void)snprintf(v.message, sizeof(v.message), "%s", word ? word : "canceled");
         return v;
@@ -343,28 +358,29 @@ int64_t df_task_age_us(const cJSON *task, int64_t now_us)
 int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 {
     int64_t created = df_task_timeline(task, "created", now_us);
-    int64_t deadline = created + seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    int64_t deadline =
+        created + duration_us(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
     int64_t pause = (now_us - created) / 4;
     pause = pause < RETRY_MIN_US ? RETRY_MIN_US : pause > RETRY_MAX_US ? RETRY_MAX_US : pause;
     int64_t at = now_us + pause;
     return now_us < deadline && deadline < at ? deadline : at;
 }
 
-struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
+struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *observed,
                                     int64_t now_us)
 {
-    if (df_task_is_final(task) && df_doc_is_deleted(task) && !is_alive(seen))
-        return when_deleted(seen);
+    if (df_task_is_final(task) && df_doc_is_deleted(task) && !is_alive(observed))
+        return when_deleted(observed);
     if (df_task_is_workflow(task))
-        return df_workflow_next(task, seen, now_us);
+        return df_workflow_next(task, observed, now_us);
     if (df_task_is_final(task))
-        return when_final(task, seen, now_us);
+        return when_final(task, observed, now_us);
     if (df_json_at(task, "status.interrupted"))
-        return when_interrupted(task, seen, now_us);
-    if (seen->phase == DF_ENGINE_ENDED && seen->has_result)
-        return next(DF_TASK_COLLECT, 0);
+        return when_interrupted(task, observed, now_us);
+    if (observed->phase == DF_ENGINE_ENDED && observed->has_result)
+        return decide(DF_TASK_COLLECT, 0);
     if (!df_task_has_runner(task))
-        return when_unclaimed(task, seen, now_us);
-    return is_alive(seen) ? when_claimed_and_alive(task, seen, now_us)
-                          : when_claimed_and_gone(task, seen, now_us);
+        return when_unclaimed(task, observed, now_us);
+    return is_alive(observed) ? when_claimed_and_alive(task, observed, now_us)
+                              : when_claimed_and_gone(task, observed, now_us);
 }

@@ -41,11 +41,11 @@ struct df_engine_observation {
 
 /* Counts a lost attempt in status.systemFailures. A second call for the same attempt changes
  * nothing: status.engineRef.lost marks it as counted. */
-int df_task_count_lost_try(cJSON *task, const struct df_engine_observation *seen, int64_t now_us,
-                           struct df_err *err) DF_MUST_CHECK;
+int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *observed,
+                               int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 /* Call the first at the first start, the second at the claim. */
 int df_task_count_attempt(cJSON *task, struct df_err *err) DF_MUST_CHECK;
-int df_task_forgive_failures(cJSON *task, struct df_err *err) DF_MUST_CHECK;
+int df_task_reset_failures(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 enum df_task_next {
     DF_TASK_WAIT,    /* until something changes, or until wake_us */
@@ -80,12 +80,12 @@ struct df_task_verdict {
  * A workflow has no runner that claims; the engine's observation is everything. It is created once:
  * if it is absent after status.engineRef was written, or long after `created`, it is not created
  * again. While status.lockedBy names the holder of its target, it waits, up to its time limit. */
-struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *seen,
+struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *observed,
                                     int64_t now_us);
 
 /* Does this observation explain why the runner of a claimed step is being terminated, more exactly
  * than status.disruption {reason, message} does? Then store it: it disappears with the pod. */
-bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *seen);
+bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *observed);
 
 /* True if the runner reports Canceled although this service did not cancel it: an eviction, a node
  * drain, a deleted Job. is_remote: trait of its engine. The runner cannot know who ended it; the

@@ -20,7 +20,7 @@ int df_task_note_retry(cJSON *task, const char *message, int64_t now_us,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* workflow_next.c: df_task_next() for a workflow. */
-struct df_task_verdict df_workflow_next(const cJSON *task, const struct df_engine_observation *seen,
-                                        int64_t now_us);
+struct df_task_verdict
+df_workflow_next(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us);
 
 #endif

@@ -14,32 +14,33 @@
  * is not notified. */
 #define LOCKED_AGAIN_US (5 * SECOND_US)
 
-static int64_t seconds(const cJSON *task, const char *path, int64_t fallback)
+static int64_t duration_us(const cJSON *task, const char *path, int64_t fallback)
 {
     return df_json_int(task, path, fallback) * SECOND_US;
 }
 
 static int64_t pending_us(const cJSON *task)
 {
-    return seconds(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
+    return duration_us(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
 }
 
 /* Until when it may run. since_us 0: until when it may wait for its target. */
 static int64_t end_of(const cJSON *task, int64_t since_us)
 {
-    int64_t limit = seconds(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
+    int64_t limit = duration_us(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
     int64_t begin = since_us ? since_us : df_task_timeline(task, "queued", 0);
     return df_task_time(task, "spec.workflow.timesOutAt", begin + limit);
 }
 
 /* ---- verdicts ---- */
 
-static struct df_task_verdict next(enum df_task_next what, int64_t wake_us)
+static struct df_task_verdict decide(enum df_task_next what, int64_t wake_us)
 {
     return (struct df_task_verdict){.next = what, .wake_us = wake_us};
 }
 
-static struct df_task_verdict end(enum df_task_next what, const char *reason, const char *message)
+static struct df_task_verdict end_with(enum df_task_next what, const char *reason,
+                                       const char *message)
 {
     struct df_task_verdict v = {.next = what};
     (void)snprintf(v.reason, sizeof(v.reason), "%s", reason);
@@ -47,24 +48,24 @@ static struct df_task_verdict end(enum df_task_next what, const char *reason, co
     return v;
 }
 
-static struct df_task_verdict fail(const char *reason, const char *message)
+static struct df_task_verdict fail_with(const char *reason, const char *message)
 {
-    return end(DF_TASK_FAIL, reason, message);
+    return end_with(DF_TASK_FAIL, reason, message);
 }
 
 /* Fails with the observed cause if there is one, else with the given reason and message. */
-static struct df_task_verdict fail_as_seen(const struct df_engine_observation *seen,
-                                           const char *reason, const char *message)
+static struct df_task_verdict fail_as_observed(const struct df_engine_observation *observed,
+                                               const char *reason, const char *message)
 {
-    struct df_task_verdict v =
-        seen->reason[0] ? fail(seen->reason, seen->cause) : fail(reason, message);
-    v.fault = seen->reason[0] ? seen->fault : DF_FAULT_NONE;
+    struct df_task_verdict v = observed->reason[0] ? fail_with(observed->reason, observed->cause)
+                                                   : fail_with(reason, message);
+    v.fault = observed->reason[0] ? observed->fault : DF_FAULT_NONE;
     return v;
 }
 
 static struct df_task_verdict cancel_now(int64_t now_us)
 {
-    return next(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
+    return decide(DF_TASK_CANCEL, now_us + CANCEL_AGAIN_US);
 }
 
 /* ---- the states ---- */
@@ -72,74 +73,74 @@ static struct df_task_verdict cancel_now(int64_t now_us)
 /* The engine was asked to create the workflow, and it is absent: the request was lost, or the Job
  * is gone. Create it again only while it is too early for a Job that has ended and been removed. */
 static struct df_task_verdict when_asked_for(const cJSON *task,
-                                             const struct df_engine_observation *seen,
+                                             const struct df_engine_observation *observed,
                                              int64_t created_us, int64_t now_us)
 {
     int64_t wait = pending_us(task), gone = DF_WORKFLOW_TTL_SECONDS * SECOND_US;
     if (now_us < created_us + (wait < gone ? wait : gone))
-        return next(DF_TASK_CREATE, 0);
-    return fail_as_seen(seen, "JobDeleted",
-                        "it may have run: what the engine was asked for is not there");
+        return decide(DF_TASK_CREATE, 0);
+    return fail_as_observed(observed, "JobDeleted",
+                            "it may have run: what the engine was asked for is not there");
 }
 
 static struct df_task_verdict fail_locked(const char *holder)
 {
-    struct df_task_verdict v = fail("TargetLocked", "");
+    struct df_task_verdict v = fail_with("TargetLocked", "");
     (void)snprintf(v.message, sizeof(v.message), "its target is still held by %.400s", holder);
     return v;
 }
 
-static struct df_task_verdict when_absent(const cJSON *task,
-                                          const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict
+when_absent(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
     int64_t created = df_task_timeline(task, "created", 0);
     const char *holder = df_json_str(task, "status.lockedBy");
     int64_t end_us = end_of(task, 0), again_us = now_us + LOCKED_AGAIN_US;
     bool is_late = now_us >= end_us;
     if (df_task_is_canceled(task))
-        return fail("Canceled", "canceled");
+        return fail_with("Canceled", "canceled");
     if (df_json_at(task, "status.engineRef"))
-        return fail("JobDeleted", "it was deleted externally");
+        return fail_with("JobDeleted", "it was deleted externally");
     if (created)
-        return when_asked_for(task, seen, created, now_us);
+        return when_asked_for(task, observed, created, now_us);
     if (holder && is_late)
         return fail_locked(holder);
     if (is_late && df_json_at(task, "spec.workflow.timesOutAt"))
-        return fail("TimedOut", "spec.workflow.timesOutAt passed before it could start");
-    if (holder && df_streq(seen->reason, "TargetLocked"))
-        return next(DF_TASK_WAIT, again_us < end_us ? again_us : end_us);
-    return next(DF_TASK_CREATE, 0);
+        return fail_with("TimedOut", "spec.workflow.timesOutAt passed before it could start");
+    if (holder && df_streq(observed->reason, "TargetLocked"))
+        return decide(DF_TASK_WAIT, again_us < end_us ? again_us : end_us);
+    return decide(DF_TASK_CREATE, 0);
 }
 
-static struct df_task_verdict when_alive(const cJSON *task,
-                                         const struct df_engine_observation *seen, int64_t now_us)
+static struct df_task_verdict
+when_alive(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
-    int64_t start = seen->since_us + pending_us(task);
-    int64_t late = end_of(task, seen->since_us) + 2 * MARGIN_US;
+    int64_t start = observed->since_us + pending_us(task);
+    int64_t late = end_of(task, observed->since_us) + 2 * MARGIN_US;
     int64_t canceled = df_task_canceled_at(task, now_us) + 2 * MARGIN_US;
     if (df_task_is_canceled(task))
         return now_us < canceled ? cancel_now(now_us)
-                                 : fail("Canceled", "canceled, and it did not end in time");
-    if (seen->gives_up)
-        return fail_as_seen(seen, "EngineFailed", "it cannot come to an end");
+                                 : fail_with("Canceled", "canceled, and it did not end in time");
+    if (observed->gives_up)
+        return fail_as_observed(observed, "EngineFailed", "it cannot come to an end");
     if (now_us >= late) /* the engine should have ended it */
-        return fail("TimedOut", "it ran out of time");
-    bool waits = seen->phase == DF_ENGINE_PENDING && now_us < start && start < late;
-    return next(DF_TASK_WAIT, waits ? start : late);
+        return fail_with("TimedOut", "it ran out of time");
+    bool waits = observed->phase == DF_ENGINE_PENDING && now_us < start && start < late;
+    return decide(DF_TASK_WAIT, waits ? start : late);
 }
 
-struct df_task_verdict df_workflow_next(const cJSON *task, const struct df_engine_observation *seen,
-                                        int64_t now_us)
+struct df_task_verdict
+df_workflow_next(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
-    bool is_alive = seen->phase == DF_ENGINE_PENDING || seen->phase == DF_ENGINE_RUNNING;
+    bool is_alive = observed->phase == DF_ENGINE_PENDING || observed->phase == DF_ENGINE_RUNNING;
     if (df_task_is_final(task))
-        return is_alive ? cancel_now(now_us) : next(DF_TASK_WAIT, 0);
-    if (seen->phase == DF_ENGINE_ABSENT)
-        return when_absent(task, seen, now_us);
+        return is_alive ? cancel_now(now_us) : decide(DF_TASK_WAIT, 0);
+    if (observed->phase == DF_ENGINE_ABSENT)
+        return when_absent(task, observed, now_us);
     if (is_alive)
-        return when_alive(task, seen, now_us);
-    if (seen->exit_code == 0)
-        return end(DF_TASK_SUCCEED, "Completed", "");
-    return df_task_is_canceled(task) ? fail("Canceled", "canceled")
-                                     : fail_as_seen(seen, "WorkflowFailed", "it failed");
+        return when_alive(task, observed, now_us);
+    if (observed->exit_code == 0)
+        return end_with(DF_TASK_SUCCEED, "Completed", "");
+    return df_task_is_canceled(task) ? fail_with("Canceled", "canceled")
+                                     : fail_as_observed(observed, "WorkflowFailed", "it failed");
 }

@@ -73,7 +73,7 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
     /* Provisioning wrote a time; the deadline starts again at the claim. */
     cJSON_DeleteItemFromObjectCaseSensitive(claimed, "at");
     if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
-        df_task_forgive_failures(task, err) < 0)
+        df_task_reset_failures(task, err) < 0)
         return -1;
     return df_task_add_time(task, "claimed", c->now_us, err);
 }

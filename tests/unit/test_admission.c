@@ -273,7 +273,7 @@ static void who_waits_is_told_how_many_run_and_how_many_are_before(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(told); i++) {
         char text[200];
         assert_int_equal(df_admission_decide(&a, &limits, count, i < 2 ? &full : &some, NULL), 0);
-        df_admission_tell(&a, df_admission_find(&a, told[i].name), text, sizeof(text));
+        df_admission_describe(&a, df_admission_find(&a, told[i].name), text, sizeof(text));
         assert_string_equal(text, told[i].text);
     }
     df_admission_free(&a);

@@ -104,7 +104,7 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
         struct df_task_verdict v = df_task_next(task, &seen, now);
         if (v.next != rows[i].next || (rows[i].reason && !df_streq(v.reason, rows[i].reason)))
             fail_msg("%s: next %d, reason %s", rows[i].what, v.next, v.reason);
-        assert_int_equal(df_task_count_lost_try(task, &seen, now, NULL), 0);
+        assert_int_equal(df_task_count_lost_attempt(task, &seen, now, NULL), 0);
         if (df_json_int(task, "status.systemFailures", 0) != rows[i].counted)
             fail_msg("%s: counted otherwise", rows[i].what);
     }
@@ -125,7 +125,7 @@ static void what_is_the_users_own_ends_at_once(void **state)
     assert_int_equal(v.next, DF_TASK_FAIL);
     assert_int_equal(v.fault, DF_FAULT_USER);
     assert_string_equal(v.reason, "ImageNameInvalid");
-    assert_int_equal(df_task_count_lost_try(task, &seen, EPOCH + SECOND, NULL), 0);
+    assert_int_equal(df_task_count_lost_attempt(task, &seen, EPOCH + SECOND, NULL), 0);
     assert_int_equal(df_json_int(task, "status.systemFailures", 0), 0);
 }
 
@@ -160,7 +160,7 @@ static void a_lost_try_stands_in_the_history(void **state)
     DF_JSON cJSON *task = make_step(&s);
     struct df_engine_observation seen = {.phase = ENDED, .reason = "NodeFailed"};
     (void)snprintf(seen.cause, sizeof(seen.cause), "the node has no room");
-    assert_int_equal(df_task_count_lost_try(task, &seen, EPOCH, NULL), 0);
+    assert_int_equal(df_task_count_lost_attempt(task, &seen, EPOCH, NULL), 0);
     assert_int_equal(
         df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", NULL, EPOCH, NULL), 0);
     const cJSON *history = df_json_at(task, "status.phaseHistory");
@@ -176,7 +176,7 @@ static void a_claim_forgives_what_was_lost_before(void **state)
     (void)state;
     const struct step s = {.tried = true, .failures = 2};
     DF_JSON cJSON *task = make_step(&s);
-    assert_int_equal(df_task_forgive_failures(task, NULL), 0);
+    assert_int_equal(df_task_reset_failures(task, NULL), 0);
     assert_int_equal(df_json_int(task, "status.systemFailures", -1), 0);
 }
 
@@ -193,7 +193,7 @@ static void a_claimed_step_has_no_other_try(void **state)
         struct df_task_verdict v = df_task_next(task, &seen, EPOCH + (CLAIM_S + 5) * SECOND);
         assert_int_equal(v.next, DF_TASK_FAIL);
         assert_string_not_equal(v.reason, "MaxSystemFailuresExceeded");
-        assert_int_equal(df_task_count_lost_try(task, &seen, EPOCH, NULL), 0);
+        assert_int_equal(df_task_count_lost_attempt(task, &seen, EPOCH, NULL), 0);
         assert_null(df_json_at(task, "status.systemFailures"));
     }
 }
