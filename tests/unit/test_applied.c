@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "spawner/control/loop.h"
+#include "spawner/model/accepted.h"
 #include "tests/unit/control_loop.h"
 
 static void apply(struct world *w, enum df_kind kind, const char *name, const char *spec)
@@ -172,6 +174,69 @@ static void the_service_passes_over_names_that_people_took(void **state)
     start(w);
 }
 
+/* ---- one storage, two executors ---- */
+
+enum { ROUNDS = 100 };
+
+/* An executor whose state is in the place that belongs to this round. */
+static char *spec_in_place(int round)
+{
+    return df_strf("{'source':{'url':'file:///nowhere','kind':'directory'},'storage':{'type':'s3',"
+                   "'path':'place/%d','config':{'bucket':'b','region':'r'}}}",
+                   round);
+}
+
+struct client {
+    struct world *w;
+    pthread_barrier_t *both_begin;
+    int round, result;
+    struct df_err err;
+};
+
+/* As a client of the REST API does. */
+static void *send_executor(void *arg)
+{
+    struct client *c = arg;
+    DF_FREE char *spec = spec_in_place(c->round);
+    DF_FREE char *text = df_strf("{'metadata':{'name':'sent-%d'},'spec':%s}", c->round, spec);
+    DF_JSON cJSON *doc = json(text);
+    (void)pthread_barrier_wait(c->both_begin);
+    c->result = df_request_create_executor(&c->w->s, doc, NULL, "tester", NULL, &c->err);
+    return NULL;
+}
+
+/* Applies one executor while a client sends another. True if the client's was accepted. */
+static bool apply_beside_client(struct world *w, int round, const char *name)
+{
+    pthread_barrier_t both_begin;
+    struct client c = {.w = w, .both_begin = &both_begin, .round = round};
+    pthread_t thread;
+    DF_FREE char *spec = spec_in_place(round);
+    assert_int_equal(pthread_barrier_init(&both_begin, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, send_executor, &c), 0);
+    (void)pthread_barrier_wait(&both_begin);
+    apply(w, DF_KIND_EXECUTOR, name, spec);
+    (void)pthread_join(thread, NULL);
+    (void)pthread_barrier_destroy(&both_begin);
+    if (c.result < 0)
+        assert_string_equal(c.err.reason, "StorageInUse");
+    return c.result == 0;
+}
+
+static void of_an_applied_and_a_sent_executor_one_gets_the_storage(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    for (int round = 0; round < ROUNDS; round++) {
+        DF_FREE char *name = df_strf("applied-%d", round);
+        bool sent = apply_beside_client(w, round, name);
+        await_value(w, DF_KIND_EXECUTOR, name, "status.observedGeneration", "1");
+        DF_JSON cJSON *applied = get(w, DF_KIND_EXECUTOR, name);
+        if (sent != df_doc_is_refused(applied))
+            fail_msg("round %d: %s executor has the storage", round, sent ? "each" : "no");
+    }
+}
+
 /* ---- steps that nobody made, or that were made by half ---- */
 
 static void a_step_that_was_made_by_half_is_made_anew(void **state)
@@ -249,6 +314,39 @@ static void a_deleted_executor_says_what_it_waits_for(void **state)
     await_gone(w, DF_KIND_RUN, "net-1");
 }
 
+/* One pass of the loop over an executor, in this thread. */
+static int pass_over(struct world *w, const char *name, struct df_err *err)
+{
+    int64_t wake_us = 0;
+    return df_reconcile_executor(w->s.control, name, &wake_us, err);
+}
+
+static void must_pass_over(struct world *w, const char *name)
+{
+    struct df_err err = {0};
+    if (pass_over(w, name, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* The pass must fail, because the loop repeats only a pass that failed. */
+static void a_deletion_that_fails_is_tried_again(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    apply_executor(w, "net");
+    must_pass_over(w, "net");
+    DF_FREE char *uid = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
+    DF_FREE char *version = df_strf("state/%s/00000001.json", uid);
+    assert_int_equal(df_blob_put(w->s.blobs, version, "{", 1, NULL), 0);
+    delete (w, DF_KIND_EXECUTOR, "net");
+    assert_int_equal(pass_over(w, "net", &err), -1);
+    assert_non_null(strstr(err.message, "is damaged"));
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.deleting", "");
+    assert_int_equal(df_blob_delete(w->s.blobs, version, NULL), 0);
+    must_pass_over(w, "net");
+    await_gone(w, DF_KIND_EXECUTOR, "net");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,12 +356,14 @@ int main(void)
         TEST(a_run_waits_for_the_executor_that_is_applied_behind_it),
         TEST(a_run_that_cannot_be_is_refused_with_the_reason),
         TEST(the_service_passes_over_names_that_people_took),
+        TEST(of_an_applied_and_a_sent_executor_one_gets_the_storage),
         TEST(a_step_that_was_made_by_half_is_made_anew),
         TEST(a_step_that_no_run_waits_for_is_refused),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
         TEST(a_deleted_run_is_cancelled_and_then_goes_with_its_steps),
         TEST(what_nobody_took_in_goes_at_once),
         TEST(a_deleted_executor_says_what_it_waits_for),
+        TEST(a_deletion_that_fails_is_tried_again),
     };
     (void)alarm(120); /* what never comes */
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
