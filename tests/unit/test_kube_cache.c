@@ -377,6 +377,80 @@ static void an_own_deletion_is_a_tombstone_until_the_next_list(void **state)
     diary_close(&d);
 }
 
+#define POD_OF(uid, version)                                                                       \
+    "{\"metadata\":{\"name\":\"a\",\"namespace\":\"build\",\"uid\":\"" uid                         \
+    "\",\"resourceVersion\":\"" version "\"}}"
+
+/* The lists have the first a. After the second list it is deleted, another a is created and deleted,
+ * and then the pod end is created. */
+static void tell_two_of_one_name(struct kube_server *s, const struct kube_request *r,
+                                 struct kube_reply *a)
+{
+    if (!strstr(r->target, "watch=true")) {
+        kube_say(
+            a, 200, "",
+            "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" POD_OF("first", "5") "]}");
+        return;
+    }
+    kube_stream(a);
+    a->hold = true;
+    if (s->lists == 1)
+        return;
+    kube_line(a, "{\"type\":\"DELETED\",\"object\":" POD_OF("first", "12") "}");
+    kube_line(a, "{\"type\":\"ADDED\",\"object\":" POD_OF("second", "13") "}");
+    kube_line(a, "{\"type\":\"DELETED\",\"object\":" POD_OF("second", "14") "}");
+    kube_line(a, "{\"type\":\"ADDED\",\"object\":" POD("end", "j", "Pending", "15") "}");
+}
+
+struct write_of_a {
+    const char *answer;  /* the object that the writer notes; NULL: the write failed */
+    bool is_deletion;    /* the writer deleted the object */
+    const char *changes; /* all that the owner is notified of */
+};
+
+static void check_write_of_a(const struct write_of_a *t)
+{
+    struct kube_server s;
+    struct diary d;
+    struct df_kube_write w;
+    kube_start(&s, tell_two_of_one_name, NULL);
+    diary_open(&d);
+    DF_KUBE struct df_kube *k = kube_client(&s);
+    struct df_kube_cache_options o = {
+        .resource = &df_kube_pods, .changed = on_change_of_write, .arg = &d};
+    struct df_kube_cache *c = open_cache(k, &o);
+    df_kube_cache_begin(c, &w, "build", "a");
+    list_anew(c);
+    await(&d, "0end15#0 "); /* all that comes before it is held back */
+    if (t->is_deletion)
+        note_deleted(c, t->answer, true);
+    else if (t->answer)
+        note(c, t->answer, true);
+    df_kube_cache_end(c, &w);
+    assert_no_object(c, "a");
+    if (t->answer && !t->is_deletion)
+        note(c, t->answer, true); /* a late answer */
+    assert_no_object(c, "a");
+    assert_int_equal(df_kube_cache_count(c, NULL), 1); /* no tombstone either */
+    assert_string_equal(df_buf_str(&d.text), t->changes);
+    df_kube_cache_stop(c);
+    kube_stop(&s);
+    diary_close(&d);
+}
+
+static void what_is_deleted_created_and_deleted_during_an_own_write_is_gone_behind_it(void **state)
+{
+    (void)state;
+    static const struct write_of_a cases[] = {
+        {NULL, false, "0end15#0 2a14#0 "},
+        {POD_OF("first", "11"), false, "0end15#0 1a11-local-noop#0 2a14#0 "},
+        {POD_OF("second", "13"), false, "0end15#0 1a13-local-noop#0 2a14#0 "},
+        {POD_OF("first", "5"), true, "0end15#0 2a5-local#0 "},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        check_write_of_a(&cases[i]);
+}
+
 /* ---- memory -----------------------------------------------------------------------------------
  */
 
@@ -437,6 +511,7 @@ int main(void)
         cmocka_unit_test(without_a_reducer_all_but_managed_fields_is_kept),
         cmocka_unit_test(what_others_write_during_an_own_write_becomes_known_behind_it),
         cmocka_unit_test(an_own_deletion_is_a_tombstone_until_the_next_list),
+        cmocka_unit_test(what_is_deleted_created_and_deleted_during_an_own_write_is_gone_behind_it),
         cmocka_unit_test(who_waits_for_a_cache_in_vain_is_told_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
