@@ -26,7 +26,6 @@
 #include "spawner/engine/job/job.h"
 #include "spawner/http/api.h"
 #include "spawner/identity/claim.h"
-#include "spawner/journal/events.h"
 #include "spawner/journal/journal.h"
 #include "spawner/store/documents/holder.h"
 
@@ -233,10 +232,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .ttl_seconds = c->kube_ttl_s,
                                      .notify = on_engine_news,
                                      .notify_arg = &s->spawner};
-    if (df_engine_job_new(&o, &job, err) < 0 || add_engine(s, job, err) < 0)
-        return -1;
-    const struct df_events_options events = {.kube = s->spawner.kube, .on_tasks = c->in_cluster};
-    return df_events_start(&events, &s->spawner.events, err);
+    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
 }
 
 static int open_engines(struct df_service *s, struct df_err *err)
@@ -329,7 +325,6 @@ static void close_all(struct df_service *s)
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
     df_journal_free(p->journal);
-    df_events_stop(p->events);
     df_election_free(s->election);
     df_claims_free(p->claims);
     if (p->states)

@@ -23,7 +23,6 @@ struct df_spawner {
     struct df_journal *journal;
     struct df_kube *kube;     /* NULL: no cluster */
     struct df_claims *claims; /* NULL: no step runs in a pod */
-    struct df_events *events; /* NULL: no step runs in a cluster */
     struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
     bool leads;          /* once it has the Lease, and knows what leaders before it wrote. Atomic */
     char *server_url;    /* set once the API listens */

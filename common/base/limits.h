@@ -18,7 +18,6 @@
 #define DF_LIMIT_YAML_NODES 100000     /* an alias bomb is refused, not expanded */
 #define DF_LIMIT_YAML_ANCHORS 256      /* names are looked up one by one */
 #define DF_LIMIT_PHASE_HISTORY 64      /* of a step: one that waits for a lock may swing for days */
-#define DF_LIMIT_EVENTS_WAITING 4000   /* for an API server that is away: about 1 KiB each */
 #define DF_LIMIT_NAME 63               /* a DNS label */
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */

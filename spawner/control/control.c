@@ -13,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/control/lock_queue.h"
 #include "spawner/engine/job/workflow_job.h"
+#include "spawner/journal/events.h"
 #include "spawner/journal/journal.h"
 #include "spawner/journal/reporter.h"
 #include "spawner/requests/requests.h"
@@ -186,6 +187,7 @@ void df_control_free(struct df_control *c)
     if (!c)
         return;
     df_reporter_stop(c->reporter);
+    df_events_stop(c->events);
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_slots_free(&c->slots);
@@ -212,7 +214,8 @@ int df_control_start(struct df_control *c, struct df_err *err)
     if (!c->workers)
         return df_fail_oom(err);
     atomic_store(&c->working, true);
-    if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0)
+    if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0 ||
+        df_events_start(c->s, &c->events, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
         int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
@@ -306,4 +309,5 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
         cancel_live(c);
     join_workers(c);
     df_reporter_stop(DF_TAKE(c->reporter));
+    df_events_stop(DF_TAKE(c->events));
 }

@@ -35,6 +35,7 @@ struct df_control {
 
     struct df_slots slots;
     struct df_reporter *reporter; /* NULL: no State Service */
+    struct df_events *events;     /* NULL: no step runs in a cluster */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,

@@ -1,15 +1,18 @@
 /*
- * Kubernetes Events: an Event is built by the caller and posted by one thread, in order, at a
- * limited rate.
+ * Kubernetes Events: one thread reads the journal, and posts what the history of a changed step has
+ * more than it posted before, at a limited rate. Read post_all(), then post_step().
  */
 #include "spawner/journal/events.h"
 
 #include <pthread.h>
 
 #include "common/base/clock.h"
-#include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/kube/kube.h"
 #include "common/metrics/metrics.h"
+#include "spawner/journal/cursors.h"
+#include "spawner/journal/journal.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 
 #define PAUSE_MIN_MS 500
@@ -17,6 +20,13 @@
 /* After each Event the thread pauses for PAUSE_TIMES as long as the request took, so that Events do
  * not slow the Jobs down: a busy API server gets few of them. */
 #define PAUSE_TIMES 10
+/* The thread pauses after it was woken. Others, who were woken by the same write, are more urgent,
+ * and more entries of the same step may come. */
+#define GATHER_MS 50
+#define IDLE_MS 3600000 /* a write of a document ends it */
+/* An entry that is older than the thread by more than this was posted by an earlier leader. A later
+ * one may have been lost with it, and is posted. */
+#define OVERLAP_US INT64_C(60000000)
 /* How long a spawner that stops waits for the last Events. */
 #define STOP_MS 2000
 /* The longest note that the API accepts. */
@@ -24,26 +34,22 @@
 
 static const struct df_kube_resource resource = {"events.k8s.io", "v1", "events"};
 
-struct waiting {
-    struct waiting *next;
-    size_t len;
-    char text[]; /* the Event as JSON text: a tree would be five times as large */
-};
-
 struct df_events {
-    struct df_events_options o;
+    struct df_spawner *s;
     char instance[128];
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t news;
-    struct waiting *first, **end; /* in order */
-    size_t count;
+    struct df_subscription subscription; /* to all documents */
+    pthread_mutex_t lock;                /* guards stopping and ended */
+    pthread_cond_t raised;
     bool stopping, ended;
-    bool drops;        /* the queue was full, and is still more than half full */
     volatile bool cut; /* ends a request that is under way (df_kube_at.stop) */
     /* The thread's own. */
-    bool refused;    /* the last one was; logged once */
-    int64_t turn_us; /* when the next one may be posted; monotonic */
+    uint64_t cursor;          /* number of the journal's last entry that was read */
+    struct df_cursors posted; /* entries of each unfinished step's history */
+    int64_t since_us;         /* real time: earlier entries were posted by an earlier leader */
+    bool refused;             /* the last Event was; logged once */
+    bool behind;              /* entries of the journal were lost; logged once */
+    int64_t turn_us;          /* when the next Event may be posted; monotonic */
 };
 
 /* ---- the object ---- */
@@ -134,30 +140,38 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
     return 0;
 }
 
-/* ---- the thread ---- */
+/* ---- waiting ---- */
 
-/* Under the lock. NULL: the queue is empty. */
-static struct waiting *take_first(struct df_events *e)
-{
-    struct waiting *w = e->first;
-    if (!w)
-        return NULL;
-    e->first = w->next;
-    e->end = e->first ? e->end : &e->first;
-    e->count--;
-    return w;
-}
-
-/* NULL: the thread must end. */
-static struct waiting *wait_for_one(struct df_events *e)
+static void raise_flag(struct df_events *e, bool *flag)
 {
     (void)pthread_mutex_lock(&e->lock);
-    while (!e->stopping && !e->first)
-        (void)pthread_cond_wait(&e->news, &e->lock);
-    struct waiting *w = take_first(e);
+    *flag = true;
+    (void)pthread_cond_broadcast(&e->raised);
     (void)pthread_mutex_unlock(&e->lock);
-    return w;
 }
+
+/* Waits until *flag is true, at most for ms. Returns *flag. */
+static bool wait_for(struct df_events *e, const bool *flag, int64_t ms)
+{
+    const struct timespec until = df_mono_after_us(ms * 1000);
+    int result = 0;
+    (void)pthread_mutex_lock(&e->lock);
+    while (!*flag && result == 0)
+        result = pthread_cond_timedwait(&e->raised, &e->lock, &until);
+    bool is_set = *flag;
+    (void)pthread_mutex_unlock(&e->lock);
+    return is_set;
+}
+
+/* Returns at once when the spawner stops. */
+static void wait_for_turn(struct df_events *e)
+{
+    int64_t left_us = e->turn_us - df_mono_us();
+    if (left_us > 0)
+        (void)wait_for(e, &e->stopping, (left_us + 999) / 1000);
+}
+
+/* ---- one Event ---- */
 
 static void count_dropped(void)
 {
@@ -172,52 +186,22 @@ static bool post(struct df_events *e, const cJSON *event)
     const char *name_space = df_json_str(event, "metadata.namespace");
     const struct df_kube_at at = {.resource = &resource, .name_space = name_space, .stop = &e->cut};
     struct df_err err = {0};
-    bool done = df_kube_create(e->o.kube, &at, event, NULL, &err) == 0 ||
+    bool done = df_kube_create(e->s->kube, &at, event, NULL, &err) == 0 ||
                 df_streq(err.reason, "AlreadyExists");
     if (!done && err.cls == DF_ERR_RETRY)
         return false;
     if (!done && !e->refused)
-        df_warn("Events about steps are refused, and are not told until they are taken: %s",
-                err.message);
+        df_warn("the API server refuses Events about steps; they are dropped: %s", err.message);
     if (!done)
         count_dropped();
     e->refused = !done;
     return true;
 }
 
-/* Waits until *flag is true, at most for ms. Returns *flag. */
-static bool wait_for(struct df_events *e, const bool *flag, int64_t ms)
-{
-    int64_t end_ms = df_mono_ms() + ms;
-    const struct timespec until = {.tv_sec = end_ms / 1000, .tv_nsec = end_ms % 1000 * 1000000};
-    int result = 0;
-    (void)pthread_mutex_lock(&e->lock);
-    while (!*flag && result == 0)
-        result = pthread_cond_timedwait(&e->news, &e->lock, &until);
-    bool is_set = *flag;
-    (void)pthread_mutex_unlock(&e->lock);
-    return is_set;
-}
-
-static void raise_flag(struct df_events *e, bool *flag)
-{
-    (void)pthread_mutex_lock(&e->lock);
-    *flag = true;
-    (void)pthread_cond_broadcast(&e->news);
-    (void)pthread_mutex_unlock(&e->lock);
-}
-
-/* Returns at once when the spawner stops. */
-static void wait_for_turn(struct df_events *e)
-{
-    int64_t left_us = e->turn_us - df_mono_us();
-    if (left_us > 0)
-        (void)wait_for(e, &e->stopping, (left_us + 999) / 1000);
-}
-
 /* False if the spawner stopped meanwhile. */
-static bool post_until_taken(struct df_events *e, const cJSON *event)
+static bool post_until_answered(struct df_events *e, const cJSON *event)
 {
+    wait_for_turn(e);
     int64_t pause_ms = PAUSE_MIN_MS, began_us = df_mono_us();
     while (!post(e, event)) {
         if (wait_for(e, &e->stopping, pause_ms))
@@ -231,112 +215,161 @@ static bool post_until_taken(struct df_events *e, const cJSON *event)
     return true;
 }
 
+/* ---- one step ---- */
+
+static bool is_on_tasks(const struct df_events *e)
+{
+    return e->s->config->in_cluster;
+}
+
+/* The object that the Events are about. */
+static bool object_exists(const struct df_events *e, const cJSON *task)
+{
+    return is_on_tasks(e) || df_json_str(task, "status.engineRef.namespace");
+}
+
+/* How many entries an earlier leader has posted. */
+static int posted_earlier(const struct df_events *e, const cJSON *task)
+{
+    const cJSON *entry;
+    int n = 0;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.phaseHistory")) {
+        const char *at = df_json_str(entry, "occurredAt");
+        int64_t at_us = 0;
+        if (!at || df_time_parse(at, &at_us, NULL) < 0 || at_us >= e->since_us)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Posts entry after entry. *index: the first one, moved on with each. */
+static bool post_from(struct df_events *e, const cJSON *task, int *index)
+{
+    int n = cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
+    for (; *index < n; ++*index) {
+        DF_JSON cJSON *event = NULL;
+        struct df_err err = {0};
+        if (df_event_build(task, *index, is_on_tasks(e), e->instance, &event, &err) < 0) {
+            df_warn("an Event about step %s is dropped: %s", df_json_str(task, "metadata.name"),
+                    err.message);
+            count_dropped();
+        } else if (!post_until_answered(e, event)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A finished step has no more Events: it needs no cursor. Without memory for the cursor Events may
+ * be posted twice, which the API server refuses by their name. */
+static void keep_cursor(struct df_events *e, const cJSON *task, int index)
+{
+    const char *name = df_json_str(task, "metadata.name");
+    if (df_label_has(task, DF_LABEL_UNFINISHED))
+        (void)!df_cursors_set(&e->posted, name, df_json_str(task, "metadata.uid"), index, NULL);
+    else
+        df_cursors_drop(&e->posted, name);
+}
+
+/* False if the spawner stopped meanwhile. */
+static bool post_step(struct df_events *e, const struct df_journal_entry *entry)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err err = {0};
+    if (df_store_get(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
+        df_cursors_drop(&e->posted, entry->name);
+        if (err.cls != DF_ERR_NOT_FOUND)
+            df_warn("Events about step %s are dropped: %s", entry->name, err.message);
+        return true;
+    }
+    if (!object_exists(e, task))
+        return true;
+    /* A finished step without a cursor has all its Events, unless it ended before it was read. */
+    bool may_be_new = entry->change == DF_CHANGE_ADDED || df_label_has(task, DF_LABEL_UNFINISHED);
+    int index = may_be_new ? posted_earlier(e, task)
+                           : cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
+    index = df_cursors_get(&e->posted, entry->name, df_json_str(task, "metadata.uid"), index);
+    bool goes_on = post_from(e, task, &index);
+    keep_cursor(e, task, index);
+    return goes_on;
+}
+
+/* ---- the thread ---- */
+
+static void say_behind(struct df_events *e)
+{
+    if (!e->behind)
+        df_warn("Events about steps may be missing: the API server takes them slower than steps "
+                "change");
+    e->behind = true;
+}
+
+/* Posts for all entries of the journal. False if the spawner stopped meanwhile. */
+static bool read_journal(struct df_events *e)
+{
+    struct df_journal_entry entry;
+    for (;;) {
+        int result = df_journal_read(e->s->journal, &e->cursor, &entry);
+        if (result == 0) {
+            e->behind = false;
+            return true;
+        }
+        if (result < 0)
+            say_behind(e);
+        else if (entry.kind == DF_KIND_TASK_ACTION && !post_step(e, &entry))
+            return false;
+    }
+}
+
 static void *post_all(void *arg)
 {
     struct df_events *e = arg;
     bool goes_on = true;
     while (goes_on) {
-        DF_FREE struct waiting *w = wait_for_one(e);
-        DF_JSON cJSON *event = NULL;
-        struct df_err err = {0};
-        if (w && df_json_parse(w->text, w->len, &event, &err) < 0) {
-            df_warn("an Event about a step is dropped: %s", err.message);
-            count_dropped();
-            continue;
-        }
-        if (w)
-            wait_for_turn(e);
-        goes_on = w && post_until_taken(e, event);
+        uint64_t mark = df_subscription_mark(e->s->journal, &e->subscription);
+        bool is_last = wait_for(e, &e->stopping, GATHER_MS);
+        goes_on = read_journal(e) && !is_last;
+        if (goes_on)
+            df_subscription_wait(e->s->journal, &e->subscription, mark, IDLE_MS);
     }
     raise_flag(e, &e->ended);
     return NULL;
 }
 
-/* ---- from outside ---- */
-
-bool df_events_may_tell(const struct df_events *e, const cJSON *task)
-{
-    if (!e)
-        return false;
-    return e->o.on_tasks || df_json_str(task, "status.engineRef.namespace");
-}
-
-static struct waiting *pack(const cJSON *event)
-{
-    DF_FREE char *text = df_json_print(event);
-    size_t n = text ? strlen(text) : 0;
-    struct waiting *w = text ? malloc(sizeof(*w) + n + 1) : NULL;
-    if (!w)
-        return NULL;
-    *w = (struct waiting){.len = n};
-    memcpy(w->text, text, n + 1);
-    return w;
-}
-
-/* Takes ownership of w. */
-static void add(struct df_events *e, struct waiting *w)
-{
-    (void)pthread_mutex_lock(&e->lock);
-    bool fits = e->count < DF_LIMIT_EVENTS_WAITING;
-    bool is_first = !fits && !e->drops;
-    e->drops = !fits || (e->drops && e->count > DF_LIMIT_EVENTS_WAITING / 2);
-    if (fits) {
-        *e->end = w;
-        e->end = &w->next;
-        e->count++;
-    }
-    (void)pthread_cond_broadcast(&e->news);
-    (void)pthread_mutex_unlock(&e->lock);
-    if (fits)
-        return;
-    free(w);
-    count_dropped();
-    if (is_first)
-        df_warn("Events about steps are dropped: %d wait for the API server already",
-                DF_LIMIT_EVENTS_WAITING);
-}
-
-static int queue(struct df_events *e, const cJSON *event, struct df_err *err)
-{
-    struct waiting *w = pack(event);
-    if (!w)
-        return df_fail_oom(err);
-    add(e, w);
-    return 0;
-}
-
-void df_events_tell(struct df_events *e, const cJSON *task, int entry)
-{
-    DF_JSON cJSON *event = NULL;
-    struct df_err err = {0};
-    if (!df_events_may_tell(e, task))
-        return;
-    if (df_event_build(task, entry, e->o.on_tasks, e->instance, &event, &err) < 0 ||
-        queue(e, event, &err) < 0)
-        df_warn("an Event about step %s is dropped: %s", df_json_str(task, "metadata.name"),
-                err.message);
-}
+/* ---- its life ---- */
 
 static void free_events(struct df_events *e)
 {
+    df_unsubscribe(e->s->journal, &e->subscription);
+    df_cursors_free(&e->posted);
     (void)pthread_mutex_destroy(&e->lock);
-    (void)pthread_cond_destroy(&e->news);
-    for (struct waiting *w; (w = take_first(e));)
-        free(w);
+    (void)pthread_cond_destroy(&e->raised);
     free(e);
 }
 
-int df_events_start(const struct df_events_options *o, struct df_events **ret, struct df_err *err)
+static void init(struct df_events *e, struct df_spawner *s)
 {
+    char version[32];
+    e->s = s;
+    df_subscribe(s->journal, &e->subscription, NULL, 0, false);
+    e->cursor = df_journal_last(s->journal, version);
+    e->since_us = df_real_us() - OVERLAP_US;
+    (void)pthread_mutex_init(&e->lock, NULL);
+    df_cond_init(&e->raised);
+    if (gethostname(e->instance, sizeof(e->instance) - 1) < 0 || !e->instance[0])
+        (void)snprintf(e->instance, sizeof(e->instance), "spawner");
+}
+
+int df_events_start(struct df_spawner *s, struct df_events **ret, struct df_err *err)
+{
+    *ret = NULL;
+    if (!s->config->runs_pods)
+        return 0;
     struct df_events *e = calloc(1, sizeof(*e));
     if (!e)
         return df_fail_oom(err);
-    e->o = *o;
-    e->end = &e->first;
-    (void)pthread_mutex_init(&e->lock, NULL);
-    df_cond_init(&e->news);
-    if (gethostname(e->instance, sizeof(e->instance) - 1) < 0 || !e->instance[0])
-        (void)snprintf(e->instance, sizeof(e->instance), "spawner");
+    init(e, s);
     int failed = pthread_create(&e->thread, NULL, post_all, e);
     if (failed) {
         free_events(e);
@@ -351,6 +384,7 @@ void df_events_stop(struct df_events *e)
     if (!e)
         return;
     raise_flag(e, &e->stopping);
+    df_subscription_wake(e->s->journal, &e->subscription);
     (void)wait_for(e, &e->ended, STOP_MS);
     __atomic_store_n(&e->cut, true, __ATOMIC_RELAXED);
     (void)pthread_join(e->thread, NULL);

@@ -1,13 +1,13 @@
 /*
- * Every write of a TaskAction goes through here: new entries of its phase history are counted,
- * logged and made Events, after the write is durable.
+ * Every write of a TaskAction goes through here: new entries of its phase history are counted and
+ * logged after the write is durable.
  */
 #include "spawner/journal/transitions.h"
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/journal/events.h"
+#include "spawner/model/model.h"
 
 /* ---- metrics ---- */
 
@@ -127,15 +127,15 @@ static void write_log(const cJSON *task, const cJSON *entry, bool is_last)
         df_info("step %s: %s%s%s", name, phase, colon, message ? message : "");
 }
 
-/* ---- telling ---- */
+/* ---- writing ---- */
 
 static int history_size(const cJSON *task)
 {
     return cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
 }
 
-/* from: the first entry that is new; told: how many of those before were told as Events. */
-static void tell(struct df_spawner *s, const cJSON *task, int from, int told)
+/* from: the first entry that is new. */
+static void report_entries(const cJSON *task, int from)
 {
     const cJSON *history = df_json_at(task, "status.phaseHistory");
     int n = cJSON_GetArraySize(history);
@@ -144,34 +144,29 @@ static void tell(struct df_spawner *s, const cJSON *task, int from, int told)
         measure(task, entry, i == n - 1);
         write_log(task, entry, i == n - 1);
     }
-    for (int i = told; i < n; i++)
-        df_events_tell(s->events, task, i);
 }
 
-struct watched {
+struct observed {
     df_store_change change;
     void *arg;
-    const struct df_events *events;
     int size; /* of the history, before the change */
-    int told; /* how many of it were told as Events: the object that they are about was there */
 };
 
-static int watch_change(cJSON *task, void *arg, struct df_err *err)
+static int observe_change(cJSON *task, void *arg, struct df_err *err)
 {
-    struct watched *w = arg;
-    w->size = history_size(task);
-    w->told = df_events_may_tell(w->events, task) ? w->size : 0;
-    return w->change(task, w->arg, err);
+    struct observed *o = arg;
+    o->size = history_size(task);
+    return o->change(task, o->arg, err);
 }
 
 int df_task_modify(struct df_spawner *s, const char *name, df_store_change change, void *arg,
                    cJSON **ret, struct df_err *err)
 {
-    struct watched w = {.change = change, .arg = arg, .events = s->events};
+    struct observed o = {.change = change, .arg = arg};
     DF_JSON cJSON *task = NULL;
-    if (df_store_modify(s->store, DF_KIND_TASK_ACTION, name, watch_change, &w, &task, err) < 0)
+    if (df_store_modify(s->store, DF_KIND_TASK_ACTION, name, observe_change, &o, &task, err) < 0)
         return -1;
-    tell(s, task, w.size, w.told);
+    report_entries(task, o.size);
     if (ret)
         *ret = DF_TAKE(task);
     return 0;
@@ -182,7 +177,7 @@ int df_task_create(struct df_spawner *s, const cJSON *task, cJSON **ret, struct 
     DF_JSON cJSON *made = NULL;
     if (df_store_create(s->store, DF_KIND_TASK_ACTION, task, &made, err) < 0)
         return -1;
-    tell(s, made, 0, 0);
+    report_entries(made, 0);
     if (ret)
         *ret = DF_TAKE(made);
     return 0;

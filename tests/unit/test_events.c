@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
-#include "common/base/limits.h"
+#include "common/base/clock.h"
+#include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
 #include "spawner/journal/events.h"
+#include "spawner/journal/journal.h"
 #include "spawner/model/model.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/kube_words.h"
@@ -100,6 +102,26 @@ static void a_long_message_is_cut_between_characters(void **state)
 
 /* ---- the thread ---- */
 
+#define HEAD(name)                                                                                 \
+    "{'apiVersion':'dayfly.dev/v1alpha1','kind':'TaskAction','metadata':{'name':'" name "',"
+#define SPEC "'spec':{'action':'apply','runRef':{'name':'net-1'}},"
+#define JOB "'engineRef':{'kind':'Job','name':'j','namespace':'jobs','uid':'ju'}"
+#define UNFINISHED "'labels':{'dayfly.dev/unfinished':'true'}},"
+#define STEP HEAD("net-1-apply") UNFINISHED SPEC "'status':{" JOB "}}"
+#define STEP_WITHOUT_JOB HEAD("web-1-plan") UNFINISHED SPEC "'status':{}}"
+#define FINISHED_STEP                                                                              \
+    HEAD("old-1-plan")                                                                             \
+    "'labels':{}}," SPEC "'status':{" JOB ",'phaseHistory':["                                      \
+    "{'phase':'Executing','occurredAt':'2026-01-01T00:00:00.000000Z'}]}}"
+
+static int get_job(cJSON *task, void *arg, struct df_err *err)
+{
+    (void)arg;
+    DF_JSON cJSON *job = json("{" JOB "}");
+    return df_json_set(df_json_object_at(task, "status"), "engineRef",
+                       cJSON_DetachItemFromObject(job, "engineRef"), err);
+}
+
 /* An API server that gives these answers one after the other; 0: none, ever. */
 struct script {
     const int *statuses;
@@ -122,24 +144,40 @@ static void play(struct kube_server *s, const struct kube_request *r, struct kub
 struct teller {
     struct kube_server server;
     struct script script;
-    struct df_kube *kube;
+    struct df_config config;
+    struct df_spawner s;
     struct df_events *events;
+    char directory[32];
 };
 
+static void start_events(struct teller *t)
+{
+    assert_int_equal(df_events_start(&t->s, &t->events, NULL), 0);
+}
+
+/* The thread is not started. */
 static void open_teller(struct teller *t, const int *statuses)
 {
-    t->script = (struct script){.statuses = statuses};
+    *t = (struct teller){.script = {.statuses = statuses},
+                         .config = {.runs_pods = true},
+                         .directory = "/tmp/dayfly-events-XXXXXX"};
+    assert_non_null(mkdtemp(t->directory));
+    DF_FREE char *path = df_fs_join(t->directory, "db");
     kube_start(&t->server, play, &t->script);
-    t->kube = kube_client(&t->server);
-    const struct df_events_options o = {.kube = t->kube};
-    assert_int_equal(df_events_start(&o, &t->events, NULL), 0);
+    t->s.config = &t->config;
+    t->s.kube = kube_client(&t->server);
+    assert_int_equal(df_store_sqlite_open(path, &t->s.store, NULL), 0);
+    assert_int_equal(df_journal_new(t->s.store, &t->s.journal, NULL), 0);
 }
 
 /* What was posted, once it is over; the caller frees. */
 static char *close_teller(struct teller *t)
 {
     df_events_stop(t->events);
-    df_kube_free(t->kube);
+    df_journal_free(t->s.journal);
+    df_store_close(t->s.store);
+    df_kube_free(t->s.kube);
+    assert_int_equal(df_fs_remove_tree(t->directory, NULL), 0);
     char *seen = strdup(df_buf_str(&t->server.seen));
     kube_stop(&t->server);
     return seen;
@@ -153,10 +191,39 @@ static void await_asked(struct teller *t, size_t times)
     (void)pthread_mutex_unlock(&t->server.lock);
 }
 
-static void tell(struct teller *t, const char *reason)
+struct change {
+    enum df_outcome outcome;
+    const char *reason;
+    int64_t at_us;
+};
+
+static int make_change(cJSON *task, void *arg, struct df_err *err)
 {
-    DF_JSON cJSON *task = task_with(DF_OUTCOME_NONE, reason, NULL);
-    df_events_tell(t->events, task, 0);
+    const struct change *c = arg;
+    return df_task_set_conditions(task, c->outcome, c->reason, "m", c->at_us, err);
+}
+
+static void change(struct teller *t, const char *name, enum df_outcome outcome, const char *reason,
+                   int64_t at_us)
+{
+    struct change c = {outcome, reason, at_us};
+    struct df_err err = {0};
+    if (df_store_modify(t->s.store, DF_KIND_TASK_ACTION, name, make_change, &c, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* A step's next phase. */
+static void enter(struct teller *t, const char *reason)
+{
+    change(t, "net-1-apply", DF_OUTCOME_NONE, reason, df_real_us());
+}
+
+static void make_step(struct teller *t, const char *text)
+{
+    DF_JSON cJSON *task = json(text);
+    struct df_err err = {0};
+    if (df_store_create(t->s.store, DF_KIND_TASK_ACTION, task, NULL, &err) < 0)
+        fail_msg("%s", err.message);
 }
 
 static double dropped(void)
@@ -177,9 +244,11 @@ static void events_are_posted_in_order_and_again_until_they_are_answered(void **
     struct teller t;
     double before = dropped();
     open_teller(&t, statuses);
-    tell(&t, "Queued");
-    tell(&t, "Initializing");
-    tell(&t, "Executing");
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
+    enter(&t, "Initializing");
+    enter(&t, "Executing");
     await_asked(&t, 4);
     DF_FREE char *seen = close_teller(&t);
     assert_string_equal(seen, POSTED "Queued\n" POSTED "Queued\n" POSTED "Initializing\n" POSTED
@@ -194,46 +263,105 @@ static void a_refused_event_does_not_hold_back_the_next(void **state)
     struct teller t;
     double before = dropped();
     open_teller(&t, statuses);
-    tell(&t, "Queued");
-    tell(&t, "Initializing");
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
+    enter(&t, "Initializing");
     await_asked(&t, 2);
     DF_FREE char *seen = close_teller(&t);
     assert_non_null(strstr(seen, "Initializing"));
     assert_true(dropped() == before + 1);
 }
 
-/* Neither who tells nor who stops waits for an API server that does not answer. */
-static void what_finds_no_place_is_dropped(void **state)
+static void a_write_without_a_new_phase_posts_nothing(void **state)
+{
+    (void)state;
+    static const int statuses[] = {201, 201};
+    struct teller t;
+    open_teller(&t, statuses);
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
+    await_asked(&t, 1);
+    enter(&t, "Queued");
+    enter(&t, "Executing");
+    DF_FREE char *seen = close_teller(&t);
+    assert_string_equal(seen, POSTED "Queued\n" POSTED "Executing\n");
+}
+
+/* Neither who writes nor who stops waits for an API server that does not answer. */
+static void an_api_server_that_does_not_answer_holds_nobody_back(void **state)
 {
     (void)state;
     static const int statuses[] = {0};
     struct teller t;
-    double before = dropped();
     open_teller(&t, statuses);
-    tell(&t, "Queued");
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
     await_asked(&t, 1);
-    for (int i = 0; i < DF_LIMIT_EVENTS_WAITING; i++)
-        tell(&t, "Initializing");
-    assert_true(dropped() == before);
-    tell(&t, "Initializing");
-    assert_true(dropped() == before + 1);
+    for (int i = 0; i < DF_JOURNAL_ENTRIES / 4; i++)
+        enter(&t, i % 2 ? "Initializing" : "Executing");
     DF_FREE char *seen = close_teller(&t);
     assert_string_equal(seen, POSTED "Queued\n");
 }
 
-/* There is no Job yet: it is told when there is one. */
-static void a_step_without_a_job_has_no_events_yet(void **state)
+static void a_step_has_events_from_its_first_entry_on_once_it_has_a_job(void **state)
+{
+    (void)state;
+    static const int statuses[] = {201, 201};
+    struct teller t;
+    open_teller(&t, statuses);
+    start_events(&t);
+    make_step(&t, STEP_WITHOUT_JOB);
+    change(&t, "web-1-plan", DF_OUTCOME_NONE, "Queued", df_real_us());
+    make_step(&t, STEP); /* the journal is read in order: the other one was looked at before this */
+    enter(&t, "Executing");
+    await_asked(&t, 1);
+    assert_int_equal(
+        df_store_modify(t.s.store, DF_KIND_TASK_ACTION, "web-1-plan", get_job, NULL, NULL, NULL),
+        0);
+    DF_FREE char *seen = close_teller(&t);
+    assert_string_equal(seen, POSTED "Executing\n" POSTED "Queued\n");
+}
+
+static void a_new_leader_posts_what_is_young_and_nothing_that_is_old(void **state)
+{
+    (void)state;
+    static const int statuses[] = {201, 201};
+    struct teller t;
+    open_teller(&t, statuses);
+    make_step(&t, STEP);
+    change(&t, "net-1-apply", DF_OUTCOME_NONE, "Queued", df_real_us() - 3600 * INT64_C(1000000));
+    change(&t, "net-1-apply", DF_OUTCOME_NONE, "Initializing", df_real_us() - 1000000);
+    start_events(&t);
+    enter(&t, "Executing");
+    DF_FREE char *seen = close_teller(&t);
+    assert_string_equal(seen, POSTED "Initializing\n" POSTED "Executing\n");
+}
+
+static void a_finished_step_that_is_written_again_has_no_new_events(void **state)
 {
     (void)state;
     static const int statuses[] = {201};
     struct teller t;
     open_teller(&t, statuses);
-    DF_JSON cJSON *task = json("{'metadata':{'name':'a'},'status':{}}");
-    assert_false(df_events_may_tell(t.events, task));
-    assert_false(df_events_may_tell(NULL, task));
-    df_events_tell(t.events, task, 0);
+    make_step(&t, FINISHED_STEP);
+    start_events(&t);
+    change(&t, "old-1-plan", DF_OUTCOME_SUCCEEDED, "Planned", df_real_us());
     DF_FREE char *seen = close_teller(&t);
     assert_string_equal(seen, "");
+}
+
+static void without_pods_there_are_no_events(void **state)
+{
+    (void)state;
+    const struct df_config config = {.runs_here = true};
+    struct df_spawner s = {.config = &config};
+    struct df_events *events = NULL;
+    assert_int_equal(df_events_start(&s, &events, NULL), 0);
+    assert_null(events);
+    df_events_stop(events);
 }
 
 int main(void)
@@ -247,8 +375,12 @@ int main(void)
         cmocka_unit_test(a_long_message_is_cut_between_characters),
         cmocka_unit_test(events_are_posted_in_order_and_again_until_they_are_answered),
         cmocka_unit_test(a_refused_event_does_not_hold_back_the_next),
-        cmocka_unit_test(what_finds_no_place_is_dropped),
-        cmocka_unit_test(a_step_without_a_job_has_no_events_yet),
+        cmocka_unit_test(a_write_without_a_new_phase_posts_nothing),
+        cmocka_unit_test(an_api_server_that_does_not_answer_holds_nobody_back),
+        cmocka_unit_test(a_step_has_events_from_its_first_entry_on_once_it_has_a_job),
+        cmocka_unit_test(a_new_leader_posts_what_is_young_and_nothing_that_is_old),
+        cmocka_unit_test(a_finished_step_that_is_written_again_has_no_new_events),
+        cmocka_unit_test(without_pods_there_are_no_events),
     };
     return cmocka_run_group_tests_name("events", tests, NULL, NULL);
 }
