@@ -1,6 +1,6 @@
 /*
- * The audit trail in a cluster: entries are collected in one resource of this process until it is
- * full, the oldest resources are removed, and reading merges them by time.
+ * The audit trail in a cluster. Each process appends its entries to one resource until that is
+ * full; the oldest resources are removed. Reading merges the resources by time.
  */
 #include "spawner/store/documents/audit.h"
 
@@ -18,11 +18,11 @@ struct df_audit {
     const char *name_space;
     char *api_version;
     pthread_mutex_t lock;
-    cJSON *open; /* the resource that is being filled, as it was answered; NULL: none */
+    cJSON *open; /* the resource that is being filled, as the API server returned it; NULL: none */
     int64_t last_id;
 };
 
-static struct df_kube_at at(const struct df_audit *a, const char *name)
+static struct df_kube_at trail_at(const struct df_audit *a, const char *name)
 {
     return (struct df_kube_at){&a->resource, a->name_space, name, NULL, NULL};
 }
@@ -58,7 +58,7 @@ void df_audit_close(struct df_audit *a)
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-/* Grows with time, and is hardly ever the same in two processes. */
+/* Returns an id that grows with time and is very unlikely to be equal in two processes. */
 static int next_id(struct df_audit *a, int64_t *ret, struct df_err *err)
 {
     uint32_t dice = 0;
@@ -69,7 +69,7 @@ static int next_id(struct df_audit *a, int64_t *ret, struct df_err *err)
     return 0;
 }
 
-static int append(struct df_audit *a, cJSON *trail, const cJSON *entry, struct df_err *err)
+static int append_entry(struct df_audit *a, cJSON *trail, const cJSON *entry, struct df_err *err)
 {
     cJSON *entries = df_json_array_at(trail, "entries"), *item = cJSON_CreateObject();
     int64_t id = 0;
@@ -97,7 +97,7 @@ static int check_size(const cJSON *entry, struct df_err *err)
                : 0;
 }
 
-/* 0: written; 1: there is none that is open and has room. */
+/* 0: written; 1: there is no open resource with space left. */
 static int add_to_open(struct df_audit *a, const cJSON *entry, struct df_err *err)
 {
     struct df_err why = {0};
@@ -107,11 +107,11 @@ static int add_to_open(struct df_audit *a, const cJSON *entry, struct df_err *er
     DF_JSON cJSON *next = cJSON_Duplicate(a->open, true);
     if (!next)
         return df_fail_oom(err);
-    if (append(a, next, entry, err) < 0)
+    if (append_entry(a, next, entry, err) < 0)
         return -1;
-    const struct df_kube_at where = at(a, df_kube_name(next));
+    const struct df_kube_at where = trail_at(a, df_kube_name(next));
     int result = df_kube_update(a->kube, &where, next, &answer, &why);
-    cJSON_Delete(a->open); /* without an answer nobody knows what it is now */
+    cJSON_Delete(a->open); /* if the answer is missing, the content is unknown */
     a->open = answer;
     if (result == 0 || why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND)
         return result == 0 ? 0 : 1;
@@ -139,8 +139,8 @@ static int add_to_new(struct df_audit *a, const cJSON *entry, struct df_err *err
     if (!trail)
         return df_fail_oom(err);
     cJSON *answer = NULL;
-    const struct df_kube_at where = at(a, NULL);
-    if (append(a, trail, entry, err) < 0 ||
+    const struct df_kube_at where = trail_at(a, NULL);
+    if (append_entry(a, trail, entry, err) < 0 ||
         df_kube_create(a->kube, &where, trail, &answer, err) < 0)
         return -1;
     cJSON_Delete(a->open);
@@ -148,7 +148,7 @@ static int add_to_new(struct df_audit *a, const cJSON *entry, struct df_err *err
     return 0;
 }
 
-/* ---- the oldest go -------------------------------------------------------------------------- */
+/* ---- removing the oldest --------------------------------------------------------------------- */
 
 static int note_name(void *arg, const cJSON *trail, struct df_err *err)
 {
@@ -172,13 +172,13 @@ static int drop_oldest(struct df_audit *a, struct df_err *err)
 {
     DF_STRS struct df_strs names = {0};
     const struct df_kube_sink sink = {forget_names, note_name, &names};
-    const struct df_kube_at all = at(a, NULL);
+    const struct df_kube_at all = trail_at(a, NULL);
     if (df_kube_list(a->kube, &all, NULL, 0, &sink, err) < 0)
         return -1;
     if (names.len)
         qsort(names.items, names.len, sizeof(*names.items), by_name);
     for (size_t i = 0; i + DF_LIMIT_AUDIT_TRAILS < names.len; i++) {
-        const struct df_kube_at oldest = at(a, names.items[i]);
+        const struct df_kube_at oldest = trail_at(a, names.items[i]);
         const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
         struct df_err why = {0};
         if (df_kube_delete(a->kube, &oldest, &o, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
@@ -243,9 +243,9 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The first of the sorted items; *ret_last as of df_page_cursor(). */
-static int cut(const cJSON *const *items, int count, int limit, cJSON **ret, int64_t *ret_last,
-               struct df_err *err)
+/* Returns the first items; *ret_last as for df_page_cursor(). */
+static int take_page(const cJSON *const *items, int count, int limit, cJSON **ret,
+                     int64_t *ret_last, struct df_err *err)
 {
     DF_JSON cJSON *page = cJSON_CreateArray();
     if (!page)
@@ -259,8 +259,8 @@ static int cut(const cJSON *const *items, int count, int limit, cJSON **ret, int
     return 0;
 }
 
-static int sort_and_cut(const cJSON *found, int limit, cJSON **ret, char **ret_cursor,
-                        struct df_err *err)
+static int sort_page(const cJSON *found, int limit, cJSON **ret, char **ret_cursor,
+                     struct df_err *err)
 {
     int count = cJSON_GetArraySize(found), i = 0;
     DF_FREE const cJSON **items = calloc((size_t)count + 1, sizeof(*items));
@@ -272,7 +272,7 @@ static int sort_and_cut(const cJSON *found, int limit, cJSON **ret, char **ret_c
     cJSON_ArrayForEach (item, found)
         items[i++] = item;
     qsort(items, (size_t)count, sizeof(*items), newest_first);
-    if (cut(items, count, limit, &page, &last, err) < 0 ||
+    if (take_page(items, count, limit, &page, &last, err) < 0 ||
         df_page_cursor(last, ret_cursor, err) < 0)
         return -1;
     *ret = DF_TAKE(page);
@@ -284,12 +284,12 @@ int df_audit_list(struct df_audit *a, const char *cursor, int limit, cJSON **ret
 {
     struct reading r = {0};
     const struct df_kube_sink sink = {begin_reading, read_trail, &r};
-    const struct df_kube_at all = at(a, NULL);
+    const struct df_kube_at all = trail_at(a, NULL);
     if (df_page_start(cursor, true, &r.before, err) < 0 || df_page_limit(limit, &limit, err) < 0)
         return -1;
     int result = df_kube_list(a->kube, &all, NULL, 0, &sink, err);
     if (result == 0)
-        result = sort_and_cut(r.found, limit, ret, ret_cursor, err);
+        result = sort_page(r.found, limit, ret, ret_cursor, err);
     cJSON_Delete(r.found);
     return result;
 }

@@ -1,6 +1,6 @@
 /*
- * codec.c - first who writes what: which labels and fields are kept in the status; then decoding,
- * then the encoders of codec.h in their order, last the index keys.
+ * codec.c - first, which labels and fields are kept in the status; then decoding; then the encoders
+ * in the order of codec.h; last the index keys.
  */
 #include "spawner/store/documents/codec.h"
 
@@ -11,10 +11,10 @@
 
 #define SERVICE "service"
 
-/* ---- who writes what ------------------------------------------------------------------------ */
+/* ---- what is kept in the status -------------------------------------------------------------- */
 
-/* Labels that the service finds its documents by. The first two never change: they are written into
- * metadata.labels, too, for those who look with kubectl. */
+/* Labels by which the service finds its documents. The first two never change: they are also
+ * written into metadata.labels, for people who use kubectl. */
 static const char *const service_labels[] = {DF_LABEL_EXECUTOR,   DF_LABEL_RUN,
                                              DF_LABEL_UNFINISHED, DF_LABEL_QUEUE,
                                              DF_LABEL_LIVE,       DF_LABEL_LIVE_NAMESPACE,
@@ -29,35 +29,35 @@ static bool is_service_label(const char *key)
     return false;
 }
 
-/* The field of a spec that is kept in the status; NULL: what stands in the spec is all there is. An
- * Executor's people may change it at any time. */
+/* Returns the field if it is kept in the status, NULL if the spec alone has it. An Executor has
+ * none of these, because people may change its spec at any time. */
 static const struct df_field *kept_field(enum df_kind kind, const char *name)
 {
     return kind == DF_KIND_EXECUTOR ? NULL : df_spec_field(kind, name);
 }
 
-/* Does it count no more, once taken in, what people write into the spec? */
-static bool is_taken_in(enum df_kind kind, const char *name)
+/* True if later edits of this field in the spec are ignored once the document is accepted. */
+static bool is_frozen(enum df_kind kind, const char *name)
 {
     const struct df_field *field = kept_field(kind, name);
     return field && field->by != DF_BY_VERB;
 }
 
-/* Does it stand in the spec of a new resource, too, for people to see? */
+/* True if the field is also written into the spec of a new resource, for people to see. */
 static bool is_shown(enum df_kind kind, const char *name)
 {
     const struct df_field *field = kept_field(kind, name);
     return !field || field->by == DF_BY_CLIENT || field->by == DF_BY_PATH;
 }
 
-/* ---- small things --------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static cJSON *member(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static int copy(cJSON *to, const char *as, const cJSON *item, struct df_err *err)
+static int copy_item(cJSON *to, const char *as, const cJSON *item, struct df_err *err)
 {
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
@@ -67,13 +67,13 @@ static bool is_empty(const cJSON *object)
     return !object || !object->child;
 }
 
-/* Equal, where absent and {} are the same. */
+/* Compares two maps; an absent one equals {}. */
 static bool same_map(const cJSON *a, const cJSON *b)
 {
     return (is_empty(a) && is_empty(b)) || (a && b && df_json_equal(a, b));
 }
 
-static bool same(const cJSON *a, const cJSON *b)
+static bool same_item(const cJSON *a, const cJSON *b)
 {
     return a && b ? df_json_equal(a, b) : !a && !b;
 }
@@ -85,13 +85,13 @@ static int set_type(cJSON *resource, enum df_kind kind, const char *api_version,
                : df_json_set_str(resource, "kind", df_kind_name(kind), err);
 }
 
-/* The members of from whose names are (or are not) those of service labels. */
+/* Copies the labels that are (or are not) service labels. */
 static int pick_labels(cJSON *to, const cJSON *from, bool of_service, struct df_err *err)
 {
     const cJSON *label;
     cJSON_ArrayForEach (label, from) {
         if (is_service_label(label->string) == of_service &&
-            copy(to, label->string, label, err) < 0)
+            copy_item(to, label->string, label, err) < 0)
             return -1;
     }
     return 0;
@@ -134,7 +134,7 @@ static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_e
     cJSON *set = member(service, "spec");
     for (cJSON *item = service && spec ? spec->child : NULL, *next; item; item = next) {
         next = item->next;
-        if (is_taken_in(kind, item->string))
+        if (is_frozen(kind, item->string))
             cJSON_Delete(cJSON_DetachItemViaPointer(spec, item));
     }
     while (set && set->child) {
@@ -182,7 +182,7 @@ static int new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
     if (pick_labels(labels, from, false, err) < 0)
         return -1;
     for (size_t i = 0; i < SHOWN_LABELS; i++)
-        if (copy(labels, service_labels[i], member(from, service_labels[i]), err) < 0)
+        if (copy_item(labels, service_labels[i], member(from, service_labels[i]), err) < 0)
             return -1;
     return 0;
 }
@@ -196,7 +196,7 @@ static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_spac
         return df_fail_oom(err);
     if (df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
         df_json_add_str(metadata, "namespace", name_space, err) < 0 ||
-        copy(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
+        copy_item(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
         new_labels(labels, doc, err) < 0)
         return -1;
     return df_json_append_str(finalizers, DF_FINALIZER, err);
@@ -206,7 +206,7 @@ static int new_spec(enum df_kind kind, cJSON *spec, const cJSON *from, struct df
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, from) {
-        if (is_shown(kind, item->string) && copy(spec, item->string, item, err) < 0)
+        if (is_shown(kind, item->string) && copy_item(spec, item->string, item, err) < 0)
             return -1;
     }
     return 0;
@@ -236,14 +236,14 @@ static int pick_members(enum df_kind kind, cJSON *to, const cJSON *from, bool is
     const cJSON *item;
     cJSON_ArrayForEach (item, from) {
         if ((kept_field(kind, item->string) != NULL) == is_kept &&
-            copy(to, item->string, item, err) < 0)
+            copy_item(to, item->string, item, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* The spec that people see: what the document says, but for what the status keeps; there it stays
- * as people wrote it. */
+/* Builds the spec of the resource: fields kept in the status stay as people wrote them, all others
+ * are taken from the document. */
 static int main_spec(enum df_kind kind, cJSON *spec, const cJSON *doc, const cJSON *old,
                      struct df_err *err)
 {
@@ -275,7 +275,8 @@ static int add_finalizer(cJSON *metadata, struct df_err *err)
     return finalizers ? df_json_append_str(finalizers, DF_FINALIZER, err) : df_fail_oom(err);
 }
 
-/* A copy without status and managed fields, with these labels, annotations and spec. */
+/* Copies the resource without status and managed fields, and with these labels, annotations and
+ * spec. */
 static int write_main(const cJSON *resource, const cJSON *doc, const cJSON *labels,
                       const cJSON *spec, cJSON **ret, struct df_err *err)
 {
@@ -286,8 +287,9 @@ static int write_main(const cJSON *resource, const cJSON *doc, const cJSON *labe
         return df_fail_oom(err);
     cJSON_DeleteItemFromObjectCaseSensitive(main, "status");
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
-    if (copy(metadata, "labels", labels, err) < 0 ||
-        copy(metadata, "annotations", annotations, err) < 0 || copy(main, "spec", spec, err) < 0)
+    if (copy_item(metadata, "labels", labels, err) < 0 ||
+        copy_item(metadata, "annotations", annotations, err) < 0 ||
+        copy_item(main, "spec", spec, err) < 0)
         return -1;
     if (!has_finalizer(resource) && !member(metadata, "deletionTimestamp") &&
         add_finalizer(metadata, err) < 0)
@@ -309,7 +311,7 @@ int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
         main_labels(labels, doc, old_labels, err) < 0)
         return -1;
     bool guarded = has_finalizer(resource) || df_kube_is_deleted(resource);
-    if (guarded && same(spec, old_spec) && same_map(labels, old_labels) &&
+    if (guarded && same_item(spec, old_spec) && same_map(labels, old_labels) &&
         same_map(df_json_at(doc, "metadata.annotations"),
                  df_json_at(resource, "metadata.annotations")))
         return 0;
@@ -331,9 +333,9 @@ static int service_spec(enum df_kind kind, cJSON *service, const cJSON *doc, con
         return df_fail_oom(err);
     cJSON_ArrayForEach (item, df_json_at(doc, "spec")) {
         const char *name = item->string;
-        bool differs = !same(item, member(member(resource, "spec"), name));
-        if (kept_field(kind, name) && (is_taken_in(kind, name) || differs) &&
-            copy(set, name, item, err) < 0)
+        bool differs = !same_item(item, member(member(resource, "spec"), name));
+        if (kept_field(kind, name) && (is_frozen(kind, name) || differs) &&
+            copy_item(set, name, item, err) < 0)
             return -1;
     }
     return is_empty(set) ? 0 : df_json_add(service, "spec", DF_TAKE(set), err);
@@ -374,14 +376,15 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
     DF_JSON cJSON *status = NULL, *body = NULL;
     if (whole_status(kind, doc, resource, &status, err) < 0)
         return -1;
-    if (same(status, member(resource, "status")))
+    if (same_item(status, member(resource, "status")))
         return 0;
     body = header(kind, api_version);
     cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
     if (!metadata)
         return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(identity); i++)
-        if (copy(metadata, identity[i], member(member(resource, "metadata"), identity[i]), err) < 0)
+        if (copy_item(metadata, identity[i], member(member(resource, "metadata"), identity[i]),
+                      err) < 0)
             return -1;
     if (df_json_add(body, "status", DF_TAKE(status), err) < 0)
         return -1;
@@ -401,7 +404,7 @@ static int add_labels(struct df_strs *to, const cJSON *labels, bool of_service, 
     return df_strs_check(to, err);
 }
 
-/* Somebody applied, edited or deleted it since the control loop looked at it last. */
+/* True if the resource was applied, edited or deleted after the last pass of the control loop. */
 static bool is_unseen(const cJSON *resource)
 {
     int64_t revision = df_json_int(resource, "status.revision", INT64_MAX);

@@ -5,7 +5,7 @@ struct df_commit {
     void *arg;
     bool wants_sequence;
 
-    pthread_cond_t turn; /* it is done, or first in the next batch */
+    pthread_cond_t turn; /* signalled when it is done or first in the next batch */
     bool done;
     int result;
     struct df_err why;
@@ -27,7 +27,7 @@ void df_commits_free(struct df_commits *c)
 
 /* ---- the transaction ---- */
 
-/* One of several. -1: the whole transaction is lost, *lost says why. */
+/* Runs one commit of a batch. -1: the whole transaction is lost, *lost says why. */
 static int run_one(struct df_db *db, struct df_commit *one, struct df_err *lost)
 {
     if (df_db_run(db, "SAVEPOINT one", NULL, lost) < 0)
@@ -35,7 +35,8 @@ static int run_one(struct df_db *db, struct df_commit *one, struct df_err *lost)
     one->result = one->body(db, one->arg, &one->why);
     if (one->result == 0)
         return df_db_run(db, "RELEASE one", NULL, lost);
-    /* Some failures, such as a full disk, have rolled back everything by themselves. */
+    /* After some failures, such as a full disk, SQLite has already rolled back the whole
+     * transaction. */
     if (df_db_run(db, "ROLLBACK TO one", NULL, lost) < 0) {
         *lost = one->result < 0 ? one->why : *lost;
         return -1;
@@ -59,7 +60,8 @@ static int batch_body(struct df_db *db, void *arg, struct df_err *err)
 static void fail_all(struct df_commit *first, const struct df_err *why)
 {
     for (struct df_commit *one = first; one; one = one->next) {
-        if (one->result >= 0) { /* what had nothing to do may have seen what is lost */
+        if (one->result >=
+            0) { /* also those without a change: they may have read what is now lost */
             one->result = -1;
             one->why = *why;
         }
@@ -76,10 +78,10 @@ static void run_batch(struct df_db *db, struct df_commit *first)
         fail_all(first, &why);
 }
 
-/* ---- turns ---- */
+/* ---- batches ---- */
 
-/* Under the lock. */
-static void settle(struct df_commits *c, struct df_commit *first)
+/* Completes a batch: signals its threads and the first of the next batch. Under the lock. */
+static void complete_batch(struct df_commits *c, struct df_commit *first)
 {
     for (struct df_commit *one = first, *next; one; one = next) {
         next = one->next;
@@ -92,8 +94,9 @@ static void settle(struct df_commits *c, struct df_commit *first)
         (void)pthread_cond_signal(&c->first->turn);
 }
 
-/* All that wait, the caller's own among them. Under the lock, which is not held meanwhile. */
-static void lead(struct df_commits *c)
+/* Commits everything that waits, including the caller's own. Called under the lock, and releases it
+ * during the transaction. */
+static void commit_waiting(struct df_commits *c)
 {
     struct df_commit *first = c->first;
     c->first = NULL;
@@ -104,7 +107,7 @@ static void lead(struct df_commits *c)
     run_batch(c->db, first);
     (void)pthread_mutex_lock(&c->lock);
     c->running = false;
-    settle(c, first);
+    complete_batch(c, first);
 }
 
 int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *ret_sequence,
@@ -120,7 +123,7 @@ int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *r
         if (c->running)
             (void)pthread_cond_wait(&mine.turn, &c->lock);
         else
-            lead(c);
+            commit_waiting(c);
     }
     (void)pthread_mutex_unlock(&c->lock);
     (void)pthread_cond_destroy(&mine.turn);

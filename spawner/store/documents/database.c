@@ -1,6 +1,6 @@
 /*
- * SQLite: its failures as df_err, statements and transactions, and the opening of a file with the
- * checks before it. Read df_db_open() at the end.
+ * SQLite: errors as df_err, statements and transactions, and opening a file with the checks before
+ * it. Start with df_db_open() at the end.
  */
 #include "spawner/store/documents/database.h"
 
@@ -17,8 +17,8 @@
 
 #define WAY_OUT "restore it from a copy, or start with another --data-directory"
 
-/* created: the resource version at which a document was made; it orders lists and never comes
- * again. counter has one row. Values in secrets and key_check are sealed by the vault. */
+/* created: the resource version at which a document was created; it orders lists and is never
+ * reused. counter has one row. Values in secrets and key_check are sealed by the vault. */
 static const char schema[] =
     "CREATE TABLE counter (version INTEGER NOT NULL);"
     "INSERT INTO counter VALUES (0);"
@@ -77,14 +77,15 @@ static int fail_with(const char *path, sqlite3 *handle, int rc, struct df_err *e
                    os ? strerrordesc_np(os) : "");
 }
 
-static int fail(const struct df_db *db, int rc, struct df_err *err)
+static int fail_sqlite(const struct df_db *db, int rc, struct df_err *err)
 {
     return fail_with(db->path, db->handle, rc, err);
 }
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
-static int prepare(struct df_db *db, const char *sql, sqlite3_stmt **ret, struct df_err *err)
+static int prepare_statement(struct df_db *db, const char *sql, sqlite3_stmt **ret,
+                             struct df_err *err)
 {
     for (size_t i = 0; i < db->statement_count; i++) {
         if (df_streq(sqlite3_sql(db->statements[i]), sql)) {
@@ -97,13 +98,13 @@ static int prepare(struct df_db *db, const char *sql, sqlite3_stmt **ret, struct
     sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &q, NULL);
     if (rc != SQLITE_OK)
-        return fail(db, rc, err);
+        return fail_sqlite(db, rc, err);
     db->statements[db->statement_count++] = q;
     *ret = q;
     return 0;
 }
 
-static int bind(sqlite3_stmt *q, int at, const struct df_db_arg *arg)
+static int bind_arg(sqlite3_stmt *q, int at, const struct df_db_arg *arg)
 {
     if (arg->type == DF_DB_INT)
         return sqlite3_bind_int64(q, at, arg->number);
@@ -116,12 +117,12 @@ int df_db_query(struct df_db *db, const char *sql, const struct df_db_arg *args,
                 struct df_err *err)
 {
     sqlite3_stmt *q = NULL;
-    if (prepare(db, sql, &q, err) < 0)
+    if (prepare_statement(db, sql, &q, err) < 0)
         return -1;
     for (int i = 0; args && args[i].type != DF_DB_END; i++) {
-        int rc = bind(q, i + 1, &args[i]);
+        int rc = bind_arg(q, i + 1, &args[i]);
         if (rc != SQLITE_OK)
-            return fail(db, rc, err);
+            return fail_sqlite(db, rc, err);
     }
     *ret = q;
     return 0;
@@ -132,7 +133,7 @@ int df_db_step(struct df_db *db, sqlite3_stmt *q, bool *ret_row, struct df_err *
     errno = 0;
     int rc = sqlite3_step(q);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        (void)fail(db, rc, err);
+        (void)fail_sqlite(db, rc, err);
         (void)sqlite3_reset(q);
         return -1;
     }
@@ -160,7 +161,7 @@ int df_db_transaction(struct df_db *db, df_db_body body, void *arg, struct df_er
     int result = body(db, arg, err);
     if (result == 0)
         result = df_db_run(db, "COMMIT", NULL, err);
-    /* Some failures have rolled back by themselves. */
+    /* After some failures SQLite has already rolled back. */
     if (result != 0 && !sqlite3_get_autocommit(db->handle))
         (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
     return result;
@@ -201,7 +202,7 @@ static int number_of(sqlite3 *handle, const char *sql, int64_t *ret)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-/* "file:" and the path with everything escaped that a URI could take for itself. */
+/* Returns "file:" and the path, with every character escaped that has a meaning in a URI. */
 static char *uri_of(const char *path)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(3 * strlen(path) + 32);
@@ -216,8 +217,8 @@ static char *uri_of(const char *path)
     return df_buf_take(&b);
 }
 
-/* Looks into the file without changing anything: neither a journal nor a log beside it is touched.
- * (A plain open and close would drop the locks of our other connections: POSIX.) */
+/* Checks the file without changing it or its journal and log. (A plain open and close would drop
+ * the locks of our other connections: POSIX.) */
 static int check_owner(const char *path, struct df_err *err)
 {
     struct stat st;
@@ -253,7 +254,7 @@ static int fill_new(const char *path, struct df_err *err)
     return rc == SQLITE_OK ? 0 : fail_with(path, handle, rc, err);
 }
 
-/* Removes what an earlier attempt left. */
+/* Removes the files of an earlier attempt. */
 static void remove_unfinished(const char *unfinished)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
@@ -278,7 +279,7 @@ static int make_file(const char *path, struct df_err *err)
     DF_FREE char *unfinished = df_strf("%s.new", path);
     if (!wal || !unfinished)
         return df_fail_oom(err);
-    /* SQLite would play a log of a lost database into the new one. */
+    /* SQLite would apply the log of a lost database to the new one. */
     if (df_fs_exists(wal))
         return df_fail(err, DF_ERR_SYSTEM, "database %s is missing although %s is there: " WAY_OUT,
                        path, wal);
@@ -287,7 +288,7 @@ static int make_file(const char *path, struct df_err *err)
         remove_unfinished(unfinished);
         return -1;
     }
-    /* link, not rename: who made the file in the meantime keeps it. */
+    /* link, not rename: a file that another process created in the meantime is not replaced. */
     int failed = link(unfinished, path) < 0 && errno != EEXIST ? errno : 0;
     remove_unfinished(unfinished);
     return failed ? df_fail_errno(err, failed, "create database %s", path)
@@ -299,7 +300,7 @@ static int check_version(struct df_db *db, struct df_err *err)
     int64_t version = 0;
     int rc = number_of(db->handle, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
-        return fail(db, rc, err);
+        return fail_sqlite(db, rc, err);
     if (version != SCHEMA_VERSION)
         return df_fail(err, DF_ERR_SYSTEM,
                        "database %s has schema version %lld and this dayfly knows version %d: run "
@@ -322,15 +323,15 @@ static int check_pages(struct df_db *db, struct df_err *err)
     return 0;
 }
 
-/* A small page cache: the kernel's does the work, and an idle service stays small. */
-static int tune(struct df_db *db, struct df_err *err)
+/* A small page cache suffices, because the kernel caches the file; an idle service stays small. */
+static int tune_connection(struct df_db *db, struct df_err *err)
 {
     static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA cache_size = -256;"
                                   "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 4194304";
     (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
     (void)sqlite3_extended_result_codes(db->handle, 1);
     int rc = sqlite3_exec(db->handle, pragmas, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : fail(db, rc, err);
+    return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
 }
 
 static int connect_to(struct df_db *db, enum df_db_check check, struct df_err *err)
@@ -338,12 +339,12 @@ static int connect_to(struct df_db *db, enum df_db_check check, struct df_err *e
     int rc =
         sqlite3_open_v2(db->path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc != SQLITE_OK)
-        return fail(db, rc, err);
+        return fail_sqlite(db, rc, err);
     if (sqlite3_db_readonly(db->handle, "main") == 1)
-        return fail(db, SQLITE_READONLY, err);
-    /* Until the file is known to be sound, closing must not write into it. */
+        return fail_sqlite(db, SQLITE_READONLY, err);
+    /* Until the file is known to be undamaged, closing must not write into it. */
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (tune(db, err) < 0 || check_version(db, err) < 0 ||
+    if (tune_connection(db, err) < 0 || check_version(db, err) < 0 ||
         (check == DF_DB_CHECK_ALL && check_pages(db, err) < 0))
         return -1;
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

@@ -10,8 +10,8 @@
 #define LINE_MAX_BYTES 128
 #define CMDLINE_MAX (128 * DF_KIB)
 
-/* "dayfly run" out of the NUL-separated arguments; the program alone where an option comes first.
- */
+/* Extracts "dayfly run" from the NUL-separated arguments; only the program if an option comes
+ * first. */
 static void command_of(const struct df_buf *arguments, char out[DF_HOLDER_COMMAND])
 {
     const char *p = df_buf_str(arguments), *end = p + arguments->len;
@@ -41,7 +41,7 @@ int df_holder_write(int lock_fd, struct df_err *err)
 
 void df_holder_clear(int lock_fd)
 {
-    /* A line that stays names a process that is gone, which readers find out. */
+    /* A remaining line does no harm: readers check whether the process it names is alive. */
     if (ftruncate(lock_fd, 0) < 0)
         return;
 }

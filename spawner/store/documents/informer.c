@@ -25,7 +25,8 @@ struct df_kube_cache *df_informer_cache(const struct df_informer *i, enum df_kin
     return i->kinds[kind].cache;
 }
 
-/* A hash of what the reconcilers depend on. Others may annotate a document as often as they like. */
+/* Hash of the fields that the reconcilers depend on. Annotations are not among them, so that a
+ * change of them alone causes no pass. */
 static uint64_t content_hash(const cJSON *wire)
 {
     const cJSON *part, *item;
@@ -43,7 +44,7 @@ static uint64_t content_hash(const cJSON *wire)
     return hash;
 }
 
-static int keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, struct df_err *err)
+static int index_keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, struct df_err *err)
 {
     const char *uid = df_kube_uid(wire);
     (void)arg;
@@ -56,7 +57,7 @@ static int keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, struct d
     return df_strs_check(&ret->words, err);
 }
 
-static uint64_t draw(void *arg)
+static uint64_t draw_sequence(void *arg)
 {
     const struct kind_cache *k = arg;
     return df_watchers_draw(k->watchers);
@@ -68,7 +69,7 @@ static void on_changed(void *arg, const struct df_kube_change *change)
                                              [DF_KUBE_MODIFIED] = DF_CHANGE_MODIFIED,
                                              [DF_KUBE_DELETED] = DF_CHANGE_DELETED};
     const struct kind_cache *k = arg;
-    if (change->is_initial) /* what was there before us is no change */
+    if (change->is_initial) /* the first list is not a change */
         return;
     df_watchers_notify(k->watchers, change->sequence,
                        &(struct df_store_event){.change = changes[change->type],
@@ -97,8 +98,8 @@ int df_informer_start(struct df_kube *k, const char *group, const char *name_spa
             watchers, (enum df_kind)n, {group, "v1alpha1", df_kind_plural((enum df_kind)n)}, NULL};
         const struct df_kube_cache_options o = {.resource = &kind->resource,
                                                 .name_space = name_space,
-                                                .keys = keys,
-                                                .sequence = draw,
+                                                .keys = index_keys,
+                                                .sequence = draw_sequence,
                                                 .changed = on_changed,
                                                 .failed = on_failed,
                                                 .arg = kind};

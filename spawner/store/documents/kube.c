@@ -1,10 +1,12 @@
 /*
- * The backend of the documents in a cluster: reads are answered by the watch caches (informer.h); a
- * write asks the API server and notes its answer in the cache. codec.h has the form of a resource.
+ * The Kubernetes backend of the document store. Reads are answered by the watch caches
+ * (informer.h); a write is sent to the API server and its answer is put into the cache. codec.h
+ * defines the form of a resource.
  *
- * A new document is two requests, because a resource is born without status: the resource, then its
- * status. One that stayed without it (a crash in between) was never acknowledged; it looks as if
- * somebody had applied it, and is taken in or taken away by the control loop.
+ * Creating a document takes two requests, because the API server drops the status of a new
+ * resource: one for the resource, one for its status. If the service crashes in between, the create
+ * was never acknowledged. The resource without status looks like one applied with kubectl, and the
+ * control loop accepts or removes it.
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -31,14 +33,14 @@ static struct kube_store *self(struct df_store *s)
     return (struct kube_store *)s;
 }
 
-static struct df_kube_at at(const struct kube_store *s, enum df_kind kind, const char *name,
-                            const char *subresource)
+static struct df_kube_at document_at(const struct kube_store *s, enum df_kind kind,
+                                     const char *name, const char *subresource)
 {
     return (struct df_kube_at){df_informer_resource(s->informer, kind), s->name_space, name,
                                subresource, NULL};
 }
 
-static struct df_kube_cache *cache(const struct kube_store *s, enum df_kind kind)
+static struct df_kube_cache *kind_cache(const struct kube_store *s, enum df_kind kind)
 {
     return df_informer_cache(s->informer, kind);
 }
@@ -55,8 +57,8 @@ static int to_document(enum df_kind kind, cJSON *wire, cJSON **ret, struct df_er
     return 0;
 }
 
-static int unless_absent(enum df_kind kind, const char *key, cJSON *wire, cJSON **ret,
-                         struct df_err *err)
+static int document_or_absent(enum df_kind kind, const char *key, cJSON *wire, cJSON **ret,
+                              struct df_err *err)
 {
     return wire ? to_document(kind, wire, ret, err) : df_backend_fail_absent(kind, key, err);
 }
@@ -65,18 +67,18 @@ static int get(struct df_store *store, enum df_kind kind, const char *name, cJSO
                struct df_err *err)
 {
     cJSON *wire = NULL;
-    if (df_kube_cache_find(cache(self(store), kind), NULL, name, &wire, err) < 0)
+    if (df_kube_cache_find(kind_cache(self(store), kind), NULL, name, &wire, err) < 0)
         return -1;
-    return unless_absent(kind, name, wire, ret, err);
+    return document_or_absent(kind, name, wire, ret, err);
 }
 
 static int get_by_uid(struct df_store *store, enum df_kind kind, const char *uid, cJSON **ret,
                       struct df_err *err)
 {
     cJSON *wire = NULL;
-    if (df_kube_cache_find_by(cache(self(store), kind), uid, &wire, err) < 0)
+    if (df_kube_cache_find_by(kind_cache(self(store), kind), uid, &wire, err) < 0)
         return -1;
-    return unless_absent(kind, uid, wire, ret, err);
+    return document_or_absent(kind, uid, wire, ret, err);
 }
 
 static int list(struct df_store *store, enum df_kind kind, const struct df_store_list_options *o,
@@ -92,8 +94,8 @@ static int list(struct df_store *store, enum df_kind kind, const struct df_store
     int limit = 0;
     if (df_page_start(o->cursor, o->newest_first, &q.after, err) < 0 ||
         df_page_limit(o->limit, &limit, err) < 0 ||
-        df_kube_cache_list(cache(self(store), kind), &q, (size_t)limit, DF_LIMIT_PAGE, &page, &last,
-                           err) < 0)
+        df_kube_cache_list(kind_cache(self(store), kind), &q, (size_t)limit, DF_LIMIT_PAGE, &page,
+                           &last, err) < 0)
         return -1;
     cJSON_ArrayForEach (wire, page) {
         if (df_codec_to_document(kind, wire, err) < 0)
@@ -109,76 +111,77 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
                  struct df_err *err)
 {
     (void)err;
-    *ret = (int64_t)df_kube_cache_count(cache(self(store), kind), label);
+    *ret = (int64_t)df_kube_cache_count(kind_cache(self(store), kind), label);
     return 0;
 }
 
 static int names(struct df_store *store, enum df_kind kind, const char *label, struct df_strs *to,
                  struct df_err *err)
 {
-    return df_kube_cache_names(cache(self(store), kind), label, to, err);
+    return df_kube_cache_names(kind_cache(self(store), kind), label, to, err);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* One write, from begin to end. */
+/* One write, from begin_write() to end_write(). */
 struct write {
     struct kube_store *s;
     enum df_kind kind;
     const char *name;
-    cJSON *wire; /* the newest answer; NULL: none yet. Owned */
+    cJSON *wire; /* the latest answer; NULL: none yet; owned */
     struct df_kube_write held;
 };
 
 static struct df_kube_cache *cache_of(const struct write *w)
 {
-    return cache(w->s, w->kind);
+    return kind_cache(w->s, w->kind);
 }
 
-/* As far as it is known: NULL when it does not exist. */
-static int find(const struct write *w, cJSON **ret, struct df_err *err)
+/* Finds the document in the cache; *ret is NULL if it does not exist. */
+static int find_cached(const struct write *w, cJSON **ret, struct df_err *err)
 {
     return df_kube_cache_find(cache_of(w), NULL, w->name, ret, err);
 }
 
-static void begin(struct write *w)
+static void begin_write(struct write *w)
 {
     df_kube_cache_begin(cache_of(w), &w->held, NULL, w->name);
 }
 
-static void end(struct write *w)
+static void end_write(struct write *w)
 {
     df_kube_cache_end(cache_of(w), &w->held);
     cJSON_Delete(w->wire);
 }
 
-/* Half of an answer says who wrote which field. */
+/* managedFields are half of an answer, and the service does not use them. */
 static void drop_managed_fields(cJSON *wire)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(wire, "metadata"),
                                             "managedFields");
 }
 
-/* Somebody was faster, and the watch did not tell yet: who reads again must find it. */
-static void catch_up(struct write *w)
+/* Another writer was faster and the watch has not reported it yet. Reads the resource into the
+ * cache, so that the caller's next read returns it. */
+static void refresh_cached(struct write *w)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     DF_JSON cJSON *now = NULL, *known = NULL;
     struct df_err why = {0};
     if (df_kube_get(w->s->kube, &where, &now, &why) == 0) {
         drop_managed_fields(now);
         (void)df_kube_cache_note(cache_of(w), now, false, NULL);
-    } else if (why.cls == DF_ERR_NOT_FOUND && find(w, &known, NULL) == 0 && known) {
+    } else if (why.cls == DF_ERR_NOT_FOUND && find_cached(w, &known, NULL) == 0 && known) {
         df_kube_cache_note_deleted(cache_of(w), known, false);
     }
 }
 
-/* Says in the words of store.h what the API server refused. */
-static int explain(struct write *w, const struct df_err *why, struct df_err *err)
+/* Translates an error of the API server into one of store.h. */
+static int translate_error(struct write *w, const struct df_err *why, struct df_err *err)
 {
     bool exists = df_streq(why->reason, "AlreadyExists");
     if (why->cls == DF_ERR_CONFLICT || why->cls == DF_ERR_NOT_FOUND)
-        catch_up(w);
+        refresh_cached(w);
     if (exists)
         return df_backend_fail_exists(w->kind, w->name, err);
     if (why->cls == DF_ERR_CONFLICT)
@@ -195,26 +198,28 @@ static void take_answer(struct write *w, cJSON *answer)
     w->wire = answer;
 }
 
-static int put(struct write *w, const cJSON *body, const char *subresource, struct df_err *err)
+static int put_resource(struct write *w, const cJSON *body, const char *subresource,
+                        struct df_err *err)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, subresource);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, subresource);
     cJSON *answer = NULL;
     struct df_err why = {0};
     if (df_kube_update(w->s->kube, &where, body, &answer, &why) < 0)
-        return explain(w, &why, err);
+        return translate_error(w, &why, err);
     take_answer(w, answer);
     return 0;
 }
 
-/* Publishes the result as an own write and returns it (ret may be NULL). */
-static int finish(struct write *w, cJSON **ret, struct df_err *err)
+/* Publishes the result as a local write and returns it (ret may be NULL). */
+static int finish_write(struct write *w, cJSON **ret, struct df_err *err)
 {
     if (df_kube_cache_note(cache_of(w), w->wire, true, err) < 0)
         return -1;
     return ret ? to_document(w->kind, DF_TAKE(w->wire), ret, err) : 0;
 }
 
-/* The API server reads numbers into 64 bits, or a double: digits that would be lost are refused. */
+/* The API server parses numbers as 64-bit integers or doubles: refuse a number that would lose
+ * digits. */
 static int check_numbers(const cJSON *j, struct df_err *err)
 {
     int64_t number = 0;
@@ -230,38 +235,38 @@ static int check_numbers(const cJSON *j, struct df_err *err)
 
 static int check_content(const struct write *w, const cJSON *doc, struct df_err *err)
 {
-    DF_FREE char *text = NULL; /* for its length */
+    DF_FREE char *text = NULL; /* printed only to check its length */
     return check_numbers(doc, err) < 0 ? -1 : df_backend_print(w->kind, w->name, doc, &text, err);
 }
 
 /* ---- create --------------------------------------------------------------------------------- */
 
-static int post(struct write *w, const cJSON *doc, struct df_err *err)
+static int post_resource(struct write *w, const cJSON *doc, struct df_err *err)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     DF_JSON cJSON *body = NULL;
     cJSON *answer = NULL;
     struct df_err why = {0};
     if (df_codec_new(w->kind, w->s->api_version, doc, w->s->name_space, &body, err) < 0)
         return -1;
     if (df_kube_create(w->s->kube, &where, body, &answer, &why) < 0)
-        return explain(w, &why, err);
+        return translate_error(w, &why, err);
     take_answer(w, answer);
     return 0;
 }
 
-/* The status of what was just made. Whoever touched it meanwhile (a webhook's controller, say) did
- * not make it another. */
-static int give_status(struct write *w, const cJSON *doc, struct df_err *err)
+/* Writes the status of a new resource. A conflict is retried if somebody else (a controller, say)
+ * has changed the resource but not replaced it. */
+static int write_status(struct write *w, const cJSON *doc, struct df_err *err)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     for (int i = 0; i < STATUS_ATTEMPTS; i++) {
         DF_JSON cJSON *body = NULL;
         struct df_err why = {0};
         cJSON *now = NULL;
         if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &body, err) < 0)
             return -1;
-        if (put(w, body, "status", &why) == 0)
+        if (put_resource(w, body, "status", &why) == 0)
             return 0;
         bool raced = df_streq(why.reason, "Conflict");
         if (!raced || df_kube_get(w->s->kube, &where, &now, &why) < 0)
@@ -276,17 +281,17 @@ static int create_held(struct write *w, const cJSON *doc, cJSON **ret, struct df
     DF_JSON cJSON *known = NULL;
     if (check_content(w, doc, err) < 0)
         return -1;
-    if (find(w, &known, err) < 0)
+    if (find_cached(w, &known, err) < 0)
         return -1;
     if (known)
         return df_backend_fail_exists(w->kind, w->name, err);
-    if (post(w, doc, err) < 0)
+    if (post_resource(w, doc, err) < 0)
         return -1;
-    if (give_status(w, doc, err) < 0) {
+    if (write_status(w, doc, err) < 0) {
         (void)df_kube_cache_note(cache_of(w), w->wire, false, NULL);
         return -1;
     }
-    return finish(w, ret, err);
+    return finish_write(w, ret, err);
 }
 
 static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, cJSON **ret,
@@ -295,32 +300,32 @@ static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, c
     struct write w = {.s = self(store), .kind = kind};
     if (df_backend_name(doc, &w.name, err) < 0)
         return -1;
-    begin(&w);
+    begin_write(&w);
     int result = create_held(&w, doc, ret, err);
-    end(&w);
+    end_write(&w);
     return result;
 }
 
-/* The resource that is to be changed, into w->wire. NOT_FOUND. */
+/* Finds the resource to be changed and stores it in w->wire. NOT_FOUND. */
 static int find_existing(struct write *w, struct df_err *err)
 {
-    if (find(w, &w->wire, err) < 0)
+    if (find_cached(w, &w->wire, err) < 0)
         return -1;
     return w->wire ? 0 : df_backend_fail_absent(w->kind, w->name, err);
 }
 
 /* ---- update --------------------------------------------------------------------------------- */
 
-/* The main part first: what the status says of it is right then, and a crash in between looks like
- * an edit with kubectl. */
+/* Writes spec and metadata first: then the status that follows is correct for them, and a crash in
+ * between looks like an edit with kubectl. */
 static int write_changes(struct write *w, const cJSON *doc, struct df_err *err)
 {
     DF_JSON cJSON *main = NULL, *status = NULL;
     if (df_codec_main(w->kind, w->s->api_version, doc, w->wire, &main, err) < 0 ||
-        (main && put(w, main, NULL, err) < 0))
+        (main && put_resource(w, main, NULL, err) < 0))
         return -1;
     if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &status, err) == 0 &&
-        (!status || put(w, status, "status", err) == 0))
+        (!status || put_resource(w, status, "status", err) == 0))
         return 0;
     if (main)
         (void)df_kube_cache_note(cache_of(w), w->wire, true, NULL);
@@ -332,7 +337,7 @@ static int update_held(struct write *w, const cJSON *doc, cJSON **ret, struct df
     if (find_existing(w, err) < 0 || df_backend_check_unchanged(w->kind, doc, w->wire, err) < 0 ||
         check_content(w, doc, err) < 0 || write_changes(w, doc, err) < 0)
         return -1;
-    return finish(w, ret, err);
+    return finish_write(w, ret, err);
 }
 
 static int update(struct df_store *store, enum df_kind kind, const cJSON *doc, cJSON **ret,
@@ -341,18 +346,19 @@ static int update(struct df_store *store, enum df_kind kind, const cJSON *doc, c
     struct write w = {.s = self(store), .kind = kind};
     if (df_backend_name(doc, &w.name, err) < 0)
         return -1;
-    begin(&w);
+    begin_write(&w);
     int result = update_held(&w, doc, ret, err);
-    end(&w);
+    end_write(&w);
     return result;
 }
 
 /* ---- remove --------------------------------------------------------------------------------- */
 
-/* Deleted first, let go then: what dies in between is found again as one that is to be let go. */
-static int let_go(struct write *w, struct df_err *err)
+/* Removes our finalizer. The resource is deleted before: after a crash in between it is found again
+ * with a deletion timestamp, and this is repeated. */
+static int remove_finalizer(struct write *w, struct df_err *err)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     DF_JSON cJSON *body = cJSON_CreateObject();
     cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
     cJSON *answer = NULL;
@@ -367,12 +373,12 @@ static int let_go(struct write *w, struct df_err *err)
         take_answer(w, answer);
         return 0;
     }
-    return why.cls == DF_ERR_NOT_FOUND ? 0 : explain(w, &why, err);
+    return why.cls == DF_ERR_NOT_FOUND ? 0 : translate_error(w, &why, err);
 }
 
 static int remove_held(struct write *w, const char *uid, struct df_err *err)
 {
-    const struct df_kube_at where = at(w->s, w->kind, w->name, NULL);
+    const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
     struct df_err why = {0};
     if (find_existing(w, err) < 0)
@@ -381,8 +387,8 @@ static int remove_held(struct write *w, const char *uid, struct df_err *err)
     if (uid && !df_streq(uid, o.uid))
         return df_backend_fail_other(w->kind, w->name, err);
     if (df_kube_delete(w->s->kube, &where, &o, &why) < 0)
-        return explain(w, &why, err);
-    if (let_go(w, err) < 0)
+        return translate_error(w, &why, err);
+    if (remove_finalizer(w, err) < 0)
         return -1;
     df_kube_cache_note_deleted(cache_of(w), w->wire, true);
     return 0;
@@ -392,13 +398,13 @@ static int remove_document(struct df_store *store, enum df_kind kind, const char
                            const char *uid, struct df_err *err)
 {
     struct write w = {.s = self(store), .kind = kind, .name = name};
-    begin(&w);
+    begin_write(&w);
     int result = remove_held(&w, uid, err);
-    end(&w);
+    end_write(&w);
     return result;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------- */
+/* ---- other operations ------------------------------------------------------------------------ */
 
 static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
 {

@@ -2,9 +2,9 @@
 
 #define ATTEMPTS 16
 
-/* One round: 0 done, 1 somebody was faster, -1 failed. */
-static int attempt(struct df_store *s, enum df_kind kind, const char *name, df_store_change change,
-                   void *arg, cJSON **ret, struct df_err *err)
+/* 0: done; 1: another writer was faster; -1: failed. */
+static int attempt_change(struct df_store *s, enum df_kind kind, const char *name,
+                          df_store_change change, void *arg, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *doc = NULL;
     if (df_store_get(s, kind, name, &doc, err) < 0)
@@ -25,11 +25,11 @@ int df_store_modify(struct df_store *s, enum df_kind kind, const char *name, df_
                     void *arg, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *stored = NULL;
-    /* A conflict that the next round gets over is no failure: the caller's err stays untouched. */
+    /* A conflict is no error if a later attempt succeeds, so err is set only at the end. */
     struct df_err why = {0};
     int result = 1;
     for (int i = 0; i < ATTEMPTS && result > 0; i++)
-        result = attempt(s, kind, name, change, arg, &stored, &why);
+        result = attempt_change(s, kind, name, change, arg, &stored, &why);
     if (result != 0)
         return df_err_pass(err, &why);
     if (ret)

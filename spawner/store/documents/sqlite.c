@@ -1,5 +1,5 @@
 /*
- * The SQLite home of the documents: one writing connection, a few reading ones.
+ * The SQLite backend of the document store: one connection that writes, a few that read.
  */
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ static struct sqlite_store *self(struct df_store *s)
 
 /* ---- readers -------------------------------------------------------------------------------- */
 
-static void give_back(struct sqlite_store *s, struct df_db *db)
+static void return_reader(struct sqlite_store *s, struct df_db *db)
 {
     (void)pthread_mutex_lock(&s->pool);
     if (db)
@@ -42,7 +42,7 @@ static void give_back(struct sqlite_store *s, struct df_db *db)
     (void)pthread_mutex_unlock(&s->pool);
 }
 
-static int borrow(struct sqlite_store *s, struct df_db **ret, struct df_err *err)
+static int borrow_reader(struct sqlite_store *s, struct df_db **ret, struct df_err *err)
 {
     (void)pthread_mutex_lock(&s->pool);
     while (!s->idle_count && s->open_count == READERS)
@@ -52,7 +52,7 @@ static int borrow(struct sqlite_store *s, struct df_db **ret, struct df_err *err
         s->open_count++;
     (void)pthread_mutex_unlock(&s->pool);
     if (!db && df_db_open(s->path, DF_DB_CHECK_HEADER, &db, err) < 0) {
-        give_back(s, NULL);
+        return_reader(s, NULL);
         return -1;
     }
     *ret = db;
@@ -61,7 +61,7 @@ static int borrow(struct sqlite_store *s, struct df_db **ret, struct df_err *err
 
 /* ---- rows and documents --------------------------------------------------------------------- */
 
-/* The document in column 1 of a row whose column 0 orders it. */
+/* Parses the document in column 1 of a row; column 0 is its order. */
 static int parse_row(sqlite3_stmt *q, cJSON **ret, struct df_err *err)
 {
     const char *text = (const char *)sqlite3_column_text(q, 1);
@@ -82,8 +82,8 @@ static const char select_by_uid[] = "SELECT created, body FROM documents WHERE k
                                     "uid = ?2";
 
 /* Reads one document; key is its name or its uid. ret_created may be NULL. */
-static int load(struct df_db *db, const char *sql, enum df_kind kind, const char *key, cJSON **ret,
-                int64_t *ret_created, struct df_err *err)
+static int load_document(struct df_db *db, const char *sql, enum df_kind kind, const char *key,
+                         cJSON **ret, int64_t *ret_created, struct df_err *err)
 {
     DF_DB_STMT sqlite3_stmt *q = NULL;
     bool row = false;
@@ -101,10 +101,10 @@ static int get(struct df_store *store, enum df_kind kind, const char *name, cJSO
                struct df_err *err)
 {
     struct df_db *db = NULL;
-    if (borrow(self(store), &db, err) < 0)
+    if (borrow_reader(self(store), &db, err) < 0)
         return -1;
-    int result = load(db, select_by_name, kind, name, ret, NULL, err);
-    give_back(self(store), db);
+    int result = load_document(db, select_by_name, kind, name, ret, NULL, err);
+    return_reader(self(store), db);
     return result;
 }
 
@@ -112,17 +112,17 @@ static int get_by_uid(struct df_store *store, enum df_kind kind, const char *uid
                       struct df_err *err)
 {
     struct df_db *db = NULL;
-    if (borrow(self(store), &db, err) < 0)
+    if (borrow_reader(self(store), &db, err) < 0)
         return -1;
-    int result = load(db, select_by_uid, kind, uid, ret, NULL, err);
-    give_back(self(store), db);
+    int result = load_document(db, select_by_uid, kind, uid, ret, NULL, err);
+    return_reader(self(store), db);
     return result;
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* Rows of (order, document) up to a page; *ret_last is the order of its last row, 0 when nothing
- * comes behind it. */
+/* Reads rows of (order, document) into a page. *ret_last is the order of its last row, 0 if no row
+ * follows. */
 static int read_page(struct df_db *db, sqlite3_stmt *q, int limit, cJSON *page, int64_t *ret_last,
                      struct df_err *err)
 {
@@ -166,7 +166,7 @@ static int page_of(struct df_db *db, const char *sql, const struct df_db_arg *ar
 
 #define NAMED " AND substr(d.name, 1, length(?2)) = ?2"
 #define PAGE "SELECT d.created, d.body FROM documents d WHERE d.kind = ?1" NAMED " AND d.created "
-/* CROSS: the few rows of the label lead to the documents, not the other way round. */
+/* CROSS JOIN fixes the order: SQLite must start with the few rows of the label. */
 #define LABELLED_PAGE                                                                              \
     "SELECT d.created, d.body FROM labels l CROSS JOIN documents d ON d.created = l.created"       \
     " WHERE l.kind = ?1 AND l.label = ?4" NAMED " AND l.created "
@@ -189,17 +189,17 @@ static int list(struct df_store *store, enum df_kind kind, const struct df_store
     int limit = 0;
     struct df_db *db = NULL;
     if (df_page_start(o->cursor, o->newest_first, &start, err) < 0 ||
-        df_page_limit(o->limit, &limit, err) < 0 || borrow(self(store), &db, err) < 0)
+        df_page_limit(o->limit, &limit, err) < 0 || borrow_reader(self(store), &db, err) < 0)
         return -1;
     const struct df_db_arg args[] = {DF_DB_I(kind),
                                      DF_DB_T(o->name_prefix ? o->name_prefix : ""),
                                      DF_DB_I(start),
-                                     /* Without a label there is no fourth parameter. */
+                                     /* Without a label the statement has no fourth parameter. */
                                      {o->label ? DF_DB_TEXT : DF_DB_END, 0, o->label},
                                      {DF_DB_END, 0, NULL}};
     int result =
         page_of(db, list_sql(o->label, o->newest_first), args, limit, ret, ret_cursor, err);
-    give_back(self(store), db);
+    return_reader(self(store), db);
     return result;
 }
 
@@ -220,10 +220,10 @@ static int count(struct df_store *store, enum df_kind kind, const char *label, i
                  struct df_err *err)
 {
     struct df_db *db = NULL;
-    if (borrow(self(store), &db, err) < 0)
+    if (borrow_reader(self(store), &db, err) < 0)
         return -1;
     int result = count_rows(db, kind, label, ret, err);
-    give_back(self(store), db);
+    return_reader(self(store), db);
     return result;
 }
 
@@ -252,10 +252,10 @@ static int names(struct df_store *store, enum df_kind kind, const char *label, s
                  struct df_err *err)
 {
     struct df_db *db = NULL;
-    if (borrow(self(store), &db, err) < 0)
+    if (borrow_reader(self(store), &db, err) < 0)
         return -1;
     int result = read_names(db, kind, label, to, err);
-    give_back(self(store), db);
+    return_reader(self(store), db);
     return result;
 }
 
@@ -265,24 +265,24 @@ static int audit_list(struct df_store *store, const char *cursor, int limit, cJS
     int64_t start = 0;
     struct df_db *db = NULL;
     if (df_page_start(cursor, true, &start, err) < 0 || df_page_limit(limit, &limit, err) < 0 ||
-        borrow(self(store), &db, err) < 0)
+        borrow_reader(self(store), &db, err) < 0)
         return -1;
     int result = page_of(db, "SELECT id, body FROM audit WHERE id < ?1 ORDER BY id DESC",
                          DF_DB_ARGS(DF_DB_I(start)), limit, ret, ret_cursor, err);
-    give_back(self(store), db);
+    return_reader(self(store), db);
     return result;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* One write: what was asked, and what came of it. */
+/* One write: its parameters and its result. */
 struct change {
     enum df_change what;
     enum df_kind kind;
     const char *name;
     const char *uid;  /* remove: precondition, or NULL */
     const cJSON *doc; /* create, update */
-    cJSON *stored;    /* create, update: the document as it is now; owned */
+    cJSON *stored;    /* create, update: the stored document; owned */
     int64_t version;
 };
 
@@ -291,8 +291,10 @@ static void cleanup_change(struct change *c)
     cJSON_Delete(c->stored);
 }
 
-/* Runs body in a transaction and tells the watchers. 1 from body: nothing changed, nobody told. */
-static int commit(struct sqlite_store *s, df_db_body body, struct change *c, struct df_err *err)
+/* Runs body in a transaction and notifies the watchers. If body returns 1, nothing changed and
+ * nobody is notified. */
+static int commit_change(struct sqlite_store *s, df_db_body body, struct change *c,
+                         struct df_err *err)
 {
     uint64_t sequence = 0;
     int result = df_commits_run(&s->commits, body, c, &sequence, err);
@@ -400,7 +402,7 @@ static int create_body(struct df_db *db, void *arg, struct df_err *err)
 static int write_document(struct df_store *store, df_db_body body, struct change *c, cJSON **ret,
                           struct df_err *err)
 {
-    if (df_backend_name(c->doc, &c->name, err) < 0 || commit(self(store), body, c, err) < 0)
+    if (df_backend_name(c->doc, &c->name, err) < 0 || commit_change(self(store), body, c, err) < 0)
         return -1;
     if (ret)
         *ret = DF_TAKE(c->stored);
@@ -417,7 +419,7 @@ static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, c
 
 /* ---- update --------------------------------------------------------------------------------- */
 
-/* What the store alone decides stays as it was; generation grows with the spec. */
+/* Keeps the fields that only the store sets; generation grows if the spec changes. */
 static int stamp_changed(struct change *c, const cJSON *old, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(c->stored, "metadata");
@@ -446,7 +448,7 @@ static int update_body(struct df_db *db, void *arg, struct df_err *err)
     struct change *c = arg;
     DF_JSON cJSON *old = NULL;
     int64_t created = 0;
-    if (load(db, select_by_name, c->kind, c->name, &old, &created, err) < 0 ||
+    if (load_document(db, select_by_name, c->kind, c->name, &old, &created, err) < 0 ||
         df_backend_check_unchanged(c->kind, c->doc, old, err) < 0)
         return -1;
     c->stored = cJSON_Duplicate(c->doc, true);
@@ -481,7 +483,7 @@ static int remove_body(struct df_db *db, void *arg, struct df_err *err)
     struct change *c = arg;
     DF_JSON cJSON *old = NULL;
     int64_t created = 0;
-    if (load(db, select_by_name, c->kind, c->name, &old, &created, err) < 0)
+    if (load_document(db, select_by_name, c->kind, c->name, &old, &created, err) < 0)
         return -1;
     if (c->uid && !df_streq(c->uid, df_json_str(old, "metadata.uid")))
         return df_backend_fail_other(c->kind, c->name, err);
@@ -495,7 +497,7 @@ static int remove_document(struct df_store *store, enum df_kind kind, const char
                            const char *uid, struct df_err *err)
 {
     struct change c = {.what = DF_CHANGE_DELETED, .kind = kind, .name = name, .uid = uid};
-    return commit(self(store), remove_body, &c, err);
+    return commit_change(self(store), remove_body, &c, err);
 }
 
 static int audit_body(struct df_db *db, void *arg, struct df_err *err)
