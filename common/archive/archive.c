@@ -153,7 +153,9 @@ static enum df_tree_visit top_visitor(void *arg, const struct df_tree_entry *e, 
 {
     (void)err;
     struct top *t = arg;
-    t->count += S_ISDIR(e->st->st_mode) ? 1 : 2; /* any other entry: there is no such directory */
+    t->count += S_ISDIR(e->st->st_mode)
+                    ? 1
+                    : 2; /* any other entry means that there is no single top directory */
     (void)snprintf(t->name, sizeof(t->name), "%s", e->name);
     return DF_TREE_SKIP;
 }

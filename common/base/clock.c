@@ -184,7 +184,7 @@ static bool take_clock(const char **p, struct tm *tm)
            take_digits(p, 2, 0, 60, '\0', &tm->tm_sec);
 }
 
-/* Any number of digits; those behind the sixth are cut off. */
+/* Reads any number of digits; those after the sixth are ignored. */
 static bool take_fraction(const char **p, int64_t *us)
 {
     *us = 0;
@@ -234,7 +234,7 @@ static double unit_us(const char **p)
     for (size_t i = 0; i < DF_ARRAY_SIZE(units); i++) {
         if (!df_starts_with(*p, units[i].name))
             continue;
-        /* "m" is not the unit of "ms": another number, or the end, must follow. */
+        /* "m" must not match "ms": a number or the end must follow. */
         const char *end = *p + strlen(units[i].name);
         if (*end == '\0' || is_digit(*end)) {
             *p = end;

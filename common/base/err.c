@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-/* By way of a copy: the arguments may be parts of err itself. */
+/* Formats into a copy first, because the arguments may be parts of err itself. */
 DF_PRINTF(2, 0) static void set_message(struct df_err *err, const char *fmt, va_list ap)
 {
     char text[sizeof(err->message)];

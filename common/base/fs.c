@@ -188,12 +188,12 @@ int df_fs_mkdirs(const char *path, mode_t mode, struct df_err *err)
     return 0;
 }
 
-/* Directories that lie deeper are moved up into the top one and removed from there, so that neither
+/* Deeper directories are moved up into the top one and removed from there, so that neither
  * descriptors nor stack grow with the depth. */
 #define REMOVE_DEPTH 64
 
 struct remover {
-    int top;        /* the directory that is removed as a whole, while it is open */
+    int top;        /* the directory being removed, open */
     unsigned moved; /* how many were moved up into it */
     struct df_err *err;
 };

@@ -52,7 +52,7 @@ static void add_escaped(struct df_buf *b, const char *s)
         bool c1 = c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0;
         if (c == '"' || c == '\\')
             (void)df_buf_addf(b, "\\%c", c);
-        else if (utf8 && c1) /* a control of eight bits, which some terminals obey */
+        else if (utf8 && c1) /* an 8-bit control character, which some terminals execute */
             (void)df_buf_addf(b, "\\u%04x", (unsigned char)*++s);
         else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
             (void)df_buf_addf(b, "\\u%04x", c);

@@ -8,7 +8,7 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-#define DISTANCE_MAX 32 /* longer words are compared by their first letters */
+#define DISTANCE_MAX 32 /* longer words are compared only by their first letters */
 
 size_t df_edit_distance(const char *a, const char *b)
 {

@@ -78,7 +78,7 @@ size_t df_utf8_length(unsigned char c)
     return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
 }
 
-/* How many bytes of ASCII stand here, in whole words: most text is nothing else. */
+/* Returns the length of leading ASCII, in whole words; most text is only ASCII. */
 static size_t ascii_length(const unsigned char *p, size_t n)
 {
     size_t i = 0;

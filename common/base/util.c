@@ -18,6 +18,6 @@ void df_memory_trim(void)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     (void)malloc_trim(0);
 #endif
-    /* A sanitizer has a heap of its own. The C library's was never used then, and two threads that
-     * begin it at once break it. */
+    /* A sanitizer has its own heap. The C library's is then still uninitialised, and two threads
+     * that use it first at the same time break it. */
 }

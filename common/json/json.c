@@ -59,7 +59,7 @@ int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
         return df_json_add(object, key, item, err);
     if (!item)
         return df_fail_oom(err);
-    /* Takes the old one's place and key: no allocation, so it cannot fail half-way. */
+    /* Reuses the place and key of the old item: without an allocation this cannot fail half-way. */
     cJSON_free(item->string);
     item->string = old->string;
     old->string = NULL;
@@ -147,7 +147,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Up to so many members, comparing all pairs is faster than sorting. */
+/* For few members, comparing all pairs is faster than sorting. */
 #define FEW 12
 
 static const char *duplicate_of_few(const cJSON *object)
@@ -167,7 +167,7 @@ int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *
         *ret = duplicate_of_few(object);
         return 0;
     }
-    /* Sorted, so that an object of a million keys costs no quadratic search. */
+    /* Sorting keeps objects with a million keys from taking quadratic time. */
     DF_FREE const char **keys = reallocarray(NULL, n, sizeof(*keys));
     if (!keys)
         return df_fail_oom(err);
@@ -184,7 +184,7 @@ static bool equal_objects(const cJSON *a, const cJSON *b)
 {
     if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
         return false;
-    /* Documents are mostly written by the same code: look first where the member stood. */
+    /* Documents are usually written by the same code: try the same position first. */
     const cJSON *guess = b->child;
     for (const cJSON *m = a->child; m; m = m->next) {
         bool hit = guess && strcmp(guess->string, m->string) == 0;
@@ -239,7 +239,8 @@ uint64_t df_json_hash(const cJSON *j, uint64_t seed)
         h = df_hash(h, &j->valuedouble, sizeof(j->valuedouble));
     for (const cJSON *item = j->child; item; item = item->next)
         h = df_json_hash(item, h);
-    return df_hash(h, &end, 1); /* what is inside is not what comes behind */
+    return df_hash(h, &end,
+                   1); /* an end mark: it distinguishes children from the following siblings */
 }
 
 static void wipe_strings(cJSON *j)

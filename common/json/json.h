@@ -1,8 +1,8 @@
 /*
- * json.h - cJSON with the strictness and the failure rules of this project.
+ * json.h - cJSON with strict parsing and this project's error handling.
  *
- * cJSON is used for every document of bounded size. Trees are owned by whoever holds the root.
- * Thread rule: one tree, one thread.
+ * Used for every document of bounded size. Whoever holds the root owns the tree. Thread rule: a
+ * tree is used by one thread at a time.
  */
 #ifndef DF_JSON_H
 #define DF_JSON_H
@@ -17,39 +17,39 @@ static inline void df_cleanup_json(cJSON **j)
 }
 #define DF_JSON DF_CLEANUP(df_cleanup_json)
 
-/* Up to here every whole number is itself in a double: 2^53 - 1. */
+/* Every whole number up to this one is exact in a double: 2^53 - 1. */
 #define DF_JSON_MAX_WHOLE 9007199254740991.0
-/* Whole doubles below this print as plain digits, as JavaScript does it. */
+/* Whole doubles below this are printed as plain digits, as JavaScript does. */
 #define DF_JSON_MAX_PLAIN 1e21
 
-/* Parses exactly one JSON value with nothing behind it but white space. Refused with class USER and
- * the byte offset: bad syntax (RFC 8259 to the letter), invalid UTF-8, duplicate keys, NUL in
- * strings, nesting beyond DF_LIMIT_JSON_DEPTH, numbers that are not finite. A whole number that
- * would not print as the same digits is kept as them (cJSON_Raw), so that it prints as it was read;
- * the number getters below do not see it. */
+/* Parses exactly one JSON value; only white space may follow. Refused with class USER and the byte
+ * offset: bad syntax (strict RFC 8259), invalid UTF-8, duplicate keys, NUL in strings, nesting
+ * deeper than DF_LIMIT_JSON_DEPTH, numbers that are not finite. A whole number whose digits would
+ * change in a double is kept as text (cJSON_Raw) and printed unchanged; the number getters below
+ * ignore it. */
 int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* A whole number from its digits (no leading zeros or plus). NULL on no memory. */
+/* Makes a whole number from its digits (no leading zeros or plus). NULL if out of memory. */
 cJSON *df_json_whole(const char *digits);
 
-/* The same, but members of these names (ended by NULL), wherever they stand, are passed over:
- * nothing is made of them, and of their text only the ends of strings and brackets are looked at.
- * For what costs much and is wanted by nobody. */
+/* Like df_json_parse(), but skips members with these names (a list that ends with NULL) at every
+ * level, without building their values. Skipped text is only searched for the ends of strings and
+ * brackets. For large members that nobody reads. */
 int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Reads a file of at most max bytes and parses it. */
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Unformatted (or indented by two blanks) text; the caller frees with free(). Whole numbers below
- * DF_JSON_MAX_PLAIN print without fraction or exponent; bytes that are no UTF-8 print as U+FFFD; a
- * number that is not finite prints as null. NULL only on no memory. */
+/* Prints without white space (or indented by two blanks); the caller frees with free(). Whole
+ * numbers below DF_JSON_MAX_PLAIN have no fraction or exponent. Bytes that are not UTF-8 become
+ * U+FFFD, a number that is not finite becomes null. NULL only if out of memory. */
 char *df_json_print(const cJSON *j);
 char *df_json_print_pretty(const cJSON *j);
 
-/* Adders: 0, or -1 on no memory (err gets it when not NULL). A NULL string value adds nothing and
- * is success. The item of df_json_add is taken over, also on failure; item == NULL counts as no
- * memory. */
+/* Adders return 0, or -1 if out of memory (set in err unless that is NULL). A NULL string adds
+ * nothing and is success. df_json_add takes ownership of the item, also on failure; item NULL
+ * counts as out of memory. */
 int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err);
 int df_json_add_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 int df_json_add_num(cJSON *object, const char *key, double value, struct df_err *err);
@@ -62,32 +62,34 @@ int df_json_append_str(cJSON *array, const char *value, struct df_err *err);
 int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err);
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 
-/* The member, created as an empty object (array) when absent or of another type; NULL on no memory.
- * Borrowed. */
+/* Returns the member (borrowed); creates an empty object (array) if it is absent or has another
+ * type. NULL if out of memory. */
 cJSON *df_json_object_at(cJSON *object, const char *key);
 cJSON *df_json_array_at(cJSON *object, const char *key);
 
-/* Getters by dotted path ("status.claimedBy.claimId"); a missing or null member or another type
- * yields the fallback (NULL for strings); for df_json_int a number that is not whole or beyond
- * DF_JSON_MAX_WHOLE, too. Borrowed. object may be NULL. Keys with a dot cannot be reached. */
+/* Getters by dotted path ("status.claimedBy.claimId"). They return the fallback (NULL for strings)
+ * if the member is missing, null or of another type; df_json_int also for a number that is not
+ * whole or is beyond DF_JSON_MAX_WHOLE. Results are borrowed. object may be NULL. Keys with a dot
+ * cannot be reached. */
 const cJSON *df_json_at(const cJSON *object, const char *path);
 const char *df_json_str(const cJSON *object, const char *path);
 double df_json_num(const cJSON *object, const char *path, double fallback);
 int64_t df_json_int(const cJSON *object, const char *path, int64_t fallback);
 bool df_json_bool(const cJSON *object, const char *path, bool fallback);
 
-/* The key that stands twice in the object (borrowed), or NULL in *ret. cJSON itself does not mind.
- */
+/* Returns a duplicate key of the object (borrowed) in *ret, or NULL. cJSON itself allows
+ * duplicates. */
 int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Equal as JSON values: order of members does not matter, order of items does. */
 bool df_json_equal(const cJSON *a, const cJSON *b);
 
-/* A number that two trees with the same members in the same order share, and others hardly ever:
- * not for what somebody may want to forge. Continues from seed. */
+/* Hashes a tree, continuing from seed. Trees with the same members in the same order have the same
+ * hash; others hardly ever. Not safe against intended collisions. */
 uint64_t df_json_hash(const cJSON *j, uint64_t seed);
 
-/* Overwrites every string value with zeros, then deletes. For trees with secrets. NULL is fine. */
+/* Overwrites every string with zeros, then deletes the tree. For trees with secrets. NULL is fine.
+ */
 void df_json_wipe(cJSON *j);
 static inline void df_cleanup_secret_json(cJSON **j)
 {
@@ -95,7 +97,7 @@ static inline void df_cleanup_secret_json(cJSON **j)
 }
 #define DF_SECRET_JSON DF_CLEANUP(df_cleanup_secret_json)
 
-/* RFC 7386 merge patch of patch into *target (both objects). On failure *target is as it was. */
+/* Applies an RFC 7386 merge patch to *target (both objects). On failure *target is unchanged. */
 int df_json_merge_patch(cJSON **target, const cJSON *patch, struct df_err *err) DF_MUST_CHECK;
 
 #endif

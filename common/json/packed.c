@@ -9,10 +9,10 @@
 #include <zstd_errors.h>
 
 enum {
-    LEVEL = 1,        /* the quickest; higher ones gain little on a few KiB */
-    MAX_SAMPLES = 16, /* for as many sorts, or stages of growth, of one kind of documents */
+    LEVEL = 1,        /* the fastest; higher levels gain little on a few KiB */
+    MAX_SAMPLES = 16, /* enough for the different forms and sizes of one kind of document */
     MAX_SAMPLE = 16384,
-    GOOD = 3 /* what is packed to a third of its text packs well */
+    GOOD = 3 /* a document packed to a third of its text is packed well */
 };
 
 struct df_sample {
@@ -22,7 +22,7 @@ struct df_sample {
 
 struct df_packer {
     pthread_mutex_t packing, unpacking;
-    /* zstd's working memory, which costs more to make than to use. */
+    /* zstd's working memory; it costs more to create than to use */
     ZSTD_CCtx *pack;   /* guarded by packing */
     ZSTD_DCtx *unpack; /* guarded by unpacking */
     struct df_sample *samples[MAX_SAMPLES];
@@ -61,7 +61,8 @@ void df_packer_free(struct df_packer *p)
 
 /* ---- packing -------------------------------------------------------------------------------- */
 
-/* Under the lock of packing. On no memory there is no sample: packing works without it. */
+/* Called under the lock of packing. Out of memory: no sample is kept, and packing works without it.
+ */
 static void keep_sample(struct df_packer *p, const char *text, size_t n)
 {
     struct df_sample *s =
@@ -96,7 +97,8 @@ static int pack_text(struct df_packer *p, const char *text, struct df_packed *re
     if (!bytes)
         return df_fail_oom(err);
     size_t len = pack_by_sample(p, text, n, bytes, room, &sample);
-    if (ZSTD_isError(len)) /* there is room for anything: only memory can fail it */
+    if (ZSTD_isError(
+            len)) /* the output buffer is large enough for any input: only memory can be missing */
         return df_fail_oom(err);
     *ret = (struct df_packed){DF_TAKE(bytes), (uint32_t)len, (uint32_t)n, sample};
     return 0;
@@ -125,7 +127,7 @@ int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret, 
     return df_json_parse(text, n, ret, err);
 }
 
-/* ---- the packed ----------------------------------------------------------------------------- */
+/* ---- packed documents ------------------------------------------------------------------------ */
 
 int df_packed_copy(const struct df_packed *p, struct df_packed *ret, struct df_err *err)
 {

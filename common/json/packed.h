@@ -1,11 +1,10 @@
 /*
- * packed.h - JSON documents that are alike, packed (zstd): ten thousand of them cost some MiB.
+ * packed.h - compresses similar JSON documents (zstd), so that ten thousand of them take a few MiB.
  *
- * A packer keeps a few whole texts as samples, and packs what comes by what it has in common with
- * the newest of them: of a document that is like its sample in all but names, times and uids little
- * more than these is left: of 2.5 KiB 200 bytes. A text that does not pack well so becomes the next
- * sample. Packing costs some 20 microseconds, unpacking 12.
- * Thread rule: any thread.
+ * A packer keeps a few complete texts as samples and compresses each document with the newest
+ * sample as its dictionary. A document that differs from it only in names, times and uids shrinks
+ * from 2.5 KiB to 200 bytes. A text that compresses badly becomes the next sample. Packing takes
+ * about 20 microseconds, unpacking 12. Thread rule: any thread.
  */
 #ifndef DF_JSON_PACKED_H
 #define DF_JSON_PACKED_H
@@ -16,19 +15,19 @@ struct df_sample; /* opaque; lives as long as its packer */
 
 struct df_packed {
     const void *bytes;
-    uint32_t len, text_len;         /* no document comes near 4 GiB */
-    const struct df_sample *sample; /* by which it was packed; NULL: by none */
+    uint32_t len, text_len;         /* documents are far smaller than 4 GiB */
+    const struct df_sample *sample; /* the dictionary it was packed with; NULL: none */
 };
 
 struct df_packer;
 int df_packer_new(struct df_packer **ret, struct df_err *err) DF_MUST_CHECK;
-/* What it packed cannot be unpacked any more. NULL is fine. */
+/* Documents that it packed cannot be unpacked afterwards. NULL is fine. */
 void df_packer_free(struct df_packer *p);
 
 /* *ret owns its bytes: DF_PACKED on the local. */
 int df_pack(struct df_packer *p, const cJSON *tree, struct df_packed *ret,
             struct df_err *err) DF_MUST_CHECK;
-/* The same packer's. The caller owns *ret. */
+/* Unpacks a document of the same packer. The caller owns *ret. */
 int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret,
               struct df_err *err) DF_MUST_CHECK;
 
@@ -37,7 +36,7 @@ int df_packed_copy(const struct df_packed *p, struct df_packed *ret,
 void df_packed_free(struct df_packed *p);
 #define DF_PACKED DF_CLEANUP(df_packed_free)
 
-/* Copies of several. Begins as {0}. */
+/* A list of copies. Initialize with {0}. */
 struct df_packed_list {
     struct df_packed *items;
     size_t len, room;

@@ -1,6 +1,6 @@
 /*
- * A strict RFC 8259 reader that builds cJSON trees. cJSON's own reader takes too much on trust: bad
- * UTF-8, raw control bytes, "\uZZZZ", numbers like 01, the same key twice.
+ * A strict RFC 8259 reader that builds cJSON trees. cJSON's own reader accepts too much: bad UTF-8,
+ * raw control bytes, "\uZZZZ", numbers like 01, duplicate keys.
  */
 #include <math.h>
 
@@ -14,19 +14,19 @@ struct reader {
     size_t n;
     size_t at;
     int depth;
-    const char *const *skipped; /* members of these names are passed over; or NULL */
+    const char *const *skipped; /* names of members to skip; or NULL */
     struct df_err *err;
 };
 
 static int read_value(struct reader *r, cJSON **ret);
 
-/* The next byte; NUL at the end (a NUL inside the text is rejected earlier). */
-static char peek(const struct reader *r)
+/* Returns the next byte; NUL at the end (a NUL inside the text is rejected earlier). */
+static char peek_byte(const struct reader *r)
 {
     return r->at < r->n ? r->text[r->at] : '\0';
 }
 
-static int refuse(const struct reader *r, const char *what)
+static int fail_at(const struct reader *r, const char *what)
 {
     return df_fail(r->err, DF_ERR_USER, "bad JSON at byte %zu: %s", r->at, what);
 }
@@ -58,15 +58,15 @@ static int hex_digit(char c)
 
 /* ---- strings ---- */
 
-/* The four digits behind a "\u" whose 'u' is the byte at r->at; leaves r->at behind them. */
+/* Reads the four digits after "\u", whose 'u' is at r->at. Afterwards r->at is behind them. */
 static int read_hex4(struct reader *r, unsigned *ret)
 {
     unsigned value = 0;
     r->at++;
     for (int i = 0; i < 4; i++, r->at++) {
-        int digit = hex_digit(peek(r));
+        int digit = hex_digit(peek_byte(r));
         if (digit < 0)
-            return refuse(r, "four hex digits must follow \\u");
+            return fail_at(r, "four hex digits must follow \\u");
         value = value << 4 | (unsigned)digit;
     }
     *ret = value;
@@ -99,17 +99,17 @@ static int read_unicode_escape(struct reader *r, char **to)
     if (read_hex4(r, &c) < 0)
         return -1;
     if (c == 0)
-        return refuse(r, "a string may not contain NUL");
+        return fail_at(r, "a string may not contain NUL");
     if (c >= 0xdc00 && c <= 0xdfff)
-        return refuse(r, "half a surrogate pair");
+        return fail_at(r, "half a surrogate pair");
     if (c >= 0xd800 && c <= 0xdbff) {
-        if (peek(r) != '\\' || r->at + 1 >= r->n || r->text[r->at + 1] != 'u')
-            return refuse(r, "half a surrogate pair");
+        if (peek_byte(r) != '\\' || r->at + 1 >= r->n || r->text[r->at + 1] != 'u')
+            return fail_at(r, "half a surrogate pair");
         r->at++;
         if (read_hex4(r, &low) < 0)
             return -1;
         if (low < 0xdc00 || low > 0xdfff)
-            return refuse(r, "half a surrogate pair");
+            return fail_at(r, "half a surrogate pair");
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
     *to = put_utf8(*to, c);
@@ -119,18 +119,19 @@ static int read_unicode_escape(struct reader *r, char **to)
 static int read_escape(struct reader *r, char **to)
 {
     static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
-    char c = peek(r);
+    char c = peek_byte(r);
     if (c == 'u')
         return read_unicode_escape(r, to);
     const char *found = c ? strchr(from, c) : NULL;
     if (!found)
-        return refuse(r, "unknown escape in a string");
+        return fail_at(r, "unknown escape in a string");
     *(*to)++ = into[found - from];
     r->at++;
     return 0;
 }
 
-/* Where the string that starts at r->at (behind the quote) ends; SIZE_MAX when it does not. */
+/* Returns the offset of the closing quote of the string that starts at r->at; SIZE_MAX if there is
+ * none. */
 static size_t find_quote(const struct reader *r)
 {
     for (size_t i = r->at; i < r->n; i++) {
@@ -147,7 +148,7 @@ static int fill_string(struct reader *r, size_t end, char *to)
     while (r->at < end) {
         unsigned char c = (unsigned char)r->text[r->at];
         if (c < 0x20)
-            return refuse(r, "a control character in a string must be escaped");
+            return fail_at(r, "a control character in a string must be escaped");
         r->at++;
         if (c != '\\')
             *to++ = (char)c;
@@ -159,7 +160,7 @@ static int fill_string(struct reader *r, size_t end, char *to)
     return 0;
 }
 
-/* Most strings have nothing to be told apart from their text: their length, or 0. */
+/* Returns the length of a string without escapes, as most are; 0 for any other. */
 static size_t plain_length(const struct reader *r)
 {
     size_t i = r->at;
@@ -182,16 +183,16 @@ static int read_plain_string(struct reader *r, size_t n, char **ret)
 
 static int read_string(struct reader *r, char **ret)
 {
-    if (peek(r) != '"')
-        return refuse(r, "a string in double quotes is expected");
+    if (peek_byte(r) != '"')
+        return fail_at(r, "a string in double quotes is expected");
     r->at++;
     size_t n = plain_length(r);
     if (n)
         return read_plain_string(r, n, ret);
     size_t end = find_quote(r);
     if (end == SIZE_MAX)
-        return refuse(r, "the string does not end");
-    /* No escape is shorter than what it stands for. */
+        return fail_at(r, "the string does not end");
+    /* Every escape is at least as long as the bytes it encodes. */
     size_t room = end - r->at + 1;
     char *s = malloc(room);
     if (!s)
@@ -210,42 +211,42 @@ static int read_string(struct reader *r, char **ret)
 static bool skip_digits(struct reader *r)
 {
     size_t start = r->at;
-    while (is_digit(peek(r)))
+    while (is_digit(peek_byte(r)))
         r->at++;
     return r->at > start;
 }
 
-/* Leaves r->at behind the number; *whole: it has neither fraction nor exponent. */
+/* Moves r->at behind the number. *whole: it has neither fraction nor exponent. */
 static int skip_number(struct reader *r, bool *whole)
 {
     *whole = true;
-    if (peek(r) == '-')
+    if (peek_byte(r) == '-')
         r->at++;
-    if (peek(r) == '0')
+    if (peek_byte(r) == '0')
         r->at++;
     else if (!skip_digits(r))
-        return refuse(r, "not a value");
-    if (peek(r) == '.') {
+        return fail_at(r, "not a value");
+    if (peek_byte(r) == '.') {
         *whole = false;
         r->at++;
         if (!skip_digits(r))
-            return refuse(r, "digits must follow the decimal point");
+            return fail_at(r, "digits must follow the decimal point");
     }
-    if (peek(r) == 'e' || peek(r) == 'E') {
+    if (peek_byte(r) == 'e' || peek_byte(r) == 'E') {
         *whole = false;
         r->at++;
-        if (peek(r) == '+' || peek(r) == '-')
+        if (peek_byte(r) == '+' || peek_byte(r) == '-')
             r->at++;
         if (!skip_digits(r))
-            return refuse(r, "digits must follow the exponent");
+            return fail_at(r, "digits must follow the exponent");
     }
     return 0;
 }
 
-/* Numbers with at most so many digits are exact in a double. */
+/* Numbers with at most this many digits are exact in a double. */
 #define SURE_DIGITS 15
 
-/* The fast path for short whole numbers. False: use the general one. */
+/* The fast path for short whole numbers. False: use the general path. */
 static bool is_small(const char *digits, size_t n, double *ret)
 {
     int64_t value = 0;
@@ -283,7 +284,7 @@ static int read_number(struct reader *r, cJSON **ret)
         return df_fail_oom(r->err);
     value = strtod(digits, NULL);
     if (!isfinite(value) && !whole)
-        return refuse(r, "the number is too large");
+        return fail_at(r, "the number is too large");
     *ret = whole ? df_json_whole(digits) : cJSON_CreateNumber(value);
     return *ret ? 0 : df_fail_oom(r->err);
 }
@@ -301,12 +302,12 @@ static int check_duplicates(const struct reader *r, const cJSON *object)
                           r->at, key);
 }
 
-/* Behind the string whose text starts at r->at. */
+/* Moves behind the string whose text starts at r->at. */
 static int skip_string(struct reader *r)
 {
     size_t end = find_quote(r);
     if (end == SIZE_MAX)
-        return refuse(r, "the string does not end");
+        return fail_at(r, "the string does not end");
     r->at = end + 1;
     return 0;
 }
@@ -316,16 +317,16 @@ static int skip_value(struct reader *r)
 {
     size_t start = r->at;
     for (int depth = 0; r->at < r->n;) {
-        char c = peek(r);
+        char c = peek_byte(r);
         bool closes = c == '}' || c == ']';
         if (depth == 0 && (closes || c == ','))
-            return r->at > start ? 0 : refuse(r, "not a value");
+            return r->at > start ? 0 : fail_at(r, "not a value");
         r->at++;
         depth += (c == '{' || c == '[') - closes;
         if (c == '"' && skip_string(r) < 0)
             return -1;
     }
-    return refuse(r, "the text ends too early");
+    return fail_at(r, "the text ends too early");
 }
 
 static bool is_skipped(const struct reader *r, const char *key)
@@ -344,8 +345,8 @@ static int read_member(struct reader *r, cJSON *object)
     if (read_string(r, &key) < 0)
         return -1;
     skip_space(r);
-    if (peek(r) != ':')
-        return refuse(r, "\":\" is expected behind a key");
+    if (peek_byte(r) != ':')
+        return fail_at(r, "\":\" is expected behind a key");
     r->at++;
     if (is_skipped(r, key))
         return skip_value(r);
@@ -365,7 +366,7 @@ static int read_items(struct reader *r, cJSON *holder, char close)
 {
     r->at++;
     skip_space(r);
-    if (peek(r) == close) {
+    if (peek_byte(r) == close) {
         r->at++;
         return 0;
     }
@@ -373,10 +374,10 @@ static int read_items(struct reader *r, cJSON *holder, char close)
         if ((close == '}' ? read_member(r, holder) : read_item(r, holder)) < 0)
             return -1;
         skip_space(r);
-        char c = peek(r);
+        char c = peek_byte(r);
         if (c != ',' && c != close)
-            return refuse(r, close == '}' ? "\",\" or \"}\" is expected"
-                                          : "\",\" or \"]\" is expected");
+            return fail_at(r, close == '}' ? "\",\" or \"}\" is expected"
+                                           : "\",\" or \"]\" is expected");
         r->at++;
         if (c == close)
             return 0;
@@ -385,9 +386,9 @@ static int read_items(struct reader *r, cJSON *holder, char close)
 
 static int read_holder(struct reader *r, cJSON **ret)
 {
-    bool is_object = peek(r) == '{';
+    bool is_object = peek_byte(r) == '{';
     if (++r->depth > DF_LIMIT_JSON_DEPTH)
-        return refuse(r, "nested too deeply");
+        return fail_at(r, "nested too deeply");
     DF_JSON cJSON *holder = is_object ? cJSON_CreateObject() : cJSON_CreateArray();
     if (!holder)
         return df_fail_oom(r->err);
@@ -424,7 +425,7 @@ static bool take_word(struct reader *r, const char *word)
 static int read_value(struct reader *r, cJSON **ret)
 {
     skip_space(r);
-    char c = peek(r);
+    char c = peek_byte(r);
     if (c == '{' || c == '[')
         return read_holder(r, ret);
     if (c == '"')
@@ -439,7 +440,7 @@ static int read_value(struct reader *r, cJSON **ret)
     else if (take_word(r, "null"))
         item = cJSON_CreateNull();
     else
-        return refuse(r, r->at < r->n ? "not a value" : "the text ends too early");
+        return fail_at(r, r->at < r->n ? "not a value" : "the text ends too early");
     if (!item)
         return df_fail_oom(r->err);
     *ret = item;
@@ -464,7 +465,7 @@ int df_json_parse_without(const char *text, size_t n, const char *const *skipped
         return -1;
     skip_space(&r);
     if (r.at < n)
-        return refuse(&r, "something follows the value");
+        return fail_at(&r, "something follows the value");
     *ret = DF_TAKE(value);
     return 0;
 }

@@ -1,6 +1,5 @@
 /*
- * Trees to text. A text that grows out of its memory is wiped there: no half-grown copy of a secret
- * is left behind.
+ * Prints trees. When the buffer grows, the old memory is wiped, because it may contain secrets.
  */
 #include <math.h>
 
@@ -11,12 +10,12 @@ struct writer {
     char *out;
     size_t len, room; /* a NUL fits behind len */
     bool pretty;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 };
 
 #define FIRST_ROOM 1024
 
-static bool grow(struct writer *w, size_t n)
+static bool grow_text(struct writer *w, size_t n)
 {
     size_t room = w->room ? w->room * 2 : FIRST_ROOM;
     while (room <= w->len + n)
@@ -36,10 +35,10 @@ static bool grow(struct writer *w, size_t n)
     return true;
 }
 
-static void put(struct writer *w, const char *bytes, size_t n)
+static void put_bytes(struct writer *w, const char *bytes, size_t n)
 {
     bool fits = w->out && w->len + n < w->room;
-    if (!fits && !grow(w, n))
+    if (!fits && !grow_text(w, n))
         return;
     memcpy(w->out + w->len, bytes, n);
     w->len += n;
@@ -47,7 +46,7 @@ static void put(struct writer *w, const char *bytes, size_t n)
 
 static void puts_to(struct writer *w, const char *s)
 {
-    put(w, s, strlen(s));
+    put_bytes(w, s, strlen(s));
 }
 
 static void put_newline(struct writer *w, int depth)
@@ -64,7 +63,7 @@ static void put_whole(struct writer *w, double d)
     char text[32];
     int n = fabs(d) <= DF_JSON_MAX_WHOLE ? snprintf(text, sizeof(text), "%lld", (long long)d)
                                          : snprintf(text, sizeof(text), "%.0f", d);
-    put(w, text, (size_t)n);
+    put_bytes(w, text, (size_t)n);
 }
 
 static void put_number(struct writer *w, double d)
@@ -99,16 +98,16 @@ static void put_escaped(struct writer *w, unsigned c)
     puts_to(w, text);
 }
 
-/* More than JSON requires: controls that a terminal would execute, and characters that YAML parsers
- * reject or read as a line break. So the text is safe in both. */
+/* Escapes more than JSON requires: control characters that a terminal would execute, and characters
+ * that YAML parsers reject or read as a line break. So the text is safe in both. */
 static bool must_escape(unsigned c)
 {
     return c < 0x20 || c == '"' || c == '\\' || (c >= 0x7f && c < 0xa0) || c == 0x2028 ||
            c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
-/* The length and the code point of the sequence at s; 0 if it is not UTF-8. */
-static size_t decode(const char *s, unsigned *ret)
+/* Returns the length of the sequence at s and its code point; 0 if it is not UTF-8. */
+static size_t decode_utf8(const char *s, unsigned *ret)
 {
     static const unsigned first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     for (size_t n = 1; n <= 4 && s[n - 1]; n++) {
@@ -122,7 +121,7 @@ static size_t decode(const char *s, unsigned *ret)
     return 0;
 }
 
-/* How many bytes from here on need no escape: nearly all do not, so they are copied at once. */
+/* Returns how many bytes need no escape. Nearly all do not, so they are copied at once. */
 static size_t plain_length(const char *s)
 {
     size_t n = 0;
@@ -131,17 +130,17 @@ static size_t plain_length(const char *s)
     return n;
 }
 
-/* A tree's strings may not come from a parser: bytes that are not UTF-8 become U+FFFD. */
+/* Not every tree comes from the parser: bytes that are not UTF-8 become U+FFFD. */
 static size_t put_other(struct writer *w, const char *s)
 {
     unsigned c = 0;
-    size_t n = decode(s, &c);
+    size_t n = decode_utf8(s, &c);
     if (!n)
         puts_to(w, "\xef\xbf\xbd");
     else if (must_escape(c))
         put_escaped(w, c);
     else
-        put(w, s, n);
+        put_bytes(w, s, n);
     return n ? n : 1;
 }
 
@@ -150,7 +149,7 @@ static void put_string(struct writer *w, const char *s)
     puts_to(w, "\"");
     while (*s) {
         size_t n = plain_length(s);
-        put(w, s, n);
+        put_bytes(w, s, n);
         s += n;
         if (*s)
             s += put_other(w, s);
@@ -206,11 +205,11 @@ static void put_value(struct writer *w, const cJSON *j, int depth)
     }
 }
 
-static char *print(const cJSON *j, bool pretty)
+static char *print_tree(const cJSON *j, bool pretty)
 {
     struct writer w = {.pretty = pretty};
     put_value(&w, j, 0);
-    put(&w, "", 1);
+    put_bytes(&w, "", 1);
     if (w.failed) {
         if (w.out)
             explicit_bzero(w.out, w.len);
@@ -223,10 +222,10 @@ static char *print(const cJSON *j, bool pretty)
 
 char *df_json_print(const cJSON *j)
 {
-    return print(j, false);
+    return print_tree(j, false);
 }
 
 char *df_json_print_pretty(const cJSON *j)
 {
-    return print(j, true);
+    return print_tree(j, true);
 }

@@ -1,8 +1,8 @@
 /*
- * lines.h - where in a YAML text each value was written; inside common/yaml only.
+ * lines.h - the line of each value in a YAML text; used inside common/yaml only.
  *
- * A tree in a vector: an entry knows its parent by index and owns its key once, so that memory
- * stays linear in the text however long and deep the paths are.
+ * The tree is a vector: an entry refers to its parent by index and owns its key once, so memory
+ * stays linear in the text, however long and deep the paths are.
  */
 #ifndef DF_YAML_LINES_H
 #define DF_YAML_LINES_H
@@ -22,11 +22,11 @@ struct df_yaml_lines {
     size_t cap;
 };
 
-/* Adds an entry and yields its index. key (copied) may be NULL. */
+/* Adds an entry and returns its index. key (copied) may be NULL. */
 int df_yaml_lines_add(struct df_yaml_lines *l, size_t parent, const char *key, size_t index,
                       unsigned line, size_t *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The line of the last entry with this key under parent, or 0. */
+/* Returns the line of the last entry with this key under parent, or 0. */
 unsigned df_yaml_lines_of_key(const struct df_yaml_lines *l, size_t parent, const char *key);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "common/yaml/yaml.h"
 
-/* Words that readers of YAML 1.2 or 1.1 take for something else than a string. */
+/* True for words that readers of YAML 1.2 or 1.1 do not read as strings. */
 static bool is_reserved(const char *s)
 {
     static const char *const words[] = {"true", "false", "null", "yes", "no",
@@ -15,7 +15,7 @@ static bool is_reserved(const char *s)
     return false;
 }
 
-/* May the string stand without quotes? Only what every YAML reader takes for the same string. */
+/* True if every YAML reader takes the unquoted string for the same string. */
 static bool is_plain(const char *s)
 {
     if (!isalpha((unsigned char)*s) && *s != '/' && *s != '_')
@@ -28,7 +28,7 @@ static bool is_plain(const char *s)
     return !is_reserved(s);
 }
 
-/* Every JSON scalar is YAML, too. */
+/* Every JSON scalar is also YAML. */
 static void put_scalar(struct df_buf *b, const cJSON *j)
 {
     if (cJSON_IsString(j) && is_plain(j->valuestring)) {

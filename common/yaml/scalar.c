@@ -49,7 +49,7 @@ static bool is_fraction(const char *text)
     return *s == '\0';
 }
 
-/* 0x1F or 0o17; 0 when it is neither. */
+/* Returns the radix of 0x1F or 0o17; 0 for anything else. */
 static int radix_of(const char *text)
 {
     if (df_starts_with(text, "0x") && text[2] &&

@@ -26,7 +26,7 @@ struct loader {
 };
 
 /* The position of a value: its parent in the lines, its key or index, its depth. */
-struct place {
+struct position {
     size_t parent;
     const char *key;
     size_t index;
@@ -39,7 +39,7 @@ static void event_free(yaml_event_t *e)
 }
 #define DF_EVENT DF_CLEANUP(event_free)
 
-static int refuse(const struct loader *l, yaml_mark_t at, const char *what)
+static int fail_at_mark(const struct loader *l, yaml_mark_t at, const char *what)
 {
     return df_fail(l->err, DF_ERR_USER, "bad YAML at %zu:%zu: %s", at.line + 1, at.column + 1,
                    what);
@@ -57,7 +57,7 @@ static int next_event(struct loader *l, yaml_event_t *ret)
     if (p->error == YAML_READER_ERROR)
         return df_fail(l->err, DF_ERR_USER, "bad YAML at byte %zu: %s", p->problem_offset,
                        p->problem);
-    return refuse(l, p->problem_mark, p->problem ? p->problem : "syntax error");
+    return fail_at_mark(l, p->problem_mark, p->problem ? p->problem : "syntax error");
 }
 
 /* ---- the budget ---- */
@@ -67,11 +67,11 @@ struct size {
     int depth;
 };
 
-static struct size measure(const cJSON *j)
+static struct size measure_tree(const cJSON *j)
 {
     struct size sum = {1, 1};
     for (const cJSON *c = j->child; c; c = c->next) {
-        struct size s = measure(c);
+        struct size s = measure_tree(c);
         sum.nodes += s.nodes;
         if (sum.depth < s.depth + 1)
             sum.depth = s.depth + 1;
@@ -79,13 +79,13 @@ static struct size measure(const cJSON *j)
     return sum;
 }
 
-static int spend(struct loader *l, yaml_mark_t at, struct size size, int depth)
+static int spend_nodes(struct loader *l, yaml_mark_t at, struct size size, int depth)
 {
     if (size.nodes > DF_LIMIT_YAML_NODES - l->nodes)
         return df_fail(l->err, DF_ERR_USER, "bad YAML at %zu:%zu: more than %d values", at.line + 1,
                        at.column + 1, DF_LIMIT_YAML_NODES);
     if (depth + size.depth - 1 > DF_LIMIT_JSON_DEPTH)
-        return refuse(l, at, "nested too deeply");
+        return fail_at_mark(l, at, "nested too deeply");
     l->nodes += size.nodes;
     return 0;
 }
@@ -109,7 +109,7 @@ static int declare_anchor(struct loader *l, const yaml_char_t *name, yaml_mark_t
         return 0;
     struct anchor *a = find_anchor(l, (const char *)name);
     if (!a && l->anchor_count == DF_LIMIT_YAML_ANCHORS)
-        return refuse(l, at, "too many anchors");
+        return fail_at_mark(l, at, "too many anchors");
     if (!a) {
         a = &l->anchors[l->anchor_count];
         a->name = strdup((const char *)name);
@@ -128,14 +128,15 @@ static void forget_anchors(struct loader *l)
         free(l->anchors[--l->anchor_count].name);
 }
 
-static int read_alias(struct loader *l, const yaml_event_t *e, const struct place *p, cJSON **ret)
+static int read_alias(struct loader *l, const yaml_event_t *e, const struct position *p,
+                      cJSON **ret)
 {
     const struct anchor *a = find_anchor(l, (const char *)e->data.alias.anchor);
     if (!a)
-        return refuse(l, e->start_mark, "the alias has no anchor");
+        return fail_at_mark(l, e->start_mark, "the alias has no anchor");
     if (!a->node)
-        return refuse(l, e->start_mark, "the alias stands inside of what it names");
-    if (spend(l, e->start_mark, measure(a->node), p->depth) < 0)
+        return fail_at_mark(l, e->start_mark, "the alias stands inside of what it names");
+    if (spend_nodes(l, e->start_mark, measure_tree(a->node), p->depth) < 0)
         return -1;
     *ret = cJSON_Duplicate(a->node, true);
     return *ret ? 0 : df_fail_oom(l->err);
@@ -143,7 +144,8 @@ static int read_alias(struct loader *l, const yaml_event_t *e, const struct plac
 
 /* ---- values ---- */
 
-static int read_value(struct loader *l, const yaml_event_t *e, const struct place *p, cJSON **ret);
+static int read_value(struct loader *l, const yaml_event_t *e, const struct position *p,
+                      cJSON **ret);
 
 static bool has_tag(const yaml_event_t *e)
 {
@@ -177,12 +179,13 @@ static int read_scalar(const struct loader *l, const yaml_event_t *e, cJSON **re
 {
     const char *text = (const char *)e->data.scalar.value;
     if (strlen(text) != e->data.scalar.length)
-        return refuse(l, e->start_mark, "a string may not contain NUL");
+        return fail_at_mark(l, e->start_mark, "a string may not contain NUL");
     if (e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         struct df_err why = {0};
         if (df_yaml_resolve(text, ret, &why) == 0)
             return 0;
-        return why.cls == DF_ERR_USER ? refuse(l, e->start_mark, why.message) : df_fail_oom(l->err);
+        return why.cls == DF_ERR_USER ? fail_at_mark(l, e->start_mark, why.message)
+                                      : df_fail_oom(l->err);
     }
     *ret = cJSON_CreateString(text);
     return *ret ? 0 : df_fail_oom(l->err);
@@ -192,16 +195,17 @@ static int read_scalar(const struct loader *l, const yaml_event_t *e, cJSON **re
 static int read_key(const struct loader *l, const yaml_event_t *e, cJSON **ret)
 {
     if (e->type != YAML_SCALAR_EVENT)
-        return refuse(l, e->start_mark, "a key must be a string");
+        return fail_at_mark(l, e->start_mark, "a key must be a string");
     if (has_tag(e) || anchor_name(e))
-        return refuse(l, e->start_mark, "a key may have neither tag nor anchor");
+        return fail_at_mark(l, e->start_mark, "a key may have neither tag nor anchor");
     DF_JSON cJSON *key = NULL;
     if (read_scalar(l, e, &key) < 0)
         return -1;
     if (!cJSON_IsString(key))
-        return refuse(l, e->start_mark, "a key must be a string: put it in quotes");
+        return fail_at_mark(l, e->start_mark, "a key must be a string: put it in quotes");
     if (e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key->valuestring, "<<") == 0)
-        return refuse(l, e->start_mark, "merge keys (<<) are not supported: write the keys out");
+        return fail_at_mark(l, e->start_mark,
+                            "merge keys (<<) are not supported: write the keys out");
     *ret = DF_TAKE(key);
     return 0;
 }
@@ -215,7 +219,7 @@ static int read_member(struct loader *l, const yaml_event_t *key_event, size_t s
     DF_EVENT yaml_event_t e = {0};
     if (next_event(l, &e) < 0)
         return -1;
-    struct place p = {self, cJSON_GetStringValue(key), 0, depth + 1};
+    struct position p = {self, cJSON_GetStringValue(key), 0, depth + 1};
     cJSON *value = NULL;
     if (read_value(l, &e, &p, &value) < 0)
         return -1;
@@ -253,7 +257,7 @@ static int read_sequence(struct loader *l, size_t self, int depth, cJSON *array)
             return -1;
         if (e.type == YAML_SEQUENCE_END_EVENT)
             return 0;
-        struct place p = {self, NULL, index, depth + 1};
+        struct position p = {self, NULL, index, depth + 1};
         cJSON *value = NULL;
         if (read_value(l, &e, &p, &value) < 0 || df_json_append(array, value, l->err) < 0)
             return -1;
@@ -273,7 +277,8 @@ static int read_holder(struct loader *l, const yaml_event_t *e, size_t self, int
     return 0;
 }
 
-static int read_value(struct loader *l, const yaml_event_t *e, const struct place *p, cJSON **ret)
+static int read_value(struct loader *l, const yaml_event_t *e, const struct position *p,
+                      cJSON **ret)
 {
     struct anchor *anchor = NULL;
     size_t self = 0;
@@ -283,8 +288,8 @@ static int read_value(struct loader *l, const yaml_event_t *e, const struct plac
     if (e->type == YAML_ALIAS_EVENT)
         return read_alias(l, e, p, ret);
     if (has_tag(e))
-        return refuse(l, e->start_mark, "tags are not supported; quotes make a string");
-    if (spend(l, e->start_mark, (struct size){1, 1}, p->depth) < 0 ||
+        return fail_at_mark(l, e->start_mark, "tags are not supported; quotes make a string");
+    if (spend_nodes(l, e->start_mark, (struct size){1, 1}, p->depth) < 0 ||
         declare_anchor(l, anchor_name(e), e->start_mark, &anchor) < 0)
         return -1;
     if ((e->type == YAML_SCALAR_EVENT ? read_scalar(l, e, ret)
@@ -297,7 +302,7 @@ static int read_value(struct loader *l, const yaml_event_t *e, const struct plac
 
 /* ---- documents ---- */
 
-/* The next document; *ret stays NULL at the end of the text. */
+/* Reads the next document; *ret stays NULL at the end of the text. */
 static int read_document(struct loader *l, cJSON **ret, yaml_mark_t *at)
 {
     DF_EVENT yaml_event_t start = {0}, first = {0}, end = {0};
@@ -307,7 +312,7 @@ static int read_document(struct loader *l, cJSON **ret, yaml_mark_t *at)
     if (start.type == YAML_STREAM_END_EVENT)
         return 0;
     DF_JSON cJSON *value = NULL;
-    struct place root = {.parent = DF_YAML_NO_PARENT, .depth = 1};
+    struct position root = {.parent = DF_YAML_NO_PARENT, .depth = 1};
     if (next_event(l, &first) < 0 || read_value(l, &first, &root, &value) < 0 ||
         next_event(l, &end) < 0)
         return -1;
@@ -354,7 +359,7 @@ static int read_only_document(struct loader *l, cJSON **ret)
     else if (read_document(l, &second, &at) < 0)
         return -1;
     if (second)
-        return refuse(l, at, "only one document is expected");
+        return fail_at_mark(l, at, "only one document is expected");
     if (!value)
         return df_fail_oom(l->err);
     *ret = DF_TAKE(value);
