@@ -22,7 +22,7 @@ struct log_source {
     bool follow;
     const struct df_recipe *recipe;
     size_t step; /* index in its steps; its count: all were sent */
-    size_t last; /* index of the last one to send */
+    size_t end;  /* index behind the last one to send */
     char step_name[64];
     char step_uid[64]; /* of the current step; "" while it does not exist */
     bool complete;     /* the current step has ended: its stream grows no more */
@@ -40,7 +40,7 @@ static void free_source(struct df_stream_source *source)
 
 static int set_step(struct log_source *l, size_t step)
 {
-    step = step > l->last ? l->recipe->count : step;
+    step = step >= l->end ? l->recipe->count : step;
     l->step = step;
     l->offset = 0;
     l->step_uid[0] = '\0';
@@ -190,7 +190,7 @@ static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
         *ret = sent ? FOUND_PIECE : FOUND_NEXT_STEP;
         return sent < 0 ? -1 : set_step(l, l->step + 1);
     }
-    if (l->step == l->recipe->count && (final || !l->follow || l->last < l->recipe->count - 1)) {
+    if (l->step == l->recipe->count && (final || !l->follow || l->end < l->recipe->count)) {
         *ret = FOUND_END;
         return send_end(l, out, run);
     }
@@ -235,16 +235,25 @@ static void resume(struct log_source *l, const char *id)
     }
 }
 
+static int refuse_step(const struct log_source *l, const char *word, struct df_err *err)
+{
+    const struct df_recipe *r = l->recipe;
+    if (r->count == 0)
+        return df_fail(err, DF_ERR_USER, "?step=%.64s: run %s has no steps", word, l->follower.run);
+    return df_fail(err, DF_ERR_USER, "?step=%.64s: must be %s%s%s", word, r->steps[0].name,
+                   r->count > 1 ? " or " : ", the run has no other",
+                   r->count > 1 ? r->steps[1].name : "");
+}
+
 static int read_step(const struct df_request *req, struct log_source *l, struct df_err *err)
 {
     const char *word = df_request_query(req, "step");
-    size_t step = 0;
-    while (word && step < l->recipe->count && !df_streq(word, l->recipe->steps[step].name))
+    size_t step = 0, count = l->recipe->count;
+    while (word && step < count && !df_streq(word, l->recipe->steps[step].name))
         step++;
-    if (step == l->recipe->count)
-        return df_fail(err, DF_ERR_USER, "?step=%.64s: must be %s", word,
-                       l->recipe->count > 1 ? "plan or apply" : "state, the run has no other");
-    l->last = word ? step : l->recipe->count - 1;
+    if (word && step == count)
+        return refuse_step(l, word, err);
+    l->end = word ? step + 1 : count;
     if (set_step(l, step) < 0)
         return df_fail(err, DF_ERR_USER, "run name %s: is too long", l->follower.run);
     return 0;

@@ -75,7 +75,7 @@ static int observe(struct pass *p, struct df_err *err)
     char first[64] = "";
     p->now_us = df_real_us();
     if (get_if_there(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        get_step(p, recipe->steps[0].name, &p->plan, err) < 0 ||
+        (recipe->count > 0 && get_step(p, recipe->steps[0].name, &p->plan, err) < 0) ||
         (recipe->count > 1 && get_step(p, recipe->steps[1].name, &p->apply, err) < 0))
         return -1;
     /* A run that has a step is the first in the queue. */

@@ -313,7 +313,8 @@ static int end_run(cJSON *executor, cJSON *status, const cJSON *run, struct df_e
     const char *phase = df_run_phase(run), *state = state_of(executor), *word = "error";
     bool applied = df_run_step(run, 1) != NULL;
     if (df_streq(phase, "Succeeded")) {
-        state = df_recipe_of(run)->leads_to;
+        const char *leads_to = df_recipe_of(run)->leads_to;
+        state = leads_to ? leads_to : state;
         word = "done";
     } else if (!applied) {
         const char *old_state = df_json_str(status, "before.state");
@@ -372,10 +373,24 @@ static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struc
     return was_started ? df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) : 0;
 }
 
-/* Updates the executor as the action of the run requires. */
-static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
-                         struct df_err *err)
+/* This version does not know the action: a newer one may have begun the run, and nothing here tells
+ * what its steps did. */
+static int follow_unknown(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
+    bool was_started = cJSON_GetArraySize(df_json_at(run, "status.steps")) > 0;
+    bool is_active = df_streq(df_json_str(status, "activeRun"), df_json_str(run, "metadata.name"));
+    if (was_started && df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0)
+        return -1;
+    return is_active && df_run_is_final(run) ? end_run(executor, status, run, err) : 0;
+}
+
+/* Updates the executor as the action of the run requires. */
+static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
+{
+    enum df_action action;
+    struct df_err unknown = {0};
+    if (df_run_action(run, &action, &unknown) < 0)
+        return follow_unknown(executor, status, run, err);
     if (action == DF_ACTION_DRY_RUN)
         return 0;
     if (action == DF_ACTION_STATE)
@@ -411,17 +426,14 @@ static bool is_new_change(const cJSON *status, const cJSON *run)
 
 int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err)
 {
-    enum df_action action;
     cJSON *status = df_json_object_at(executor, "status");
     if (!status)
         return df_fail_oom(err);
     if (!df_json_str(run, "metadata.name"))
         return df_fail(err, DF_ERR_SYSTEM, "a run without a name");
-    if (df_action_parse(df_json_str(run, "spec.action"), &action, err) < 0)
-        return -1;
     if (!is_new_change(status, run))
         return 0;
-    if (follow_action(executor, status, run, action, err) < 0)
+    if (follow_action(executor, status, run, err) < 0)
         return -1;
     return note_last_run(status, run, err);
 }

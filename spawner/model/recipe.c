@@ -1,5 +1,7 @@
 #include "spawner/model/recipe.h"
 
+#include "spawner/model/accepted.h"
+
 #define PLAN(command)                                                                              \
     {                                                                                              \
         .name = "plan", .action = (command)                                                        \
@@ -33,6 +35,15 @@ static const struct df_recipe recipes[] = {
                          .taken = 1},
 };
 
+int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err)
+{
+    const char *name = df_json_str(run, "spec.action");
+    struct df_err why = {0};
+    if (df_action_parse(name ? name : "", ret, &why) == 0)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, DF_REASON_REFUSED, "spec.action: %s", why.message);
+}
+
 const struct df_recipe *df_recipe_for(enum df_action action)
 {
     return &recipes[action];
@@ -40,11 +51,10 @@ const struct df_recipe *df_recipe_for(enum df_action action)
 
 const struct df_recipe *df_recipe_of(const cJSON *run)
 {
-    enum df_action action = DF_ACTION_PROVISION;
+    static const struct df_recipe none = {0};
+    enum df_action action;
     struct df_err unknown = {0};
-    const char *name = df_json_str(run, "spec.action");
-    (void)!df_action_parse(name ? name : "", &action, &unknown);
-    return &recipes[action];
+    return df_run_action(run, &action, &unknown) < 0 ? &none : &recipes[action];
 }
 
 const struct df_recipe_step *df_recipe_step_for(const char *action)

@@ -26,8 +26,12 @@ struct df_recipe {
     const char *idle_reason, *idle_message; /* of a run whose plan has no changes */
 };
 
+/* The action of the run. USER InvalidDocument if this version does not know the action: a newer
+ * version may have accepted the run. The message names the key, its value and the known actions. */
+int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err) DF_MUST_CHECK;
+
 const struct df_recipe *df_recipe_for(enum df_action action);
-/* The recipe of the run's action; that of a provision if the action is unknown. */
+/* The recipe of the run's action; an empty recipe, without steps, if the action is unknown. */
 const struct df_recipe *df_recipe_of(const cJSON *run);
 
 /* The step with this action; an empty step, which writes nothing, if there is none. */

@@ -69,6 +69,15 @@ static struct df_run_verdict finish_gone(void)
                       "the executor was deleted while the run was under way");
 }
 
+/* This version does not know which steps the action has. */
+static struct df_run_verdict finish_unknown(const cJSON *run)
+{
+    enum df_action action;
+    struct df_err why = {0};
+    (void)!df_run_action(run, &action, &why);
+    return finish_run("Failed", why.reason, why.message);
+}
+
 /* ---- steps ---- */
 
 static bool wants_cancel(const cJSON *doc)
@@ -207,6 +216,8 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
     if (df_run_is_final(v->run))
         return decide(DF_RUN_WAIT);
     const struct df_recipe *recipe = df_recipe_of(v->run);
+    if (recipe->count == 0)
+        return finish_unknown(v->run);
     if (!v->apply && was_created(v->run, 1))
         return finish_lost(recipe->steps[1].name);
     if (!v->plan && was_created(v->run, 0))

@@ -11,7 +11,7 @@ bool df_run_is_final(const cJSON *run);
 const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
 
 /* The action of its first step (recipe.h): a dry-run of an executor in state destroy plans what a
- * destroy would. Borrowed literal. */
+ * destroy would. Borrowed literal; NULL if the run's action is unknown. */
 const char *df_run_first_action(const cJSON *run, const cJSON *executor);
 
 /* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
@@ -44,9 +44,10 @@ struct df_run_view {
     bool is_first;         /* the oldest unfinished run of its executor */
 };
 
-/* The one decision about a run. An apply is created once: never if its TaskAction exists, or if
- * status.steps says that it existed. Therefore a TaskAction is created first and noted in
- * status.steps afterwards. A run waits for its approval until the plan expires. */
+/* The one decision about a run. A run of an unknown action fails, and no step is created for it. An
+ * apply is created once: never if its TaskAction exists, or if status.steps says that it existed.
+ * Therefore a TaskAction is created first and noted in status.steps afterwards. A run waits for its
+ * approval until the plan expires. */
 struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "common/base/clock.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/recipe.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/sealed.h"
@@ -68,7 +69,7 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role r
                           cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
 {
     struct numbering n = {.role = role, .run = run, .config = s->config};
-    if (df_action_parse(df_json_str(run, "spec.action"), &n.action, err) < 0 ||
+    if (df_run_action(run, &n.action, err) < 0 ||
         df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                         take_number, &n, ret_executor, err) < 0)
         return -1;

@@ -237,6 +237,26 @@ static void of_an_applied_and_a_sent_executor_one_gets_the_storage(void **state)
     }
 }
 
+/* ---- what a newer version left ---- */
+
+static void a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    run(w, "net", AUTO);
+    run(w, "net", AUTO);
+    patch(w, DF_KIND_RUN, "net-1", "spec", "action", "'dance'");
+    start(w);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidDocument");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "spec.action: \"dance\" is no action: provision, dry-run, destroy or state");
+    assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-plan"));
+    (void)await_start(w, "net-2-plan");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "net-2");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.before.status", "ready");
+}
+
 /* ---- steps that nobody made, or that were made by half ---- */
 
 static void a_step_that_was_made_by_half_is_made_anew(void **state)
@@ -357,6 +377,7 @@ int main(void)
         TEST(a_run_that_cannot_be_is_refused_with_the_reason),
         TEST(the_service_passes_over_names_that_people_took),
         TEST(of_an_applied_and_a_sent_executor_one_gets_the_storage),
+        TEST(a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue),
         TEST(a_step_that_was_made_by_half_is_made_anew),
         TEST(a_step_that_no_run_waits_for_is_refused),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),

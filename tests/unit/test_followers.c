@@ -53,6 +53,34 @@ static void the_log_of_a_final_run_ends_at_once(void **state)
     assert_non_null(strstr(r.body, "event: end\ndata: {\"phase\":\"Failed\"}"));
 }
 
+static int set_unknown_action(cJSON *doc, void *arg, struct df_err *err)
+{
+    (void)arg;
+    return df_json_set_str(df_json_object_at(doc, "spec"), "action", "dance", err);
+}
+
+static void a_run_of_an_unknown_action_is_followed_to_its_end_and_has_no_steps(void **state)
+{
+    struct world *w = *state;
+    make_run(w);
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_RUN, "net-1", set_unknown_action, NULL, NULL, NULL), 0);
+    REPLY struct reply step = get(w, "/v1/runs/net-1/log?step=plan", "");
+    assert_int_equal(step.status, 400);
+    assert_non_null(strstr(step.body, "run net-1 has no steps"));
+    REPLY struct reply plain = get(w, "/v1/runs/net-1/log", "");
+    assert_int_equal(plain.status, 200);
+    DF_CLOSE int watch = dial(w), log = dial(w);
+    DF_BUF struct df_buf seen = DF_BUF_INIT(DF_MIB), heard = DF_BUF_INIT(DF_MIB);
+    say(watch, "GET /v1/runs/net-1/watch HTTP/1.1\r\n" HEAD "\r\n");
+    say(log, "GET /v1/runs/net-1/log?follow=true HTTP/1.1\r\n" HEAD "\r\n");
+    assert_true(hear(watch, &seen, "event: run\n"));
+    assert_true(hear(log, &heard, "\r\n\r\n"));
+    change_phase(w, "Failed");
+    assert_true(hear(watch, &seen, "event: end\ndata: {\"phase\":\"Failed\"}"));
+    assert_true(hear(log, &heard, "event: end\ndata: {\"phase\":\"Failed\"}"));
+}
+
 static void a_deleted_run_ends_its_watchers(void **state)
 {
     struct world *w = *state;
@@ -291,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH(a_watcher_sees_the_run_its_changes_and_its_end),
         WITH(the_log_of_a_final_run_ends_at_once),
+        WITH(a_run_of_an_unknown_action_is_followed_to_its_end_and_has_no_steps),
         WITH(a_deleted_run_ends_its_watchers),
         WITH(followers_are_told_when_the_server_stops),
         WITH(followers_that_vanish_give_their_threads_back),

@@ -435,6 +435,27 @@ static void an_end_whose_beginning_was_not_seen_counts_all_the_same(void **state
     assert_string_equal(df_json_str(e, "status.status"), "done");
 }
 
+static void a_run_of_an_unknown_action_leaves_its_executor_free(void **state)
+{
+    (void)state;
+    static const struct pass pending = {.phase = "Pending"}, running = {.phase = "Running"};
+    static const struct pass ended = {.phase = "Failed"};
+    for (int began = 0; began < 2; began++) {
+        DF_JSON cJSON *e = executor_with("provision", "ready", false);
+        DF_JSON cJSON *begun = run_in("net-1", "provision", began ? &running : &pending);
+        DF_JSON cJSON *unknown = run_in("net-1", "dance", &ended);
+        if (!began)
+            cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(unknown, "status"), "steps");
+        follow_twice(e, begun);
+        follow_twice(e, unknown);
+        assert_string_equal(df_json_str(e, "status.state"), "provision");
+        assert_string_equal(df_json_str(e, "status.status"), "error");
+        assert_null(df_json_at(e, "status.activeRun"));
+        /* What its steps did is not known. */
+        assert_int_equal(df_json_bool(e, "status.mayHoldResources", false), began);
+    }
+}
+
 static void every_story_leaves_an_executor_at_rest(void **state)
 {
     (void)state;
@@ -511,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_run_moves_its_executor_as_the_stories_tell),
         cmocka_unit_test(a_run_that_waits_behind_another_changes_nothing),
         cmocka_unit_test(an_end_whose_beginning_was_not_seen_counts_all_the_same),
+        cmocka_unit_test(a_run_of_an_unknown_action_leaves_its_executor_free),
         cmocka_unit_test(every_story_leaves_an_executor_at_rest),
         cmocka_unit_test(an_adopted_executor_holds_resources_whatever_it_was),
         cmocka_unit_test(

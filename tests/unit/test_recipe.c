@@ -54,12 +54,29 @@ static void a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe(
     assert_null(df_run_step(command, 1));
 }
 
+static void a_run_of_an_unknown_action_has_no_steps(void **state)
+{
+    (void)state;
+    static const char *const runs[] = {"{'spec':{'action':'dance'}}", "{'spec':{'action':7}}",
+                                       "{'status':{'steps':[{'name':'plan','taskAction':'x'}]}}"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(runs); i++) {
+        DF_JSON cJSON *run = json(runs[i]);
+        assert_int_equal(df_recipe_of(run)->count, 0);
+        assert_null(df_run_step(run, 0));
+        enum df_action action;
+        struct df_err err = {0};
+        assert_int_equal(df_run_action(run, &action, &err), -1);
+        assert_string_equal(err.reason, "InvalidDocument");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_action_has_a_recipe_whose_steps_refer_to_earlier_ones),
         cmocka_unit_test(what_writes_carries_out_an_approved_plan_or_is_a_state_command),
         cmocka_unit_test(a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe),
+        cmocka_unit_test(a_run_of_an_unknown_action_has_no_steps),
     };
     return cmocka_run_group_tests_name("recipe", tests, NULL, NULL);
 }
