@@ -1,6 +1,7 @@
 /*
- * The engine `job`: the operations of engine.h, each for both kinds of work. An operation begins
- * with begin(): which engine, which kind, which Job; what differs is in tofu_step.c and workflow.c.
+ * The engine `job`: the operations of engine.h, each for tofu steps and workflows. An operation
+ * first calls begin(), which fills a df_job_call: the engine, the kind of work, the name of the
+ * Job. tofu_step.c and workflow.c implement what differs between the two kinds.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -29,7 +30,7 @@ static int create_or_meet(const struct df_job_call *c, cJSON **ret_job, struct d
     DF_JSON cJSON *job = NULL;
     struct df_kube_at at = df_job_at(c);
     struct df_err why = {0};
-    at.name = NULL; /* the collection is posted to */
+    at.name = NULL; /* POST goes to the collection */
     if (c->kind->build(c, &job, err) < 0)
         return -1;
     df_debug("the Job %s/%s is sent", at.name_space, c->name);
@@ -41,7 +42,7 @@ static int create_or_meet(const struct df_job_call *c, cJSON **ret_job, struct d
                                                  : df_job_reject(c, &why, err);
 }
 
-/* An earlier try's is of no worth any more: its tokens were replaced. */
+/* Replaces the Secret of an earlier attempt, whose tokens are no longer valid. */
 static int make_secret(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     const struct df_job_engine *j = c->engine;
@@ -77,7 +78,7 @@ static int make_ref(const struct df_job_engine *j, const cJSON *job, cJSON **ret
     return 0;
 }
 
-/* A Job that is suspended waits for its Secret. */
+/* A suspended Job needs its Secret before release() starts it. */
 static int job_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                       struct df_err *err)
 {
@@ -132,7 +133,7 @@ static int job_result(struct df_engine *e, const struct df_engine_step *step, cJ
     return begin(e, step, &c, err) < 0 ? -1 : c.kind->result(&c, ret, err);
 }
 
-/* The pod's files go with it. */
+/* The files of a pod are deleted with it. */
 static int job_leftover(struct df_engine *e, const struct df_engine_step *step, const char *name,
                         char **ret_path, struct df_err *err)
 {

@@ -1,17 +1,17 @@
 /*
- * job.h - the engine that gives a step a Kubernetes Job.
+ * job.h - the engine that runs a step as a Kubernetes Job.
  *
- * The Job has the step's name, so that a repeated create is the same create, and the step's uid as
- * a label, by which ownership is checked. One watch each for Jobs, pods and Events (warnings, and
- * pods made for workflows) of the namespace tells what becomes of them; single objects are read
- * only where a watch that lags behind would make "it is not there" a wrong answer. An ended Job
- * stays until its TTL, so that people can look at it.
+ * The Job has the step's name, so that a repeated create() is idempotent, and the step's uid as a
+ * label, by which ownership is checked. Three watches keep the Jobs, pods and Events (warnings, and
+ * pods created for workflows) of the namespace in memory. A single object is read from the API
+ * server only if a watch that lags behind could wrongly report it as absent. An ended Job stays
+ * until its TTL, so that people can inspect it.
  *
- * It takes the action `workflow`, too, behind the same operations: engines are chosen by
- * spec.engine, and "job" is what the contract calls the engine of both. The two share the watches,
- * the ownership by uid, rejections, cancel and cleanup; a workflow differs in what its Job is, in its
- * name, which is the lock on the target and not the step's, and in that nobody claims it, so that
- * the Job's own state tells how it ended (workflow.c).
+ * The same operations also run the action `workflow`, because spec.engine selects the engine and
+ * the contract calls the engine of both "job". The two kinds of work share the watches, the
+ * ownership by uid, rejections, cancel and cleanup. A workflow has another Job, its Job's name is
+ * the lock on the target instead of the step's name, and nobody claims it, so that the state of the
+ * Job decides how it ended (workflow.c).
  */
 #ifndef DF_ENGINE_JOB_H
 #define DF_ENGINE_JOB_H
@@ -23,15 +23,15 @@
 struct df_job_options {
     struct df_kube *kube;    /* borrowed; must outlive the engine */
     const char *name_space;  /* of the Jobs */
-    const char *image;       /* of the runner; or NULL: the placement must say it */
+    const char *image;       /* of the runner; NULL: the placement must have one */
     bool by_secret;          /* hand the step over in a Secret instead of a claim */
     bool reachable;          /* pods can reach the spawner */
-    int64_t ttl_seconds;     /* ended Jobs stay that long */
+    int64_t ttl_seconds;     /* how long an ended Job stays */
     df_engine_notify notify; /* or NULL */
     void *notify_arg;
 };
 
-/* Starts the watches and returns at once: until they have told everything, status() fails with
+/* Starts the watches and returns at once; until the first lists are complete, status() fails with
  * class RETRY. The strings are copied. */
 int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret,
                       struct df_err *err) DF_MUST_CHECK;
@@ -40,7 +40,7 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret,
 int df_job_render(const struct df_job_options *o, const struct df_engine_step *step, cJSON **ret,
                   struct df_err *err) DF_MUST_CHECK;
 
-/* What it means that the API server refused a Job or its pod. */
+/* The diagnosis for an error of the API server that refused a Job or its pod. */
 struct df_pod_diagnosis df_job_rejection(const struct df_err *why);
 
 #endif

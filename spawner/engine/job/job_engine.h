@@ -1,7 +1,7 @@
 /*
- * job_engine.h - the engine `job` in parts: job.c has the operations, tofu_step.c and workflow.c
- * the two kinds of work, job_requests.c the requests that both send, job_rejection.c the last reason
- * why a Job could not be created. Inside spawner/engine only.
+ * job_engine.h - shared by the parts of the engine `job`; for spawner/engine only. job.c has the
+ * operations, tofu_step.c and workflow.c the two kinds of work, job_requests.c the requests that
+ * both send, job_rejection.c the last reason why a Job was not created.
  */
 #ifndef DF_JOB_ENGINE_H
 #define DF_JOB_ENGINE_H
@@ -18,7 +18,7 @@ struct df_job_engine {
     char *name_space, *image;
     struct df_job_watch *watch;
     pthread_mutex_t lock; /* guards rejections */
-    cJSON *rejections;    /* step uid -> {reason, message}: why its Job could not be made last */
+    cJSON *rejections;    /* step uid -> {reason, message}: why its Job was not created last time */
 };
 
 /* One call about one step. */
@@ -29,19 +29,19 @@ struct df_job_call {
     char name[64]; /* of the Job */
 };
 
-/* What differs between the kinds of work. Operations fail as those of engine.h do. */
+/* What differs between tofu steps and workflows. The operations fail as those of engine.h do. */
 struct df_job_kind {
     /* The name of the Job. */
     int (*name)(const struct df_engine_step *step, char ret[64], struct df_err *err);
     /* The Job to create. The caller owns *ret. */
     int (*build)(const struct df_job_call *c, cJSON **ret, struct df_err *err);
-    /* The name was taken when the Job was to be created. The step's own Job, when it still runs, is
-     * *ret_job. RETRY: an ended Job is being removed. CONFLICT: another's. */
+    /* A Job of this name exists already. If it is the step's own and has not ended, it becomes
+     * *ret_job. RETRY: an ended Job is being removed. CONFLICT: the Job of another step. */
     int (*meet)(const struct df_job_call *c, cJSON **ret_job, struct df_err *err);
     int (*observe)(const struct df_job_call *c, struct df_engine_observation *ret,
                    struct df_err *err);
     int (*result)(const struct df_job_call *c, cJSON **ret, struct df_err *err);
-    /* No process of the step lives any more. */
+    /* Called when every process of the step has ended. */
     int (*cleanup)(const struct df_job_call *c, struct df_err *err);
 };
 extern const struct df_job_kind df_job_of_tofu;     /* tofu_step.c */
@@ -51,23 +51,23 @@ extern const struct df_job_kind df_job_of_workflow; /* workflow.c */
 
 struct df_kube_at df_job_at(const struct df_job_call *c);
 
-/* The Job with its pod, and gone only after it; absent is success. */
+/* Deletes the pod, then the Job (foreground propagation). Success if the Job is absent. */
 int df_job_delete(const struct df_job_call *c, const cJSON *job, struct df_err *err) DF_MUST_CHECK;
-/* The same at once, with the pod after it. */
+/* Deletes the Job at once and its pod later (background propagation). */
 int df_job_delete_in_background(const struct df_job_call *c, const cJSON *job,
                                 struct df_err *err) DF_MUST_CHECK;
-/* Deletes the Job, if it is this step's; one that has ended only with if_ended. */
+/* Deletes the Job if it belongs to this step; an ended one only with if_ended. */
 int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err *err) DF_MUST_CHECK;
 int df_job_delete_secret(const struct df_job_call *c, struct df_err *err) DF_MUST_CHECK;
 
-/* What the API server has of the step now: df_job_snapshot() under the Job's name. */
+/* df_job_snapshot() for the Job of this call. */
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* ---- rejections ---- */
 
-/* Fails with what the API server refused (why), for good or to be tried again, and remembers it:
- * until a Job is made an observation tells it. */
+/* Fails with the API server's rejection (why), of class USER if it is permanent, else RETRY, and
+ * stores it. While the step has no Job, its observations report the stored rejection. */
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err);
 void df_job_rejection_forget(const struct df_job_call *c);
 void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *seen);

@@ -5,7 +5,7 @@ static const struct df_proto_field job_spec[] = {
     {0},
 };
 
-/* JobCondition and PodCondition are numbered alike. */
+/* JobCondition and PodCondition have the same field numbers. */
 static const struct df_proto_field conditions[] = {
     DF_PROTO(1, TEXT, "type"),
     DF_PROTO(2, TEXT, "status"),

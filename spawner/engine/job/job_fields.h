@@ -1,6 +1,6 @@
 /*
- * job_fields.h - what of a Job and of a pod is read when a watch tells of them: at least what
- * job_snapshot.c keeps and its readers go by.
+ * job_fields.h - the fields of a Job and a pod that are decoded from a watch. They include all that
+ * job_snapshot.c keeps.
  */
 #ifndef DF_ENGINE_JOB_FIELDS_H
 #define DF_ENGINE_JOB_FIELDS_H

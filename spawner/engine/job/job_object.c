@@ -1,6 +1,6 @@
 /*
- * The Job of a tofu step as JSON in the source. Read df_job_build(): a literal, then credentials
- * and handoff, then names and numbers, then the placement.
+ * Builds the Job of a tofu step from a JSON literal. df_job_build() adds credentials and handoff,
+ * names and numbers, and the placement.
  */
 #include "spawner/engine/job/job_object.h"
 
@@ -11,15 +11,16 @@
 #define HANDOFF_ANNOTATION "dayfly.dev/handoff"
 #define CA_ANNOTATION "dayfly.dev/ca"
 
-/* JSON as it is written, made a string by the preprocessor. */
+/* Turns literal JSON in the source into a string. */
 #define JSON(...) #__VA_ARGS__
 
 /* clang-format off */
-/* What every step's Job has. One try, one pod at a time, never two:
- * - backoffLimit 0 and restartPolicy Never: an apply is never started again by Kubernetes;
- * - podReplacementPolicy Failed: no second pod while the first one still ends.
- * A token of 10 minutes, the shortest there is: it is for the claim alone, and the kubelet renews it
- * while the pod waits. The user is a number, which runAsNonRoot needs to be checked. */
+/* The part that all Jobs of steps have in common. There is one attempt and never a second pod:
+ * - backoffLimit 0 and restartPolicy Never: Kubernetes never starts an apply again;
+ * - podReplacementPolicy Failed: no second pod while the first one is still terminating.
+ * The token is valid for 10 minutes, the shortest time that Kubernetes allows. It is used for the
+ * claim only, and the kubelet renews it while the pod waits. The user is numeric, because
+ * runAsNonRoot cannot be checked for a user name. */
 static const char job_text[] = JSON({
     "apiVersion": "batch/v1", "kind": "Job",
     "metadata": {},
@@ -108,7 +109,7 @@ static cJSON *pod_spec_of(cJSON *pod_template)
 
 /* ---- credentials and handoff ---- */
 
-/* One more volume of ours and where it is mounted. */
+/* Adds a volume and its mount in the runner's container. */
 static int add_volume(cJSON *pod_template, const char *volume_text, const char *mount_text,
                       cJSON **ret_volume, struct df_err *err)
 {
@@ -152,7 +153,7 @@ static cJSON *volume_named(cJSON *pod_template, const char *name)
     return NULL;
 }
 
-/* The CA's file beside the handoff, in the same volume. */
+/* Adds the file of the CA to the volume of the handoff. */
 static int add_ca_file(cJSON *pod_template, struct df_err *err)
 {
     cJSON *source = df_json_object_at(volume_named(pod_template, "dayfly-handoff"), "downwardAPI");
@@ -223,7 +224,7 @@ static int put_metadata(cJSON *job, const struct df_job_spec *spec, struct df_er
     return put_labels(metadata, spec, err);
 }
 
-/* What no placement may change, and so is written after it. */
+/* Written after the placement, because no placement may change it. */
 static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(pod_template, "metadata");
@@ -237,11 +238,11 @@ static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec,
     return put_labels(metadata, spec, err);
 }
 
-/* The backstop for a runner that does not end by itself. A Job's deadline counts from its start, so
- * the wait for a node and an image is in it; and the runner first gets its whole timeout, then the
- * grace in which it stores the state, then the times in which it offers an errored state, and after
- * it its result, to a spawner that is away, before the Job controller deletes its pod, and with it
- * what it left. */
+/* The Job's deadline ends a runner that does not end by itself: the Job controller then deletes the
+ * pod and everything in it. The deadline counts from the start of the Job, so it is the sum of: the
+ * wait for a node and the image; the timeout of the step; the grace period in which tofu stores the
+ * state; twice the time in which the runner retries an upload to an unreachable spawner (an errored
+ * state, then the result); a margin. */
 static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
                          struct df_err *err)
 {
@@ -256,7 +257,7 @@ static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_sp
                            (double)spec->grace_seconds, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the Job ---- */
 
 static int refuse(struct df_err *err, const char *why)
 {
@@ -272,7 +273,7 @@ static const cJSON *find_container(const cJSON *pod_template)
     return NULL;
 }
 
-/* A podTemplate may say nearly everything; not what makes a step run twice or not at all. */
+/* A podTemplate may change nearly everything, but it must not make a step run twice or never. */
 static int check_pod(const cJSON *pod_template, struct df_err *err)
 {
     const cJSON *runner = find_container(pod_template);

@@ -5,7 +5,7 @@ static void remember_rejection(const struct df_job_call *c, const struct df_pod_
     cJSON *rejection = cJSON_CreateObject();
     (void)pthread_mutex_lock(&c->engine->lock);
     cJSON_DeleteItemFromObjectCaseSensitive(c->engine->rejections, c->step->uid);
-    /* Without memory it is told the next time. */
+    /* Out of memory: the next rejection is stored instead. */
     if (df_json_add_str(rejection, "reason", v->reason, NULL) < 0 ||
         df_json_add_str(rejection, "message", v->message, NULL) < 0)
         cJSON_Delete(rejection);
@@ -40,7 +40,7 @@ struct df_pod_diagnosis df_job_rejection(const struct df_err *why)
     return df_pod_rejection(class < DF_ARRAY_SIZE(statuses) ? statuses[class] : 0, why->message);
 }
 
-/* For good, or to be tried again. */
+/* Class USER if the rejection is permanent, else RETRY. */
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err)
 {
     struct df_pod_diagnosis v = df_job_rejection(why);

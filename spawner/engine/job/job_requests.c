@@ -1,4 +1,4 @@
-/* The requests about a step's Job and Secret that both kinds of work send. */
+/* Requests for a step's Job and Secret, shared by tofu steps and workflows. */
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"
 

@@ -1,7 +1,7 @@
 /*
  * The watch caches of Jobs, pods and Events, and the snapshot of one step in them. In this order:
- * what is kept of an object, by which key it is found, notifications, start and stop of the caches,
- * the snapshot.
+ * what the caches keep of an object, index keys, notifications, start and stop of the caches, the
+ * snapshot.
  */
 #include "spawner/engine/job/job_snapshot.h"
 
@@ -13,8 +13,8 @@
 
 #define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
 
-/* So soon after the start whoever asks waits a while for the first lists: ten thousand steps that
- * are told to come again, and come again and again, cost more than all three. */
+/* In the first PATIENT_MS after the start a caller waits up to WAIT_MS for the first lists: ten
+ * thousand steps that retry again and again cost more than the three lists. */
 enum { PATIENT_MS = 10000, WAIT_MS = 1000 };
 
 struct df_job_watch {
@@ -23,9 +23,9 @@ struct df_job_watch {
     struct df_kube_cache *jobs, *pods, *events;
 };
 
-/* ---- what is kept of an object ---- */
+/* ---- what the caches keep of an object ---- */
 
-/* Copies the members of from that names lists (ended by NULL), as far as they are there. */
+/* Copies the members with these names (a list that ends with NULL), if they exist. */
 static int copy_members(cJSON *to, const cJSON *from, const char *const *names)
 {
     for (; *names; names++) {
@@ -52,7 +52,7 @@ static const char *const of_metadata[] = {"name",
                                           "labels",
                                           NULL};
 
-/* Most of their text, of which nothing is kept: it is not even read. */
+/* Members that make up most of the text and are not needed: the parser skips them. */
 static const char *const not_of_jobs[] = {DF_KUBE_MANAGED, "template", NULL};
 static const char *const not_of_pods[] = {DF_KUBE_MANAGED, "volumes",         "volumeMounts",
                                           "env",           "securityContext", NULL};
@@ -71,7 +71,7 @@ static cJSON *keep_job(void *arg, const cJSON *object)
     return NULL;
 }
 
-/* The names of the containers: one that never came into the status is still known to be there. */
+/* The names of the containers in the spec: a container may be missing in the status. */
 static int copy_container_names(cJSON *to, const cJSON *pod)
 {
     cJSON *names = df_json_array_at(df_json_object_at(to, "spec"), "containers");
@@ -101,14 +101,14 @@ static cJSON *keep_pod(void *arg, const cJSON *object)
     return NULL;
 }
 
-/* "Or" is no word of selectors: this leaves out what every healthy pod brings, wants_event() the
- * rest. */
+/* Field selectors have no "or", so the filter has two parts: this one drops the Events of every
+ * healthy pod, wants_event() drops the rest. */
 #define EVENT_SELECTOR                                                                             \
     "reason!=Scheduled,reason!=Pulling,reason!=Pulled,reason!=Created,reason!=Started,"            \
     "reason!=Killing,reason!=Completed,reportingComponent!=" DF_EVENTS_REPORTER
 
-/* What went wrong; and that a pod of a workflow was made, which is made again without a word in the
- * Job's status. Of other Jobs there would be thousands. */
+/* Keeps warnings, and the creations of pods of workflows: the status of a Job does not count pods
+ * that were replaced. Creations for other Jobs are dropped, because there are thousands. */
 static bool wants_event(void *arg, const cJSON *event)
 {
     const char *about = df_json_str(event, "involvedObject.name");
@@ -169,7 +169,8 @@ static void on_job(void *arg, const struct df_kube_change *change)
     tell(arg, change->name);
 }
 
-/* A pod is named after its Job, cut to 57 characters, and five letters of its own. */
+/* The name of a pod is that of its Job, cut to 57 characters, a dash and five characters. For a
+ * longer name nobody is notified here: the change of the Job itself notifies. */
 static void tell_by_pod_name(const struct df_job_watch *w, const char *pod)
 {
     const char *dash = strrchr(pod, '-');
@@ -184,7 +185,7 @@ static void on_pod(void *arg, const struct df_kube_change *change)
     if (df_kube_cache_find(w->pods, change->name_space, change->name, &pod, NULL) == 0 && pod)
         tell(w, df_kube_label(pod, JOB_NAME_LABEL));
     else
-        tell_by_pod_name(w, change->name); /* gone; for a longer name the Job's own news must do */
+        tell_by_pod_name(w, change->name); /* the pod is gone */
 }
 
 static void on_event(void *arg, const struct df_kube_change *change)
@@ -312,8 +313,8 @@ static bool is_holder(const struct choice *c, const cJSON *pod)
            (df_streq(df_kube_uid(pod), c->holder) || df_streq(df_kube_name(pod), c->holder));
 }
 
-/* Of two pods the one that has the step; else the newer one. A pod that came too late ends soon,
- * and its end is not the step's. */
+/* Prefers the pod that claimed the step, then the newer one. A second pod cannot claim the step and
+ * ends soon; its end is not the end of the step. */
 static bool is_better(const struct choice *c, const cJSON *pod)
 {
     if (!c->pod || is_holder(c, c->pod) != is_holder(c, pod))
@@ -336,7 +337,7 @@ static int choose(void *arg, const cJSON *pod, struct df_err *err)
     return 0;
 }
 
-/* What the cache does not know may be there nevertheless. */
+/* Asks the API server: the cache may lag behind. */
 static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
                      struct choice *choice, struct df_err *err)
 {
@@ -360,8 +361,8 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
     return result;
 }
 
-/* A Job that is deleted takes its pod along, and the pod's watch may tell of it before the Job's
- * does: whose deletion it was only the API server knows now. */
+/* The deletion of a Job also deletes its pod, and the watch of pods may report it first. Reads the
+ * Job from the API server to find out whether it was the Job or the pod that was deleted. */
 static int read_job_again(struct df_job_watch *w, const char *name,
                           const struct df_engine_step *step, struct df_job_snapshot *v,
                           struct df_err *err)
@@ -378,7 +379,8 @@ static int read_job_again(struct df_job_watch *w, const char *name,
     return 0;
 }
 
-/* What went wrong under a name is told whichever Job had it; pods are counted of this Job alone. */
+/* Adds warnings about any Job of this name, but creations of pods only of this very Job, because
+ * they are counted. */
 static int add_event(void *arg, const cJSON *event, struct df_err *err)
 {
     const struct df_job_snapshot *v = arg;

@@ -1,6 +1,6 @@
 /*
- * job_snapshot.h - what the cluster has of our steps: the watches on Jobs, pods and Events, and what of
- * it is one step's. Inside spawner/engine only.
+ * job_snapshot.h - the watches on Jobs, pods and Events, and the snapshot of one step in them. For
+ * spawner/engine only.
  */
 #ifndef DF_JOB_SNAPSHOT_H
 #define DF_JOB_SNAPSHOT_H
@@ -12,43 +12,45 @@ struct df_job_watch; /* opaque: the three watches */
 
 struct df_job_watch_options {
     struct df_kube *kube;
-    const char *name_space; /* both borrowed, and outlive the watch */
+    const char *name_space; /* both borrowed; they must outlive the watch */
     df_engine_notify notify;
     void *notify_arg;
 };
 
 int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch **ret,
                        struct df_err *err) DF_MUST_CHECK;
-void df_job_watch_stop(struct df_job_watch *w); /* NULL is fine */
+void df_job_watch_stop(struct df_job_watch *w); /* w may be NULL */
 
-/* A step's part of the cluster. All owned: df_job_snapshot_free(). */
+/* The Job, pod and Events of one step. All owned: df_job_snapshot_free(). */
 struct df_job_snapshot {
-    cJSON *job;    /* NULL: there is none, or one of another step */
-    cJSON *pod;    /* the newest of the step; NULL */
-    cJSON *events; /* a list: warnings, and of a workflow's Job the pods that it made */
-    bool is_other; /* the name is held by a Job of another step */
+    cJSON *job;    /* NULL: absent, or it belongs to another step */
+    cJSON *pod;    /* the pod that claimed the step, else the newest; or NULL */
+    cJSON *events; /* a list: warnings, and for a workflow's Job the creations of its pods */
+    bool is_other; /* the Job of this name belongs to another step */
 };
 void df_job_snapshot_free(struct df_job_snapshot *v);
 #define DF_JOB_SNAPSHOT DF_CLEANUP(df_job_snapshot_free)
 
-/* name: of the Job. RETRY while the Jobs and pods are not listed; soon after the start it waits a
- * moment for the lists. What the step must have (was_created, its pod when was_claimed) and the
- * watches do not know is asked of the API server itself, and whether the Job of a pod that is being
- * deleted is still there. */
+/* name: of the Job. RETRY: the first lists of Jobs and pods are not complete; soon after the start
+ * the call waits a moment for them. An object that must exist (the Job if was_created, the pod if
+ * was_claimed) and that the watches do not have is read from the API server. So is the Job of a pod
+ * that is being deleted. */
 int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_engine_step *step,
                     struct df_job_snapshot *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* RETRY while the list of Events is not there; df_job_snapshot() does not wait for it. */
+/* Waits for the first list of Events, for which df_job_snapshot() does not wait. RETRY: it is not
+ * complete. */
 int df_job_await_events(struct df_job_watch *w, struct df_err *err) DF_MUST_CHECK;
 
-/* Adds the Events of all pods that the Job had: of those, too, that are gone. */
+/* Adds the Events of all pods of the Job, including pods that are gone. */
 int df_job_add_pod_events(struct df_job_watch *w, struct df_job_snapshot *v,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* A Job as the API server answered it to a write of ours: the watch tells of it later. */
+/* Puts the API server's answer to our own write of a Job into the cache, before the watch reports
+ * it. */
 int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err) DF_MUST_CHECK;
 
-/* The Job as the API server has it now; NULL in *ret when there is none. The caller owns it. */
+/* Reads the Job from the API server. *ret: owned by the caller; NULL if it is absent. */
 int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * The Job of a tofu step: its runner claims the step, or finds it in a Secret. In the order of its
- * life: how it is rendered, what happens when its name is taken, what is observed of it, its result,
- * what is cleaned up.
+ * The Job of a tofu step. Its runner claims the step, or reads it from a Secret. In this order: how
+ * the Job is rendered, how its state is observed, its result, what happens if a Job of this name
+ * exists already, cleanup.
  */
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -20,7 +20,7 @@ static int tofu_name(const struct df_engine_step *step, char ret[64], struct df_
 
 /* ---- the Job ---- */
 
-/* An optional plugin cache is mounted where its claim exists. */
+/* An optional plugin cache is mounted only if its PersistentVolumeClaim exists. */
 static int find_plugin_claim(const struct df_job_options *o, const cJSON *placement, bool *ret,
                              struct df_err *err)
 {
@@ -77,12 +77,12 @@ static int tofu_build(const struct df_job_call *c, cJSON **ret, struct df_err *e
     return df_job_render(&c->engine->o, c->step, ret, err);
 }
 
-/* ---- what is observed ---- */
+/* ---- observation ---- */
 
 static struct df_pod_diagnosis diagnose(const struct df_engine_step *step,
                                         const struct df_job_snapshot *v, int64_t since_us)
 {
-    /* The Job's time has whole seconds: one more, or it would be over too early. */
+    /* The Job's creation time is cut to whole seconds: add one, or the deadline is too early. */
     int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
@@ -113,7 +113,7 @@ static void explain(const struct df_engine_step *step, const struct df_job_snaps
     seen.fault = v.fault;
     seen.is_gone = !view->job && !view->pod;
     seen.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);
-    /* Neither Job nor pod: every process of a step that lived is proven gone. */
+    /* There is neither Job nor pod, so every process of a claimed step is proven gone. */
     if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
         seen.phase = DF_ENGINE_ENDED;
     seen.has_result = seen.phase == DF_ENGINE_ENDED && view->pod &&
@@ -143,11 +143,11 @@ static int tofu_result(const struct df_job_call *c, cJSON **ret, struct df_err *
     return df_pod_result(view.pod, DF_JOB_CONTAINER, ret, err);
 }
 
-/* ---- the name is taken ---- */
+/* ---- a Job of this name exists ---- */
 
 #define JOB_UID_LABEL "batch.kubernetes.io/controller-uid" /* on its pods */
 
-/* Its pod may have ended before the Job says so. */
+/* Has the Job ended? Its pod may have ended before the Job's condition reports it. */
 static bool is_over(const struct df_job_call *c, const cJSON *job)
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
@@ -158,8 +158,8 @@ static bool is_over(const struct df_job_call *c, const cJSON *job)
            diagnose(c->step, &view, 0).phase == DF_ENGINE_ENDED;
 }
 
-/* The name is taken: by ourselves, in a call whose answer was lost; by an earlier try of the step;
- * or by somebody else, whose Job is never touched. */
+/* The existing Job is this attempt's (the answer to an earlier create() was lost), that of an
+ * earlier attempt, or another step's. A Job of another step is never changed. */
 static int tofu_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     const struct df_job_engine *j = c->engine;
@@ -195,8 +195,8 @@ static bool has_sidecars(const cJSON *pod)
     return false;
 }
 
-/* Sidecars among the init containers are ended by the kubelet; one among the containers would keep
- * the pod until the Job's deadline. */
+/* The kubelet ends sidecars that are init containers. A sidecar among the ordinary containers would
+ * keep the pod running until the Job's deadline, so the Job is deleted. */
 static int end_sidecars(const struct df_job_call *c, struct df_err *err)
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
@@ -205,7 +205,7 @@ static int end_sidecars(const struct df_job_call *c, struct df_err *err)
     return view.job && has_sidecars(view.pod) ? df_job_delete(c, view.job, err) : 0;
 }
 
-/* The Job stays until its TTL, so that people can look at it; its Secret has no reason to. */
+/* The Job stays until its TTL, so that people can inspect it. Its Secret is deleted now. */
 static int tofu_cleanup(const struct df_job_call *c, struct df_err *err)
 {
     if ((c->step->is_deleted ? df_job_delete_own(c, true, err) : end_sidecars(c, err)) < 0)

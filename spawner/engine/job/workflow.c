@@ -1,7 +1,7 @@
 /*
- * The Job of the action `workflow`. Its name is the lock on the target, and nobody claims it, so
- * that the Job's own state tells how the workflow ended. In the order of its life: how it is built,
- * what happens when another Job has the name, what is observed of it, its result.
+ * The Job of the action `workflow`. Its name is the lock on the target. Nobody claims it, so the
+ * state of the Job decides how the workflow ended. In this order: how it is built, what happens if
+ * a Job of this name exists already, how its state is observed, its result, cleanup.
  */
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"
@@ -16,7 +16,7 @@ static int workflow_name(const struct df_engine_step *step, char ret[64], struct
     return df_workflow_name(step->workflow.target, ret, err);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the Job ---- */
 
 static struct df_workflow workflow_of(const struct df_job_call *c)
 {
@@ -45,8 +45,8 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
     };
 }
 
-/* What the instance says about the runner's container is not about the workflow's, which says these
- * itself. */
+/* The instance's image, service account and resources are for the runner. A workflow has its own in
+ * spec.workflow. */
 static int placement_of(const struct df_engine_step *step, cJSON **ret, struct df_err *err)
 {
     static const char *const of_runner[] = {"image", "serviceAccountName", "resources"};
@@ -72,7 +72,7 @@ static int workflow_build(const struct df_job_call *c, cJSON **ret, struct df_er
     return df_workflow_job_build(&w, ret, err);
 }
 
-/* ---- the name is taken ---- */
+/* ---- a Job of this name exists ---- */
 
 static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSON *job)
 {
@@ -80,7 +80,7 @@ static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSO
     bool has_uid = df_streq(df_kube_label(job, DF_LABEL_STEP_UID), w->uid);
     if (clash != DF_WORKFLOW_CLASH_ADOPT || has_uid)
         return clash;
-    /* Of our name, but without our uid: another system has an action that is called so. */
+    /* It names our action but has another uid: an action of another system has the same name. */
     return df_workflow_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }
 
@@ -127,9 +127,10 @@ static int workflow_meet(const struct df_job_call *c, cJSON **ret_job, struct df
     }
 }
 
-/* ---- what is there ---- */
+/* ---- observation ---- */
 
-/* A pod that takes the place of one that ran may wait as long as the Job may live. */
+/* The pending deadline is for the first pod. A pod that replaces one that ran may be pending until
+ * the Job's own deadline. */
 static struct df_pod_diagnosis judge(const struct df_engine_step *step,
                                      const struct df_job_snapshot *v, int64_t since_us)
 {
@@ -151,7 +152,7 @@ static void say(struct df_engine_observation *seen, const char *reason, const ch
     (void)snprintf(seen->cause, sizeof(seen->cause), "%.*s", (int)sizeof(seen->cause) - 1, cause);
 }
 
-/* The Job lives: is its pod under way, or what keeps it? */
+/* The Job has not ended: reports whether its pod has started, and if not, why. */
 static void observe_alive(struct df_engine_observation *seen, const struct df_workflow_status *s,
                           const struct df_pod_diagnosis *v)
 {
@@ -164,8 +165,8 @@ static void observe_alive(struct df_engine_observation *seen, const struct df_wo
         say(seen, v->reason, v->message);
 }
 
-/* The reason of a failed Job says how the Job ended; why is in its pod's end, or, when that never
- * ran, in the Event that the status tells instead of the condition's message. */
+/* The condition of a failed Job says how it ended. The cause is the exit code of its pod or, if the
+ * pod never ran, an Event, which df_workflow_status() puts into the message. */
 static void observe_failed(struct df_engine_observation *seen, const struct df_workflow_status *s,
                            const struct df_pod_diagnosis *v, const cJSON *pod)
 {
@@ -207,7 +208,7 @@ static void explain(const struct df_engine_step *step, const struct df_job_snaps
     *ret = seen;
 }
 
-/* view: as df_job_snapshot() fills it, with the Events that the status needs. */
+/* Takes the snapshot of the step with all Events that df_workflow_status() needs. */
 static int look(const struct df_job_call *c, struct df_job_snapshot *view, struct df_err *err)
 {
     if (df_job_await_events(c->engine->watch, err) < 0 || df_job_snapshot_of(c, view, err) < 0)
@@ -215,8 +216,8 @@ static int look(const struct df_job_call *c, struct df_job_snapshot *view, struc
     return view->job && !view->pod ? df_job_add_pod_events(c->engine->watch, view, err) : 0;
 }
 
-/* A target that was held is looked at before it is asked for again. Whose Job that is may be nobody
- * we watch. */
+/* Checks whether the target is still locked, before the next attempt to create the Job. It asks the
+ * API server, because the watch does not include Jobs of other systems. */
 static int look_at_lock(const struct df_job_call *c, struct df_engine_observation *seen,
                         struct df_err *err)
 {
@@ -246,7 +247,7 @@ static int workflow_observe(const struct df_job_call *c, struct df_engine_observ
     return 0;
 }
 
-/* ---- what is told of it ---- */
+/* ---- the result ---- */
 
 static int add_ref(cJSON *result, const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
@@ -262,7 +263,7 @@ static int add_ref(cJSON *result, const struct df_job_call *c, const cJSON *job,
     return df_json_add_str(ref, "serviceAccountName", account, err);
 }
 
-/* An empty reason or message, and a count of none, are left out. */
+/* Empty texts and counts of zero are left out. */
 static int add_summary(cJSON *result, const struct df_workflow_status *s, struct df_err *err)
 {
     const char *reason = s->summary.reason, *message = s->summary.message;
@@ -294,7 +295,7 @@ static int workflow_result(const struct df_job_call *c, cJSON **ret, struct df_e
     return 0;
 }
 
-/* It is a lock: the target is free when it is gone. */
+/* The Job is the lock on the target, so it is deleted at once. */
 static int workflow_cleanup(const struct df_job_call *c, struct df_err *err)
 {
     return df_job_delete_own(c, true, err);

@@ -1,6 +1,6 @@
 /*
- * The Job of a workflow: names, labels, environment and volumes, then the object; at the end whose
- * Job an existing one is.
+ * The Job of a workflow: names, labels, environment and volumes, then the object. The last part
+ * decides to which action an existing Job belongs.
  */
 #include "spawner/engine/job/workflow_job.h"
 
@@ -19,12 +19,12 @@
 #define LABEL_TARGET "kubernaut.ai/target-resource"
 #define LABEL_ENGINE "kubernaut.ai/execution-engine"
 
-/* JSON as it is written, made a string by the preprocessor. */
+/* Turns literal JSON in the source into a string. */
 #define JSON(...) #__VA_ARGS__
 
 /* clang-format off */
-/* A pod that was evicted or killed is no verdict on the workflow and is made again: see
- * out_of_pods for the end of that. */
+/* The failure policy ignores a pod that was evicted or killed, and Kubernetes replaces it.
+ * df_workflow_status.out_of_pods limits how often. */
 static const char job_text[] = JSON({
     "apiVersion": "batch/v1", "kind": "Job",
     "metadata": {},
@@ -88,8 +88,8 @@ static bool is_label_value(const char *s)
     return true;
 }
 
-/* What was cut off may leave a label that ends in "_": such ends are dropped, and what no dropping
- * makes a label stands as its hash. The raw text is in an annotation. */
+/* A valid label value for the text: sanitized, without "-", "_" and "." at its end, which may be
+ * left where the text was cut. If that is still invalid, a hash. An annotation has the raw text. */
 static int label_value(const char *text, char ret[64], struct df_err *err)
 {
     char hash[DF_SHA256_HEX];
@@ -195,8 +195,7 @@ static int add_env(cJSON *env, const char *name, const char *value, struct df_er
     return df_json_add_str(entry, "value", value, err);
 }
 
-/* The smallest name behind the last one: the order is that of the names, so that the same workflow
- * always makes the same Job. */
+/* The next parameter in the order of the names: the same workflow must always give the same Job. */
 static const cJSON *next_parameter(const cJSON *parameters, const char *last)
 {
     const cJSON *best = NULL;
@@ -245,7 +244,7 @@ static int add_mount(cJSON *container, const char *volume, const char *path, boo
     return read_only ? df_json_add_bool(mount, "readOnly", true, err) : 0;
 }
 
-/* The names of volumes are labels, those of Secrets are longer and may have dots. */
+/* The name of a volume must be a DNS label; that of a Secret may be longer and have dots. */
 static int volume_name(const struct dependency *d, const char *name, char ret[64],
                        struct df_err *err)
 {
@@ -333,7 +332,7 @@ static int put_name(cJSON *job, const struct df_workflow *w, struct df_err *err)
     return df_json_add_str(metadata, "namespace", w->namespace, err);
 }
 
-/* Our labels are written last: no placement changes whose the pod is. */
+/* Our labels are written last, so that no placement can change the owner of the pod. */
 static int build_pod(cJSON *job_spec, const struct df_workflow *w, cJSON **ret, struct df_err *err)
 {
     const struct df_placement_target target = {DF_WORKFLOW_CONTAINER, false};
@@ -364,9 +363,9 @@ int df_workflow_job_build(const struct df_workflow *w, cJSON **ret, struct df_er
     return 0;
 }
 
-/* ---- whose is it? ---- */
+/* ---- ownership ---- */
 
-/* Keys with dots and slashes, which df_json_str() does not reach. */
+/* df_json_str() cannot find keys with dots and slashes. */
 static const char *label_of(const cJSON *job, const char *key)
 {
     const cJSON *labels = df_json_at(job, "metadata.labels");
@@ -382,7 +381,7 @@ const char *df_workflow_owner(const cJSON *job)
     return label ? label : "";
 }
 
-/* What the Job says of itself, if it says it, must be what we say. */
+/* A label of the Job must equal ours, unless one of them is absent. */
 static bool agrees(const char *said, const char *ours)
 {
     return !said || !ours || df_streq(said, ours);
@@ -402,7 +401,7 @@ enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSO
     bool is_named = !df_str_empty(df_workflow_owner(job)) && label_of(job, LABEL_NAMESPACE);
     if (is_named && df_workflow_owns(w, job))
         return DF_WORKFLOW_CLASH_ADOPT;
-    /* A Job without a label is no action's, and so not ours to delete. */
+    /* A Job without the label has no owner, so we must not delete it. */
     bool is_over = df_workflow_is_completed(job) && !df_str_empty(df_workflow_owner(job));
     return is_over ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }

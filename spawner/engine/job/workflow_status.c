@@ -6,7 +6,7 @@
 
 /* ---- conditions ---- */
 
-/* The first condition Complete or Failed that is True; NULL while there is none. */
+/* The first condition Complete or Failed that is True, or NULL. */
 static const cJSON *final_condition(const cJSON *job)
 {
     const cJSON *list = df_json_at(job, "status.conditions");
@@ -26,8 +26,8 @@ bool df_workflow_is_completed(const cJSON *job)
 
 /* ---- events ---- */
 
-/* A pod of the Job: its name, a dash and five more characters. Pods themselves are not asked for:
- * the Job controller removes them at the deadline. */
+/* Recognizes a pod of the Job by its name: the Job's name, a dash and five characters. The pod
+ * itself may be gone, because the Job controller removes it at the deadline. */
 static bool is_pod_of(const char *pod, const char *job)
 {
     size_t n = strlen(job);
@@ -59,8 +59,8 @@ static const char *why_not_started(const cJSON *events, const char *job)
     return df_json_str(best, "message");
 }
 
-/* Pods made, less the first. Not status.failed: what the failure policy ignores is not counted
- * there. */
+/* The number of pods after the first one, counted by the Events of their creation: status.failed
+ * does not count pods that the failure policy ignores. */
 static int count_retries(const cJSON *events, const char *job)
 {
     int64_t made = 0;
@@ -75,7 +75,7 @@ static int count_retries(const cJSON *events, const char *job)
     return made > 0 ? (int)(made - 1) : 0;
 }
 
-/* ---- the tables of the contract ---- */
+/* ---- status and summary ---- */
 
 static void put_summary(struct df_workflow_status *s, const cJSON *job)
 {
