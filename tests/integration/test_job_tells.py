@@ -99,8 +99,8 @@ def test_events_that_are_forbidden_are_said_once_and_nothing_waits_for_them(home
         pods.executor("net", SMALL)
         for _ in range(2):
             assert pods.ended(pods.ask("net", "dry-run"))["reason"] == "Planned"
-        wait_for("the warning", lambda: "Events about steps are refused" in pods.server.log.read_text())
-    assert pods.server.log.read_text().count("Events about steps are refused") == 1
+        wait_for("the warning", lambda: "the API server refuses Events about steps" in pods.server.log.read_text())
+    assert pods.server.log.read_text().count("the API server refuses Events about steps") == 1
     assert not told(pods, "net-1-plan")
 
 
