@@ -22,7 +22,7 @@
 #define PAUSE_TIMES 10
 /* The thread pauses after it was woken. Others, who were woken by the same write, are more urgent,
  * and more entries of the same step may come. */
-#define GATHER_MS 50
+#define GATHER_MS 20
 #define IDLE_MS 3600000 /* a write of a document ends it */
 /* An entry that is older than the thread by more than this was posted by an earlier leader. A later
  * one may have been lost with it, and is posted. */
