@@ -1,17 +1,18 @@
 /*
- * Tables of Kubernetes' phrases, each with our reason word, and which Event explains a pod best.
+ * Tables of phrases of Kubernetes with our reason words, and the choice of the Event that explains
+ * a pod best.
  */
 #include "spawner/engine/diagnosis/pod_cause.h"
 
 #include "common/base/clock.h"
 
-/* ---- the words of Kubernetes ---- */
+/* ---- phrases of Kubernetes ---- */
 
 #define NO_ANSWER "failed calling webhook"
 
-/* In this order: what is named first is more exact. */
+/* The first match counts, so the more exact rows come first. */
 static const struct {
-    const char *needle, *also; /* both must be there; also may be NULL */
+    const char *needle, *also; /* the message must have both; also may be NULL */
     const char *reason;
 } causes[] = {
     {"couldn't find key", NULL, "KeyMissing"},
@@ -72,7 +73,7 @@ bool df_pod_cause_lasts(const char *reason, const char *text)
            (df_streq(reason, "AdmissionRefused") && !df_pod_cause_webhook(text));
 }
 
-/* ---- ours ---- */
+/* ---- our sentences ---- */
 
 static const struct {
     const char *reason, *what, *way_out;
@@ -162,7 +163,7 @@ static bool is_about(const cJSON *event, const char *kind, const cJSON *object)
     return !uid || !own || df_streq(uid, own);
 }
 
-/* 0 when it does not say. */
+/* 0: the Event has no time. */
 static int64_t time_of(const cJSON *event)
 {
     static const char *const members[] = {"series.lastObservedTime", "lastTimestamp", "eventTime",
@@ -184,7 +185,8 @@ static bool is_one_of(const char *const *words, const char *word)
     return false;
 }
 
-/* A kubelet that has only just heard of a pod, or lets go of it, complains of its own caches. */
+/* A kubelet that has just received a pod, or is removing it, reports errors of its own caches,
+ * which explain nothing. */
 static bool is_of_caches(const cJSON *event)
 {
     const char *message = df_json_str(event, "message");

@@ -1,34 +1,36 @@
 /*
- * pod_cause.h - causes of a step's trouble told apart by what Kubernetes says of them; inside
- * spawner/engine only. Thread rule: pure functions.
+ * pod_cause.h - finds the cause of a failure in the messages of Kubernetes; for spawner/engine
+ * only. Thread rule: pure functions.
  */
 #ifndef DF_POD_CAUSE_H
 #define DF_POD_CAUSE_H
 
 #include "spawner/engine/diagnosis/pod_diagnosis.h"
 
-/* The reason for a text of Kubernetes (a waiting message, an Event, a refusal): SecretMissing,
- * QuotaExceeded, ...; or fallback. Borrowed literal. */
+/* The reason word for a message of Kubernetes (of a waiting container, an Event, a rejection):
+ * SecretMissing, QuotaExceeded, ...; or fallback. Borrowed literal. */
 const char *df_pod_cause(const char *text, const char *fallback);
 
-/* Do these words of the API server, or of an Event, blame a webhook that does not answer? text may
- * be NULL. */
+/* Does this message of the API server or an Event say that a webhook does not answer? text may be
+ * NULL. */
 bool df_pod_cause_webhook(const char *text);
 
-/* Would the same object be refused again, however often it is made? Not so where something else
- * must come or go: an account, a quota's room, a webhook that does not answer. text may be NULL. */
+/* Would the same object always be rejected again? False if the rejection ends when something else
+ * changes: a service account is created, quota becomes free, a webhook answers. text may be NULL.
+ */
 bool df_pod_cause_lasts(const char *reason, const char *text);
 
-/* Sets reason and message: our sentence of that reason, the words of Kubernetes (NULL or "": none),
- * the way out. */
+/* Sets reason and message. The message has our sentence for the reason, the words of Kubernetes
+ * (NULL or "": none) and the way out. */
 void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *words);
 
-/* Is this Event the better answer to what went wrong? The later one is, unless it tells of nothing
- * but the kubelet's own caches. than may be NULL. */
+/* Does this Event explain a failure better than the other one? The later Event does, unless it is
+ * only about the kubelet's caches. than may be NULL. */
 bool df_pod_event_says_more(const cJSON *event, const cJSON *than);
 
-/* The Event of the object (kind, name; uid may be NULL) that says most, of those whose reason is
- * one of words (ends with NULL): its message, and its reason in *ret_reason; or NULL. Borrowed. */
+/* The best Event of the object (kind and name, and uid if both have one) whose reason is one of
+ * words (ends with NULL). Returns its message, and its reason in *ret_reason; NULL: there is none.
+ * Borrowed. */
 const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *object,
                          const char *const *words, const char **ret_reason);
 

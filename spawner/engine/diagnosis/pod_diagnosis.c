@@ -1,6 +1,6 @@
 /*
- * From a Job, its pod and Events to one diagnosis. Read df_pod_diagnose(): the pod, or why there is
- * none; then how the Job ended; then the pending deadline.
+ * Derives one diagnosis from a Job, its pod and their Events. df_pod_diagnose() examines the pod,
+ * or why there is none; then how the Job ended; then the pending deadline.
  */
 #include "spawner/engine/diagnosis/pod_diagnosis.h"
 
@@ -16,7 +16,7 @@ static bool is_in_spec(const struct df_pod_view *view)
     return df_pod_named(df_json_at(view->pod, "spec.containers"), "name", view->container) != NULL;
 }
 
-/* Beside a sidecar that runs, ours may still not have been started. */
+/* The pod is Running because of a sidecar, but the main container has not started. */
 static void judge_late_container(const struct df_pod_view *view, const cJSON *status,
                                  struct df_pod_diagnosis *v)
 {
@@ -43,9 +43,9 @@ static void judge_running(const struct df_pod_view *view, struct df_pod_diagnosi
     }
 }
 
-/* ---- taken away ---- */
+/* ---- disruption and deletion ---- */
 
-/* The condition by which Kubernetes says who ends a pod. */
+/* Reasons of the condition DisruptionTarget, which says what terminates a pod. */
 static const struct {
     const char *word, *reason;
 } disruptions[] = {
@@ -54,8 +54,8 @@ static const struct {
     {"DeletionByPodGC", "NodeLost"},
 };
 
-/* Overrides what the containers say, because they only say that they were killed. A kubelet that
- * ends pods says more in status.reason: then that stands. */
+/* The condition is more exact than the state of the containers, which only shows that they were
+ * killed. A more exact status.reason, set by the kubelet, is kept. */
 static void judge_disruption(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *target = df_pod_condition(view->pod, "DisruptionTarget");
@@ -76,8 +76,8 @@ static void judge_disruption(const struct df_pod_view *view, struct df_pod_diagn
     }
 }
 
-/* When somebody asked for the pod's deletion: its timestamp is when the grace will be over. False
- * when nobody did. */
+/* When the deletion of the pod was requested; false: it was not. deletionTimestamp is the end of
+ * the grace period. */
 static bool deletion_asked_at(const cJSON *pod, int64_t *ret_us)
 {
     const char *text = df_json_str(pod, "metadata.deletionTimestamp");
@@ -98,7 +98,7 @@ static bool ended_before(const struct df_pod_view *view, int64_t asked_us)
     return text && df_time_parse(text, &at, NULL) == 0 && at < asked_us;
 }
 
-/* The Job's condition by which its own deadline ended it; NULL: none did. */
+/* The condition which says that the Job exceeded its own deadline; NULL: it did not. */
 static const cJSON *passed_deadline(const cJSON *job)
 {
     const cJSON *failed = df_pod_condition(job, "Failed");
@@ -107,8 +107,8 @@ static const cJSON *passed_deadline(const cJSON *job)
     return df_streq(df_json_str(why, "reason"), "DeadlineExceeded") ? why : NULL;
 }
 
-/* A pod that is being deleted still runs until its grace is over; one that ended because of it only
- * says which signal it got. */
+/* A pod that is being deleted may run until the end of its grace period. If the deletion ended it,
+ * its container only reports a signal, so the deletion is the better explanation. */
 static void judge_deletion(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     int64_t asked_us = 0;
@@ -139,13 +139,13 @@ static void judge_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v
 
 /* ---- the pending deadline ---- */
 
-/* A pod that is taken away before it started makes room for another try of its step. */
+/* Is the pod being deleted or disrupted? Before its start, another attempt follows then. */
 static bool is_leaving(const cJSON *pod)
 {
     return df_kube_is_deleted(pod) || df_pod_is_true(df_pod_condition(pod, "DisruptionTarget"));
 }
 
-/* What is waited for in vain is told with the cause that was seen last. */
+/* A start that takes too long keeps the last observed cause as its reason. */
 static void judge_deadline(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     bool is_late = view->pending_deadline_us && view->now_us >= view->pending_deadline_us;
@@ -161,8 +161,8 @@ static void judge_deadline(const struct df_pod_view *view, struct df_pod_diagnos
 
 /* ---- the Job ---- */
 
-/* A Job that is over though its pod is gone, or whose deadline is why the pod was ended. What kept
- * a pod from its start until then is the better answer. */
+/* The Job exceeded its deadline, which also ended its pod. If the pod never started, the reason for
+ * that is the better explanation. */
 static void judge_job_end(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *why = passed_deadline(view->job);
@@ -213,7 +213,7 @@ bool df_pod_is_lost(const struct df_pod_diagnosis *v)
     return v->class == DF_POD_RETRYABLE && (v->never_started || v->fault == DF_FAULT_SYSTEM);
 }
 
-/* ---- refusals ---- */
+/* ---- rejections ---- */
 
 struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
 {
@@ -232,7 +232,8 @@ struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         if (rows[i].status != http_status)
             continue;
-        /* "is forbidden: User cannot create" is about our rights; other 403s are admission's. */
+        /* "is forbidden: User cannot create" is about our permissions; all other 403s come from
+         * admission control. */
         bool rights = http_status == 403 && message && strstr(message, "cannot create");
         const char *reason = rights ? rows[i].reason : df_pod_cause(message, rows[i].reason);
         bool lasts = !rights && df_pod_cause_lasts(reason, message);
@@ -241,7 +242,7 @@ struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
         return v;
     }
     df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "RuntimeFailure");
-    /* A webhook that is away is an error of the API server's own here. */
+    /* The API server reports a webhook that does not answer as an error of its own. */
     df_pod_explain(&v, df_pod_cause_webhook(message) ? "AdmissionRefused" : "EngineFailed",
                    message);
     return v;

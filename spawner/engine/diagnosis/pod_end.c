@@ -1,5 +1,5 @@
 /*
- * How a pod ended: from the terminated state of its containers, or from the reason of the pod.
+ * How a pod ended, derived from the terminated state of its containers or the reason of the pod.
  */
 #include "spawner/engine/diagnosis/pod_cause.h"
 #include "spawner/engine/diagnosis/pod_parts.h"
@@ -20,7 +20,7 @@ static bool is_kill(int64_t exit_code)
     return exit_code == 137 || exit_code == 247;
 }
 
-/* The exit codes of our runner; what is above 128 is a signal. */
+/* Explains an exit code of the runner. A code above 128 is a signal. */
 static void explain_exit(struct df_pod_diagnosis *v, const cJSON *terminated)
 {
     static const char *const reasons[] = {NULL, "RunnerFailed", "RunnerFailed", "InvalidStep",
@@ -30,11 +30,11 @@ static void explain_exit(struct df_pod_diagnosis *v, const cJSON *terminated)
     const char *message = df_json_str(terminated, "message");
     char words[400];
     int code = v->exit_code;
-    /* A result document is no sentence: it is read by df_pod_result(). */
+    /* A result document is not for people: df_pod_result() reads it. */
     if (!message || message[0] == '{')
         message = "";
     const char *comma = message[0] ? ": " : "";
-    if (code == 3 && message[0]) { /* a runner that has its step leaves a result */
+    if (code == 3 && message[0]) { /* after its claim a runner leaves a result document instead */
         df_pod_explain(v, "NeverClaimed", message);
     } else if (code >= 1 && code < (int)DF_ARRAY_SIZE(reasons)) {
         (void)snprintf(words, sizeof(words), "exit code %d, %s%s%.200s", code, meanings[code],
@@ -86,13 +86,13 @@ void df_pod_judge_succeeded(const struct df_pod_view *view, struct df_pod_diagno
     }
 }
 
-/* Why a pod ended that did not end by itself, in the words of its status.reason. */
+/* Values of status.reason for pods that were terminated from outside. */
 static const struct {
     const char *word;
     const char *code; /* NULL: the word */
     const char *reason;
     enum df_fault fault;
-    bool before_start; /* the kubelet refused it: nothing ran */
+    bool before_start; /* the kubelet rejected the pod: nothing ran */
 } pod_ends[] = {
     {"Evicted", NULL, "Evicted", DF_FAULT_USER, false},
     {"Shutdown", "Interrupted", "NodeShutdown", DF_FAULT_SYSTEM, false},
@@ -108,7 +108,7 @@ static const struct {
     {"OutOfpods", NULL, "NodeFailed", DF_FAULT_SYSTEM, true},
 };
 
-/* Another container than ours was killed: the user's. */
+/* Was a container other than the main one killed? */
 static bool other_was_killed(const struct df_pod_view *view)
 {
     const cJSON *list = df_json_at(view->pod, "status.containerStatuses");
@@ -119,7 +119,7 @@ static bool other_was_killed(const struct df_pod_view *view)
     return false;
 }
 
-/* The pod's own reason. False when it has none that is more than its containers say. */
+/* Uses status.reason of the pod. False: it has none. */
 static bool judge_pod_reason(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const char *word = df_json_str(view->pod, "status.reason");

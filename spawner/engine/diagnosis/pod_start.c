@@ -5,13 +5,13 @@
 #include "spawner/engine/diagnosis/pod_cause.h"
 #include "spawner/engine/diagnosis/pod_parts.h"
 
-/* What a container waits for, as the kubelet calls it. */
+/* A reason of the kubelet for a waiting container. */
 struct wait {
     const char *word;
-    enum df_pod_class class; /* INITIALIZING: it may pass; else after the grace */
+    enum df_pod_class class; /* after the grace period; INITIALIZING: no failure */
     enum df_fault fault;
     int64_t grace_seconds;
-    const char *reason; /* unless the message tells a better one; NULL: nothing is wrong yet */
+    const char *reason; /* unless the message has a more exact one; NULL: no failure */
 };
 
 static const struct wait waits[] = {
@@ -41,7 +41,7 @@ static const struct wait *find_wait(const char *word)
     return &other;
 }
 
-/* Init containers come before the others; one that has ended well says nothing. */
+/* The status of the first waiting container, in the order of their start. */
 static const cJSON *waiting_container(const cJSON *pod)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(df_pod_status_lists); i++) {
@@ -53,7 +53,7 @@ static const cJSON *waiting_container(const cJSON *pod)
     return NULL;
 }
 
-/* Since when the pod is not ready: from then the grace counts. */
+/* The condition since when the pod is not ready: the grace period counts from then. */
 static const cJSON *unready_condition(const cJSON *pod)
 {
     const cJSON *ready = df_pod_condition(pod, "Ready");
@@ -92,7 +92,7 @@ void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
         df_pod_explain(v, reason, message ? message : word);
 }
 
-/* What only Events tell of a pod that is being set up: mounts, sandboxes. */
+/* Failed mounts and sandboxes of a pod are reported by Events only. */
 static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     static const char *const words[] = {"FailedMount", "FailedAttachVolume",
@@ -106,7 +106,7 @@ static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_dia
     df_pod_code(v, word, NULL);
 }
 
-/* It has a node, whose kubelet is silent about it. */
+/* The pod has a node, but its kubelet has not reported on it. */
 static void judge_not_taken_up(const struct df_pod_view *view, const cJSON *scheduled,
                                struct df_pod_diagnosis *v)
 {
@@ -154,7 +154,7 @@ void df_pod_judge_pending(const struct df_pod_view *view, struct df_pod_diagnosi
         look_at_pod_events(view, v);
 }
 
-/* The Job controller may have been refused one. */
+/* The Job has no pod: the API server may have rejected it. */
 void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     static const char *const words[] = {"FailedCreate", NULL};

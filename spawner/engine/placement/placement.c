@@ -1,6 +1,7 @@
 /*
- * A placement becomes a patch (volumes and mounts first, then the rest), which is merged into the
- * pod template; then podTemplate's own patches. Read df_placement_apply().
+ * Turns a placement into a strategic merge patch of the pod template, so that Kubernetes' rules
+ * decide what is replaced and what is added. df_placement_apply() applies that patch, then the
+ * patches of podTemplate.
  */
 #include "spawner/engine/placement/placement.h"
 
@@ -9,9 +10,6 @@
 #include "spawner/engine/placement/pod_template.h"
 #include "spawner/model/ephemeral.h"
 #include "spawner/model/placement.h"
-
-/* A placement becomes a strategic merge patch of the pod template: Kubernetes' own rules then say
- * what replaces and what adds. */
 
 static int copy_member(cJSON *to, const char *name, const cJSON *from, const char *as,
                        struct df_err *err)
@@ -30,7 +28,7 @@ static int copy_members(cJSON *to, const cJSON *from, const char *const *names, 
 
 /* ---- volumes ---- */
 
-/* Where the parts of a patch go. */
+/* Places in the patch. */
 struct parts {
     cJSON *spec, *container;
 };
@@ -71,12 +69,12 @@ static int put_volumes(const struct parts *p, const cJSON *placement, struct df_
     return 0;
 }
 
-/* Secrets and ConfigMaps in one shape; they differ in the names of their members. */
+/* Mounts of Secrets and of ConfigMaps differ only in the names of their members. */
 struct mounts {
     const char *list;   /* of the placement */
     const char *source; /* of the volume */
     const char *name;   /* of the object, in that source */
-    const char *prefix; /* of the volume's name: the rest is a hash of the path, which is unique */
+    const char *prefix; /* of the volume's name; a hash of the mount path makes it unique */
 };
 
 static int put_object_mount(const struct parts *p, const struct mounts *kind, const cJSON *item,
@@ -228,7 +226,7 @@ int df_placement_resolve(const struct df_placement_levels *levels, cJSON **ret, 
         df_placement_merge(merged, levels->class, err) < 0 ||
         df_placement_merge(merged, levels->workspace, err) < 0)
         return -1;
-    /* As in Terrakube: a workspace's node selector replaces that of the instance. */
+    /* As in Terrakube, the node selector of a workspace replaces that of the instance. */
     if (df_json_at(keys, "nodeSelector"))
         cJSON_DeleteItemFromObjectCaseSensitive(merged, "nodeSelector");
     if (df_placement_merge(merged, keys, err) < 0 ||

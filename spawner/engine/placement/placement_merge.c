@@ -1,6 +1,6 @@
 #include "spawner/engine/placement/placement_merge.h"
 
-/* ---- the kinds of rules ---- */
+/* ---- one function for each rule ---- */
 
 static int replace(cJSON *target, const cJSON *over, struct df_err *err)
 {
@@ -18,7 +18,7 @@ static int merge_members(cJSON *target, const cJSON *over, struct df_err *err)
     return 0;
 }
 
-/* The requests and the limits, each by resource. */
+/* Merges requests and limits by resource name. */
 static int merge_resources(cJSON *target, const cJSON *over, struct df_err *err)
 {
     cJSON *resources = df_json_object_at(target, over->string);
@@ -40,8 +40,8 @@ static cJSON *find(const cJSON *list, const char *key, const cJSON *item)
     return NULL;
 }
 
-/* An item of the same key is replaced where it stands; others are added behind. Without a key only
- * an equal item is the same. */
+/* An item with the same key is replaced in its position; other items are appended. Without a key
+ * only equal items count as the same. */
 static int merge_list(cJSON *target, const cJSON *over, const char *key, struct df_err *err)
 {
     cJSON *list = df_json_array_at(target, over->string);
@@ -59,7 +59,7 @@ static int merge_list(cJSON *target, const cJSON *over, const char *key, struct 
     return 0;
 }
 
-/* Patches are not merged with each other: they are applied in turn. */
+/* Patches are not merged with each other but applied one after the other. */
 static int append_patches(cJSON *target, const cJSON *over, struct df_err *err)
 {
     cJSON *old = cJSON_GetObjectItemCaseSensitive(target, over->string);
@@ -83,7 +83,7 @@ static int append_patches(cJSON *target, const cJSON *over, struct df_err *err)
     return 0;
 }
 
-/* ---- which field has which ---- */
+/* ---- the rule of each field ---- */
 
 enum rule { REPLACE, MEMBERS, RESOURCES, LIST, PATCHES };
 

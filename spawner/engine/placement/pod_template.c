@@ -1,6 +1,6 @@
 /*
- * A strategic merge patch of a pod template. The table says how each list merges; then directives,
- * new values, and the merge itself. Read df_pod_template_patch() at the end.
+ * Strategic merge patches of a pod template. In this order: the tables that say how each list is
+ * merged, directives, new values, the merge itself.
  */
 #include "spawner/engine/placement/pod_template.h"
 
@@ -8,16 +8,16 @@
 
 #include "common/base/limits.h"
 
-/* ---- what core/v1 says about the lists of a pod template ---- */
+/* ---- the merge rules of core/v1 for a pod template ---- */
 
 struct shape;
 
-/* A member that is not simply a map or an atomic value. */
+/* A member with a rule of its own. All others are plain maps or atomic values. */
 struct member {
     const char *name;          /* NULL ends the table */
-    const char *key;           /* a list of objects that merges by this member; or NULL */
-    bool primitive;            /* a list of plain values that merges as a set */
-    const struct shape *shape; /* of the map, or of the list's items; NULL: nothing special below */
+    const char *key;           /* a list of objects that are merged by this member; or NULL */
+    bool primitive;            /* a list of plain values that are merged as a set */
+    const struct shape *shape; /* of the map, or of the list's items; NULL: no rules below */
 };
 
 struct shape {
@@ -67,7 +67,7 @@ static const struct member *find_member(const struct shape *shape, const char *n
     return &plain;
 }
 
-/* ---- where we are ---- */
+/* ---- the path in the pod template, for messages ---- */
 
 struct place {
     char path[256];
@@ -122,8 +122,8 @@ static int read_action(const cJSON *map, const struct place *at, enum action *re
                   word ? word : "no string");
 }
 
-/* In an item of a list, `$patch: replace` is about the list, whatever else the item says: an item
- * that says more would silently vanish, so it is refused. */
+/* In an item of a list, `$patch: replace` applies to the list, and other members of the item would
+ * silently be dropped. So an item with more members is refused. */
 static int read_item_action(const cJSON *item, const struct place *at, enum action *ret,
                             struct df_err *err)
 {
@@ -159,7 +159,7 @@ static bool has_string(const cJSON *list, const char *s)
     return false;
 }
 
-/* $retainKeys: what it does not name leaves the target. */
+/* $retainKeys: removes all members of the target that it does not name. */
 static int retain_keys(cJSON *target, const cJSON *patch, const struct place *at,
                        struct df_err *err)
 {
@@ -188,7 +188,7 @@ static bool has_value(const cJSON *list, const cJSON *value)
     return false;
 }
 
-/* $deleteFromPrimitiveList/<field>: these values leave the target's list. */
+/* $deleteFromPrimitiveList/<field>: removes these values from the target's list. */
 static int delete_values(cJSON *target, const cJSON *patch, const struct place *at,
                          struct df_err *err)
 {
@@ -211,7 +211,7 @@ static int delete_values(cJSON *target, const cJSON *patch, const struct place *
 
 static int strip(cJSON *value, const struct place *at, struct df_err *err);
 
-/* True in *ret_drop when nothing is left of a member or item. */
+/* *ret_drop: the member or item is a null or a directive and must be removed. */
 static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret_drop,
                      struct df_err *err)
 {
@@ -226,7 +226,7 @@ static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret
     return *ret_drop ? 0 : strip(m, &here, err);
 }
 
-/* Takes nulls and directives out of a copied value: there was nothing that they could change. */
+/* Removes nulls and directives from a new value: there is no old value to which they apply. */
 static int strip(cJSON *value, const struct place *at, struct df_err *err)
 {
     if (at->depth > DF_LIMIT_POD_DEPTH)
@@ -304,7 +304,7 @@ static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
     return merge_map(old, item, m->shape, at, err);
 }
 
-/* `- $patch: replace`: the list is what else the patch has. */
+/* `- $patch: replace`: the other items of the patch replace the list. */
 static bool is_marker(const cJSON *item)
 {
     const cJSON *action = cJSON_GetObjectItemCaseSensitive(item, "$patch");
@@ -356,7 +356,7 @@ static int merge_member(cJSON *target, const cJSON *patch, const struct shape *s
         old = df_json_object_at(target, patch->string);
         return old ? merge_map(old, patch, m->shape, &here, err) : df_fail_oom(err);
     }
-    /* A list that is new is taken as it is: port 53 may be there twice, for TCP and UDP. */
+    /* A new list is copied unchanged: it may have port 53 twice, for TCP and UDP. */
     bool merges = m->key || m->primitive;
     if (!merges || !old)
         return put_value(target, patch, &here, err);
@@ -395,7 +395,7 @@ static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shap
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the pod template ---- */
 
 static int check_size(const cJSON *merged, struct df_err *err)
 {
