@@ -1,6 +1,6 @@
 /*
- * One thread polls the pidfds of all runners. Read the part "the thread"; other threads change what
- * it watches and wake it by an eventfd.
+ * One thread polls the pidfds of all runners (part "the thread"). Other threads change the set of
+ * watched steps and wake the thread through an eventfd.
  */
 #include "spawner/engine/local/child_watcher.h"
 
@@ -13,10 +13,11 @@
 
 #include "common/base/log.h"
 
-/* What outlives its runner has no descriptor to wait on, so it is looked for in this rhythm. */
+/* Processes that outlive their runner have no descriptor to poll, so they are checked at this
+ * interval. */
 enum { ORPHAN_POLL_MS = 20 };
-/* The pidfd may become readable slightly before waitid() returns the status. */
-enum { LAST_BREATH_MS = 1000 };
+/* How long to wait for the exit of a runner that is already ending. */
+enum { EXIT_WAIT_MS = 1000 };
 
 struct watched {
     struct df_step_dir dir;
@@ -67,7 +68,8 @@ static bool is_readable(int fd, int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
-/* When the runner has ended: reaps it if it is our child, and keeps how it ended. */
+/* If the runner has ended: reaps it, if it is our child, and writes its exit file. Returns true if
+ * it ended. */
 static bool reap(struct watched *s, int timeout_ms)
 {
     if (s->pidfd < 0 || !is_readable(s->pidfd, timeout_ms))
@@ -85,7 +87,7 @@ static bool reap(struct watched *s, int timeout_ms)
     return true;
 }
 
-/* What is left of a step whose runner is gone. True: nothing. */
+/* For a step whose runner has ended. True: no process of the step is left. */
 static bool look_at_rest(struct watched *s)
 {
     struct df_step_look l;
@@ -100,7 +102,8 @@ static bool look_at_rest(struct watched *s)
     return false;
 }
 
-/* One look at one step. True: somebody wants to know; *ret_over: there is nothing left to watch. */
+/* Checks one step. True: its runner or all its processes have ended, so notify the subscriber.
+ * *ret_over: no process is left to watch. */
 static bool look(struct watched *s, bool *ret_over)
 {
     struct df_err err = {0};
@@ -111,7 +114,8 @@ static bool look(struct watched *s, bool *ret_over)
     return news || *ret_over;
 }
 
-/* The name of a step with news, copied; the caller notifies without the lock. False: no more. */
+/* Checks the steps from *i on until one has changed, and copies its name: the caller notifies
+ * without the lock. False: no further step has changed. */
 static bool next_news(struct df_child_watcher *w, size_t *i, char name[64])
 {
     while (*i < w->len) {
@@ -150,11 +154,11 @@ static int64_t timeout_of(const struct watched *s)
     if (!s->kill_at_us)
         return ms;
     int64_t left = (s->kill_at_us - df_boot_us()) / 1000 + 1;
-    left = left < ORPHAN_POLL_MS ? ORPHAN_POLL_MS : left; /* killed, and not gone yet: again */
+    left = left < ORPHAN_POLL_MS ? ORPHAN_POLL_MS : left; /* killed, but not gone yet: kill again */
     return left < ms ? left : ms;
 }
 
-/* Fills fds (room for len + 1) and the time to sleep. */
+/* Fills fds (len + 1 elements) and the poll timeout. */
 static nfds_t prepare(struct df_child_watcher *w, struct pollfd *fds, int *ret_timeout_ms)
 {
     int64_t timeout = INT32_MAX;
@@ -168,7 +172,7 @@ static nfds_t prepare(struct df_child_watcher *w, struct pollfd *fds, int *ret_t
     return (nfds_t)w->len + 1;
 }
 
-/* Sleeps until something may have changed. False: the thread is to end. */
+/* Waits until a step may have changed. False: the thread must end. */
 static bool sleep_well(struct df_child_watcher *w)
 {
     int timeout_ms = ORPHAN_POLL_MS;
@@ -193,7 +197,7 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-/* ---- what others ask of it ---- */
+/* ---- calls of other threads ---- */
 
 bool df_child_watcher_has(const struct df_child_watcher *w, const char *uid)
 {
@@ -204,7 +208,7 @@ void df_child_watcher_reap(struct df_child_watcher *w, const char *uid, bool has
 {
     struct watched *s = find(w, uid);
     if (s)
-        (void)reap(s, has_ended ? LAST_BREATH_MS : 0);
+        (void)reap(s, has_ended ? EXIT_WAIT_MS : 0);
 }
 
 static int grow(struct df_child_watcher *w)
@@ -234,7 +238,7 @@ int df_child_watcher_add(struct df_child_watcher *w, const char *uid, const char
     DF_CLOSE int fd = pidfd;
     struct watched *known = find(w, uid);
     if (known) {
-        if (known->pidfd < 0) /* a try that ended just now: the next one takes its place */
+        if (known->pidfd < 0) /* the runner of an earlier attempt has just ended */
             follow(w, known, DF_TAKE_FD(fd));
         return 0;
     }
@@ -272,7 +276,7 @@ void df_child_watcher_kill_at(struct df_child_watcher *w, const char *uid, int64
     wake(w);
 }
 
-/* ---- its life ---- */
+/* ---- start and stop ---- */
 
 int df_child_watcher_new(const char *root, pthread_mutex_t *lock, df_engine_notify notify,
                          void *notify_arg, struct df_child_watcher **ret, struct df_err *err)

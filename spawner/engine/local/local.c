@@ -1,8 +1,8 @@
 /*
  * local.c - the engine that starts a step's runner as a child process of its own session.
  *
- * The runner outlives the spawner: nothing here ends it but cancel(). Whatever a restart must find
- * again is in the step's directory (step_dir.h).
+ * The runner outlives the spawner; only cancel() ends it. The state that a restarted spawner needs
+ * is in the step's directory (step_dir.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,17 +14,18 @@
 #include "spawner/engine/local/child_watcher.h"
 #include "spawner/engine/local/work_dir.h"
 
-/* The runner keeps the grace period itself; this much later it has lost its right to. */
+/* The runner enforces the grace period itself. If it has not ended this long after it, it is
+ * killed. */
 enum { KILL_DELAY_SECONDS = 10 };
 
 struct local {
     struct df_engine engine; /* first: the pointer that callers have */
-    pthread_mutex_t lock;    /* one thing at a time happens to the step directories */
+    pthread_mutex_t lock;    /* guards the step directories and the watcher */
     char *root;
     char *runner_path;
     bool keep_failed;
     struct df_child_watcher *watch;
-    struct df_strs env; /* what a runner gets of ours */
+    struct df_strs env; /* environment of the runners */
 };
 
 static struct local *local_of(struct df_engine *e)
@@ -34,8 +35,8 @@ static struct local *local_of(struct df_engine *e)
 
 /* ---- create ---- */
 
-/* A descriptor to read the handoff from. It is no pipe, so no size matters and nothing is lost when
- * we die between the writing and the reading. */
+/* A descriptor from which the runner reads the handoff. It is a file in memory: unlike a pipe it
+ * has no size limit, and the content stays if the spawner dies before the runner reads it. */
 static int handoff_fd(const struct df_engine_step *step, int *ret_fd, struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
@@ -85,7 +86,7 @@ static int spawn_runner(struct local *l, const struct df_step_dir *d, int handof
     return df_process_spawn(&o, ret, err);
 }
 
-/* The runner runs: from here on it is found again, or it is ended. */
+/* Watches the started runner and writes its identity, so that a restarted spawner finds it. */
 static int note_runner(struct local *l, const struct df_step_dir *d,
                        const struct df_engine_step *step, struct df_process *p, struct df_err *err)
 {
@@ -118,18 +119,18 @@ static int look_at(struct local *l, const struct df_step_dir *d, struct df_step_
         return -1;
     if (ret->seen.phase != DF_ENGINE_ENDED || df_fs_exists(d->exit))
         return 0;
-    /* It ended between the two lines above: how, is known in a moment. */
+    /* The runner ended between the two calls above: reap it, and read how it ended. */
     df_child_watcher_reap(l->watch, d->uid, true);
     return df_step_dir_look(d, ret, err);
 }
 
-/* Watches a runner that an earlier spawner, or a call that failed half-way, has started. */
+/* Watches a runner that was started by an earlier spawner or by a call that failed later. */
 static int adopt(struct local *l, const struct df_engine_step *step,
                  const struct df_step_look *look, struct df_err *err)
 {
     if (look->seen.phase != DF_ENGINE_RUNNING || df_child_watcher_has(l->watch, step->uid))
         return 0;
-    int pidfd = -1; /* also when it ends just now: the watch looks for what outlives it */
+    int pidfd = -1; /* stays -1 if the runner ends now: other processes may outlive it */
     if (look->runner_known && df_identity_open(&look->runner, &pidfd, err) < 0)
         return -1;
     return df_child_watcher_add(l->watch, step->uid, step->name, pidfd, err);
@@ -178,8 +179,8 @@ static int local_create(struct df_engine *e, const struct df_engine_step *step, 
 
 /* ---- status, result ---- */
 
-/* Processes that outlive their runner get the grace period from now. A tofu among them gets its one
- * SIGINT from the engine: df_step_dir_interrupt(). */
+/* Sets the time at which all processes of the step are killed, unless it is set already. Until then
+ * an orphaned tofu can store its state; df_step_dir_interrupt() sends it SIGINT. */
 static int arm(struct local *l, const struct df_step_dir *d, const struct df_engine_step *step,
                struct df_err *err)
 {
@@ -281,7 +282,7 @@ static int local_cleanup(struct df_engine *e, const struct df_engine_step *step,
         return df_fail(err, DF_ERR_CONFLICT, "step %s still has living processes", step->name);
     if (look.seen.phase == DF_ENGINE_ABSENT)
         return 0;
-    /* Without the lock: nothing can start any more, and large trees take their time. */
+    /* Without the lock: no process can start any more, and removing a large tree is slow. */
     return df_step_dir_remove(&d, step->name, l->keep_failed && look.seen.exit_code != 0, err);
 }
 
@@ -309,7 +310,7 @@ static const struct df_engine_ops local_ops = {
     .close = local_close,
 };
 
-/* Where programs, certificates and the network are. Nothing that could steer tofu. */
+/* Passes on where programs, certificates and proxies are, and nothing that configures tofu. */
 static int compose_env(struct df_strs *env, struct df_err *err)
 {
     static const char *const names[] = {

@@ -1,5 +1,5 @@
 /*
- * Identities of processes (pid and start time), and the search through /proc for what lives in a
+ * Identities of processes (pid and start time), and the search in /proc for the processes of a
  * session.
  */
 #include "spawner/engine/local/processes.h"
@@ -81,7 +81,7 @@ int df_identity_open(const struct df_identity *id, int *ret_pidfd, struct df_err
     DF_CLOSE int fd = pidfd_open(id->pid, 0);
     if (fd < 0 && errno != ESRCH)
         return df_fail_errno(err, errno, "watch process %d", (int)id->pid);
-    /* Looked at after the opening: the descriptor is of the process whose start time we see. */
+    /* Check the start time after opening, so that the descriptor is certainly of this process. */
     *ret_pidfd = fd >= 0 && df_identity_lives(id) ? DF_TAKE_FD(fd) : -1;
     return 0;
 }
@@ -99,7 +99,7 @@ static pid_t next_process(DIR *proc)
     return 0;
 }
 
-/* Session of a living process, or -1: gone, or a zombie. */
+/* The session of a living process; -1: it is gone or a zombie. */
 static pid_t session_of(pid_t pid)
 {
     char path[64], state;
@@ -108,7 +108,7 @@ static pid_t session_of(pid_t pid)
     DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_KIB);
     if (df_fs_read(path, &b, NULL) < 0)
         return -1;
-    const char *p = strrchr(df_buf_str(&b), ')'); /* the name before it may hold anything */
+    const char *p = strrchr(df_buf_str(&b), ')'); /* the name before it may contain any character */
     if (!p || sscanf(p, ") %c", &state) != 1)
         return -1;
     p += strlen(") S");
@@ -120,13 +120,13 @@ static pid_t session_of(pid_t pid)
 static void signal_member(pid_t pid, pid_t session, int sig)
 {
     DF_CLOSE int fd = pidfd_open(pid, 0);
-    /* Asked again behind the opening, or a new owner of the pid might be hit. */
+    /* Check again after opening: another process may have got the pid. */
     if (fd >= 0 && session_of(pid) == session)
         (void)pidfd_send_signal(fd, sig, NULL, 0);
 }
 
-/* A pid is not given out again while a session carries its number: a stranger under the leader's
- * pid proves the session empty. */
+/* The kernel does not reuse a pid while a session has that number. So if another process has the
+ * leader's pid, the session is empty. */
 static bool number_was_reused(const struct df_identity *leader)
 {
     uint64_t start;

@@ -1,9 +1,10 @@
 /*
- * processes.h - which processes of a step live, told from /proc.
+ * processes.h - finds the living processes of a step in /proc.
  *
- * A step's processes are its runner, which leads a session of its own, everything in that session,
- * and tofu, which the runner names. Identities survive pid re-use and restarts of the spawner:
- * "<pid> <start time> <boot id>" in a small file. Thread rule: any thread.
+ * The processes of a step are its runner, which leads a session of its own, all processes in that
+ * session, and tofu, whose identity the runner writes to a file. An identity ("<pid> <start time>
+ * <boot id>") stays correct after a restart of the spawner, and if the pid is used again. Thread
+ * rule: any thread.
  */
 #ifndef DF_ENGINE_PROCESSES_H
 #define DF_ENGINE_PROCESSES_H
@@ -17,26 +18,26 @@ struct df_identity {
     uint64_t start; /* field 22 of /proc/<pid>/stat */
 };
 
-/* The identity of a living process. NOT_FOUND when there is none. */
+/* The identity of a living process. NOT_FOUND: there is no process with this pid. */
 int df_identity_of(pid_t pid, struct df_identity *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Writes and reads the file. NOT_FOUND: no such file, or it is of an earlier boot, whose processes
- * are all gone. */
+/* Writes and reads the file of an identity. NOT_FOUND: there is no file, or it is from an earlier
+ * boot, whose processes are all gone. */
 int df_identity_write(const char *path, const struct df_identity *id, struct df_err *err);
 int df_identity_read(const char *path, struct df_identity *ret, struct df_err *err) DF_MUST_CHECK;
 
 bool df_identity_lives(const struct df_identity *id);
 
-/* A pidfd of exactly this process; -1 when it is gone. */
+/* Opens a pidfd of exactly this process; -1: it is gone. The caller closes it. */
 int df_identity_open(const struct df_identity *id, int *ret_pidfd,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* How many processes live in the session that this process leads or led. sig != 0: each of them
- * gets it. */
+/* Counts the living processes in the session of which this process is or was the leader. sig != 0:
+ * also sends them this signal. */
 int df_session_signal(const struct df_identity *leader, int sig, size_t *ret_living,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* The process that has this file open, other than ourselves. NOT_FOUND when nobody has. */
+/* A process other than our own that has this file open. NOT_FOUND: there is none. */
 int df_process_holding(const char *path, pid_t *ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What lies in the directory of a local step: its making and removal, the lock, what can be
- * observed, and signals to its processes.
+ * The directory of a local step: how it is created and removed, the lock, the observation of the
+ * step, signals to its processes, files that were not delivered, the kill time.
  */
 #include "spawner/engine/local/step_dir.h"
 
@@ -20,7 +20,7 @@
 #include "common/json/json.h"
 #include "common/process/tmpdir.h"
 
-enum { DRAIN_PIECES = 64 }; /* of 64 KiB at once: nobody waits for this loop longer than ms */
+enum { DRAIN_PIECES = 64 }; /* of 64 KiB in one call, which then takes milliseconds at most */
 
 /* ---- names ---- */
 
@@ -60,7 +60,7 @@ void df_step_dir_free(struct df_step_dir *d)
     *d = (struct df_step_dir){0};
 }
 
-/* ---- making and removing ---- */
+/* ---- create and remove ---- */
 
 int df_step_dir_prepare_root(const char *root, struct df_err *err)
 {
@@ -75,7 +75,7 @@ int df_step_dir_prepare_root(const char *root, struct df_err *err)
     return 0;
 }
 
-/* The uid that has the name; "" when it is free. */
+/* The uid of the step that has the name; "": it is free. */
 static int name_owner(const char *link, char ret[64], struct df_err *err)
 {
     char target[128] = "";
@@ -129,7 +129,7 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
     DF_FREE char *kept = df_strf("%s/failed/%s", d->root, name);
     if (!kept)
         return df_fail_oom(err);
-    if (!df_fs_exists(d->work)) /* moved by a call that did not come to its end */
+    if (!df_fs_exists(d->work)) /* an earlier, interrupted call has moved it */
         return 0;
     if (df_fs_remove_tree(kept, err) < 0)
         return -1;
@@ -138,7 +138,7 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
     return 0;
 }
 
-/* What tofu could not store and nobody has taken may be the only record of what it made. */
+/* A state that was neither stored nor uploaded may be the only record of the resources. */
 static int keep_errored_state(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
     static const char *const places[] = {"errored.tfstate", "module/errored.tfstate"};
@@ -153,7 +153,7 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
     return kept ? 0 : df_fail_oom(err);
 }
 
-/* A runner that was killed leaves its temporary files, which may lie elsewhere. */
+/* A killed runner leaves its temporary files, which may be outside the step's directory. */
 static int remove_tmpdir(const struct df_step_dir *d, struct df_err *err)
 {
     DF_FREE char *root = realpath(d->root, NULL); /* as the runner sees it */
@@ -198,9 +198,9 @@ static bool is_locked(const struct df_step_dir *d)
     return false;
 }
 
-/* ---- looking ---- */
+/* ---- observation ---- */
 
-/* The runner by its file; by its lock when the spawner died before it could write the file. */
+/* Finds the runner by runner.pid, or by its lock if the spawner died before it wrote that file. */
 static void find_runner(const struct df_step_dir *d, struct df_step_look *look)
 {
     look->runner_known = df_identity_read(d->runner_pid, &look->runner, NULL) == 0;
@@ -209,12 +209,14 @@ static void find_runner(const struct df_step_dir *d, struct df_step_look *look)
         return;
     pid_t pid;
     if (df_process_holding(d->lock, &pid, NULL) < 0 || df_identity_of(pid, &look->runner, NULL) < 0)
-        return; /* it ended meanwhile: the next look sees the lock free */
+        return; /* it has just ended: the next observation finds the lock free */
     look->runner_known = true;
-    (void)df_identity_write(d->runner_pid, &look->runner, NULL); /* or the next look tries again */
+    /* After a failure the next observation tries again. */
+    (void)df_identity_write(d->runner_pid, &look->runner, NULL);
 }
 
-/* Counts what lives beside the runner; sig != 0: and signals it. */
+/* Counts the living processes of the step besides the runner. sig != 0: also sends them this
+ * signal. */
 static int signal_others(const struct df_step_dir *d, const struct df_step_look *look, int sig,
                          size_t *ret_living, struct df_err *err)
 {
@@ -222,7 +224,7 @@ static int signal_others(const struct df_step_dir *d, const struct df_step_look 
     size_t living = 0;
     if (look->runner_known && df_session_signal(&look->runner, sig, &living, err) < 0)
         return -1;
-    DF_CLOSE int pidfd = -1; /* tofu is in the session, too, unless it left it */
+    DF_CLOSE int pidfd = -1; /* tofu is counted here, because it may have left the session */
     if (df_identity_read(d->tofu_pid, &tofu, NULL) == 0 && df_identity_open(&tofu, &pidfd, err) < 0)
         return -1;
     if (pidfd >= 0) {
@@ -338,7 +340,7 @@ int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret, stru
         *ret = look;
         return 0;
     }
-    /* The lock is made once and never written: its time is the time of the start. */
+    /* The lock file is created at the start and never written, so its time is the start time. */
     look.seen.since_us = changed_us(stat(d->lock, &lock) == 0 ? &lock : &top);
     find_runner(d, &look);
     if (!look.runner_lives && signal_others(d, &look, 0, &others, err) < 0)
@@ -350,12 +352,12 @@ int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret, stru
     return 0;
 }
 
-/* ---- what was not handed over ---- */
+/* ---- files that were not delivered ---- */
 
 enum { SEARCH_DEPTH = 32 };
 
-/* Looks for a file below the directory that path names, which becomes the file's. Links are not
- * followed, and what tofu fetched (.terraform) is not entered. */
+/* Searches for a file below the directory in path. If found, path becomes the path of the file.
+ * Links are not followed, and directories such as .terraform are skipped. */
 static bool find_below(struct df_buf *path, const char *name, int depth)
 {
     size_t len = path->len;
@@ -377,7 +379,8 @@ static bool find_below(struct df_buf *path, const char *name, int depth)
     return found;
 }
 
-/* Either the runner put it aside, or it died, and tofu left it where it ran. */
+/* The path of errored.tfstate: the runner moves it to the step's directory; if the runner died, it
+ * is in the directory where tofu ran. NULL: there is none. The caller frees. */
 static char *find_errored_state(const struct df_step_dir *d)
 {
     static const char name[] = "errored.tfstate";
@@ -401,7 +404,7 @@ int df_step_dir_leftover(const struct df_step_dir *d, const char *name, char **r
     return 0;
 }
 
-/* ---- the deadline ---- */
+/* ---- the kill time ---- */
 
 int64_t df_boot_us(void)
 {
@@ -425,7 +428,7 @@ int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_
                     struct df_err *err)
 {
     int64_t now_us = df_boot_us(), us = read_kill_at(d);
-    /* One that is further away than it was asked for is of an earlier boot. */
+    /* A time later than requested is from an earlier boot, whose clock had another origin. */
     if (us <= 0 || us > now_us + after_us) {
         char text[32];
         us = now_us + after_us;

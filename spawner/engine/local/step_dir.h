@@ -1,24 +1,25 @@
 /*
- * step_dir.h - a local step's directory: the only memory that the local engine has.
+ * step_dir.h - the directory of a local step, which has the whole persistent state of the local
+ * engine.
  *
  * <root>/<uid>/
- *   work/        where the runner puts everything that it fetches and makes; in work/spool/ its
- *                log and events, in work/source/ the module (or a link to it: work_dir.h)
- *   lock         open and flocked in the runner alone: who can lock it has proven the runner gone,
- *                also in the moment before runner.pid is written
- *   runner.pid   identity of the runner (processes.h); by the engine
- *   tofu.pid     identity of the tofu that runs now; by the runner
- *   tofu.pid.interrupted  made by whoever is about to send tofu its one SIGINT
- *   module       link to the module in work/; by the runner
- *   runner.log   what the runner says to stdout and stderr
- *   result.json  the runner's result document; by the runner, before it ends
- *   errored.tfstate  a state that the runner could not upload; by the runner
- *   exit         how the runner ended, as its parent saw it: "exited 0", "killed 9"
- *   kill-at      when everything of the step is killed: microseconds of the boot clock
- * <root>/at/<executor>: where the step of an executor works (work_dir.h).
- * <root>/by-name/<name> -> ../<uid>: whose the name is.
- * <root>/failed/<name>: the work dir of a failed step, kept for people on demand.
- * <root>/failed/<name>.errored.tfstate: a state that tofu could not store and nobody has taken.
+ *   work/        working directory of the runner (or a link: work_dir.h); work/spool/ has its log
+ *                and events, work/source/ the module
+ *   lock         open and flocked by the runner only: if somebody else can lock it, the runner is
+ *                gone. This also works before runner.pid is written
+ *   runner.pid   identity of the runner (processes.h); written by the engine
+ *   tofu.pid     identity of the running tofu; written by the runner
+ *   tofu.pid.interrupted  created by the process that is about to send tofu its only SIGINT
+ *   module       link to the module in work/; created by the runner
+ *   runner.log   stdout and stderr of the runner
+ *   result.json  the result document; written by the runner before it ends
+ *   errored.tfstate  a state that the runner could not upload; moved here by the runner
+ *   exit         how the runner ended, from waitpid(2): "exited 0", "killed 9"
+ *   kill-at      when all processes of the step are killed: microseconds of the boot clock
+ * <root>/at/<executor>: the working directory of an executor's current step (work_dir.h).
+ * <root>/by-name/<name> -> ../<uid>: the step that has the name.
+ * <root>/failed/<name>: the work/ of a failed step, kept on demand.
+ * <root>/failed/<name>.errored.tfstate: a state that was neither stored nor uploaded.
  *
  * Thread rule: calls about one directory are serialised by the engine.
  */
@@ -44,27 +45,27 @@ struct df_step_dir {
 };
 #define DF_STEP_DIR DF_CLEANUP(df_step_dir_free)
 
-/* Names the parts; touches nothing on disk. */
+/* Fills in the paths; does not access the disk. */
 int df_step_dir_init(struct df_step_dir *d, const char *root, const char *uid,
                      struct df_err *err) DF_MUST_CHECK;
 void df_step_dir_free(struct df_step_dir *d);
 
-/* Makes <root>, at, by-name and failed. */
+/* Creates <root> and in it at, by-name and failed. */
 int df_step_dir_prepare_root(const char *root, struct df_err *err) DF_MUST_CHECK;
 
-/* Makes the directory anew (what an earlier try left is removed), without work/ (work_dir.h), and
- * takes the name. CONFLICT: another uid has the name. */
+/* Creates the directory without work/ (work_dir.h), removes one of an earlier attempt before, and
+ * acquires the name. CONFLICT: the step of another uid has the name. */
 int df_step_dir_make(const struct df_step_dir *d, const char *name,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* The open, flocked lock file. CONFLICT: a runner has it. */
+/* Opens and locks the lock file. CONFLICT: a runner has locked it. */
 int df_step_dir_lock(const struct df_step_dir *d, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
-/* What the directory and /proc say. */
+/* The state of a step, from its directory and /proc. */
 struct df_step_look {
     struct df_engine_observation seen;
     bool runner_lives;
-    bool runner_known; /* runner is set, living or not */
+    bool runner_known; /* runner is set, whether it lives or not */
     struct df_identity runner;
 };
 int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret,
@@ -73,29 +74,29 @@ int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret,
 /* Sends SIGINT to an orphaned tofu, at most once. */
 int df_step_dir_interrupt(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
 
-/* Takes what a tofu without a runner has written so far out of its pipe, again and again: a full
- * one would hold it up, and its state would never be stored. */
+/* Reads and discards the output of an orphaned tofu. Call it repeatedly: tofu blocks on a full pipe
+ * and would never store its state. */
 int df_step_dir_drain(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
 
-/* SIGKILL to everything of the step that lives: the runner's session and tofu. */
+/* Sends SIGKILL to all living processes of the step: the runner's session and tofu. */
 int df_step_dir_kill(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
 
-/* A file that was not handed over (engine.h, leftover). The caller frees *ret_path. */
+/* The path of a file that was not delivered (engine.h, leftover). The caller frees *ret_path. */
 int df_step_dir_leftover(const struct df_step_dir *d, const char *name, char **ret_path,
                          struct df_err *err) DF_MUST_CHECK;
 
-/* Writes the `exit` file from a status of waitpid(2). */
+/* Writes the file `exit` from a status of waitpid(2). */
 int df_step_dir_note_exit(const struct df_step_dir *d, int status,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* Microseconds since the machine started, asleep or not. */
+/* Microseconds since the boot of the machine, including suspend. */
 int64_t df_boot_us(void);
-/* Everything is to be killed after_us from now, unless an earlier call said when: *ret_us (of
- * df_boot_us()) is the time that holds. */
+/* Sets the time at which all processes of the step are killed to after_us from now, unless an
+ * earlier call has set it. *ret_us: the time that is set, of df_boot_us(). */
 int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* Gives the name back and removes the directory. First an errored.tfstate that is left is moved to
+/* Releases the name and removes the directory. Before that it moves a remaining errored.tfstate to
  * failed/, and with keep_work also work/. */
 int df_step_dir_remove(const struct df_step_dir *d, const char *name, bool keep_work,
                        struct df_err *err) DF_MUST_CHECK;

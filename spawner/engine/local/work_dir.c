@@ -1,6 +1,6 @@
 /*
- * Moves the shared path of an executor from one step to the next. Read df_work_dir_make(): release
- * from the last step, then take.
+ * Passes the shared path of an executor from one step to the next. df_work_dir_make() releases it
+ * from the last step and then assigns it to the new one.
  */
 #include "spawner/engine/local/work_dir.h"
 
@@ -12,7 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 
-/* Of one executor. All owned. */
+/* The shared paths of one executor. All owned. */
 struct shared {
     char *dir, *work, *step;
 };
@@ -32,7 +32,7 @@ static int shared_init(const char *root, const char *executor, struct shared *s,
     return s->work && s->step ? 0 : df_fail_oom(err);
 }
 
-/* The last part of what the link names; "" without a link. */
+/* The last part of the link's target; "": there is no link. */
 static int read_name(const char *link, char ret[64], struct df_err *err)
 {
     char target[256] = "";
@@ -57,7 +57,7 @@ static int make_link(const char *path, const char *target, struct df_err *err)
     return symlink(target, path) < 0 ? df_fail_errno(err, errno, "create %s", path) : 0;
 }
 
-/* ---- back to the step ---- */
+/* ---- release from a step ---- */
 
 static bool is_link(const char *path)
 {
@@ -65,7 +65,7 @@ static bool is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* A call that was interrupted between any two of these lines is finished by the next one. */
+/* If a crash interrupts this function at any point, the next call completes it. */
 static int move_back(const struct df_step_dir *d, const struct shared *s, struct df_err *err)
 {
     if (is_link(d->work) && remove_link(d->work, err) < 0)
@@ -74,7 +74,7 @@ static int move_back(const struct df_step_dir *d, const struct shared *s, struct
         return df_fail_errno(err, errno, "move %s to %s", s->work, d->work);
     if (remove_link(s->step, err) < 0)
         return -1;
-    (void)rmdir(s->dir); /* the executor may never be run again */
+    (void)rmdir(s->dir); /* the executor may never run again */
     return 0;
 }
 
@@ -96,15 +96,15 @@ int df_work_dir_give_back(const struct df_step_dir *d, struct df_err *err)
     return remove_link(at, err);
 }
 
-/* ---- to the next step ---- */
+/* ---- assign to the next step ---- */
 
-/* The apply begins when the plan's result is known, which is before the plan's runner has exited.
- * Waits for that exit and looks again. */
+/* An apply starts when the plan's result is known, which is before the plan's runner has exited.
+ * Waits for that exit and observes the old step again. */
 static int await_exit(const struct df_step_dir *old, struct df_step_look *look, struct df_err *err)
 {
     DF_CLOSE int pidfd = -1;
     if (!df_fs_exists(old->result) || !look->runner_known)
-        return 0; /* still at work */
+        return 0; /* still running */
     if (df_identity_open(&look->runner, &pidfd, err) < 0)
         return -1;
     struct pollfd exited = {.fd = pidfd, .events = POLLIN};
@@ -113,7 +113,7 @@ static int await_exit(const struct df_step_dir *old, struct df_step_look *look, 
     return df_step_dir_look(old, look, err);
 }
 
-/* Is the path free for this step? */
+/* Releases the path from its last step if that has ended. *ret_free: this step may use the path. */
 static int release(const struct df_step_dir *d, const struct shared *s, bool *ret_free,
                    struct df_err *err)
 {
@@ -133,7 +133,7 @@ static int release(const struct df_step_dir *d, const struct shared *s, bool *re
     return *ret_free ? df_work_dir_give_back(&old, err) : 0;
 }
 
-/* What nobody owns any more goes. */
+/* Assigns the path to this step. Remaining files without an owner are removed. */
 static int take(const struct df_step_dir *d, const struct shared *s, const char *executor,
                 struct df_err *err)
 {

@@ -11,13 +11,12 @@
 
 /* The levels, from the weakest to the strongest. Each may be NULL. All borrowed. */
 struct df_placement_levels {
-    const cJSON *defaults;  /* the configuration's, for all steps */
-    const cJSON *class;     /* the configuration's, for the class of the step */
-    const cJSON *workspace; /* the configuration's, for the Executor */
-    const cJSON
-        *environment;      /* spec.environment of the Executor, which may have Terrakube's keys */
-    const cJSON *executor; /* spec.placement of the Executor */
-    const cJSON *run;      /* spec.placement of the Run */
+    const cJSON *defaults;    /* the configuration's, for all steps */
+    const cJSON *class;       /* the configuration's, for the class of the step */
+    const cJSON *workspace;   /* the configuration's, for the Executor */
+    const cJSON *environment; /* spec.environment of the Executor: Terrakube's keys */
+    const cJSON *executor;    /* spec.placement of the Executor */
+    const cJSON *run;         /* spec.placement of the Run */
 };
 
 /* Merges all levels into one placement and checks the result: levels that are valid alone can be
