@@ -1,5 +1,5 @@
 /*
- * Checks keys and hands each call to the backend; the few calls that two backends do alike are
+ * Checks keys and passes each call to the backend; calls that both backends implement alike are
  * here.
  */
 #include "common/base/limits.h"
@@ -44,7 +44,7 @@ int df_blob_fail_absent(const char *key, struct df_err *err)
     return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
 }
 
-/* ---- whichever backend it is ---------------------------------------------------------------- */
+/* ---- calls to the backend -------------------------------------------------------------------- */
 
 void df_blob_close(struct df_blob *b)
 {

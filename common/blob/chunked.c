@@ -1,7 +1,7 @@
 /*
- * Blobs over an object store: see head.h. Here is what writes: heads and chunks first, then whole
- * blobs, then streams. Chunks are written first; then one put of the head, which the store lets
- * only one writer do, makes them the blob; then the chunks of the head before go.
+ * Writes blobs in an object store (see head.h): first heads and chunks, then whole blobs, then
+ * streams. The chunks are written first. Then one conditional put of the head, which only one
+ * writer can win, makes them the blob. Then the chunks of the previous head are removed.
  */
 #include "common/blob/chunked.h"
 
@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 
-enum { TRIES = 16 }; /* against others who change the same head */
+enum { TRIES = 16 }; /* attempts while others change the same head */
 
 static struct df_objects *objects_of(struct df_blob *b)
 {
@@ -36,12 +36,12 @@ static int add_chunk(struct df_objects *o, struct df_blob_head *h, const char *b
     const struct df_object_chunk chunk = {id, bytes, (size_t)h->chunk_size};
     if (df_random_hex(id, 8, err) < 0)
         return -1;
-    /* In the list before it is there: what fails half way is dropped by it. */
+    /* Put it into the list first: if storing it fails half-way, it is removed with the others. */
     (void)df_strs_add(&h->chunks, id);
     return df_strs_check(&h->chunks, err) < 0 ? -1 : o->ops->put(o, h, &chunk, err);
 }
 
-/* Stores all whole chunks at the front of the content; the rest is the tail. */
+/* Stores all full chunks of the content; the rest becomes the tail. */
 static int add_content(struct df_objects *o, struct df_blob_head *h, const char *bytes, size_t n,
                        struct df_err *err)
 {
@@ -55,23 +55,25 @@ static int add_content(struct df_objects *o, struct df_blob_head *h, const char 
     return df_buf_check(&h->tail, err);
 }
 
-/* The one moment at which the blob changes: CONFLICT when it is not as h->version says. */
+/* Writes the head, which atomically changes the blob. CONFLICT if the stored head is not
+ * h->version. */
 static int swap_head(struct df_objects *o, const struct df_blob_head *h, struct df_err *err)
 {
     return o->ops->put(o, h, NULL, err);
 }
 
-/* Drops the head's chunks from number `first` on as far as it can: nothing names them any more, and
- * what is left is an orphan that is swept. */
+/* Removes the head's chunks from number `first` on. No head names them any more; a chunk that
+ * cannot be removed is an orphan and is swept later. */
 static void drop_chunks(struct df_objects *o, const struct df_blob_head *h, size_t first)
 {
     for (size_t i = first; i < h->chunks.len; i++)
         (void)!o->ops->remove(o, NULL, df_blob_chunk_name(h, h->chunks.items[i]).text, NULL);
 }
 
-/* What was not taken in is dropped, unless it may have been: its answer was lost. */
-static int give_up(struct df_objects *o, const struct df_blob_head *h, size_t first,
-                   const struct df_err *why, struct df_err *err)
+/* After a failed put, removes the new chunks, unless the answer was lost: then the head may name
+ * them. */
+static int drop_new_chunks(struct df_objects *o, const struct df_blob_head *h, size_t first,
+                           const struct df_err *why, struct df_err *err)
 {
     if (why->cls != DF_ERR_RETRY)
         drop_chunks(o, h, first);
@@ -89,26 +91,27 @@ static int check_size(const struct df_objects *o, const char *key, uint64_t n, s
                    (long long)o->sizes.blob);
 }
 
-/* So that next to nothing is left over for the tail. */
+/* Chooses the chunk size such that the tail is almost empty. */
 static int64_t chunk_size_for(const struct df_blob_sizes *sizes, int64_t n)
 {
     int64_t chunks = (n + sizes->chunk - 1) / sizes->chunk;
     return n < sizes->no_chunks ? sizes->stream_chunk : n / chunks;
 }
 
-/* A new head with this content; its chunks are stored, it is not. */
-static int prepare(struct df_objects *o, const char *key, const char *bytes, size_t n,
-                   struct df_blob_head *h, struct df_err *err)
+/* Prepares a new head for this content: stores its chunks, but not the head. */
+static int prepare_head(struct df_objects *o, const char *key, const char *bytes, size_t n,
+                        struct df_blob_head *h, struct df_err *err)
 {
     struct df_err why = {0};
     if (check_size(o, key, n, err) < 0 || df_blob_head_new(key, &o->sizes, h, err) < 0)
         return -1;
     h->chunk_size = chunk_size_for(&o->sizes, (int64_t)n);
     h->size = (int64_t)n;
-    return add_content(o, h, bytes, n, &why) < 0 ? give_up(o, h, 0, &why, err) : 0;
+    return add_content(o, h, bytes, n, &why) < 0 ? drop_new_chunks(o, h, 0, &why, err) : 0;
 }
 
-/* Most blobs are put once, so the first try takes it for new; to create, it is the only one. */
+/* Most blobs are put once, so the first attempt assumes a new blob; for DF_BLOB_CREATE it is the
+ * only one. */
 static int put_bytes(struct df_blob *b, const char *key, const char *bytes, size_t n,
                      enum df_blob_how how, struct df_err *err)
 {
@@ -116,7 +119,7 @@ static int put_bytes(struct df_blob *b, const char *key, const char *bytes, size
     DF_BLOB_HEAD h = {0};
     DF_BLOB_HEAD old = {0};
     struct df_err why = {0};
-    if (prepare(o, key, bytes, n, &h, err) < 0)
+    if (prepare_head(o, key, bytes, n, &h, err) < 0)
         return -1;
     for (int i = 0; i < TRIES; i++) {
         if (swap_head(o, &h, &why) == 0) {
@@ -129,7 +132,7 @@ static int put_bytes(struct df_blob *b, const char *key, const char *bytes, size
             break;
         memcpy(h.version, old.version, sizeof(h.version));
     }
-    return give_up(o, &h, 0, &why, err);
+    return drop_new_chunks(o, &h, 0, &why, err);
 }
 
 static int open_file(const char *path, int *ret_fd, size_t *ret_n, struct df_err *err)
@@ -177,7 +180,7 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
     return 0;
 }
 
-/* Only as it was read: of another version the chunks would be other ones. */
+/* Removes the version that was read: another version has other chunks. */
 static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
@@ -201,9 +204,9 @@ static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
-/* The head with these bytes at its end; chunks that became full are stored, it is not. */
-static int extend(struct df_objects *o, struct df_blob_head *h, const void *bytes, size_t n,
-                  struct df_err *err)
+/* Appends the bytes to the head: stores chunks that became full, but not the head. */
+static int extend_head(struct df_objects *o, struct df_blob_head *h, const void *bytes, size_t n,
+                       struct df_err *err)
 {
     if (check_size(o, h->key, (uint64_t)h->size + n, err) < 0)
         return -1;
@@ -216,13 +219,13 @@ static int extend(struct df_objects *o, struct df_blob_head *h, const void *byte
     return add_content(o, h, df_buf_str(&content), content.len, err);
 }
 
-/* What is to be appended where, and what a try found. */
+/* An append: its parameters and the result of an attempt. */
 struct addition {
     const char *key;
     int64_t offset;
     const void *bytes;
     size_t n;
-    int64_t size; /* of the blob, as found or made */
+    int64_t size; /* size of the blob as read or written */
     bool lost;    /* another writer was faster */
 };
 
@@ -238,12 +241,12 @@ static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
     if (h.size != a->offset)
         return df_blob_fail_gap(a->key, h.size, a->offset, err);
     size_t had = h.chunks.len;
-    if (extend(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
+    if (extend_head(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
         a->size = h.size;
         return 0;
     }
     a->lost = why.cls == DF_ERR_CONFLICT;
-    return give_up(o, &h, had, &why, err);
+    return drop_new_chunks(o, &h, had, &why, err);
 }
 
 static int append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
@@ -252,7 +255,8 @@ static int append(struct df_blob *b, const char *key, int64_t offset, const void
     for (int i = 1;; i++) {
         struct addition a = {.key = key, .offset = offset, .bytes = bytes, .n = n};
         int result = try_append(b, &a, err);
-        /* Who lost finds another size, or the same one when the other only touched the head. */
+        /* After a lost race the next attempt finds a new size, or the same one if the other writer
+         * only touched the head. */
         if (a.lost && i < TRIES)
             continue;
         if (a.lost && err)

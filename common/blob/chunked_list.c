@@ -1,18 +1,17 @@
 /*
- * What there is in an object store: lists of heads, and chunks that no head names (orphans), which
- * whoever lists removes once an hour.
+ * Lists the blobs of an object store, and once an hour removes orphans: chunks that no head names.
  */
 #include "common/base/clock.h"
 #include "common/blob/chunked.h"
 
 enum {
     SWEEP_MS = 3600 * 1000,
-    ORPHAN_S = 3600 /* a chunk this old that no head names will not be named any more */
+    ORPHAN_S = 3600 /* no head will name a chunk of this age any more */
 };
 
 struct found {
     const char *prefix;
-    int64_t before_us; /* only what was made before */
+    int64_t before_us; /* only objects created before this time */
     struct df_strs names;
 };
 
@@ -65,14 +64,15 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool has(const struct df_strs *sorted, const char *name)
+static bool contains_name(const struct df_strs *sorted, const char *name)
 {
     return sorted->len &&
            bsearch(&name, sorted->items, sorted->len, sizeof(*sorted->items), by_bytes);
 }
 
-/* Heads are listed after the chunks: a chunk that was taken in meanwhile is seen to be. */
-static int sweep(struct df_objects *o, struct df_err *err)
+/* Heads are listed after the chunks, so that a chunk that a head has named in the meantime is not
+ * removed. */
+static int remove_orphans(struct df_objects *o, struct df_err *err)
 {
     FOUND old = {.prefix = "", .before_us = df_real_us() - (int64_t)ORPHAN_S * 1000000};
     FOUND named = {.prefix = ""};
@@ -85,20 +85,20 @@ static int sweep(struct df_objects *o, struct df_err *err)
     if (named.names.len)
         qsort(named.names.items, named.names.len, sizeof(*named.names.items), by_bytes);
     for (size_t i = 0; i < old.names.len; i++)
-        if (!has(&named.names, old.names.items[i]))
+        if (!contains_name(&named.names, old.names.items[i]))
             (void)!o->ops->remove(o, NULL, old.names.items[i], NULL);
     return 0;
 }
 
-/* Once an hour. Who lists is not to fail by it: a sweep that failed is tried again by the next. */
-static void sweep_now_and_then(struct df_blob_chunked *c)
+/* Sweeps at most once an hour. A failure does not fail the list; the next list tries again. */
+static void sweep_hourly(struct df_blob_chunked *c)
 {
     int64_t last = __atomic_load_n(&c->swept_ms, __ATOMIC_RELAXED), now = df_mono_ms();
     if ((last && now - last < SWEEP_MS) ||
         !__atomic_compare_exchange_n(&c->swept_ms, &last, now, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
         return;
-    if (sweep(c->objects, NULL) < 0)
+    if (remove_orphans(c->objects, NULL) < 0)
         __atomic_store_n(&c->swept_ms, 0, __ATOMIC_RELAXED);
 }
 
@@ -110,7 +110,7 @@ static int add_key(void *arg, const char *key, int64_t made_us, const struct df_
     struct found *f = arg;
     size_t n = strlen(f->prefix);
     (void)made_us, (void)chunks;
-    /* A key that is none was written by somebody else. */
+    /* An invalid key was written by somebody else. */
     if (!df_blob_key_is_good(key) || (n && (!df_starts_with(key, f->prefix) || key[n] != '/')))
         return 0;
     (void)df_strs_add(&f->names, key);
@@ -122,11 +122,11 @@ int df_blob_chunked_list(struct df_blob *b, const char *prefix, struct df_strs *
 {
     struct df_blob_chunked *c = df_blob_chunked_of(b);
     FOUND f = {.prefix = prefix};
-    sweep_now_and_then(c);
+    sweep_hourly(c);
     if (list_objects(c->objects, DF_OBJECT_HEAD, add_key, &f, err) < 0)
         return -1;
     for (size_t i = 0; i < f.names.len; i++)
         (void)df_strs_take(out, DF_TAKE(f.names.items[i]));
-    f.names.len = 0; /* they have moved */
+    f.names.len = 0; /* their ownership has moved to out */
     return df_strs_check(out, err);
 }

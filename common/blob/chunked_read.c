@@ -1,5 +1,5 @@
 /*
- * Reading of blobs in an object store: the head as it is now, and the chunks it names.
+ * Reads blobs in an object store: the current head and the chunks it names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,13 +7,14 @@
 #include "common/base/fs.h"
 #include "common/blob/chunked.h"
 
-/* Takes what a head names, from its beginning each time it is called. */
-typedef int (*taking)(struct df_objects *o, const struct df_blob_head *h, void *arg,
-                      struct df_err *err);
+/* Reads the chunks of a head; each call starts from the beginning. */
+typedef int (*read_chunks)(struct df_objects *o, const struct df_blob_head *h, void *arg,
+                           struct df_err *err);
 
-/* A chunk may be gone because the blob was replaced while we read: then it is read once more. */
-static int read_whole(struct df_blob *b, const char *key, taking take, void *arg, int64_t *ret_size,
-                      struct df_err *err)
+/* If the blob is replaced during the read, a chunk may be missing: then everything is read again.
+ */
+static int read_whole(struct df_blob *b, const char *key, read_chunks take, void *arg,
+                      int64_t *ret_size, struct df_err *err)
 {
     struct df_objects *o = df_blob_chunked_of(b)->objects;
     char version[sizeof(((struct df_blob_head *)NULL)->version)] = "";
@@ -68,11 +69,11 @@ int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, i
 struct range {
     int64_t offset;
     struct df_buf *out;
-    size_t had; /* bytes of out that were there before */
+    size_t had; /* bytes in out before the read */
 };
 
-/* How much of a piece of n bytes that begins at `base` belongs to the range and has room: *ret_skip
- * bytes of it lie before. */
+/* Returns how many bytes of a piece (n bytes from `base`) belong to the range and fit; *ret_skip
+ * bytes of it come before the range. */
 static size_t overlap(const struct range *r, int64_t base, size_t n, size_t *ret_skip)
 {
     size_t skip = r->offset > base ? (size_t)(r->offset - base) : 0;

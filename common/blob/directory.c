@@ -1,5 +1,6 @@
 /*
- * Blobs in a directory: <directory>/data/<key>, built in <directory>/tmp and moved into place.
+ * Blobs in a directory: a file is written in <directory>/tmp and then moved to
+ * <directory>/data/<key>.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 struct directory {
     struct df_blob blob;
     char *data;
-    pthread_mutex_t making; /* directories: none is used before it is durable */
+    pthread_mutex_t making; /* held until a new directory is durable: none is used before */
 };
 
 static struct directory *directory_of(struct df_blob *b)
@@ -24,7 +25,7 @@ static struct directory *directory_of(struct df_blob *b)
 
 /* ---- keys and paths ------------------------------------------------------------------------- */
 
-/* The file behind a key; the caller frees. NULL with err on no memory. */
+/* Returns the path of a key's file; the caller frees. NULL with err set if out of memory. */
 static char *path_of(struct df_blob *b, const char *key, struct df_err *err)
 {
     char *path = df_fs_join(directory_of(b)->data, key);
@@ -42,7 +43,7 @@ static int sync_parent(char *path, struct df_err *err)
     return result;
 }
 
-/* Makes the directories above path durably. Those down to data exist. */
+/* Creates the missing directories above path, durably. Those up to data exist. */
 static int make_parents(struct df_blob *b, char *path, struct df_err *err)
 {
     struct directory *d = directory_of(b);
@@ -75,10 +76,11 @@ static int move_over(const char *from, const char *to)
     return rename(from, to);
 }
 
-typedef int (*placing)(const char *from, const char *to);
+typedef int (*publish)(const char *from, const char *to);
 
-/* Gives the finished file at from its name. Directories are made when their absence shows. */
-static int place(struct df_blob *b, placing how, const char *from, char *path, struct df_err *err)
+/* Moves the finished file `from` to path. Missing directories are created only after a failure. */
+static int publish_file(struct df_blob *b, publish how, const char *from, char *path,
+                        struct df_err *err)
 {
     if (how(from, path) == 0)
         return 0;
@@ -109,18 +111,18 @@ static int seal_content(const char *path, struct df_err *err)
     return 0;
 }
 
-/* The bytes, as a finished file with its name in place. */
+/* Writes the bytes into a temporary file and publishes it at path. */
 static int put_bytes(struct df_blob *b, char *path, const struct df_blob_content *content,
                      enum df_blob_how how, struct df_err *err)
 {
-    placing give_name = how == DF_BLOB_CREATE ? link_new : move_over;
+    publish give_name = how == DF_BLOB_CREATE ? link_new : move_over;
     DF_FREE char *tmp = df_fs_join(b->tmp, "put-XXXXXX");
     if (!tmp)
         return df_fail_oom(err);
     int result = write_temporary(tmp, content->bytes, content->n, err);
     if (result == 0)
-        result = place(b, give_name, tmp, path, err);
-    /* A rename has taken the temporary name away; a link and a failure have not. */
+        result = publish_file(b, give_name, tmp, path, err);
+    /* After a rename the temporary file is gone; after a link or a failure it is not. */
     if (result < 0 || how == DF_BLOB_CREATE)
         (void)unlink(tmp);
     return result;
@@ -128,7 +130,7 @@ static int put_bytes(struct df_blob *b, char *path, const struct df_blob_content
 
 static int put_file(struct df_blob *b, char *path, const char *from, struct df_err *err)
 {
-    return seal_content(from, err) < 0 ? -1 : place(b, move_over, from, path, err);
+    return seal_content(from, err) < 0 ? -1 : publish_file(b, move_over, from, path, err);
 }
 
 static int put(struct df_blob *b, const char *key, const struct df_blob_content *content,
@@ -234,7 +236,8 @@ static void cleanup_dir(DIR **d)
 
 static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err);
 
-/* What the entry is; most file systems say it while listing. DT_UNKNOWN: just removed. */
+/* Returns the type of the entry; most file systems report it in the listing. DT_UNKNOWN: just
+ * removed. */
 static int type_of(const char *path, unsigned char listed, unsigned char *ret, struct df_err *err)
 {
     struct stat st = {0};
@@ -263,7 +266,7 @@ static int list_entry(const char *dir, const char *key, const struct dirent *e, 
     return 0;
 }
 
-/* Deep at most DF_LIMIT_BLOB_KEY / 2: df_blob_key_is_good() ends the descent. */
+/* The depth is at most DF_LIMIT_BLOB_KEY / 2, because df_blob_key_is_good() rejects longer keys. */
 static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err)
 {
     DF_CLEANUP(cleanup_dir) DIR *d = opendir(path);
@@ -292,8 +295,8 @@ static int list(struct df_blob *b, const char *prefix, struct df_strs *out, stru
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
-/* Opens the blob to append at offset. Only the first append makes it: *ret_fd stays -1 when a later
- * one finds nothing. */
+/* Opens the blob for appending at offset. Only an append at offset 0 creates it; a later one leaves
+ * *ret_fd at -1 if it does not exist. */
 static int open_stream(struct df_blob *b, char *path, int64_t offset, int *ret_fd,
                        struct df_err *err)
 {
@@ -329,7 +332,8 @@ static int append_at(int fd, char *path, int64_t offset, const void *bytes, size
                      struct df_err *err)
 {
     if (write_at(fd, offset, bytes, n, err) < 0) {
-        /* What was not acknowledged must not be there: the writer comes again with this offset. */
+        /* Remove bytes that were not acknowledged: the writer repeats the append with this offset.
+         */
         (void)!ftruncate(fd, offset);
         return df_err_wrap(err, "append to %s", path);
     }

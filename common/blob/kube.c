@@ -1,8 +1,8 @@
 /*
- * The objects of blobs in a namespace of Kubernetes (objects.h): heads are Secrets, chunks are
- * ConfigMaps; kube_object.c writes and reads them. Each operation is one request, a list one a
- * page. The API server's unique names decide who creates an object, its resourceVersion who may
- * change it.
+ * The object store in a Kubernetes namespace (objects.h): heads are Secrets, chunks are ConfigMaps;
+ * kube_object.c encodes and decodes them. Each operation is one request, a list one per page. Only
+ * one writer can create a name, and only the writer with the current resourceVersion can change the
+ * object.
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -22,7 +22,7 @@ static struct kube_objects *kube_objects_of(struct df_objects *o)
     return (struct kube_objects *)o; /* its first member */
 }
 
-/* The head or the chunk of this name; NULL: all of them. Its content does not come back. */
+/* Addresses a head or a chunk; name NULL: all of them. The answer to a write is without content. */
 static struct df_kube_at at_object(struct df_objects *o, enum df_object_kind kind, const char *name)
 {
     return (struct df_kube_at){.resource =
@@ -69,7 +69,8 @@ static int create(struct df_objects *o, enum df_object_kind kind, const cJSON *o
     struct df_kube_at at = at_object(o, kind, NULL);
     if (df_kube_create(kube_objects_of(o)->kube, &at, object, NULL, &why) == 0)
         return 0;
-    /* A quota that many count on at once is a conflict, too, but not the one that callers mean. */
+    /* The API server also answers 409 when many requests update a quota at once. That is not the
+     * conflict that callers expect. */
     if (why.cls == DF_ERR_CONFLICT && !df_streq(why.reason, "AlreadyExists"))
         why.cls = DF_ERR_RETRY;
     return df_err_pass(err, &why);
@@ -141,10 +142,11 @@ static int item(void *arg, const cJSON *object, struct df_err *err)
     const char *made = df_json_str(object, "metadata.creationTimestamp");
     int64_t made_us = 0;
     if (!made || df_time_parse(made, &made_us, NULL) < 0)
-        made_us = INT64_MAX; /* too young to be an orphan */
+        made_us = INT64_MAX; /* cannot be an orphan yet */
     if (head && df_blob_head_chunks(object, &chunks, err) < 0)
         return -1;
-    /* Of a head that somebody took the key from, the chunks are still in use. */
+    /* A head without its key, which somebody removed: report it all the same, because its chunks
+     * are in use. */
     return l->sink->item(l->sink->arg, name ? name : "", made_us, &chunks, err);
 }
 
@@ -179,7 +181,7 @@ static const struct df_object_ops ops = {
     .list = list,
 };
 
-/* 512 KiB that cannot be compressed fit into a ConfigMap (1 MiB). */
+/* 512 KiB of incompressible data fit into a ConfigMap (1 MiB). */
 static const struct df_blob_sizes sizes = {.chunk = (int64_t)(512 * DF_KIB),
                                            .stream_chunk = (int64_t)(64 * DF_KIB),
                                            .no_chunks = (int64_t)(16 * DF_KIB),

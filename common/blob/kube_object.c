@@ -1,6 +1,6 @@
 /*
- * Read it as kube_object.h has it: directories (labels), content (compression, base64), chunks,
- * heads; of each first how it is written, then how it is read.
+ * In the order of kube_object.h: directories (labels), content (compression, base64), chunks,
+ * heads. For each, first writing, then reading.
  */
 #include "common/blob/kube_object.h"
 
@@ -14,7 +14,7 @@
 #define SIZE "dayfly.dev/size"
 #define CHUNK_SIZE "dayfly.dev/chunk-size"
 #define CHUNKS "dayfly.dev/chunks"
-/* Hashes of the key's first directory, and of its first two: what a list selects by. */
+/* Labels with hashes of the key's first directory and of its first two; a list selects by them. */
 #define FIRST "dayfly.dev/blob-directory"
 #define SECOND "dayfly.dev/blob-subdirectory"
 
@@ -31,8 +31,8 @@ static int digits_of(const char *text, size_t n, char out[DIGITS + 1], struct df
     return 0;
 }
 
-/* The length of the first `count` segments of a key; 0: it has not as many. A prefix is a directory
- * to its end, of a key the last segment is none. */
+/* Returns the length of the first `count` segments of a key; 0 if it has fewer. The last segment of
+ * a key is not a directory, that of a prefix is. */
 static size_t directory_len(const char *key, int count, bool is_prefix)
 {
     const char *s = key;
@@ -75,7 +75,7 @@ static int add_directory(cJSON *labels, const char *label, const char *key, int 
 
 /* ---- content -------------------------------------------------------------------------------- */
 
-static int compress(const void *bytes, size_t n, struct df_buf *out, struct df_err *err)
+static int compress_content(const void *bytes, size_t n, struct df_buf *out, struct df_err *err)
 {
     size_t most = ZSTD_compressBound(n);
     char *to = df_buf_reserve(out, most);
@@ -88,7 +88,7 @@ static int compress(const void *bytes, size_t n, struct df_buf *out, struct df_e
     return 0;
 }
 
-/* data.<name> of a Secret, binaryData.<name> of a ConfigMap. */
+/* Adds data.<name> of a Secret, or binaryData.<name> of a ConfigMap. */
 static int add_bytes(cJSON *object, const char *map, const char *name, const struct df_buf *bytes,
                      struct df_err *err)
 {
@@ -101,27 +101,27 @@ static int add_bytes(cJSON *object, const char *map, const char *name, const str
     return df_json_add_str(data, name, df_buf_str(&text), err);
 }
 
-/* -1 when there is nothing, or no base64. */
+/* -1 if it is absent or not base64. */
 static int get_bytes(const cJSON *object, const char *path, struct df_buf *out)
 {
     const char *text = df_json_str(object, path);
     return text ? df_base64_decode(text, strlen(text), false, out, NULL) : -1;
 }
 
-static int damaged(const char *name, struct df_err *err)
+static int fail_damaged(const char *name, struct df_err *err)
 {
     return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy", name);
 }
 
-/* Adds exactly n bytes: that content says how large it is, is not believed. */
-static int expand(const cJSON *object, const struct df_buf *packed, size_t n, struct df_buf *out,
-                  struct df_err *err)
+/* Appends exactly n decompressed bytes. The size in the compressed data is not trusted. */
+static int expand_content(const cJSON *object, const struct df_buf *packed, size_t n,
+                          struct df_buf *out, struct df_err *err)
 {
     char *to = df_buf_reserve(out, n);
     if (!to)
         return df_buf_check(out, err);
     if (ZSTD_decompress(to, n, df_buf_str(packed), packed->len) != n)
-        return damaged(df_kube_name(object), err);
+        return fail_damaged(df_kube_name(object), err);
     out->len += n;
     to[n] = '\0';
     return 0;
@@ -152,7 +152,7 @@ int df_blob_chunk_print(const struct df_blob_head *h, const char *id, const void
     DF_JSON cJSON *map = cJSON_CreateObject();
     if (!map)
         return df_fail_oom(err);
-    if (compress(bytes, n, &packed, err) < 0 ||
+    if (compress_content(bytes, n, &packed, err) < 0 ||
         df_aead_seal(h->seal, name.text, df_buf_str(&packed), packed.len, &sealed, err) < 0 ||
         begin_object(map, "ConfigMap", name.text, "chunk", err) < 0 ||
         df_json_add_bool(map, "immutable", true, err) < 0 ||
@@ -170,8 +170,8 @@ int df_blob_chunk_parse(const cJSON *map, const struct df_blob_head *h, struct d
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (!name || get_bytes(map, "binaryData.content", &sealed) < 0 ||
         df_aead_open(h->seal, name, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0)
-        return damaged(name ? name : h->name, err);
-    return expand(map, &packed, (size_t)h->chunk_size, out, err);
+        return fail_damaged(name ? name : h->name, err);
+    return expand_content(map, &packed, (size_t)h->chunk_size, out, err);
 }
 
 /* ---- heads ---------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static int fill_data(cJSON *secret, const struct df_blob_head *h, struct df_err 
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (df_buf_add(&key, h->seal, DF_KEY_LEN) < 0)
         return df_buf_check(&key, err);
-    if (compress(df_buf_str(&h->tail), h->tail.len, &packed, err) < 0 ||
+    if (compress_content(df_buf_str(&h->tail), h->tail.len, &packed, err) < 0 ||
         add_bytes(secret, "data", "content", &packed, err) < 0)
         return -1;
     return add_bytes(secret, "data", "key", &key, err);
@@ -233,9 +233,9 @@ static int parse_data(const cJSON *secret, struct df_blob_head *h, size_t tail, 
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (get_bytes(secret, "data.key", &key) < 0 || key.len != DF_KEY_LEN ||
         get_bytes(secret, "data.content", &packed) < 0)
-        return damaged(h->name, err);
+        return fail_damaged(h->name, err);
     memcpy(h->seal, key.data, DF_KEY_LEN);
-    return expand(secret, &packed, tail, &h->tail, err);
+    return expand_content(secret, &packed, tail, &h->tail, err);
 }
 
 static int get_number(const cJSON *secret, const char *name, int64_t min, int64_t max, int64_t *ret)
@@ -261,12 +261,12 @@ int df_blob_head_parse(const cJSON *secret, bool whole, struct df_blob_head *h, 
     if (!version || !df_streq(df_kube_annotation(secret, KEY), h->key) ||
         get_number(secret, SIZE, 0, (int64_t)DF_LIMIT_BLOB_KUBE, &h->size) < 0 ||
         get_number(secret, CHUNK_SIZE, 1, (int64_t)DF_LIMIT_BLOB_KUBE, &h->chunk_size) < 0)
-        return damaged(h->name, err);
+        return fail_damaged(h->name, err);
     if (get_ids(secret, &h->chunks, err) < 0)
         return -1;
     int64_t tail = h->size - (int64_t)h->chunks.len * h->chunk_size;
     if (tail < 0 || tail >= h->chunk_size)
-        return damaged(h->name, err);
+        return fail_damaged(h->name, err);
     (void)snprintf(h->version, sizeof(h->version), "%s", version);
     return whole ? parse_data(secret, h, (size_t)tail, err) : 0;
 }
