@@ -1,7 +1,7 @@
 #include "common/kube/client.h"
 #include "common/kube/proto.h"
 
-enum { MAX_WAIT_S = 300 }; /* a Retry-After beyond that is taken for a mistake */
+enum { MAX_WAIT_S = 300 }; /* a longer Retry-After is treated as a mistake */
 
 static enum df_err_class class_of(int code)
 {
@@ -29,11 +29,11 @@ static const char *reason_of(int code, const cJSON *status)
 {
     const char *said = df_json_str(status, "reason");
     if (code == 410)
-        return "Expired"; /* the server also says Gone, by the place where it noticed */
+        return "Expired"; /* the server also says Gone, depending on where it noticed */
     return said ? said : "";
 }
 
-/* The causes that the message does not already tell. */
+/* Adds the causes that the message does not contain yet. */
 static void add_causes(struct df_buf *text, const cJSON *status, bool secret)
 {
     const cJSON *cause;
@@ -56,7 +56,7 @@ static int fail_status(const char *what, int code, const cJSON *status, int head
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_KIB);
     const char *said = df_json_str(status, "message");
-    /* What is wrong with a Secret is told by quoting it. */
+    /* The server's message about a bad Secret quotes its values. */
     bool hide = secret && (code == 400 || code == 422);
     (void)df_buf_adds(&text, hide || !said ? "the server refused it" : said);
     add_causes(&text, status, hide);
@@ -73,8 +73,8 @@ int df_kube_fail_status(const char *what, const cJSON *status, bool secret, stru
     return fail_status(what, (int)df_json_int(status, "code", 500), status, 0, secret, err);
 }
 
-/* No Status: it was not the API server who spoke, or one that does not know the path. That an
- * object does not exist is believed of a Status alone. */
+/* The answer has no Status: it came from a proxy, or the server does not know the path. Only a
+ * Status proves that an object does not exist. */
 static int fail_foreign(const struct df_http_response *res, struct df_err *err)
 {
     int result = df_http_check(res, "the server", err);

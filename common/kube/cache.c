@@ -1,8 +1,9 @@
 /*
- * The watch's thread brings objects (on_apply, on_remove, and on_listed at the end of a list), writers
- * bring answers (df_kube_cache_note); all go through take() or let_go(), which ask under the lock
- * whether it is news, change the objects, and call the owner back without the lock. An object that
- * somebody writes is held back from the watch: hold() and df_kube_cache_end().
+ * The watch's thread delivers objects (on_apply, on_remove, and on_listed at the end of a list);
+ * writers deliver answers (df_kube_cache_note). All of them go through take_object() or
+ * remove_object(), which check under the lock whether the object is newer, change the cache, and
+ * notify the owner without the lock. While an object is being written, watch events for it are held
+ * back: see hold_event() and df_kube_cache_end().
  */
 #include "common/kube/cache.h"
 
@@ -16,23 +17,23 @@ enum { STOP_POLL_MS = 100 };
 struct df_kube_cache {
     struct df_kube_cache_options o;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* synced, a write is over */
+    pthread_cond_t changed; /* signalled when the cache is synced and when a write ends */
     struct df_kube_objects objects;
     struct df_packer *packer;
     struct df_kube_write *writes;
-    char *listed; /* the resourceVersion of the newest list; the watch's thread alone writes it */
-    char *newest; /* of all that the watch said; NULL: nothing yet */
+    char *listed; /* the resourceVersion of the newest list; only the watch's thread writes it */
+    char *newest; /* newest version the watch has delivered; NULL: none yet */
     bool synced;
-    struct df_err last; /* what failed last before it was synced */
+    struct df_err last; /* the last failure before it was synced */
     struct df_kube_watch *watch;
 };
 
-static void lock(struct df_kube_cache *c)
+static void lock_cache(struct df_kube_cache *c)
 {
     (void)pthread_mutex_lock(&c->lock);
 }
 
-static void unlock(struct df_kube_cache *c)
+static void unlock_cache(struct df_kube_cache *c)
 {
     (void)pthread_mutex_unlock(&c->lock);
 }
@@ -42,13 +43,13 @@ static const char *text_of(const char *s)
     return s ? s : "";
 }
 
-/* Where all objects are of one namespace none of them carries it. */
+/* If the cache has only one namespace, its keys do not contain it. */
 static const char *key_space(const struct df_kube_cache *c, const char *name_space)
 {
     return c->o.name_space ? "" : text_of(name_space);
 }
 
-/* The item of an object, all borrowed, as far as it is known before it is packed. */
+/* Returns the item of an object, all borrowed; its packed text is not set. */
 static struct df_kube_item item_of(const struct df_kube_cache *c, const cJSON *object)
 {
     return (struct df_kube_item){.name_space =
@@ -60,7 +61,7 @@ static struct df_kube_item item_of(const struct df_kube_cache *c, const cJSON *o
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* The change becomes one of the sequence. Under the lock. */
+/* Gives the change its sequence number. Under the lock. */
 static void draw_sequence(struct df_kube_cache *c, struct df_kube_change *change)
 {
     change->is_initial = !c->synced;
@@ -68,7 +69,7 @@ static void draw_sequence(struct df_kube_cache *c, struct df_kube_change *change
         change->sequence = c->o.sequence(c->o.arg);
 }
 
-static void notify(const struct df_kube_cache *c, struct df_kube_change *change)
+static void notify_owner(const struct df_kube_cache *c, struct df_kube_change *change)
 {
     change->name_space = c->o.name_space ? c->o.name_space : change->name_space;
     if (c->o.changed)
@@ -85,8 +86,9 @@ static struct df_kube_write *find_write(const struct df_kube_cache *c, const cha
     return w;
 }
 
-/* Would it change anything? The older answer of a verb (noted) does not bring back what the watch
- * has seen go; in a write the watch is held back and knows nothing of the object. Under the lock. */
+/* True if the object is newer than the cached one. An older answer to a request (noted) must not
+ * bring back an object that the watch has seen deleted. During a write, though, the watch is held
+ * back and knows nothing of the object. Under the lock. */
 static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool noted)
 {
     if (noted && c->newest && !df_kube_version_is_older(c->newest, i->version) &&
@@ -95,11 +97,11 @@ static bool is_news(struct df_kube_cache *c, const struct df_kube_item *i, bool 
     return df_kube_objects_is_news(&c->objects, i->name_space, i->name, i->uid, i->version);
 }
 
-/* Puts it if it is news; *ret_changed says so, and *change what kind of change it is. */
-static int put(struct df_kube_cache *c, const struct df_kube_item *item, bool noted,
-               struct df_kube_change *change, bool *ret_changed, struct df_err *err)
+/* Stores the item if it is newer; sets *ret_changed and the type of *change. */
+static int store_item(struct df_kube_cache *c, const struct df_kube_item *item, bool noted,
+                      struct df_kube_change *change, bool *ret_changed, struct df_err *err)
 {
-    lock(c);
+    lock_cache(c);
     const struct df_kube_object *old =
         df_kube_objects_find(&c->objects, item->name_space, item->name);
     bool was_there = old && !old->is_tombstone;
@@ -109,7 +111,7 @@ static int put(struct df_kube_cache *c, const struct df_kube_item *item, bool no
     int result = *ret_changed ? df_kube_objects_put(&c->objects, item, err) : 0;
     if (*ret_changed && result == 0)
         draw_sequence(c, change);
-    unlock(c);
+    unlock_cache(c);
     return result;
 }
 
@@ -126,8 +128,8 @@ static cJSON *without_managed_fields(const cJSON *object)
     return copy;
 }
 
-static int reduce(const struct df_kube_cache *c, const cJSON *object, struct df_packed *ret,
-                  struct df_err *err)
+static int pack_object(const struct df_kube_cache *c, const cJSON *object, struct df_packed *ret,
+                       struct df_err *err)
 {
     if (!c->o.keep && !df_json_at(object, "metadata." DF_KUBE_MANAGED))
         return df_pack(c->packer, object, ret, err);
@@ -135,9 +137,9 @@ static int reduce(const struct df_kube_cache *c, const cJSON *object, struct df_
     return kept ? df_pack(c->packer, kept, ret, err) : df_fail_oom(err);
 }
 
-/* Asks twice whether it is news, because packing is done without the lock. */
-static int take(struct df_kube_cache *c, const cJSON *object, bool noted, bool is_local,
-                struct df_err *err)
+/* Checks twice whether the object is newer, because packing is done without the lock. */
+static int take_object(struct df_kube_cache *c, const cJSON *object, bool noted, bool is_local,
+                       struct df_err *err)
 {
     struct df_kube_item item = item_of(c, object);
     struct df_kube_change change = {.name_space = item.name_space,
@@ -147,35 +149,35 @@ static int take(struct df_kube_cache *c, const cJSON *object, bool noted, bool i
     DF_CLEANUP(keys_free) struct df_kube_keys keys = {0};
     DF_PACKED struct df_packed text = {0};
     bool changed = false;
-    lock(c);
+    lock_cache(c);
     bool news = is_news(c, &item, noted);
-    unlock(c);
+    unlock_cache(c);
     if (!news)
         return 0;
-    if (reduce(c, object, &text, err) < 0 ||
+    if (pack_object(c, object, &text, err) < 0 ||
         (c->o.keys && c->o.keys(c->o.arg, object, &keys, err) < 0))
         return -1;
     item.text = &text;
     item.words = &keys.words;
     item.order = keys.order;
     item.digest = keys.digest;
-    if (put(c, &item, noted, &change, &changed, err) < 0)
+    if (store_item(c, &item, noted, &change, &changed, err) < 0)
         return -1;
     if (changed)
-        notify(c, &change);
+        notify_owner(c, &change);
     return 0;
 }
 
-/* Takes the object out, or leaves a tombstone, unless what is there is newer than this version. */
-static void let_go(struct df_kube_cache *c, const struct df_kube_item *item, bool is_local,
-                   bool leave_tombstone)
+/* Removes the object or leaves a tombstone, unless the cached one is newer than this version. */
+static void remove_object(struct df_kube_cache *c, const struct df_kube_item *item, bool is_local,
+                          bool leave_tombstone)
 {
     struct df_kube_change change = {.type = DF_KUBE_DELETED,
                                     .name_space = item->name_space,
                                     .name = item->name,
                                     .version = item->version,
                                     .is_local = is_local};
-    lock(c);
+    lock_cache(c);
     struct df_kube_object *o = df_kube_objects_find(&c->objects, item->name_space, item->name);
     if (o && df_kube_version_is_older(item->version, df_kube_object_version(o)))
         o = NULL;
@@ -186,52 +188,52 @@ static void let_go(struct df_kube_cache *c, const struct df_kube_item *item, boo
         df_kube_objects_bury(&c->objects, o);
     else if (o)
         df_kube_objects_remove(&c->objects, o);
-    unlock(c);
+    unlock_cache(c);
     free(leave_tombstone ? NULL : o);
     if (was_there)
-        notify(c, &change);
+        notify_owner(c, &change);
 }
 
 static void on_failed(void *arg, const struct df_err *err)
 {
     struct df_kube_cache *c = arg;
-    lock(c);
+    lock_cache(c);
     c->last = *err;
-    unlock(c);
+    unlock_cache(c);
     if (c->o.failed)
         c->o.failed(c->o.arg, err);
 }
 
-/* ---- own writes ------------------------------------------------------------------------------ */
+/* ---- local writes ---------------------------------------------------------------------------- */
 
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err)
 {
-    return take(c, object, true, is_local, err);
+    return take_object(c, object, true, is_local, err);
 }
 
 void df_kube_cache_note_deleted(struct df_kube_cache *c, const cJSON *object, bool is_local)
 {
     const struct df_kube_item item = item_of(c, object);
-    let_go(c, &item, is_local, is_local);
+    remove_object(c, &item, is_local, is_local);
 }
 
 void df_kube_cache_begin(struct df_kube_cache *c, struct df_kube_write *w, const char *name_space,
                          const char *name)
 {
     *w = (struct df_kube_write){.name_space = key_space(c, name_space), .name = name};
-    lock(c);
+    lock_cache(c);
     while (find_write(c, w->name_space, name))
         (void)pthread_cond_wait(&c->changed, &c->lock);
     w->next = c->writes;
     c->writes = w;
-    unlock(c);
+    unlock_cache(c);
 }
 
-/* What was held back, if anything; else the write is over. */
+/* Returns the event that was held back; if there is none, ends the write and returns NULL. */
 static cJSON *take_held(struct df_kube_cache *c, struct df_kube_write *w, bool *ret_deleted)
 {
-    lock(c);
+    lock_cache(c);
     cJSON *held = DF_TAKE(w->held);
     *ret_deleted = w->held_is_deleted;
     if (!held) {
@@ -241,12 +243,12 @@ static cJSON *take_held(struct df_kube_cache *c, struct df_kube_write *w, bool *
         *at = w->next;
         (void)pthread_cond_broadcast(&c->changed);
     }
-    unlock(c);
+    unlock_cache(c);
     return held;
 }
 
-/* The write is over only when nothing is held back any more: what comes meanwhile must not overtake.
- * What could not be taken comes again with a new list. */
+/* The write ends only when no held event is left, so that a later event cannot overtake one. An
+ * event that cannot be processed is recovered by a new list. */
 void df_kube_cache_end(struct df_kube_cache *c, struct df_kube_write *w)
 {
     bool deleted = false;
@@ -254,20 +256,22 @@ void df_kube_cache_end(struct df_kube_cache *c, struct df_kube_write *w)
         struct df_err err = {0};
         const struct df_kube_item item = item_of(c, held);
         if (deleted)
-            let_go(c, &item, false, false);
-        else if (take(c, held, false, false, &err) < 0) {
+            remove_object(c, &item, false, false);
+        else if (take_object(c, held, false, false, &err) < 0) {
             on_failed(c, &err);
             (void)df_kube_watch_list_anew(c->watch);
         }
     }
 }
 
-/* Is the object being written? Then what the watch says of it is held back: 1, or -1. */
-static int hold(struct df_kube_cache *c, const cJSON *object, bool is_deleted, struct df_err *err)
+/* If the object is being written, holds the watch event back and returns 1; otherwise 0. -1 on
+ * failure. */
+static int hold_event(struct df_kube_cache *c, const cJSON *object, bool is_deleted,
+                      struct df_err *err)
 {
     const struct df_kube_item item = item_of(c, object);
     int result = 0;
-    lock(c);
+    lock_cache(c);
     struct df_kube_write *w = find_write(c, item.name_space, item.name);
     if (w) {
         struct df_kube_object *o = df_kube_objects_find(&c->objects, item.name_space, item.name);
@@ -281,30 +285,30 @@ static int hold(struct df_kube_cache *c, const cJSON *object, bool is_deleted, s
         }
         result = copy ? 1 : df_fail_oom(err);
     }
-    unlock(c);
+    unlock_cache(c);
     return result;
 }
 
-/* ---- what the watch says --------------------------------------------------------------------- */
+/* ---- events of the watch --------------------------------------------------------------------- */
 
 static int on_begin(void *arg, const char *version, struct df_err *err)
 {
     struct df_kube_cache *c = arg;
-    lock(c);
+    lock_cache(c);
     int result = df_str_set(&c->listed, version, err);
     if (result == 0)
         df_kube_objects_begin(&c->objects);
-    unlock(c);
+    unlock_cache(c);
     return result;
 }
 
 static int raise_newest(struct df_kube_cache *c, const char *version, struct df_err *err)
 {
-    lock(c);
+    lock_cache(c);
     int result = 0;
     if (version && !df_kube_version_is_older(version, c->newest))
         result = df_str_set(&c->newest, version, err);
-    unlock(c);
+    unlock_cache(c);
     return result;
 }
 
@@ -312,11 +316,12 @@ static void on_remove(void *arg, const cJSON *object)
 {
     struct df_kube_cache *c = arg;
     const struct df_kube_item item = item_of(c, object);
-    /* Without memory a late answer of a verb may show the object until the next list, */
+    /* If this fails for lack of memory, a late answer to a request may show the object until the
+     * next list. */
     (void)raise_newest(c, item.version, NULL);
-    /* and it goes now although somebody writes it, who finds out. */
-    if (hold(c, object, true, NULL) <= 0)
-        let_go(c, &item, false, false);
+    /* If holding fails, remove it although it is being written; the writer will notice. */
+    if (hold_event(c, object, true, NULL) <= 0)
+        remove_object(c, &item, false, false);
 }
 
 static int on_apply(void *arg, const cJSON *object, struct df_err *err)
@@ -328,17 +333,17 @@ static int on_apply(void *arg, const cJSON *object, struct df_err *err)
     }
     if (raise_newest(c, df_kube_version(object), err) < 0)
         return -1;
-    int held = hold(c, object, false, err);
-    return held == 0 ? take(c, object, false, false, err) : held < 0 ? -1 : 0;
+    int held = hold_event(c, object, false, err);
+    return held == 0 ? take_object(c, object, false, false, err) : held < 0 ? -1 : 0;
 }
 
-/* Takes out the next object that the list did not have, unless it is newer than the list or is being
- * written: then its writer finds out. The caller frees it; NULL: there is no more. */
+/* Removes and returns the next object that was not in the list, unless it is newer than the list or
+ * is being written (then the writer notices). The caller frees it; NULL: no more. */
 static struct df_kube_object *sweep_one(struct df_kube_cache *c, size_t *bucket,
                                         struct df_kube_change *change)
 {
     struct df_kube_object *o;
-    lock(c);
+    lock_cache(c);
     while ((o = df_kube_objects_unlisted(&c->objects, bucket)) &&
            (df_kube_version_is_older(c->listed, df_kube_object_version(o)) ||
             find_write(c, df_kube_object_space(o), o->name)))
@@ -347,7 +352,7 @@ static struct df_kube_object *sweep_one(struct df_kube_cache *c, size_t *bucket,
         df_kube_objects_remove(&c->objects, o);
     if (o && !o->is_tombstone)
         draw_sequence(c, change);
-    unlock(c);
+    unlock_cache(c);
     return o;
 }
 
@@ -361,12 +366,12 @@ static void on_listed(void *arg)
         change.name_space = df_kube_object_space(o);
         change.name = o->name;
         if (!o->is_tombstone)
-            notify(c, &change);
+            notify_owner(c, &change);
     }
-    lock(c);
+    lock_cache(c);
     c->synced = true;
     (void)pthread_cond_broadcast(&c->changed);
-    unlock(c);
+    unlock_cache(c);
 }
 
 /* ---- start and stop ------------------------------------------------------------------------- */
@@ -396,7 +401,7 @@ int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o
     w.name_space = o->name_space;
     w.select = o->select;
     w.to = (struct df_kube_watcher){on_begin, on_apply, on_remove, on_listed, on_failed, c};
-    *ret = c; /* before the watch's thread, which may ask it at once */
+    *ret = c; /* set before the watch's thread starts, which may use it at once */
     if (df_kube_objects_init(&c->objects, err) < 0 || df_packer_new(&c->packer, err) < 0 ||
         df_kube_watch_start(k, &w, &c->watch, err) < 0) {
         *ret = NULL;
@@ -416,8 +421,8 @@ void df_kube_cache_stop(struct df_kube_cache *c)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Until STOP_POLL_MS from now, under the lock. */
-static void wait_a_little(struct df_kube_cache *c)
+/* Waits at most STOP_POLL_MS, under the lock. */
+static void wait_briefly(struct df_kube_cache *c)
 {
     const struct timespec until = df_mono_after_us((int64_t)STOP_POLL_MS * 1000);
     (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
@@ -427,12 +432,12 @@ int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volati
                        struct df_err *err)
 {
     int64_t deadline = df_mono_ms() + timeout_ms;
-    lock(c);
+    lock_cache(c);
     while (!c->synced && !df_stopped(stop) && (timeout_ms < 0 || df_mono_ms() < deadline))
-        wait_a_little(c);
+        wait_briefly(c);
     bool synced = c->synced;
     struct df_err last = c->last;
-    unlock(c);
+    unlock_cache(c);
     if (synced)
         return 0;
     return df_fail_reason(err, DF_ERR_RETRY, "NotListedYet", "the list of %s is not there yet%s%s",
@@ -450,14 +455,15 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
     return df_kube_watch_await(c->watch, ticket, stop, err);
 }
 
-/* Unpacks a copy of what was found; *ret is NULL without one. Takes the lock from its caller. */
+/* Unpacks a copy of the object; *ret is NULL if o is NULL. Called with the lock held, and releases
+ * it. */
 static int unpack_and_unlock(struct df_kube_cache *c, const struct df_kube_object *o, cJSON **ret,
                              struct df_err *err)
 {
     DF_PACKED struct df_packed text = {0};
     bool found = o && !o->is_tombstone;
     int result = found ? df_packed_copy(&o->text, &text, err) : 0;
-    unlock(c);
+    unlock_cache(c);
     if (result < 0)
         return -1;
     if (found)
@@ -469,7 +475,7 @@ static int unpack_and_unlock(struct df_kube_cache *c, const struct df_kube_objec
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
                        cJSON **ret, struct df_err *err)
 {
-    lock(c);
+    lock_cache(c);
     return unpack_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name),
                              ret, err);
 }
@@ -477,11 +483,11 @@ int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const ch
 int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
                           struct df_err *err)
 {
-    lock(c);
+    lock_cache(c);
     return unpack_and_unlock(c, df_kube_objects_first(&c->objects, word), ret, err);
 }
 
-/* Copies the texts of a page, as of df_kube_cache_list(). */
+/* Copies the packed texts of a page, within the limits of df_kube_cache_list(). */
 static int cut_page(struct df_kube_object *const *found, size_t count, size_t objects, size_t bytes,
                     struct df_packed_list *ret, int64_t *ret_last, struct df_err *err)
 {
@@ -505,11 +511,11 @@ static int read_page(struct df_kube_cache *c, const struct df_kube_query *q, siz
 {
     DF_FREE struct df_kube_object **found = NULL;
     size_t count = 0;
-    lock(c);
+    lock_cache(c);
     int result = df_kube_objects_select(&c->objects, q, &found, &count, err);
     if (result == 0)
         result = cut_page(found, count, objects, bytes, ret, ret_last, err);
-    unlock(c);
+    unlock_cache(c);
     return result;
 }
 
@@ -551,17 +557,17 @@ int df_kube_cache_each(struct df_kube_cache *c, const char *word,
 
 size_t df_kube_cache_count(struct df_kube_cache *c, const char *word)
 {
-    lock(c);
+    lock_cache(c);
     size_t n = word ? df_kube_objects_count(&c->objects, word) : c->objects.count;
-    unlock(c);
+    unlock_cache(c);
     return n;
 }
 
 int df_kube_cache_names(struct df_kube_cache *c, const char *word, struct df_strs *to,
                         struct df_err *err)
 {
-    lock(c);
+    lock_cache(c);
     df_kube_objects_names(&c->objects, word, to);
-    unlock(c);
+    unlock_cache(c);
     return df_strs_check(to, err);
 }

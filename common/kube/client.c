@@ -121,9 +121,9 @@ static void give_back(struct df_kube *k, struct df_kube_conn *c)
         df_kube_conn_free(c);
 }
 
-/* Brings the connection's credentials up to date. */
-static int identify(struct df_kube *k, struct df_kube_conn *conn, const volatile bool *stop,
-                    struct df_err *err)
+/* Sets the current credentials on the connection. */
+static int set_credentials(struct df_kube *k, struct df_kube_conn *conn, const volatile bool *stop,
+                           struct df_err *err)
 {
     DF_KUBE_CREDENTIAL struct df_kube_credential now = {0};
     if (df_kube_credentials_get(k->credentials, conn->generation, stop, &now, err) < 0)
@@ -137,7 +137,7 @@ static int identify(struct df_kube *k, struct df_kube_conn *conn, const volatile
     return 0;
 }
 
-/* ---- where ---------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 void df_kube_query(struct df_buf *query, const char *key, const char *value)
 {
@@ -150,7 +150,8 @@ void df_kube_query(struct df_buf *query, const char *key, const char *value)
         query->failed = query->failed ? query->failed : ENOMEM;
 }
 
-/* What would lead the request to another path than meant: an empty name is the whole collection. */
+/* Refuses names that would change the path: an empty name, for example, addresses the whole
+ * collection. */
 static int add_segment(struct df_buf *url, const char *segment, struct df_err *err)
 {
     if (!*segment || df_streq(segment, ".") || df_streq(segment, ".."))
@@ -209,15 +210,15 @@ static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct 
                      struct df_err *err)
 {
     const volatile bool *stop = r->at ? r->at->stop : NULL;
-    if (identify(k, conn, stop, err) < 0)
+    if (set_credentials(k, conn, stop, err) < 0)
         return -1;
-    /* Last of all, so that little time is between this look at the clock and the sending. */
+    /* Check this last, immediately before the request is sent. */
     if (k->may_write && !df_streq(req->method, "GET") && !k->may_write(k->fence_arg))
         return df_fail_reason(err, DF_ERR_RETRY, "NotLeader", "this replica does not lead");
     return df_http_send(conn->http, req, res, err);
 }
 
-/* Once more after a 401, with credentials that were read anew. */
+/* Repeats the request once after a 401, with newly read credentials. */
 static int send_on(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_request *r,
                    const struct df_http_request *req, struct df_http_response *ret,
                    struct df_err *err)
@@ -253,7 +254,7 @@ static int exchange(struct df_kube *k, const struct df_kube_request *r,
     return result;
 }
 
-/* PartialObjectMetadata instead of whole objects, or what the caller can read. */
+/* Asks for PartialObjectMetadata, or for the form that the caller can read. */
 static int add_accept(const struct df_kube_request *r, struct df_strs *headers, struct df_err *err)
 {
     if (r->accept) {

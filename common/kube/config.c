@@ -40,7 +40,7 @@ static const char *lookup(const char *const *env, const char *name)
 
 /* ---- in a pod ------------------------------------------------------------------------------- */
 
-/* The first line of a small file; NULL when there is none. */
+/* Returns the first line of a small file; NULL if it does not exist. */
 static char *read_word(const char *path)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(DF_KIB);
@@ -52,7 +52,7 @@ static char *read_word(const char *path)
 static int load_service_account(const char *directory, const char *host, const char *port,
                                 struct df_kube_config *ret, struct df_err *err)
 {
-    /* An IPv6 address stands in brackets in a URL. */
+    /* In a URL an IPv6 address needs brackets. */
     const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
     DF_FREE char *name_space = df_fs_join(directory, "namespace");
     ret->source = strdup("the pod's service account");
@@ -68,7 +68,7 @@ static int load_service_account(const char *directory, const char *host, const c
     return 0;
 }
 
-/* ---- the choice ----------------------------------------------------------------------------- */
+/* ---- choosing the source --------------------------------------------------------------------- */
 
 static int load(const struct df_kube_config_options *o, struct df_kube_config *c,
                 struct df_err *err)
@@ -113,7 +113,7 @@ int df_kube_config_load(const struct df_kube_config_options *o, struct df_kube_c
     return 0;
 }
 
-/* ---- files that it names -------------------------------------------------------------------- */
+/* ---- files named in the configuration -------------------------------------------------------- */
 
 static bool is_space(char c)
 {

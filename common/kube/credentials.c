@@ -47,7 +47,7 @@ void df_kube_credentials_free(struct df_kube_credentials *c)
     free(c);
 }
 
-/* From the text of the configuration or, when a file is named, from there. */
+/* Reads from the configuration's text, or from the file if one is named. */
 static int read_one(const char *text, const char *file, size_t max, char **ret, struct df_err *err)
 {
     if (file)
@@ -59,8 +59,8 @@ static int read_one(const char *text, const char *file, size_t max, char **ret, 
 static int read_all(const struct df_kube_config *c, const volatile bool *stop,
                     struct df_kube_credential *to, struct df_err *err)
 {
-    /* Data in the kubeconfig counts more than a file beside it, but a token file more than a token:
-     * kubectl's rules. */
+    /* Data in the kubeconfig takes precedence over a file, but a token file over a token, as in
+     * kubectl. */
     const char *cert_file = c->cert_pem ? NULL : c->cert_file;
     const char *key_file = c->key_pem ? NULL : c->key_file;
     bool files = c->token_file || cert_file || key_file;
@@ -69,7 +69,7 @@ static int read_all(const struct df_kube_config *c, const volatile bool *stop,
         read_one(c->cert_pem, cert_file, DF_LIMIT_KUBE_PEM, &to->cert_pem, err) < 0 ||
         read_one(c->key_pem, key_file, DF_LIMIT_KUBE_PEM, &to->key_pem, err) < 0)
         return -1;
-    /* A plug-in is asked only where nothing else says who we are, as kubectl does it. */
+    /* The plug-in is used only if there is no other credential, as in kubectl. */
     if (c->exec.command && !to->token && !to->cert_pem)
         return df_kube_exec_run(c, stop, to, err);
     return 0;
@@ -80,7 +80,7 @@ static int read_anew(struct df_kube_credentials *c, const volatile bool *stop, s
     DF_KUBE_CREDENTIAL struct df_kube_credential fresh = {.generation = c->now.generation + 1};
     struct df_err why = {0};
     if (read_all(c->config, stop, &fresh, &why) < 0) {
-        /* Not NOT_FOUND: that is said of what a verb asks for. */
+        /* Not NOT_FOUND: callers would take it for a missing object. */
         enum df_err_class cls =
             why.cls == DF_ERR_USER || why.cls == DF_ERR_LIMIT ? why.cls : DF_ERR_RETRY;
         return df_fail(err, cls, "credentials of %s: %s", c->config->source, why.message);

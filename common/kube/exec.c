@@ -1,6 +1,6 @@
 /*
- * Credentials from an exec plug-in of a kubeconfig: what it is given, what it answers, and how it
- * is run. Read df_kube_exec_run() at the end.
+ * Credentials from an exec plug-in of a kubeconfig: its input, its output, and how it is executed.
+ * Read df_kube_exec_run() at the end.
  */
 #include <errno.h>
 
@@ -12,11 +12,11 @@
 #include "common/process/process.h"
 
 enum {
-    EARLY_MS = 10000, /* what expires is renewed so long before */
-    TAIL = 400        /* of what a plug-in complains */
+    EARLY_MS = 10000, /* credentials are renewed this long before they expire */
+    TAIL = 400        /* bytes of a plug-in's stderr in a message */
 };
 
-/* ---- what the plug-in is told --------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static int add_ca(cJSON *cluster, const struct df_kube_config *c, struct df_err *err)
 {
@@ -44,7 +44,7 @@ static int add_cluster(cJSON *spec, const struct df_kube_config *c, struct df_er
     return add_ca(cluster, c, err);
 }
 
-/* KUBERNETES_EXEC_INFO. */
+/* Builds KUBERNETES_EXEC_INFO. */
 static int make_info(const struct df_kube_config *c, char **ret, struct df_err *err)
 {
     DF_JSON cJSON *info = cJSON_CreateObject();
@@ -65,7 +65,7 @@ static int make_environment(const struct df_kube_config *c, struct df_strs *env,
     DF_FREE char *info = NULL;
     if (make_info(c, &info, err) < 0)
         return -1;
-    /* Plug-ins read their cloud's settings there: that is their contract. */
+    /* By contract plug-ins read the settings of their cloud from the environment. */
     for (char **e = environ; *e; e++)
         (void)df_strs_add(env, *e);
     for (size_t i = 0; i < c->exec.env.len; i++) {
@@ -79,7 +79,7 @@ static int make_environment(const struct df_kube_config *c, struct df_strs *env,
     return df_strs_check(env, err);
 }
 
-/* ---- what it answers ------------------------------------------------------------------------ */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static int take(const cJSON *answer, const char *path, char **ret, struct df_err *err)
 {
@@ -123,7 +123,7 @@ static int take_answer(const struct df_kube_exec *x, const struct df_buf *out,
     return 0;
 }
 
-/* ---- running it ----------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 static int run(const struct df_kube_config *c, const struct df_strs *env, const volatile bool *stop,
                struct df_buf *out, struct df_err *err)

@@ -45,7 +45,7 @@ static int parse_file(const char *path, cJSON **ret, struct df_err *err)
     DF_JSON cJSON *doc = NULL;
     if (df_yaml_parse(df_buf_str(&text), text.len, &doc, NULL, err) < 0)
         return df_err_wrap(err, "kubeconfig %s", path);
-    if (cJSON_IsNull(doc)) { /* an empty file says nothing */
+    if (cJSON_IsNull(doc)) { /* an empty file has no entries */
         cJSON_Delete(doc);
         doc = cJSON_CreateObject();
         if (!doc)
@@ -93,7 +93,7 @@ static int read_files(const char *paths, bool must_exist, struct files *f, struc
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* One named entry: {"name": ..., "cluster": {...}} of "clusters". */
+/* A named entry: {"name": ..., "cluster": {...}} of "clusters". */
 struct entry {
     const struct file *file;
     const char *kind; /* "cluster", "user", "context": also the key of its body */
@@ -101,8 +101,8 @@ struct entry {
     const cJSON *body; /* NULL: empty */
 };
 
-static int find(const struct files *f, const char *kind, const char *name, struct entry *ret,
-                struct df_err *err)
+static int find_entry(const struct files *f, const char *kind, const char *name, struct entry *ret,
+                      struct df_err *err)
 {
     char list[16];
     (void)snprintf(list, sizeof(list), "%ss", kind);
@@ -122,7 +122,7 @@ static int find(const struct files *f, const char *kind, const char *name, struc
     return df_fail(err, DF_ERR_NOT_FOUND, "no such %s", kind);
 }
 
-/* "a, b, c": the contexts that there are. NULL on no memory. */
+/* Returns "a, b, c", the names of all contexts. NULL if out of memory. */
 static char *context_names(const struct files *f)
 {
     DF_STRS struct df_strs names = {0};
@@ -151,7 +151,7 @@ static int find_context(const struct files *f, const char *paths, const char *wa
                         struct entry *ret, struct df_err *err)
 {
     const char *name = wanted ? wanted : current_context(f);
-    if (name && find(f, "context", name, ret, NULL) == 0)
+    if (name && find_entry(f, "context", name, ret, NULL) == 0)
         return 0;
     DF_FREE char *names = context_names(f);
     if (!names)
@@ -195,7 +195,7 @@ static int bool_field(const struct entry *e, const cJSON *in, const char *key, b
     return 0;
 }
 
-/* Base64, perhaps folded over lines, of a PEM text. */
+/* Decodes a PEM text from base64, which may contain line breaks. */
 static int decode_pem(const struct entry *e, const char *key, const char *text, char **ret,
                       struct df_err *err)
 {
@@ -240,7 +240,7 @@ static const struct field user_fields[] = {
     FIELD("client-key-data", PEM, key_pem),
 };
 
-static char *resolve(const struct file *file, const char *path)
+static char *resolve_path(const struct file *file, const char *path)
 {
     return *path == '/' ? strdup(path) : df_fs_join(file->dir, path);
 }
@@ -262,7 +262,7 @@ static int take_fields(const struct entry *e, const struct field *fields, size_t
                 return -1;
             continue;
         }
-        *to = fields[i].type == PATH ? resolve(e->file, value) : strdup(value);
+        *to = fields[i].type == PATH ? resolve_path(e->file, value) : strdup(value);
         if (!*to)
             return df_fail_oom(err);
     }
@@ -330,8 +330,9 @@ static int take_exec(const struct entry *e, const cJSON *exec, struct df_kube_ex
                          "is Always, but nobody is there to answer; use a user with a token or "
                          "certificate",
                          err);
-    /* A name alone is looked for in PATH; a relative path starts at the file. */
-    ret->command = strchr(command, '/') ? resolve(e->file, command) : strdup(command);
+    /* A command without a slash is searched in PATH; a relative path starts at the file's
+     * directory. */
+    ret->command = strchr(command, '/') ? resolve_path(e->file, command) : strdup(command);
     ret->api_version = strdup(version);
     ret->install_hint = hint ? strdup(hint) : NULL;
     if (!ret->command || !ret->api_version || (hint && !ret->install_hint))
@@ -339,8 +340,8 @@ static int take_exec(const struct entry *e, const cJSON *exec, struct df_kube_ex
     return take_exec_lists(e, exec, ret, err);
 }
 
-/* What would silently make us somebody else if it were passed over. */
-static int refuse_unspoken(const struct entry *e, struct df_err *err)
+/* Refuses settings that are not supported and that would change who the requests come from. */
+static int refuse_unsupported(const struct entry *e, struct df_err *err)
 {
     static const struct {
         const char *key, *way_out;
@@ -363,7 +364,7 @@ static int refuse_unspoken(const struct entry *e, struct df_err *err)
 
 static int take_user(const struct entry *e, struct df_kube_config *ret, struct df_err *err)
 {
-    if (refuse_unspoken(e, err) < 0 ||
+    if (refuse_unsupported(e, err) < 0 ||
         take_fields(e, user_fields, DF_ARRAY_SIZE(user_fields), ret, err) < 0)
         return -1;
     const cJSON *exec = cJSON_GetObjectItemCaseSensitive(e->body, "exec");
@@ -389,13 +390,13 @@ static int take_context(const struct files *f, const char *paths, const struct e
     if (!ret->source || !ret->name_space)
         return df_fail_oom(err);
     struct entry e;
-    if (!cluster || find(f, "cluster", cluster, &e, NULL) < 0)
+    if (!cluster || find_entry(f, "cluster", cluster, &e, NULL) < 0)
         return bad_field(context, "cluster", "must name one of the clusters", err);
     if (take_cluster(&e, ret, err) < 0)
         return -1;
     if (!user)
         return 0;
-    if (find(f, "user", user, &e, NULL) < 0)
+    if (find_entry(f, "user", user, &e, NULL) < 0)
         return bad_field(context, "user", "must name one of the users", err);
     return take_user(&e, ret, err);
 }

@@ -1,6 +1,6 @@
 /*
- * The Lease of leader election. One thread holds or waits: read hold() and what it calls. What was
- * seen of the Lease and what is written to it are separate parts.
+ * The Lease of leader election. One thread holds the Lease or waits for it: read hold_lease() and
+ * what it calls. Observing the Lease and writing it are separate parts.
  */
 #include "common/kube/lease.h"
 
@@ -27,15 +27,15 @@ struct df_lease {
     volatile bool stop;
     int64_t held_until_us; /* monotonic; atomic; 0: not held */
 
-    pthread_mutex_t lock; /* of the rest */
+    pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t news;
-    cJSON *seen;     /* the Lease as it was seen last; NULL: none exists */
-    int64_t seen_us; /* when it came in this state, monotonic */
-    int64_t epoch;   /* the highest ever seen: it outlives a Lease that was deleted; -1: none */
-    bool listed;     /* what exists is known */
+    cJSON *seen;     /* the latest known Lease; NULL: none exists */
+    int64_t seen_us; /* when its current version was first seen, monotonic */
+    int64_t epoch;   /* the highest ever seen, also of a deleted Lease; -1: none */
+    bool listed;     /* the first list is complete */
 };
 
-/* ---- being the holder ---------------------------------------------------------------------- */
+/* ---- local validity -------------------------------------------------------------------------- */
 
 static int64_t held_until(const struct df_lease *l)
 {
@@ -47,7 +47,7 @@ static void set_held_until(struct df_lease *l, int64_t us)
     __atomic_store_n(&l->held_until_us, us, __ATOMIC_RELEASE);
 }
 
-/* ---- what is seen --------------------------------------------------------------------------- */
+/* ---- observing ------------------------------------------------------------------------------- */
 
 static const char *holder_of(const cJSON *lease)
 {
@@ -55,9 +55,9 @@ static const char *holder_of(const cJSON *lease)
     return holder ? holder : "";
 }
 
-/* Under the lock. An older state than the one that is known, which a slow watch may bring behind
- * our own write, is left. */
-static void see(struct df_lease *l, cJSON *lease)
+/* Stores the observed Lease (owned). A version older than the known one is ignored: a slow watch
+ * may deliver it after our own write. Under the lock. */
+static void observe_lease(struct df_lease *l, cJSON *lease)
 {
     const char *version = df_kube_version(lease), *known = df_kube_version(l->seen);
     if (lease && known && df_kube_version_is_older(version, known)) {
@@ -70,7 +70,7 @@ static void see(struct df_lease *l, cJSON *lease)
     l->seen = lease;
     int64_t epoch = df_json_int(lease, "spec.leaseTransitions", -1);
     l->epoch = epoch > l->epoch ? epoch : l->epoch;
-    /* Whatever our clock says: who reads that another leads must not write any more. */
+    /* Another holder ends our leadership at once, whatever our clock says. */
     if (lease && !df_streq(holder_of(lease), l->identity))
         set_held_until(l, 0);
     (void)pthread_cond_broadcast(&l->news);
@@ -91,18 +91,19 @@ static int on_apply(void *arg, const cJSON *object, struct df_err *err)
     if (!copy)
         return df_fail_oom(err);
     (void)pthread_mutex_lock(&l->lock);
-    see(l, copy);
+    observe_lease(l, copy);
     (void)pthread_mutex_unlock(&l->lock);
     return 0;
 }
 
-/* Somebody deleted it: it is made anew, but not before the one who held it knows. */
+/* Somebody deleted the Lease. It is created anew, but only when the previous holder must have
+ * noticed. */
 static void on_remove(void *arg, const cJSON *object)
 {
     struct df_lease *l = arg;
     (void)object;
     (void)pthread_mutex_lock(&l->lock);
-    see(l, NULL);
+    observe_lease(l, NULL);
     (void)pthread_mutex_unlock(&l->lock);
 }
 
@@ -122,7 +123,7 @@ static void on_failed(void *arg, const struct df_err *err)
         l->failed(l->arg, err);
 }
 
-/* Under the lock: when it may be taken, by our own clock. */
+/* Returns when the Lease may be taken, by our own clock. Under the lock. */
 static int64_t free_at_us(const struct df_lease *l)
 {
     if (!l->listed)
@@ -133,7 +134,7 @@ static int64_t free_at_us(const struct df_lease *l)
     return is_free ? l->seen_us : l->seen_us + (lasts_s > 0 ? lasts_s : own_s) * 1000000;
 }
 
-/* ---- what is written ------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int set_number(cJSON *spec, const char *key, int64_t value, struct df_err *err)
 {
@@ -162,7 +163,7 @@ static int set_spec(const struct df_lease *l, cJSON *lease, int64_t epoch, const
     return df_json_set_str(spec, "renewTime", now, err);
 }
 
-static int send(struct df_lease *l, cJSON *lease, cJSON **ret, struct df_err *err)
+static int send_lease(struct df_lease *l, cJSON *lease, cJSON **ret, struct df_err *err)
 {
     struct df_kube_at at = {&df_kube_leases, l->name_space, l->name, NULL, NULL};
     if (df_kube_version(lease))
@@ -174,8 +175,8 @@ static int send(struct df_lease *l, cJSON *lease, cJSON **ret, struct df_err *er
     return df_kube_create(l->k, &at, lease, ret, err);
 }
 
-/* Writes this holder over the state that was seen: CONFLICT when that is not the last. */
-static int put(struct df_lease *l, const char *holder, struct df_err *err)
+/* Writes this holder into the last observed Lease. CONFLICT if it has changed since. */
+static int write_holder(struct df_lease *l, const char *holder, struct df_err *err)
 {
     (void)pthread_mutex_lock(&l->lock);
     DF_JSON cJSON *lease = l->seen ? cJSON_Duplicate(l->seen, true) : cJSON_CreateObject();
@@ -184,10 +185,10 @@ static int put(struct df_lease *l, const char *holder, struct df_err *err)
     cJSON *stored = NULL;
     if (!lease)
         return df_fail_oom(err);
-    if (set_spec(l, lease, epoch, holder, err) < 0 || send(l, lease, &stored, err) < 0)
+    if (set_spec(l, lease, epoch, holder, err) < 0 || send_lease(l, lease, &stored, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
-    see(l, stored);
+    observe_lease(l, stored);
     (void)pthread_mutex_unlock(&l->lock);
     return 0;
 }
@@ -199,13 +200,14 @@ bool df_lease_is_held(const struct df_lease *l)
     return df_mono_us() < held_until(l);
 }
 
-static int renew(struct df_lease *l, struct df_err *err)
+static int renew_lease(struct df_lease *l, struct df_err *err)
 {
     int64_t sent_us = df_mono_us();
-    if (put(l, l->identity, err) < 0)
+    if (write_holder(l, l->identity, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
-    if (df_streq(holder_of(l->seen), l->identity)) /* still: the watch may have told of another */
+    /* The watch may meanwhile have reported another holder. */
+    if (df_streq(holder_of(l->seen), l->identity))
         set_held_until(l, sent_us + l->duration_us * 2 / 3);
     (void)pthread_mutex_unlock(&l->lock);
     return 0;
@@ -224,7 +226,7 @@ static void wait_until(struct df_lease *l, int64_t us, bool for_news)
     }
 }
 
-/* Somebody else wrote it although it was ours: he has it, or it was touched by hand. */
+/* True if another replica or a person has taken the Lease from us. */
 static bool is_lost(struct df_lease *l)
 {
     (void)pthread_mutex_lock(&l->lock);
@@ -233,7 +235,7 @@ static bool is_lost(struct df_lease *l)
     return lost;
 }
 
-static int refresh(struct df_lease *l, struct df_err *err)
+static int reread_lease(struct df_lease *l, struct df_err *err)
 {
     const struct df_kube_at at = {&df_kube_leases, l->name_space, l->name, NULL, NULL};
     cJSON *lease = NULL;
@@ -241,13 +243,13 @@ static int refresh(struct df_lease *l, struct df_err *err)
     if (df_kube_get(l->k, &at, &lease, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
     (void)pthread_mutex_lock(&l->lock);
-    see(l, lease);
+    observe_lease(l, lease);
     (void)pthread_mutex_unlock(&l->lock);
     return 0;
 }
 
-/* Until it is lost, or given back. */
-static void hold(struct df_lease *l)
+/* Renews the Lease until it is lost or released. */
+static void hold_lease(struct df_lease *l)
 {
     int64_t pause_us = l->duration_us / 6;
     while (!df_stopped(&l->stop) && df_lease_is_held(l)) {
@@ -258,17 +260,17 @@ static void hold(struct df_lease *l)
         if (df_stopped(&l->stop) || is_lost(l) || !df_lease_is_held(l))
             return;
         pause_us = l->duration_us / 6;
-        if (renew(l, &err) == 0)
+        if (renew_lease(l, &err) == 0)
             continue;
         on_failed(l, &err);
         if (err.cls == DF_ERR_CONFLICT)
-            (void)refresh(l, &err);
+            (void)reread_lease(l, &err);
         pause_us = l->duration_us / 30;
     }
 }
 
-/* Waits until it may be taken, and tries. */
-static bool take(struct df_lease *l)
+/* Waits until the Lease may be taken, and tries to take it. */
+static bool take_lease(struct df_lease *l)
 {
     struct df_err err = {0};
     (void)pthread_mutex_lock(&l->lock);
@@ -277,9 +279,9 @@ static bool take(struct df_lease *l)
     (void)pthread_mutex_unlock(&l->lock);
     if (df_stopped(&l->stop))
         return false;
-    if (renew(l, &err) == 0)
+    if (renew_lease(l, &err) == 0)
         return true;
-    if (err.cls != DF_ERR_CONFLICT) /* else another was faster */
+    if (err.cls != DF_ERR_CONFLICT) /* on a conflict another replica was faster */
         on_failed(l, &err);
     (void)pthread_mutex_lock(&l->lock);
     wait_until(l, df_mono_us() + l->duration_us / 30, true);
@@ -291,12 +293,12 @@ static void *run(void *arg)
 {
     struct df_lease *l = arg;
     while (!df_stopped(&l->stop)) {
-        if (!take(l))
+        if (!take_lease(l))
             continue;
         l->changed(l->arg, true);
-        hold(l);
+        hold_lease(l);
         if (df_stopped(&l->stop))
-            break; /* given back by df_lease_stop() */
+            break; /* df_lease_stop() releases it */
         set_held_until(l, 0);
         l->changed(l->arg, false);
     }
@@ -313,7 +315,7 @@ void df_lease_look(struct df_lease *l, struct df_lease_view *ret)
     (void)pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- its life ------------------------------------------------------------------------------- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static int copy_options(struct df_lease *l, const struct df_lease_options *o, struct df_err *err)
 {
@@ -344,7 +346,7 @@ static int start_watch(struct df_lease *l, struct df_err *err)
         .name_space = l->name_space,
         .select = {.fields = l->select},
         .to = {on_begin, on_apply, on_remove, on_listed, on_failed, l},
-        /* A stream that broke unseen must not cost a whole lease. */
+        /* Limits how long a silently broken stream stays unnoticed. */
         .idle_ms = 90000,
         .backoff_max_ms = l->duration_us / 1000 / 6};
     return df_kube_watch_start(l->k, &w, &l->watch, err);
@@ -390,7 +392,7 @@ void df_lease_stop(struct df_lease *l)
     bool held = df_lease_is_held(l);
     set_held_until(l, 0);
     if (held)
-        (void)put(l, "", NULL); /* else the others wait for its end */
+        (void)write_holder(l, "", NULL); /* otherwise the others wait until it expires */
     df_kube_watch_stop(l->watch);
     l->watch = NULL;
 }

@@ -1,6 +1,6 @@
 #include "common/kube/client.h"
 
-enum { MAX_RESTARTS = 5 }; /* of one list: who is always too slow must ask for larger pages */
+enum { MAX_RESTARTS = 5 }; /* per list; a list that expires more often needs larger pages */
 
 struct list {
     struct df_kube *k;
@@ -22,7 +22,7 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
     char limit[16];
     (void)snprintf(limit, sizeof(limit), "%u", l->page);
     DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
-    /* No resourceVersion: the newest, whatever cache the server has. */
+    /* Without a resourceVersion the server returns the newest state, not that of its cache. */
     df_kube_query(&query, "limit", limit);
     df_kube_query(&query, "continue", l->next);
     df_kube_query(&query, "labelSelector", l->select ? l->select->labels : NULL);
@@ -61,7 +61,7 @@ static int take_page(struct list *l, const cJSON *page, struct df_err *err)
     return df_str_set(&l->next, df_str_empty(token) ? NULL : token, err);
 }
 
-/* Is there a way on after this failure? */
+/* True if the list can continue or start again after this failure. */
 static bool try_again(struct list *l, const struct df_err *why, int *restarts)
 {
     if (why->cls == DF_ERR_LIMIT && l->page > 1) {
@@ -74,7 +74,7 @@ static bool try_again(struct list *l, const struct df_err *why, int *restarts)
     return true;
 }
 
-/* The next page; *restarts counts how often the list had to begin again. */
+/* Reads the next page. *restarts counts how often the list started again. */
 static int next_page(struct list *l, int *restarts, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *page = NULL;

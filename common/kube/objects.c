@@ -1,20 +1,20 @@
 /*
- * Two hash tables: names lead to objects, words to all objects that have them. An object knows its
- * place among the objects of each of its words, so that it leaves in constant time however many
- * share the word, and counting a word is reading a number. Read df_kube_objects_put() first.
+ * Two hash tables: names to objects, and index words to all objects that have them. An object
+ * stores its position in the list of each of its words, so it can be removed in constant time, and
+ * counting a word reads one number. Read df_kube_objects_put() first.
  */
 #include "common/kube/objects.h"
 
 #include "common/base/limits.h"
 #include "common/kube/watch.h"
 
-enum { BUCKETS = 4096 }; /* ten thousand objects: two or three in each */
+enum { BUCKETS = 4096 }; /* two or three objects in each, with ten thousand */
 
 struct df_kube_word {
     struct df_kube_word *next; /* in its bucket */
     struct df_kube_object **objects;
     uint32_t count, room;
-    struct df_kube_object *first; /* most words have one object, and `objects` points here */
+    struct df_kube_object *first; /* most words have one object; then `objects` points here */
     char text[];
 };
 
@@ -57,7 +57,7 @@ void df_kube_objects_free(struct df_kube_objects *s)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* The strings stand one behind the other: name, namespace, uid, version. */
+/* The strings are stored one after the other: name, namespace, uid, version. */
 static const char *string_behind(const char *s)
 {
     return s + strlen(s) + 1;
@@ -78,7 +78,7 @@ const char *df_kube_object_version(const struct df_kube_object *o)
     return string_behind(df_kube_object_uid(o));
 }
 
-/* Where the pointer to the object stands, or the end of its bucket. */
+/* Returns the address of the pointer to the object, or of the end of its bucket. */
 static struct df_kube_object **name_slot(const struct df_kube_objects *s, const char *name_space,
                                          const char *name)
 {
@@ -194,7 +194,7 @@ static int enter_words(struct df_kube_objects *s, struct df_kube_object *o,
     return 0;
 }
 
-/* The last object of the word takes the place of the one that goes. */
+/* Moves the last object of the word into the free position. */
 static void leave_word(struct df_kube_objects *s, struct df_kube_member *m)
 {
     struct df_kube_word *w = m->word;
@@ -217,7 +217,7 @@ static void leave_words(struct df_kube_objects *s, struct df_kube_object *o)
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-static char *append(char *to, const char *s)
+static char *append_string(char *to, const char *s)
 {
     size_t n = strlen(s) + 1;
     memcpy(to, s, n);
@@ -237,10 +237,10 @@ static struct df_kube_object *new_object(const struct df_kube_item *i, uint32_t 
                                  .digest = i->digest,
                                  .generation = generation,
                                  .text = *i->text};
-    at = append(at, i->name);
-    at = append(at, i->name_space);
-    at = append(at, i->uid);
-    at = append(at, i->version);
+    at = append_string(at, i->name);
+    at = append_string(at, i->name_space);
+    at = append_string(at, i->uid);
+    at = append_string(at, i->version);
     o->text.bytes = memcpy(at, i->text->bytes, i->text->len);
     return o;
 }

@@ -1,6 +1,6 @@
 /*
- * Protobuf into the trees that the JSON would be: first the wire format, then tables of fields into
- * trees, then the envelope of objects and watch events.
+ * Decodes protobuf into the trees that the JSON would give: first the wire format, then the tables
+ * of fields, then the envelope of objects and watch events.
  */
 #include "common/kube/proto.h"
 
@@ -8,7 +8,7 @@
 
 static const char envelope[] = {'k', '8', 's', '\0'};
 
-/* Numbers in it: runtime.Unknown, runtime.RawExtension and meta.v1.WatchEvent. */
+/* Field numbers of runtime.Unknown, runtime.RawExtension and meta.v1.WatchEvent. */
 enum { UNKNOWN_RAW = 2, EXTENSION_RAW = 1, EVENT_TYPE = 1, EVENT_OBJECT = 2 };
 
 const struct df_proto_field df_proto_metadata[] = {
@@ -42,7 +42,7 @@ const struct df_proto_field df_proto_status[] = {
     DF_PROTO(6, NUMBER, "code"), {0},
 };
 
-/* ---- the encoding --------------------------------------------------------------------------- */
+/* ---- wire format ----------------------------------------------------------------------------- */
 
 struct span {
     const uint8_t *at, *end;
@@ -50,7 +50,7 @@ struct span {
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-/* One field as it stands there. */
+/* One encoded field. */
 struct item {
     uint32_t number;
     enum wire wire;
@@ -101,7 +101,7 @@ static bool read_value(struct span *s, struct item *i)
     }
 }
 
-/* 1: an item, 0: there is none left, -1. */
+/* 1: an item; 0: the end; -1: malformed. */
 static int next_item(struct span *s, struct item *ret, struct df_err *err)
 {
     uint64_t key = 0;
@@ -113,7 +113,7 @@ static int next_item(struct span *s, struct item *ret, struct df_err *err)
     return read_value(s, ret) ? 1 : malformed(err);
 }
 
-/* The last one of that number that has bytes; empty where there is none. */
+/* Finds the last field of that number with bytes; empty if there is none. */
 static int find_bytes(struct span in, uint32_t number, struct span *ret, struct df_err *err)
 {
     struct item i;
@@ -125,7 +125,7 @@ static int find_bytes(struct span in, uint32_t number, struct span *ret, struct 
     return more;
 }
 
-/* ---- into trees ----------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 static int read_fields(const struct df_proto_field *fields, struct span in, cJSON *to,
                        struct df_err *err);
@@ -182,7 +182,7 @@ static int set_message(cJSON *to, const struct df_proto_field *f, struct span s,
     return object ? read_fields(f->of, s, object, err) : df_fail_oom(err);
 }
 
-/* As JSON would be: empty texts, times and lists are left out, as are 0 and false mostly. */
+/* As in JSON, empty texts, times and lists are omitted, and mostly 0 and false. */
 static int set_field(cJSON *to, const struct df_proto_field *f, const struct item *i,
                      struct df_err *err)
 {
@@ -224,7 +224,7 @@ static int read_fields(const struct df_proto_field *fields, struct span in, cJSO
     return more;
 }
 
-/* ---- what the API server says --------------------------------------------------------------- */
+/* ---- envelopes ------------------------------------------------------------------------------- */
 
 bool df_proto_is_object(const void *bytes, size_t n)
 {

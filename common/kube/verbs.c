@@ -1,5 +1,5 @@
 /*
- * The verbs of the API as functions, one request each; then what every object has.
+ * The verbs of the API as functions, one request each; then getters for metadata.
  */
 #include "common/kube/client.h"
 
@@ -18,11 +18,11 @@ static int need_name(const struct df_kube_at *at, const char *verb, struct df_er
                     : df_fail(err, DF_ERR_USER, "%s %s: needs a name", verb, at->resource->plural);
 }
 
-static int create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
-                  const char *query, cJSON **ret, struct df_err *err)
+static int create_object(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
+                         const char *query, cJSON **ret, struct df_err *err)
 {
-    /* The name stands in the object; only a sub-resource (an eviction, a token) has it in the path.
-     */
+    /* The object contains the name; only a sub-resource (an eviction, a token) needs it in the
+     * path. */
     struct df_kube_at to = *at;
     to.name = at->subresource ? at->name : NULL;
     struct df_kube_request r = {
@@ -33,13 +33,13 @@ static int create(struct df_kube *k, const struct df_kube_at *at, const cJSON *o
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err)
 {
-    return create(k, at, object, "fieldValidation=Strict", ret, err);
+    return create_object(k, at, object, "fieldValidation=Strict", ret, err);
 }
 
 int df_kube_dry_run(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
                     struct df_err *err)
 {
-    return create(k, at, object, "fieldValidation=Strict&dryRun=All", NULL, err);
+    return create_object(k, at, object, "fieldValidation=Strict&dryRun=All", NULL, err);
 }
 
 int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret, struct df_err *err)
@@ -95,7 +95,7 @@ static int add_preconditions(cJSON *body, const struct df_kube_delete_options *o
 int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
                    const struct df_kube_delete_options *o, struct df_err *err)
 {
-    /* Without a name it would be everything in the namespace. */
+    /* Without a name the request would delete the whole collection. */
     if (need_name(at, "delete", err) < 0)
         return -1;
     DF_JSON cJSON *body = cJSON_CreateObject();
@@ -160,7 +160,7 @@ int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err)
     return 0;
 }
 
-/* ---- what every object has ------------------------------------------------------------------ */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 const char *df_kube_name(const cJSON *object)
 {

@@ -1,6 +1,6 @@
 /*
- * The thread behind a watch: it lists in pages, then reads the stream, and decides after each end
- * whether to continue, wait or list anew. Read the thread, then list and stream.
+ * The thread of a watch: it lists in pages, reads the stream, and decides after each end whether to
+ * continue, wait or list again. Read run() first, then run_list() and run_stream().
  */
 #include "common/kube/watch.h"
 
@@ -16,7 +16,7 @@ enum {
     IDLE_MS = 150000,
     BACKOFF_MIN_MS = 200,
     BACKOFF_MAX_MS = 10000,
-    SHORT_MS = 1000, /* a stream that says nothing and is over before counts as a failure */
+    SHORT_MS = 1000, /* a stream without events that ends earlier counts as a failure */
     STOP_POLL_MS = 100
 };
 
@@ -26,23 +26,23 @@ struct df_kube_watch {
     struct df_kube_watch_options o; /* strings owned */
     pthread_t thread;
     volatile bool stop;
-    volatile bool interrupt; /* what the thread does now is to be broken off */
+    volatile bool interrupt; /* aborts the current request or pause of the thread */
 
-    pthread_mutex_t lock; /* of the next three */
+    pthread_mutex_t lock; /* guards the next three */
     pthread_cond_t changed;
-    uint64_t asked;  /* lists that were asked for */
-    uint64_t listed; /* what of them the last list was begun for */
+    uint64_t asked;  /* number of relists requested */
+    uint64_t listed; /* number of requests that the latest complete list covers */
 
-    /* The thread's own. */
-    uint64_t heeded; /* of what was asked */
-    char *listing;   /* the resourceVersion of the list that is coming; or NULL */
-    char *seen;      /* the newest resourceVersion of all that came; NULL: nothing yet */
-    bool expired;    /* the last watch was too old for the server, and none lived since */
-    bool must_list;  /* `seen` is not where a watch can begin */
+    /* Used by the thread only. */
+    uint64_t heeded; /* number of requests the thread has seen */
+    char *listing;   /* the resourceVersion of the current list; or NULL */
+    char *seen;      /* the newest resourceVersion received; NULL: none yet */
+    bool expired;   /* the last watch began at an expired version, and no stream has worked since */
+    bool must_list; /* a watch cannot begin at `seen` */
     enum { UNKNOWN, LINES, FRAMES } form; /* of the stream: JSON or protobuf */
-    struct df_buf event;                  /* of the stream, as far as it came */
-    bool moved;                           /* the stream brought an event or a bookmark */
-    struct df_err why;                    /* why the stream was ended by us */
+    struct df_buf event;                  /* the event being received */
+    bool moved;                           /* the stream has delivered an event or a bookmark */
+    struct df_err why;                    /* why this side ended the stream */
     int failures;                         /* in a row */
 };
 
@@ -79,7 +79,7 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
     return w->o.to.apply(w->o.to.arg, object, err);
 }
 
-static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
+static int run_list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
     struct df_kube_sink sink = {
         .begin = on_list, .item = on_item, .arg = w, .without = w->o.without};
@@ -93,13 +93,13 @@ static int list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_
     w->listed = w->heeded;
     (void)pthread_cond_broadcast(&w->changed);
     (void)pthread_mutex_unlock(&w->lock);
-    df_memory_trim(); /* the pages of a long list left much behind */
+    df_memory_trim(); /* return the memory of the pages to the system */
     return 0;
 }
 
 /* ---- the stream ----------------------------------------------------------------------------- */
 
-/* One event, whose object is newer than all before. */
+/* Handles an event, whose object is newer than all before. */
 static int take_event(struct df_kube_watch *w, const char *type, const cJSON *object,
                       const char *version, struct df_err *err)
 {
@@ -111,7 +111,7 @@ static int take_event(struct df_kube_watch *w, const char *type, const cJSON *ob
     } else if (df_streq(type, "DELETED")) {
         w->o.to.remove(w->o.to.arg, object);
     } else if (!df_streq(type, "BOOKMARK")) {
-        return 0; /* of a later Kubernetes */
+        return 0; /* an event type of a later Kubernetes */
     }
     return df_str_set(&w->seen, version, err);
 }
@@ -146,7 +146,7 @@ static int take_whole(struct df_kube_watch *w, struct df_err *err)
     return take_event(w, type, object, version, err);
 }
 
-/* How many bytes the frame has that is coming; as far as its head tells. */
+/* Returns the size of the frame being received, as far as it is known. */
 static size_t frame_size(const struct df_kube_watch *w)
 {
     const uint8_t *head = (const uint8_t *)df_buf_str(&w->event);
@@ -156,7 +156,7 @@ static size_t frame_size(const struct df_kube_watch *w)
            ((size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | (size_t)head[3]);
 }
 
-/* How many of these bytes belong to the event, or to the head of its frame. */
+/* Returns how many of these bytes belong to the event or to the header of its frame. */
 static size_t piece_of(const struct df_kube_watch *w, const char *bytes, size_t n)
 {
     const char *end = w->form == LINES ? memchr(bytes, '\n', n) : NULL;
@@ -170,17 +170,18 @@ static bool is_whole(const struct df_kube_watch *w)
                             : w->event.len >= DF_PROTO_FRAME && w->event.len == frame_size(w);
 }
 
-/* Nothing but its own end, or head. */
+/* True if nothing or only a line end or frame header was received. */
 static bool is_empty(const struct df_kube_watch *w)
 {
     return w->event.len == (w->form == LINES ? 1 : DF_PROTO_FRAME);
 }
 
-/* Pieces of the stream, cut anywhere. */
+/* Receives pieces of the stream, which may be split at any byte. */
 static int on_data(void *arg, const char *bytes, size_t n)
 {
     struct df_kube_watch *w = arg;
-    if (w->form == UNKNOWN) /* no frame has 16 MiB, no JSON begins with a zero */
+    /* Frames are smaller than 16 MiB, so they begin with a zero byte, which JSON never does. */
+    if (w->form == UNKNOWN)
         w->form = w->o.fields && n && !*bytes ? FRAMES : LINES;
     while (n && !df_stopped(&w->interrupt)) {
         size_t piece = piece_of(w, bytes, n);
@@ -198,7 +199,7 @@ static int on_data(void *arg, const char *bytes, size_t n)
     return 0;
 }
 
-static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
+static int run_stream(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
     char seconds[16];
     (void)snprintf(seconds, sizeof(seconds), "%d", w->o.timeout_s);
@@ -222,7 +223,7 @@ static int stream(struct df_kube_watch *w, const struct df_kube_at *at, struct d
                                 .arg = w,
                                 .conn = w->conn};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    df_buf_free(&w->event); /* half of one of the stream before; its memory, too */
+    df_buf_free(&w->event); /* may contain an incomplete event of the previous stream */
     w->form = UNKNOWN;
     w->moved = false;
     w->why = (struct df_err){0};
@@ -242,7 +243,7 @@ static int64_t backoff_ms(const struct df_kube_watch *w, const struct df_err *wh
     return ms > asked_ms ? ms : asked_ms;
 }
 
-static void rest(struct df_kube_watch *w, int64_t ms)
+static void pause_thread(struct df_kube_watch *w, int64_t ms)
 {
     const struct timespec until = df_mono_after_us(ms * 1000);
     (void)pthread_mutex_lock(&w->lock);
@@ -252,21 +253,21 @@ static void rest(struct df_kube_watch *w, int64_t ms)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-static void report(struct df_kube_watch *w, const struct df_err *why)
+static void report_failure(struct df_kube_watch *w, const struct df_err *why)
 {
     if (w->o.to.failed && !df_stopped(&w->interrupt))
         w->o.to.failed(w->o.to.arg, why);
 }
 
-/* One list or one stream. Says in *why what went wrong (class NONE: nothing did) and whether it
- * must rest before the next. */
-static bool step(struct df_kube_watch *w, struct df_err *why)
+/* Executes one list or one stream. Sets *why on an error that is to be reported (class NONE: none)
+ * and returns true if the thread must pause before the next. */
+static bool run_request(struct df_kube_watch *w, struct df_err *why)
 {
     struct df_kube_at at = {w->o.resource, w->o.name_space, NULL, NULL, &w->interrupt};
     if (w->must_list)
-        return list(w, &at, why) < 0;
+        return run_list(w, &at, why) < 0;
     int64_t began = df_mono_ms();
-    int result = stream(w, &at, why);
+    int result = run_stream(w, &at, why);
     bool alive = w->moved || df_mono_ms() - began >= SHORT_MS;
     if (alive) {
         w->failures = 0;
@@ -275,18 +276,18 @@ static bool step(struct df_kube_watch *w, struct df_err *why)
     if (result == 0)
         return !alive;
     if (df_kube_is_expired(why)) {
-        /* The ordinary end of a long silence, however often the server could not be reached in it:
-         * what was missed is asked for at once. Only one that expires right after its list rests.
-         */
+        /* Versions expire after a long time without events, even if the server was unreachable in
+         * between: list again at once. Pause only if a stream expires right after its list. */
         bool again = w->expired;
         w->must_list = w->expired = true;
         w->failures = again ? w->failures : 0;
         *why = (struct df_err){0};
         return again;
     }
-    /* Whatever the request itself suffers from, a list will tell it better. */
+    /* If the request itself was refused, a list reports the cause better. */
     w->must_list = w->must_list || why->cls != DF_ERR_RETRY;
-    /* A stream that broke off after it lived, or was silent, is nothing to talk about. */
+    /* A stream that worked before it broke, or broke without an error of the server, is not
+     * reported. */
     if (why->cls == DF_ERR_RETRY && alive && !why->retry_after_s) {
         *why = (struct df_err){0};
         return false;
@@ -294,8 +295,8 @@ static bool step(struct df_kube_watch *w, struct df_err *why)
     return true;
 }
 
-/* From here on only what comes later interrupts. */
-static void heed(struct df_kube_watch *w)
+/* Takes notice of all requests so far; only later ones interrupt what follows. */
+static void note_requests(struct df_kube_watch *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     __atomic_store_n(&w->interrupt, w->stop, __ATOMIC_RELAXED);
@@ -311,16 +312,16 @@ static void heed(struct df_kube_watch *w)
 static void *run(void *arg)
 {
     struct df_kube_watch *w = arg;
-    for (heed(w); !df_stopped(&w->stop); heed(w)) {
+    for (note_requests(w); !df_stopped(&w->stop); note_requests(w)) {
         struct df_err why = {0};
         bool listing = w->must_list;
-        bool must_rest = step(w, &why);
+        bool must_rest = run_request(w, &why);
         if (why.cls != DF_ERR_NONE)
-            report(w, &why);
-        /* A list that worked is no proof that the watch will. */
+            report_failure(w, &why);
+        /* A list that succeeds does not prove that the watch will. */
         w->failures += !listing && !must_rest && w->must_list ? 1 : must_rest;
         if (must_rest)
-            rest(w, backoff_ms(w, &why));
+            pause_thread(w, backoff_ms(w, &why));
     }
     return NULL;
 }
@@ -341,7 +342,7 @@ static void watch_free(struct df_kube_watch *w)
     free(w);
 }
 
-static int own(const char **s, struct df_err *err)
+static int copy_string(const char **s, struct df_err *err)
 {
     const char *from = *s;
     *s = from ? strdup(from) : NULL;
@@ -359,9 +360,9 @@ static int set_up(struct df_kube_watch *w, struct df_err *err)
     w->o.idle_ms = w->o.idle_ms ? w->o.idle_ms : IDLE_MS;
     w->o.backoff_min_ms = w->o.backoff_min_ms ? w->o.backoff_min_ms : BACKOFF_MIN_MS;
     w->o.backoff_max_ms = w->o.backoff_max_ms ? w->o.backoff_max_ms : BACKOFF_MAX_MS;
-    /* All three are copied, so that watch_free() never frees what was only borrowed. */
-    int ns = own(&w->o.name_space, err), labels = own(&w->o.select.labels, err);
-    if (own(&w->o.select.fields, err) < 0 || ns < 0 || labels < 0)
+    /* Copy all three first, so that watch_free() never frees a borrowed string. */
+    int ns = copy_string(&w->o.name_space, err), labels = copy_string(&w->o.select.labels, err);
+    if (copy_string(&w->o.select.fields, err) < 0 || ns < 0 || labels < 0)
         return -1;
     return df_kube_conn_new(w->k, &w->conn, err);
 }
@@ -387,8 +388,8 @@ int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o
     return 0;
 }
 
-/* Under the lock. */
-static void interrupt(struct df_kube_watch *w)
+/* Called under the lock. */
+static void interrupt_thread(struct df_kube_watch *w)
 {
     __atomic_store_n(&w->interrupt, true, __ATOMIC_RELAXED);
     (void)pthread_cond_broadcast(&w->changed);
@@ -399,7 +400,7 @@ uint64_t df_kube_watch_list_anew(struct df_kube_watch *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     uint64_t ticket = ++w->asked;
-    interrupt(w);
+    interrupt_thread(w);
     (void)pthread_mutex_unlock(&w->lock);
     return ticket;
 }
@@ -415,7 +416,7 @@ int df_kube_watch_await(struct df_kube_watch *w, uint64_t ticket, const volatile
     bool listed = w->listed >= ticket;
     (void)pthread_mutex_unlock(&w->lock);
     return listed ? 0
-                  : df_fail(err, DF_ERR_RETRY, "the list of %s was not waited for",
+                  : df_fail(err, DF_ERR_RETRY, "stopped waiting for the list of %s",
                             w->o.resource->plural);
 }
 
@@ -425,7 +426,7 @@ void df_kube_watch_stop(struct df_kube_watch *w)
         return;
     (void)pthread_mutex_lock(&w->lock);
     __atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
-    interrupt(w);
+    interrupt_thread(w);
     (void)pthread_mutex_unlock(&w->lock);
     (void)pthread_join(w->thread, NULL);
     watch_free(w);
