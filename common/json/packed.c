@@ -97,8 +97,8 @@ static int pack_text(struct df_packer *p, const char *text, struct df_packed *re
     if (!bytes)
         return df_fail_oom(err);
     size_t len = pack_by_sample(p, text, n, bytes, room, &sample);
-    if (ZSTD_isError(
-            len)) /* the output buffer is large enough for any input: only memory can be missing */
+    /* The output buffer is large enough for any input, so only memory can be missing. */
+    if (ZSTD_isError(len))
         return df_fail_oom(err);
     *ret = (struct df_packed){DF_TAKE(bytes), (uint32_t)len, (uint32_t)n, sample};
     return 0;

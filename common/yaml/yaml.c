@@ -135,7 +135,7 @@ static int read_alias(struct loader *l, const yaml_event_t *e, const struct posi
     if (!a)
         return fail_at_mark(l, e->start_mark, "the alias has no anchor");
     if (!a->node)
-        return fail_at_mark(l, e->start_mark, "the alias stands inside of what it names");
+        return fail_at_mark(l, e->start_mark, "the alias is inside the value of its own anchor");
     if (spend_nodes(l, e->start_mark, measure_tree(a->node), p->depth) < 0)
         return -1;
     *ret = cJSON_Duplicate(a->node, true);

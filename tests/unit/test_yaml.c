@@ -134,7 +134,7 @@ static void what_is_no_document_of_ours_is_refused_with_its_place(void **state)
         {"? {a: b}\n: x", "a key must be a string"},
         {"a: &k b\n*k : c", "2:1: a key must be a string"},
         {"a: *nothing", "1:4: the alias has no anchor"},
-        {"a: &x [*x]", "1:8: the alias stands inside of what it names"},
+        {"a: &x [*x]", "1:8: the alias is inside the value of its own anchor"},
         {"a: .inf", "not finite"},
         {"a: -.Inf", "not finite"},
         {"a: .nan", "not finite"},
