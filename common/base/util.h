@@ -51,15 +51,8 @@ static inline void df_cleanup_fd(const int *fd)
         (void)close(*fd);
 }
 
-static inline void df_cleanup_file(FILE **f)
-{
-    if (*f)
-        (void)fclose(*f);
-}
-
 #define DF_FREE DF_CLEANUP(df_cleanup_free)
 #define DF_CLOSE DF_CLEANUP(df_cleanup_fd)
-#define DF_FCLOSE DF_CLEANUP(df_cleanup_file)
 
 static inline bool df_streq(const char *a, const char *b)
 {

@@ -127,10 +127,6 @@ enum { DF_KUBE_PAGE = 200 }; /* objects: some MiB as trees */
 int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
                  const struct df_kube_select *select, unsigned page,
                  const struct df_kube_sink *sink, struct df_err *err) DF_MUST_CHECK;
-/* The log of a pod's container (NULL: its only one), appended to `to`; beyond its cap class LIMIT.
- * tail_lines: 0 for all. */
-int df_kube_log(struct df_kube *k, const char *name_space, const char *pod, const char *container,
-                int64_t tail_lines, struct df_buf *to, struct df_err *err) DF_MUST_CHECK;
 
 /* Any other GET, as "/version" or "/openid/v1/jwks". */
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,

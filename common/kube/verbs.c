@@ -113,34 +113,6 @@ int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
     return df_kube_request_json(k, &r, NULL, err);
 }
 
-static int add_to_log(void *arg, const char *bytes, size_t n)
-{
-    return df_buf_add(arg, bytes, n);
-}
-
-int df_kube_log(struct df_kube *k, const char *name_space, const char *pod, const char *container,
-                int64_t tail_lines, struct df_buf *to, struct df_err *err)
-{
-    char lines[24];
-    (void)snprintf(lines, sizeof(lines), "%lld", (long long)tail_lines);
-    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
-    df_kube_query(&query, "container", container);
-    df_kube_query(&query, "tailLines", tail_lines ? lines : NULL);
-    if (df_buf_check(&query, err) < 0)
-        return -1;
-    struct df_kube_at at = {&df_kube_pods, name_space, pod, "log", NULL};
-    struct df_kube_request r = {.verb = "get",
-                                .method = "GET",
-                                .at = &at,
-                                .query = df_buf_str(&query),
-                                .on_data = add_to_log,
-                                .arg = to};
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
-    if (df_kube_request(k, &r, &res, err) < 0)
-        return -1;
-    return df_buf_check(to, err);
-}
-
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret, struct df_err *err)
 {
     struct df_kube_request r = {.verb = "get", .method = "GET", .path = path};

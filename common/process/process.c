@@ -275,13 +275,6 @@ int df_process_signal(const struct df_process *p, int sig, struct df_err *err)
     return 0;
 }
 
-int df_process_signal_group(const struct df_process *p, int sig, struct df_err *err)
-{
-    if (kill(-p->pid, sig) < 0 && errno != ESRCH)
-        return df_fail_errno(err, errno, "send signal %d to process group %d", sig, (int)p->pid);
-    return 0;
-}
-
 void df_process_close(struct df_process *p)
 {
     if (p->pidfd >= 0)

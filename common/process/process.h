@@ -57,10 +57,6 @@ int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, 
 /* Signals only the process; success if it has ended. */
 int df_process_signal(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
 
-/* Signals every process of the group; success if it is empty. Not after df_process_wait() has
- * reported the end. */
-int df_process_signal_group(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
-
 /* Closes the pidfd; does not wait or kill. */
 void df_process_close(struct df_process *p);
 #define DF_PROCESS DF_CLEANUP(df_process_close)

@@ -13,7 +13,6 @@ struct df_redact {
     size_t held;     /* bytes that may begin a secret */
     size_t masked;   /* how many of them, at the front, are masked already */
     bool after_mask; /* the output ends with a mask */
-    uint64_t count;
 };
 
 static size_t cover_words(const struct df_redact_set *set)
@@ -48,11 +47,6 @@ void df_redact_free(struct df_redact *r)
     free(r);
 }
 
-uint64_t df_redact_count(const struct df_redact *r)
-{
-    return r->count;
-}
-
 /* The first position at or after `from` whose bit is `value`; n if there is none. */
 static size_t find_bit(const uint64_t *bits, size_t from, size_t n, bool value)
 {
@@ -81,7 +75,6 @@ static void emit_masked(struct df_redact *r, size_t n, struct df_buf *out)
         if (at > clean_end && !r->after_mask) {
             (void)df_buf_add(out, mask, sizeof mask - 1);
             r->after_mask = true;
-            r->count++;
         }
     }
 }

@@ -40,9 +40,6 @@ int df_redact_feed(struct df_redact *r, const char *bytes, size_t n, struct df_b
  * that is held back must not be shown: it may be the first half of a secret. */
 int df_redact_finish(struct df_redact *r, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
-/* The number of "***" written so far. */
-uint64_t df_redact_count(const struct df_redact *r);
-
 /* True if the bytes contain any form of any value. */
 bool df_redact_finds(const struct df_redact_set *set, const char *bytes, size_t n);
 

@@ -40,11 +40,6 @@ bool df_report_is_over(const struct df_report *r)
     return df_stopped(r->over);
 }
 
-const volatile bool *df_report_over(const struct df_report *r)
-{
-    return r->over;
-}
-
 int df_report_over_fd(const struct df_report *r)
 {
     return r->over_fd;

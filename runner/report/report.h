@@ -64,8 +64,6 @@ void df_report_progress(struct df_report *r, const cJSON *body);
 /* True once the spawner answered that the step is cancelled or over (410): the pipeline must stop.
  * Noticed within 5 seconds even if the step prints nothing. Any thread. */
 bool df_report_is_over(const struct df_report *r);
-/* The same as a flag that lives as long as the report, for df_http_request.stop and the like. */
-const volatile bool *df_report_over(const struct df_report *r);
 /* The same as a descriptor that becomes and stays readable, for poll(2); do not read or close it.
  * -1 for a directory, where it never happens. */
 int df_report_over_fd(const struct df_report *r);

@@ -112,20 +112,6 @@ void df_text_write(int fd, const char *s, size_t n)
         return;
 }
 
-bool df_text_summary(const cJSON *summary, bool done, struct df_buf *out)
-{
-    if (!cJSON_IsObject(summary))
-        return false;
-    int64_t imports = df_json_int(summary, "import", 0);
-    if (imports)
-        (void)df_buf_addf(out, "%lld %s, ", (long long)imports, done ? "imported" : "to import");
-    (void)df_buf_addf(out, "%lld %s, %lld %s, %lld %s", (long long)df_json_int(summary, "add", 0),
-                      done ? "added" : "to add", (long long)df_json_int(summary, "change", 0),
-                      done ? "changed" : "to change", (long long)df_json_int(summary, "destroy", 0),
-                      done ? "destroyed" : "to destroy");
-    return true;
-}
-
 /* ---- tables -----------------------------------------------------------------------------------
  */
 

@@ -34,10 +34,6 @@ void df_text_quoted(struct df_buf *out, const char *text);
 /* Writes what can be written: for words to a person, who may have gone away. */
 void df_text_write(int fd, const char *s, size_t n);
 
-/* "1 to add, 0 to change, 2 to destroy" of {add, change, destroy, import}; done: "1 added, ...".
- * "" for no object. Returns false then. */
-bool df_text_summary(const cJSON *summary, bool done, struct df_buf *out);
-
 /* Rows of cells, aligned when printed. */
 struct df_table {
     struct df_strs cells;

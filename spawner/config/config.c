@@ -15,15 +15,6 @@
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 
-bool df_config_key(size_t i, const char **ret_name, const char **ret_default)
-{
-    if (i >= df_key_count)
-        return false;
-    *ret_name = df_keys[i].name;
-    *ret_default = df_keys[i].fallback;
-    return true;
-}
-
 /* ---- environment and flags --------------------------------------------------------------------
  */
 

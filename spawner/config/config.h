@@ -108,10 +108,6 @@ void df_config_free(struct df_config *c);
 /* Does the server speak TLS? */
 bool df_config_has_tls(const struct df_config *c);
 
-/* The keys one by one: name, default as text (NULL: none, or it depends on the machine). False when
- * there are no more. */
-bool df_config_key(size_t i, const char **ret_name, const char **ret_default);
-
 /* Reads providers.credentialsFile into {"host": "token", ...}: {} when none is configured. A file
  * that others may read is refused. Holds secrets: delete with df_json_wipe(). */
 int df_config_credentials(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;

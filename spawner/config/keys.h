@@ -25,7 +25,7 @@ struct df_key {
     const char *name;
     enum df_key_type type;
     size_t offset;        /* in struct df_config */
-    const char *fallback; /* as text, or NULL */
+    const char *fallback; /* the default as text; NULL: none, or it depends on the machine */
     int64_t min, max;     /* WHOLE, SECONDS */
 };
 

@@ -21,11 +21,6 @@
 
 /* ---- waking ---- */
 
-void df_control_wake(struct df_control *c, enum df_kind kind, const char *name)
-{
-    df_queue_wake(c->queue, kind, name);
-}
-
 void df_control_engine_news(struct df_control *c, const char *name)
 {
     if (!atomic_load(&c->working)) /* the start queues all of them */

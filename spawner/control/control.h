@@ -20,9 +20,6 @@ void df_control_free(struct df_control *c); /* stopped before; NULL is fine */
  * it. */
 int df_control_start(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
 
-/* Queues this document for a pass. */
-void df_control_wake(struct df_control *c, enum df_kind kind, const char *name);
-
 /* An engine reports a change of the object with this name: a step, or the lock on a target. */
 void df_control_engine_news(struct df_control *c, const char *name);
 

@@ -21,7 +21,7 @@ struct df_doctor_options {
     const char *module;  /* directory whose needs are looked at, too; or NULL */
 };
 
-/* The name of the ith check, in their order; NULL after the last. */
+/* The name of the ith check, in their order; NULL after the last. For tests. */
 const char *df_doctor_check(size_t i);
 
 /* {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}; level is ok, warn or

@@ -3,11 +3,11 @@
 #include "spawner/model/model.h"
 
 static const struct {
-    const char *name, *plural, *lower;
+    const char *name, *plural;
 } kinds[DF_KIND_COUNT] = {
-    [DF_KIND_EXECUTOR] = {"Executor", "executors", "executor"},
-    [DF_KIND_RUN] = {"Run", "runs", "run"},
-    [DF_KIND_TASK_ACTION] = {"TaskAction", "taskactions", "taskaction"},
+    [DF_KIND_EXECUTOR] = {"Executor", "executors"},
+    [DF_KIND_RUN] = {"Run", "runs"},
+    [DF_KIND_TASK_ACTION] = {"TaskAction", "taskactions"},
 };
 
 const char *df_kind_name(enum df_kind kind)
@@ -18,18 +18,6 @@ const char *df_kind_name(enum df_kind kind)
 const char *df_kind_plural(enum df_kind kind)
 {
     return kinds[kind].plural;
-}
-
-int df_kind_parse(const char *name, enum df_kind *ret, struct df_err *err)
-{
-    for (size_t i = 0; i < DF_KIND_COUNT; i++) {
-        if (df_streq(name, kinds[i].name) || df_streq(name, kinds[i].plural) ||
-            df_streq(name, kinds[i].lower)) {
-            *ret = (enum df_kind)i;
-            return 0;
-        }
-    }
-    return df_fail(err, DF_ERR_USER, "\"%.64s\" is no kind: executors, runs or taskactions", name);
 }
 
 static const char *const roles[] = {"none", "read", "write", "admin"};

@@ -15,8 +15,6 @@ enum df_kind { DF_KIND_EXECUTOR, DF_KIND_RUN, DF_KIND_TASK_ACTION };
 
 const char *df_kind_name(enum df_kind kind);   /* "Executor" */
 const char *df_kind_plural(enum df_kind kind); /* "executors" */
-/* Either form, or the lower-case singular. */
-int df_kind_parse(const char *name, enum df_kind *ret, struct df_err *err) DF_MUST_CHECK;
 
 enum df_role { DF_ROLE_NONE, DF_ROLE_READ, DF_ROLE_WRITE, DF_ROLE_ADMIN };
 const char *df_role_name(enum df_role role); /* "none", "read", "write", "admin" */

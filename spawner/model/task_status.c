@@ -211,20 +211,6 @@ enum df_task_phase df_task_phase(const cJSON *doc)
     return DF_TASK_PHASE_UNSPECIFIED;
 }
 
-const char *df_task_phase_name(enum df_task_phase phase)
-{
-    static const char *const names[] = {[DF_TASK_PHASE_UNSPECIFIED] = "UNSPECIFIED",
-                                        [DF_TASK_PHASE_QUEUED] = "QUEUED",
-                                        [DF_TASK_PHASE_INITIALIZING] = "INITIALIZING",
-                                        [DF_TASK_PHASE_RUNNING] = "RUNNING",
-                                        [DF_TASK_PHASE_SUCCEEDED] = "SUCCEEDED",
-                                        [DF_TASK_PHASE_FAILED] = "FAILED",
-                                        [DF_TASK_PHASE_ABORTED] = "ABORTED",
-                                        [DF_TASK_PHASE_TIMED_OUT] = "TIMED_OUT",
-                                        [DF_TASK_PHASE_PAUSED] = "PAUSED"};
-    return names[phase];
-}
-
 /* ---- history and error ---- */
 
 static const char *phase_word(enum df_outcome outcome, const char *reason)

@@ -55,7 +55,6 @@ enum df_task_phase {
     DF_TASK_PHASE_PAUSED = 9
 };
 enum df_task_phase df_task_phase(const cJSON *doc);
-const char *df_task_phase_name(enum df_task_phase phase); /* "QUEUED"; borrowed literal */
 
 /* The origin of a failure: in status.errorState {code, kind, message} of a failed step, kind is
  * "USER" or "SYSTEM", or "" if it is unknown. */

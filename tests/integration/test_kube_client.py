@@ -186,13 +186,6 @@ def test_a_resource_that_is_not_served_is_no_absent_object(kube):
     assert kube.fails("get", "nowhere.example/v1/things", "a")[:2] == ["retry", "NotServed"]
 
 
-def test_a_log_is_read(kube, namespace):
-    kube("create", PODS, body=pod("p", namespace.cluster.pause_image))
-    namespace.wait("pod", "p", lambda p: p["status"]["phase"] == "Running")
-    assert kube("log", PODS, "p", "container=main", "tail=10") == ""
-    assert "is not valid for pod" in kube.fails("log", PODS, "p", "container=other")[3]
-
-
 def test_the_grace_period_and_propagation_are_as_asked(kube, namespace):
     kube("create", JOBS, body=job("j", namespace.cluster.pause_image))
     wait_for("the pod", lambda: namespace.get("pods"))

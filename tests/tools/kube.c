@@ -4,12 +4,12 @@
  *   kube [-n NAMESPACE] [-c CONTEXT] VERB GROUP/VERSION/PLURAL [NAME] [KEY=VALUE...]
  *
  * get (metadata=true), list (page=, labels=, fields=), delete (uid=, version=, propagation=,
- * grace=), log (container=, tail=); create, update, patch (type=merge|strategic|json|apply,
- * manager=, force=) read the object from stdin; name may be NAME/SUBRESOURCE. watch follows for
- * ever: "begin", "apply NAME VERSION", "remove NAME VERSION", "listed", "failed CLASS REASON
- * MESSAGE"; as=engine reads Jobs and pods as the engine does, and tells each whole before that.
- * cache follows, too, and prints "NAME" at each change. The core group is written "/v1/pods". On
- * failure: "CLASS REASON RETRY-AFTER MESSAGE" on stderr, exit code 1.
+ * grace=); create, update, patch (type=merge|strategic|json|apply, manager=, force=) read the
+ * object from stdin; name may be NAME/SUBRESOURCE. watch follows for ever: "begin", "apply NAME
+ * VERSION", "remove NAME VERSION", "listed", "failed CLASS REASON MESSAGE"; as=engine reads Jobs
+ * and pods as the engine does, and tells each whole before that. cache follows, too, and prints
+ * "NAME" at each change. The core group is written "/v1/pods". On failure: "CLASS REASON
+ * RETRY-AFTER MESSAGE" on stderr, exit code 1.
  */
 #include <signal.h>
 
@@ -176,15 +176,6 @@ static int erase(struct df_kube *k, const struct args *a, struct df_err *err)
     return df_kube_delete(k, &a->at, &o, err);
 }
 
-static int show_log(struct df_kube *k, const struct args *a, struct df_err *err)
-{
-    DF_BUF struct df_buf log = DF_BUF_INIT(DF_MIB);
-    if (df_kube_log(k, a->at.name_space, a->at.name, key(a, "container"), number(a, "tail", 0),
-                    &log, err) < 0)
-        return -1;
-    return fputs(df_buf_str(&log), stdout) < 0 ? -1 : 0;
-}
-
 static int read_object(cJSON **ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
@@ -232,8 +223,6 @@ static int run(struct df_kube *k, const char *verb, const struct args *a, struct
         return list(k, a, err);
     if (df_streq(verb, "delete"))
         return erase(k, a, err);
-    if (df_streq(verb, "log"))
-        return show_log(k, a, err);
     if (df_streq(verb, "get") ? df_kube_get(k, &a->at, &answer, err) < 0
                               : write_object(k, verb, a, &answer, err) < 0)
         return -1;

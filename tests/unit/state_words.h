@@ -96,11 +96,22 @@ static inline void assert_failed(int result, const struct df_err *err, enum df_e
                  err->reason, err->message);
 }
 
+/* The bytes of the current state of an executor. NOT_FOUND: there is none, or it was deleted. */
+static inline int get_current(const struct world *w, const char *uid, struct df_buf *out,
+                              struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    if (df_state_open(w->states, uid, 0, &fd, &size, err) < 0)
+        return -1;
+    return size ? df_fs_read_fd(fd, out, err) : df_fail(err, DF_ERR_NOT_FOUND, "it was deleted");
+}
+
 static inline void assert_current(const struct world *w, int serial)
 {
     struct df_err err = {0};
     DF_BUF struct df_buf got = DF_BUF_INIT(1 * DF_MIB);
-    if (df_state_get(w->states, UID, &got, &err) < 0)
+    if (get_current(w, UID, &got, &err) < 0)
         fail_msg("%s", err.message);
     DF_JSON cJSON *state = NULL;
     assert_int_equal(df_json_parse(df_buf_str(&got), got.len, &state, &err), 0);
@@ -111,7 +122,7 @@ static inline void assert_no_state(const struct world *w)
 {
     struct df_err err = {0};
     DF_BUF struct df_buf got = DF_BUF_INIT(1 * DF_MIB);
-    assert_failed(df_state_get(w->states, UID, &got, &err), &err, DF_ERR_NOT_FOUND, "");
+    assert_failed(get_current(w, UID, &got, &err), &err, DF_ERR_NOT_FOUND, "");
 }
 
 static inline cJSON *versions_of(const struct world *w)

@@ -267,7 +267,7 @@ static void a_step_that_was_made_by_half_is_made_anew(void **state)
     apply(w, DF_KIND_TASK_ACTION, "net-1-plan",
           "{'action':'plan','engine':'forged','runRef':{'name':'net-1'}}");
     start(w);
-    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "net-1-plan");
+    df_control_engine_news(w->s.control, "net-1-plan");
     (void)await_start(w, "net-1-plan");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.source.url", "file:///nowhere");
 }
@@ -314,11 +314,9 @@ static void what_nobody_took_in_goes_at_once(void **state)
     struct world *w = *state;
     apply_executor(w, "net");
     apply(w, DF_KIND_RUN, "first", RUN_NET);
+    start(w); /* which does not queue what was never accepted */
     delete (w, DF_KIND_EXECUTOR, "net");
     delete (w, DF_KIND_RUN, "first");
-    start(w);
-    df_control_wake(w->s.control, DF_KIND_EXECUTOR, "net");
-    df_control_wake(w->s.control, DF_KIND_RUN, "first");
     await_gone(w, DF_KIND_EXECUTOR, "net");
     await_gone(w, DF_KIND_RUN, "first");
 }

@@ -11,7 +11,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "spawner/config/config.h"
+#include "spawner/config/keys.h"
 
 static char directory[] = "/tmp/dayfly-test-XXXXXX";
 static char *file_path;
@@ -343,9 +343,9 @@ static void every_key_is_documented_with_its_default_and_no_other(void **state)
     (void)state;
     DF_BUF struct df_buf page = DF_BUF_INIT(DF_MIB);
     assert_int_equal(df_fs_read("docs/configuration.md", &page, NULL), 0);
-    const char *name, *fallback;
-    size_t count = 0, rows = 0, len = 0;
-    for (; df_config_key(count, &name, &fallback); count++) {
+    size_t rows = 0, len = 0;
+    for (size_t i = 0; i < df_key_count; i++) {
+        const char *name = df_keys[i].name, *fallback = df_keys[i].fallback;
         const char *row = find_row(df_buf_str(&page), name, &len);
         if (!row)
             fail_msg("%s is not documented", name);
@@ -355,7 +355,7 @@ static void every_key_is_documented_with_its_default_and_no_other(void **state)
     }
     for (const char *p = df_buf_str(&page); (p = strstr(p, "\n| `")); p++)
         rows++;
-    assert_int_equal(rows, count);
+    assert_int_equal(rows, df_key_count);
 }
 
 static void tls_keys_that_do_not_fit_together_are_refused(void **state)
@@ -439,8 +439,8 @@ static void variables_of_a_service_named_dayfly_server_are_no_keys(void **state)
 static void every_key_may_be_set_by_its_variable(void **state)
 {
     (void)state;
-    const char *name, *fallback;
-    for (size_t i = 0; df_config_key(i, &name, &fallback); i++) {
+    for (size_t i = 0; i < df_key_count; i++) {
+        const char *name = df_keys[i].name, *fallback = df_keys[i].fallback;
         char entry[200] = "DAYFLY_";
         size_t n = strlen(entry);
         for (const char *p = name; *p; p++) {

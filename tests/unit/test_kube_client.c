@@ -581,27 +581,8 @@ static void a_list_ends_when_its_taker_says_so(void **state)
     assert_int_equal(s.lists, 1);
 }
 
-/* ---- logs, threads ----------------------------------------------------------------------------
+/* ---- threads ---------------------------------------------------------------------------------
  */
-
-static void a_log_is_read_up_to_its_cap(void **state)
-{
-    (void)state;
-    struct said said = {200, "", "one\ntwo\n"};
-    struct kube_server s;
-    kube_start(&s, say, &said);
-    DF_KUBE struct df_kube *k = kube_client(&s);
-    DF_BUF struct df_buf log = DF_BUF_INIT(8), small = DF_BUF_INIT(7);
-    struct df_err err = {0};
-    assert_int_equal(df_kube_log(k, "build", "p", "main", 5, &log, &err), 0);
-    assert_string_equal(df_buf_str(&log), "one\ntwo\n");
-    assert_int_equal(df_kube_log(k, "build", "p", NULL, 0, &small, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_LIMIT);
-    assert_string_equal(df_buf_str(&s.seen),
-                        "GET /api/v1/namespaces/build/pods/p/log?container=main&tailLines=5\n"
-                        "GET /api/v1/namespaces/build/pods/p/log\n");
-    kube_stop(&s);
-}
 
 static void *many_calls(void *arg)
 {
@@ -685,7 +666,6 @@ int main(void)
         cmocka_unit_test(the_proxy_of_the_kubeconfig_is_asked_for_every_host),
         cmocka_unit_test(a_list_comes_in_pages_whatever_happens_between_them),
         cmocka_unit_test(a_list_ends_when_its_taker_says_so),
-        cmocka_unit_test(a_log_is_read_up_to_its_cap),
         cmocka_unit_test(threads_share_a_client_and_its_connections),
         cmocka_unit_test(no_more_connections_are_kept_than_the_cap),
     };

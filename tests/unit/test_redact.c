@@ -343,7 +343,6 @@ static void a_mask_is_not_repeated_when_its_bytes_come_one_by_one(void **state)
         assert_int_equal(df_redact_feed(r, "a", 1, &out, NULL), 0);
     assert_int_equal(df_redact_finish(r, &out, NULL), 0);
     assert_string_equal(df_buf_str(&out), "***");
-    assert_int_equal(df_redact_count(r), 1);
     df_redact_free(r);
     df_redact_set_free(set);
 }
@@ -469,7 +468,6 @@ static void a_line_of_a_gigabyte_passes_in_bounded_memory(void **state)
     assert_int_equal(df_redact_finish(r, &out, NULL), 0);
     bytes += out.len;
     uint64_t masked = line / sizeof piece;
-    assert_int_equal(df_redact_count(r), masked);
     assert_int_equal(bytes, line - masked * (14 - 3));
     assert_peak_below(before + 4096);
     df_redact_free(r);

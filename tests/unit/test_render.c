@@ -123,20 +123,6 @@ static void tables_are_aligned_by_characters_not_bytes(void **state)
                                           "  a^[[1m   two   -\n");
 }
 
-static void summaries_say_what_will_be_and_what_was_done(void **state)
-{
-    (void)state;
-    DF_JSON cJSON *plain = json("{'add':3,'change':0,'destroy':1}");
-    DF_JSON cJSON *import = json("{'add':0,'change':2,'destroy':0,'import':5}");
-    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
-    assert_true(df_text_summary(plain, false, &out));
-    assert_string_equal(df_buf_str(&out), "3 to add, 0 to change, 1 to destroy");
-    df_buf_clear(&out);
-    assert_true(df_text_summary(import, true, &out));
-    assert_string_equal(df_buf_str(&out), "5 imported, 0 added, 2 changed, 0 destroyed");
-    assert_false(df_text_summary(NULL, true, &out));
-}
-
 /* ---- tables of documents ----------------------------------------------------------------------
  */
 
@@ -515,7 +501,6 @@ int main(void)
         cmocka_unit_test(durations_and_ages_use_the_units_that_people_use),
         cmocka_unit_test(foreign_text_cannot_steer_the_terminal),
         cmocka_unit_test(tables_are_aligned_by_characters_not_bytes),
-        cmocka_unit_test(summaries_say_what_will_be_and_what_was_done),
         cmocka_unit_test(lists_show_the_columns_of_their_kind),
         cmocka_unit_test(a_table_is_cut_to_the_terminal),
         cmocka_unit_test(rows_that_come_later_keep_the_columns),

@@ -272,7 +272,7 @@ static void a_purge_takes_everything_of_one_executor(void **state)
     assert_no_state(&w);
     assert_lock_id(&w, NULL);
     DF_BUF struct df_buf got = DF_BUF_INIT(1000);
-    assert_int_equal(df_state_get(w.states, UID "2", &got, &err), 0);
+    assert_int_equal(get_current(&w, UID "2", &got, &err), 0);
     must_put(&w, 1);
 }
 
@@ -461,7 +461,7 @@ static void damage_to_the_current_version_stops_everything_loudly(void **state)
         else
             assert_int_equal(unlink(path), 0);
         DF_BUF struct df_buf got = DF_BUF_INIT(1000);
-        assert_failed(df_state_get(w.states, UID, &got, &err), &err, DF_ERR_SYSTEM, "");
+        assert_failed(get_current(&w, UID, &got, &err), &err, DF_ERR_SYSTEM, "");
         assert_failed(put(&w, 3, "L", "", NULL, &err), &err, DF_ERR_SYSTEM, "");
         assert_failed(df_state_rollback(w.states, UID, 1, "me", &err), &err, DF_ERR_SYSTEM, "");
         assert_int_equal(count_versions(&w), 2);

@@ -140,7 +140,7 @@ static int current_serial(struct world *w)
 {
     DF_BUF struct df_buf got = DF_BUF_INIT(1 * DF_MIB);
     DF_JSON cJSON *state = NULL;
-    if (df_state_get(w->states, UID, &got, NULL) < 0 ||
+    if (get_current(w, UID, &got, NULL) < 0 ||
         df_json_parse(df_buf_str(&got), got.len, &state, NULL) < 0)
         return 0;
     return (int)df_json_int(state, "serial", 0);

@@ -97,7 +97,7 @@ static void a_workflow_runs_without_run_and_runner(void **state)
     start(w);
     ask(w, "restart", APP);
     (void)await_start(w, "restart");
-    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "restart");
+    df_control_engine_news(w->s.control, "restart");
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, "restart")->result =
         strdup("{\"executionStatus\":{\"status\":\"True\",\"totalTasks\":1}}");
@@ -149,7 +149,7 @@ static void who_waits_for_a_target_holds_no_place(void **state)
     end_processes(w, "runs", 0, "");
     await_settled(w, "runs");
     set_absent_reason(w, "waits", "");
-    df_control_wake(w->s.control, DF_KIND_TASK_ACTION, "waits");
+    df_control_engine_news(w->s.control, "waits");
     (void)await_start(w, "waits");
     assert_value(w, DF_KIND_TASK_ACTION, "waits", "status.lockedBy", "");
 }

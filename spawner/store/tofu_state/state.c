@@ -138,11 +138,6 @@ static int find_current(struct df_states *s, const char *uid, struct version *re
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int no_state(struct df_err *err)
-{
-    return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
-}
-
 static int open_version(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
                         int64_t *ret_size, struct df_err *err)
 {
@@ -166,20 +161,10 @@ int df_state_open(struct df_states *s, const char *executor_uid, int64_t version
         if (find_current(s, executor_uid, &current, err) < 0)
             return -1;
         if (!current.number)
-            return no_state(err);
+            return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
         version = current.number;
     }
     return open_version(s, executor_uid, version, ret_fd, ret_size, err);
-}
-
-int df_state_get(struct df_states *s, const char *executor_uid, struct df_buf *out,
-                 struct df_err *err)
-{
-    DF_CLOSE int fd = -1;
-    int64_t size = 0;
-    if (df_state_open(s, executor_uid, 0, &fd, &size, err) < 0)
-        return -1;
-    return size ? df_fs_read_fd(fd, out, err) : no_state(err);
 }
 
 static int append_version(struct df_states *s, const char *uid, int64_t number, cJSON *list,

@@ -23,11 +23,8 @@ struct df_states; /* opaque */
 int df_states_open(struct df_blob *blobs, struct df_states **ret, struct df_err *err) DF_MUST_CHECK;
 void df_states_close(struct df_states *s);
 
-/* Reads the current state. NOT_FOUND: there is none, or it was deleted. */
-int df_state_get(struct df_states *s, const char *executor_uid, struct df_buf *out,
-                 struct df_err *err) DF_MUST_CHECK;
 /* Opens a state for reading; the caller closes *ret_fd. version 0: the current one. A version made
- * by df_state_delete() has size 0. */
+ * by df_state_delete() has size 0. NOT_FOUND: there is none. */
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
                   int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
