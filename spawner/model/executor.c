@@ -311,12 +311,12 @@ static const char *state_under_way(const cJSON *executor, enum df_action action)
 static int end_run(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     const char *phase = df_run_phase(run), *state = state_of(executor), *word = "error";
-    bool applied = df_run_step(run, 1) != NULL;
+    bool may_have_written = df_run_may_have_written(run);
     if (df_streq(phase, "Succeeded")) {
         const char *leads_to = df_recipe_of(run)->leads_to;
         state = leads_to ? leads_to : state;
         word = "done";
-    } else if (!applied) {
+    } else if (!may_have_written) {
         const char *old_state = df_json_str(status, "before.state");
         const char *old_word = df_json_str(status, "before.status");
         state = old_state ? old_state : state;
@@ -335,7 +335,7 @@ static int note_tool(cJSON *status, const cJSON *run, bool empty, struct df_err 
     const cJSON *tool = df_json_at(run, "status.tool");
     if (empty)
         cJSON_DeleteItemFromObjectCaseSensitive(status, "tool");
-    else if (tool && df_run_step(run, 1))
+    else if (tool && df_run_may_have_written(run))
         return df_json_set(status, "tool", cJSON_Duplicate(tool, true), err);
     return 0;
 }
@@ -346,12 +346,12 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
     if (begin_run(executor, status, name, err) < 0)
         return -1;
-    if (df_run_step(run, 1) &&
+    if (df_run_may_have_written(run) &&
         df_json_set_str(status, "provisionedFrom", df_json_str(run, "spec.snapshot.source.url"),
                         err) < 0)
         return -1;
     bool empty = action == DF_ACTION_DESTROY && df_streq(phase, "Succeeded");
-    bool holds = !empty && (may_hold_resources(executor) || df_run_step(run, 1));
+    bool holds = !empty && (may_hold_resources(executor) || df_run_may_have_written(run));
     if (df_json_set(status, "mayHoldResources", cJSON_CreateBool(holds), err) < 0 ||
         note_tool(status, run, empty, err) < 0)
         return -1;

@@ -84,3 +84,12 @@ const cJSON *df_run_step(const cJSON *run, size_t at)
     }
     return NULL;
 }
+
+bool df_run_may_have_written(const cJSON *run)
+{
+    const struct df_recipe *recipe = df_recipe_of(run);
+    for (size_t at = 0; at < recipe->count; at++)
+        if (recipe->steps[at].writes && df_run_step(run, at))
+            return true;
+    return false;
+}

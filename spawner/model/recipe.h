@@ -39,6 +39,9 @@ const struct df_recipe_step *df_recipe_step_for(const char *action);
 /* The same of a TaskAction. */
 const struct df_recipe_step *df_recipe_step_of(const cJSON *task);
 
+/* Did a step that writes begin: is it in status.steps? */
+bool df_run_may_have_written(const cJSON *run);
+
 /* The entry of status.steps for steps[at] of the run's recipe; or NULL. Borrowed. */
 const cJSON *df_run_step(const cJSON *run, size_t at);
 

@@ -165,9 +165,6 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
     int64_t expiry = plan_expiry(v->plan);
-    if (recipe->steps[0].writes) /* it is done, even if a cancel came too late */
-        return finish_run("Succeeded", df_task_reason(v->plan),
-                          df_json_str(v->plan, "status.message"));
     if (wants_cancel(v->run))
         return finish_canceled(v->run);
     if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
@@ -182,6 +179,15 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
         return finish_run("Failed", "PlanExpired",
                           "the plan expired before it was applied; start a new run");
     return !recipe->steps[1].asks || is_approved(v) ? decide(DF_RUN_APPLY) : ask_approval(v);
+}
+
+/* ---- after the last step ---- */
+
+/* The step is done, even if a cancel came too late. */
+static struct df_run_verdict finish_done(const struct df_recipe *recipe, const cJSON *step)
+{
+    return finish_run("Succeeded", recipe->reason ? recipe->reason : df_task_reason(step),
+                      df_json_str(step, "status.message"));
 }
 
 /* ---- before the plan ---- */
@@ -232,7 +238,6 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = wait_end_us};
     if (!df_task_succeeded(step))
         return after_failed_step(v, step);
-    if (!v->apply)
-        return after_plan(v, now_us);
-    return finish_run("Succeeded", recipe->reason, df_json_str(step, "status.message"));
+    bool is_done = v->apply || recipe->steps[0].writes;
+    return is_done ? finish_done(recipe, step) : after_plan(v, now_us);
 }

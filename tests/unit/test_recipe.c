@@ -54,6 +54,27 @@ static void a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe(
     assert_null(df_run_step(command, 1));
 }
 
+static void a_run_may_have_written_once_a_step_that_writes_is_in_its_status(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *run;
+        bool may_have_written;
+    } rows[] = {
+        {"{'spec':{'action':'provision'}}", false},
+        {"{'spec':{'action':'provision'},'status':{'steps':[{'name':'plan'}]}}", false},
+        {"{'spec':{'action':'provision'},'status':{'steps':[{'name':'plan'},{'name':'apply'}]}}",
+         true},
+        {"{'spec':{'action':'destroy'},'status':{'steps':[{'name':'apply'}]}}", true},
+        {"{'spec':{'action':'state'},'status':{'steps':[{'name':'state'}]}}", true},
+        {"{'spec':{'action':'state'},'status':{'steps':[]}}", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *run = json(rows[i].run);
+        assert_int_equal(df_run_may_have_written(run), rows[i].may_have_written);
+    }
+}
+
 static void a_run_of_an_unknown_action_has_no_steps(void **state)
 {
     (void)state;
@@ -76,6 +97,7 @@ int main(void)
         cmocka_unit_test(every_action_has_a_recipe_whose_steps_refer_to_earlier_ones),
         cmocka_unit_test(what_writes_carries_out_an_approved_plan_or_is_a_state_command),
         cmocka_unit_test(a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe),
+        cmocka_unit_test(a_run_may_have_written_once_a_step_that_writes_is_in_its_status),
         cmocka_unit_test(a_run_of_an_unknown_action_has_no_steps),
     };
     return cmocka_run_group_tests_name("recipe", tests, NULL, NULL);
