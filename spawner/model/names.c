@@ -38,17 +38,17 @@ int df_role_parse(const char *name, enum df_role *ret, struct df_err *err)
     return df_fail(err, DF_ERR_USER, "\"%.64s\" is no role: read, write or admin", name);
 }
 
-static const char *const actions[] = {"provision", "dry-run", "destroy", "state"};
+const char *const df_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
 
 const char *df_action_name(enum df_action action)
 {
-    return actions[action];
+    return df_actions[action];
 }
 
 int df_action_parse(const char *name, enum df_action *ret, struct df_err *err)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(actions); i++) {
-        if (df_streq(name, actions[i])) {
+    for (size_t i = 0; df_actions[i]; i++) {
+        if (df_streq(name, df_actions[i])) {
             *ret = (enum df_action)i;
             return 0;
         }

@@ -11,6 +11,8 @@
         .name = "apply", .action = "apply", .writes = true, .asks = true, .plan_of = "plan"        \
     }
 
+const char *const df_step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
+
 static const struct df_recipe recipes[] = {
     [DF_ACTION_PROVISION] = {.steps = {PLAN("plan"), APPLY},
                              .count = 2,

@@ -34,6 +34,8 @@ const struct df_recipe *df_recipe_for(enum df_action action);
 /* The recipe of the run's action; an empty recipe, without steps, if the action is unknown. */
 const struct df_recipe *df_recipe_of(const cJSON *run);
 
+/* The actions of all steps, ended by NULL. */
+extern const char *const df_step_actions[];
 /* The step with this action; an empty step, which writes nothing, if there is none. */
 const struct df_recipe_step *df_recipe_step_for(const char *action);
 /* The same of a TaskAction. */

@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "spawner/model/integration.h"
 #include "spawner/model/placement.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/state_command.h"
@@ -159,7 +160,6 @@ static const struct df_field executor_spec[] = {
 };
 
 static const char *const run_roles[] = {"write", "admin", NULL};
-static const char *const run_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
 static const struct df_field executor_ref[] = {
     NAME("name", .flags = DF_REQUIRED), STRING("uid", 36), {0}};
 /* The members of the executor's source that a dry-run may override (overrides.h). */
@@ -179,7 +179,7 @@ static const struct df_field run_runtime[] = {
 };
 static const struct df_field run_spec[] = {
     OBJECT("executorRef", executor_ref, .by = DF_BY_PATH, .flags = DF_REQUIRED | DF_TO_STEP),
-    WORD("action", run_actions, .flags = DF_REQUIRED),
+    WORD("action", df_actions, .flags = DF_REQUIRED),
     OBJECT("source", run_source, .only = "dry-run"),
     OBJECT("runtime", run_runtime, .only = "dry-run"),
     VARIABLES(.flags = DF_TO_STEP),
@@ -202,9 +202,8 @@ static const struct df_field run_spec[] = {
 
 /* Only the service creates steps. The purpose of a step is in the spec of its resource, so that
  * people can see it; the copies of the snapshot are not. */
-static const char *const step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
 static const struct df_field task_spec[] = {
-    WORD("action", step_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),
+    WORD("action", df_step_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),
     NAME("engine", .flags = DF_REQUIRED),
     OBJECT("runRef", name_ref, .flags = DF_REQUIRED),
     OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED),

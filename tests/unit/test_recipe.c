@@ -22,6 +22,28 @@ static void every_action_has_a_recipe_whose_steps_refer_to_earlier_ones(void **s
     }
 }
 
+static bool is_step_action(const char *action)
+{
+    for (const char *const *known = df_step_actions; *known; known++)
+        if (df_streq(*known, action))
+            return true;
+    return false;
+}
+
+static void a_step_has_exactly_the_actions_of_the_recipes(void **state)
+{
+    (void)state;
+    for (const char *const *name = df_actions; *name; name++) {
+        enum df_action action;
+        assert_int_equal(df_action_parse(*name, &action, NULL), 0);
+        const struct df_recipe *r = df_recipe_for(action);
+        for (size_t at = 0; at < r->count; at++)
+            assert_true(is_step_action(r->steps[at].action));
+    }
+    for (const char *const *action = df_step_actions; *action; action++)
+        assert_string_equal(df_recipe_step_for(*action)->action, *action);
+}
+
 static void what_writes_carries_out_an_approved_plan_or_is_a_state_command(void **state)
 {
     (void)state;
@@ -95,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_action_has_a_recipe_whose_steps_refer_to_earlier_ones),
+        cmocka_unit_test(a_step_has_exactly_the_actions_of_the_recipes),
         cmocka_unit_test(what_writes_carries_out_an_approved_plan_or_is_a_state_command),
         cmocka_unit_test(a_step_is_found_in_the_status_of_its_run_by_its_place_in_the_recipe),
         cmocka_unit_test(a_run_may_have_written_once_a_step_that_writes_is_in_its_status),
