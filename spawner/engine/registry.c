@@ -21,7 +21,8 @@ int df_engine_register(struct df_engine_registry *r, struct df_engine *e, struct
     return 0;
 }
 
-static int unsupported(const struct df_engine_registry *r, const char *name, struct df_err *err)
+static int fail_unsupported(const struct df_engine_registry *r, const char *name,
+                            struct df_err *err)
 {
     DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
     for (size_t i = 0; i < r->count; i++)
@@ -36,7 +37,7 @@ int df_engine_get(const struct df_engine_registry *r, const char *name, struct d
 {
     struct df_engine *e = df_engine_find(r, name);
     if (!e)
-        return unsupported(r, name, err);
+        return fail_unsupported(r, name, err);
     *ret = e;
     return 0;
 }

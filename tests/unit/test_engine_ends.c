@@ -255,11 +255,11 @@ static void a_deadline_is_never_moved_back_by_asking_again(void **state)
     DF_STEP_DIR struct df_step_dir d = step_dir(f, UID_A);
     int64_t first, second, third;
     assert_int_equal(df_step_dir_make(&d, "net-1-plan", NULL), 0);
-    assert_int_equal(df_step_dir_arm(&d, 5000000, &first, NULL), 0);
-    assert_int_equal(df_step_dir_arm(&d, 900000000, &second, NULL), 0);
+    assert_int_equal(df_step_dir_set_kill_at(&d, 5000000, &first, NULL), 0);
+    assert_int_equal(df_step_dir_set_kill_at(&d, 900000000, &second, NULL), 0);
     assert_int_equal(first, second);
     touch_in_dir(f, "kill-at", "99999999999999999\n"); /* of an earlier, longer boot */
-    assert_int_equal(df_step_dir_arm(&d, 5000000, &third, NULL), 0);
+    assert_int_equal(df_step_dir_set_kill_at(&d, 5000000, &third, NULL), 0);
     assert_true(third >= first && third < first + 3600000000);
 }
 

@@ -583,7 +583,7 @@ static void a_job_is_completed_when_a_condition_says_so(void **state)
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         DF_JSON cJSON *job = json_or_null(rows[i].job);
-        assert_true(df_workflow_is_completed(job) == rows[i].completed);
+        assert_true(df_job_is_completed(job) == rows[i].completed);
     }
 }
 

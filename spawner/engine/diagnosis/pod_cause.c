@@ -66,7 +66,7 @@ bool df_pod_cause_webhook(const char *text)
     return text && strstr(text, NO_ANSWER);
 }
 
-bool df_pod_cause_lasts(const char *reason, const char *text)
+bool df_pod_cause_is_permanent(const char *reason, const char *text)
 {
     return df_streq(reason, "ObjectRefused") || df_streq(reason, "NamespaceMissing") ||
            df_streq(reason, "CommandMissing") ||
@@ -187,16 +187,16 @@ static bool is_one_of(const char *const *words, const char *word)
 
 /* A kubelet that has just received a pod, or is removing it, reports errors of its own caches,
  * which explain nothing. */
-static bool is_of_caches(const cJSON *event)
+static bool is_about_caches(const cJSON *event)
 {
     const char *message = df_json_str(event, "message");
     return message && (strstr(message, "\" not registered") || strstr(message, "failed to sync "));
 }
 
-bool df_pod_event_says_more(const cJSON *event, const cJSON *than)
+bool df_pod_event_is_better(const cJSON *event, const cJSON *than)
 {
-    if (!than || is_of_caches(event) != is_of_caches(than))
-        return !than || is_of_caches(than);
+    if (!than || is_about_caches(event) != is_about_caches(than))
+        return !than || is_about_caches(than);
     return time_of(event) >= time_of(than);
 }
 
@@ -206,7 +206,7 @@ const char *df_pod_event(const cJSON *events, const char *kind, const cJSON *obj
     const cJSON *best = NULL;
     for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
         if (is_about(e, kind, object) && is_one_of(words, df_json_str(e, "reason")) &&
-            df_pod_event_says_more(e, best))
+            df_pod_event_is_better(e, best))
             best = e;
     if (!best)
         return NULL;

@@ -18,7 +18,7 @@ bool df_pod_cause_webhook(const char *text);
 /* Would the same object always be rejected again? False if the rejection ends when something else
  * changes: a service account is created, quota becomes free, a webhook answers. text may be NULL.
  */
-bool df_pod_cause_lasts(const char *reason, const char *text);
+bool df_pod_cause_is_permanent(const char *reason, const char *text);
 
 /* Sets reason and message. The message has our sentence for the reason, the words of Kubernetes
  * (NULL or "": none) and the way out. */
@@ -26,7 +26,7 @@ void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *
 
 /* Does this Event explain a failure better than the other one? The later Event does, unless it is
  * only about the kubelet's caches. than may be NULL. */
-bool df_pod_event_says_more(const cJSON *event, const cJSON *than);
+bool df_pod_event_is_better(const cJSON *event, const cJSON *than);
 
 /* The best Event of the object (kind and name, and uid if both have one) whose reason is one of
  * words (ends with NULL). Returns its message, and its reason in *ret_reason; NULL: there is none.

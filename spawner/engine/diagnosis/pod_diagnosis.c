@@ -17,26 +17,26 @@ static bool is_in_spec(const struct df_pod_view *view)
 }
 
 /* The pod is Running because of a sidecar, but the main container has not started. */
-static void judge_late_container(const struct df_pod_view *view, const cJSON *status,
-                                 struct df_pod_diagnosis *v)
+static void diagnose_late_container(const struct df_pod_view *view, const cJSON *status,
+                                    struct df_pod_diagnosis *v)
 {
-    df_pod_judge_waiting(view, status, v);
+    df_pod_diagnose_waiting(view, status, v);
     v->phase = DF_ENGINE_PENDING;
     v->never_started = true;
     v->class = DF_POD_RUNNING;
     v->fault = DF_FAULT_NONE;
 }
 
-static void judge_running(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_running(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *status = df_pod_container(view->pod, view->container);
     const cJSON *terminated = df_json_at(status, "state.terminated");
     v->phase = DF_ENGINE_RUNNING;
     v->class = DF_POD_RUNNING;
     if (terminated) {
-        df_pod_judge_terminated(view, terminated, v);
+        df_pod_diagnose_terminated(view, terminated, v);
     } else if (df_json_at(status, "state.waiting") && !df_pod_has_started(view)) {
-        judge_late_container(view, status, v);
+        diagnose_late_container(view, status, v);
     } else if (!status && !is_in_spec(view)) {
         df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, "PrimaryContainerNotFound");
         df_pod_explain(v, "ContainerFailed", "the pod has no such container");
@@ -56,13 +56,13 @@ static const struct {
 
 /* The condition is more exact than the state of the containers, which only shows that they were
  * killed. A more exact status.reason, set by the kubelet, is kept. */
-static void judge_disruption(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_disruption(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *target = df_pod_condition(view->pod, "DisruptionTarget");
     const char *word = df_json_str(target, "reason");
-    bool is_told = df_streq(v->reason, "OOMKilled") || df_streq(v->reason, "NodeShutdown") ||
-                   df_streq(v->reason, "Evicted");
-    if (!df_pod_is_true(target) || v->class == DF_POD_SUCCEEDED || is_told)
+    bool is_exact = df_streq(v->reason, "OOMKilled") || df_streq(v->reason, "NodeShutdown") ||
+                    df_streq(v->reason, "Evicted");
+    if (!df_pod_is_true(target) || v->class == DF_POD_SUCCEEDED || is_exact)
         return;
     for (size_t i = 0; i < DF_ARRAY_SIZE(disruptions); i++) {
         if (!df_streq(disruptions[i].word, word))
@@ -109,7 +109,7 @@ static const cJSON *passed_deadline(const cJSON *job)
 
 /* A pod that is being deleted may run until the end of its grace period. If the deletion ended it,
  * its container only reports a signal, so the deletion is the better explanation. */
-static void judge_deletion(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_deletion(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     int64_t asked_us = 0;
     bool by_job = !view->job || df_kube_is_deleted(view->job);
@@ -120,21 +120,21 @@ static void judge_deletion(const struct df_pod_view *view, struct df_pod_diagnos
     df_pod_explain(v, by_job ? "JobDeleted" : "PodDeleted", NULL);
 }
 
-static void judge_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const char *phase = df_json_str(view->pod, "status.phase");
     if (df_streq(phase, "Running"))
-        judge_running(view, v);
+        diagnose_running(view, v);
     else if (df_streq(phase, "Succeeded"))
-        df_pod_judge_succeeded(view, v);
+        df_pod_diagnose_succeeded(view, v);
     else if (df_streq(phase, "Failed"))
-        df_pod_judge_failed(view, v);
+        df_pod_diagnose_failed(view, v);
     else if (df_streq(phase, "Unknown"))
         v->phase = DF_ENGINE_RUNNING;
     else
-        df_pod_judge_pending(view, v);
-    judge_deletion(view, v);
-    judge_disruption(view, v);
+        df_pod_diagnose_pending(view, v);
+    diagnose_deletion(view, v);
+    diagnose_disruption(view, v);
 }
 
 /* ---- the pending deadline ---- */
@@ -146,7 +146,7 @@ static bool is_leaving(const cJSON *pod)
 }
 
 /* A start that takes too long keeps the last observed cause as its reason. */
-static void judge_deadline(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_deadline(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     bool is_late = view->pending_deadline_us && view->now_us >= view->pending_deadline_us;
     if (v->phase != DF_ENGINE_PENDING)
@@ -163,7 +163,7 @@ static void judge_deadline(const struct df_pod_view *view, struct df_pod_diagnos
 
 /* The Job exceeded its deadline, which also ended its pod. If the pod never started, the reason for
  * that is the better explanation. */
-static void judge_job_end(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_job_end(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *why = passed_deadline(view->job);
     bool was_kept = v->phase == DF_ENGINE_PENDING && v->reason[0];
@@ -174,7 +174,7 @@ static void judge_job_end(const struct df_pod_view *view, struct df_pod_diagnosi
         df_pod_explain(v, "DeadlineExceeded", df_json_str(why, "message"));
 }
 
-static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_absent_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     if (df_pod_is_true(df_pod_condition(view->job, "Complete"))) {
         v->phase = DF_ENGINE_ENDED;
@@ -186,7 +186,7 @@ static void judge_absent_pod(const struct df_pod_view *view, struct df_pod_diagn
         df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
         df_pod_explain(v, "PodDeleted", NULL);
     } else {
-        df_pod_judge_podless(view, v);
+        df_pod_diagnose_no_pod(view, v);
     }
 }
 
@@ -194,17 +194,17 @@ struct df_pod_diagnosis df_pod_diagnose(const struct df_pod_view *view)
 {
     struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
     if (view->pod)
-        judge_pod(view, &v);
+        diagnose_pod(view, &v);
     else if (view->job)
-        judge_absent_pod(view, &v);
+        diagnose_absent_pod(view, &v);
     if (view->job)
-        judge_job_end(view, &v);
+        diagnose_job_end(view, &v);
     if (!view->job && !view->pod && view->was_created) {
         df_pod_fail(&v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "ResourceDeletedExternally");
         df_pod_explain(&v, "JobDeleted", NULL);
         v.never_started = !view->had_pod;
     }
-    judge_deadline(view, &v);
+    diagnose_deadline(view, &v);
     return v;
 }
 
@@ -236,7 +236,7 @@ struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
          * admission control. */
         bool rights = http_status == 403 && message && strstr(message, "cannot create");
         const char *reason = rights ? rows[i].reason : df_pod_cause(message, rows[i].reason);
-        bool lasts = !rights && df_pod_cause_lasts(reason, message);
+        bool lasts = !rights && df_pod_cause_is_permanent(reason, message);
         df_pod_fail(&v, lasts ? DF_POD_PERMANENT : rows[i].class, DF_FAULT_USER, rows[i].code);
         df_pod_explain(&v, reason, message);
         return v;

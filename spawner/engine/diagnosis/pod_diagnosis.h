@@ -18,7 +18,7 @@
 #define DF_POD_PULL_GRACE_SECONDS 180
 #define DF_POD_CREATE_GRACE_SECONDS 180
 /* If a kubelet does not report on a pod of its node for so long, the node has a fault. */
-#define DF_POD_TAKE_UP_SECONDS 3
+#define DF_POD_KUBELET_SECONDS 3
 
 enum df_pod_class {
     DF_POD_UNKNOWN,      /* no information yet: observe again */

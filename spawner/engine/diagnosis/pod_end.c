@@ -49,8 +49,8 @@ static void explain_exit(struct df_pod_diagnosis *v, const cJSON *terminated)
     }
 }
 
-void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *terminated,
-                             struct df_pod_diagnosis *v)
+void df_pod_diagnose_terminated(const struct df_pod_view *view, const cJSON *terminated,
+                                struct df_pod_diagnosis *v)
 {
     const char *why = df_json_str(terminated, "reason");
     const char *message = df_json_str(terminated, "message");
@@ -64,7 +64,7 @@ void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *termin
         df_pod_fail(v, DF_POD_SUCCEEDED, DF_FAULT_NONE, why);
     } else if (v->never_started) {
         const char *reason = df_pod_cause(message, "ContainerFailed");
-        bool lasts = df_pod_cause_lasts(reason, message);
+        bool lasts = df_pod_cause_is_permanent(reason, message);
         df_pod_fail(v, lasts ? DF_POD_PERMANENT : DF_POD_RETRYABLE, DF_FAULT_USER, why);
         df_pod_explain(v, reason, message);
     } else {
@@ -75,7 +75,7 @@ void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *termin
     }
 }
 
-void df_pod_judge_succeeded(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+void df_pod_diagnose_succeeded(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     v->phase = DF_ENGINE_ENDED;
     v->class = DF_POD_SUCCEEDED;
@@ -120,7 +120,7 @@ static bool other_was_killed(const struct df_pod_view *view)
 }
 
 /* Uses status.reason of the pod. False: it has none. */
-static bool judge_pod_reason(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static bool diagnose_pod_reason(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const char *word = df_json_str(view->pod, "status.reason");
     const char *message = df_json_str(view->pod, "status.message");
@@ -140,7 +140,7 @@ static bool judge_pod_reason(const struct df_pod_view *view, struct df_pod_diagn
     return true;
 }
 
-void df_pod_judge_failed(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+void df_pod_diagnose_failed(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *terminated =
         df_json_at(df_pod_container(view->pod, view->container), "state.terminated");
@@ -150,13 +150,13 @@ void df_pod_judge_failed(const struct df_pod_view *view, struct df_pod_diagnosis
     if (oom_killed(view->pod)) {
         df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "OOMKilled");
         df_pod_explain(v, "OOMKilled", NULL);
-    } else if (judge_pod_reason(view, v)) {
+    } else if (diagnose_pod_reason(view, v)) {
         return;
     } else if (other_was_killed(view)) {
         df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_USER, "Interrupted");
         df_pod_explain(v, "RunnerKilled", "another container of the pod");
     } else if (terminated && v->exit_code != 0) {
-        df_pod_judge_terminated(view, terminated, v);
+        df_pod_diagnose_terminated(view, terminated, v);
     } else {
         df_pod_fail(v, DF_POD_RETRYABLE, DF_FAULT_SYSTEM, "Interrupted");
         df_pod_explain(v, "NodeLost", "Kubernetes does not say why the pod failed");

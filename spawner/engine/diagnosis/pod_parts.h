@@ -28,15 +28,15 @@ void df_pod_fail(struct df_pod_diagnosis *v, enum df_pod_class class, enum df_fa
 
 /* pod_start.c. Each function fills the diagnosis: of a Pending pod, of a Job without a pod, of a
  * waiting container. */
-void df_pod_judge_pending(const struct df_pod_view *view, struct df_pod_diagnosis *v);
-void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_diagnosis *v);
-void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
-                          struct df_pod_diagnosis *v);
+void df_pod_diagnose_pending(const struct df_pod_view *view, struct df_pod_diagnosis *v);
+void df_pod_diagnose_no_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v);
+void df_pod_diagnose_waiting(const struct df_pod_view *view, const cJSON *status,
+                             struct df_pod_diagnosis *v);
 
 /* pod_end.c: of a terminated container, of a pod that is Succeeded or Failed. */
-void df_pod_judge_terminated(const struct df_pod_view *view, const cJSON *terminated,
-                             struct df_pod_diagnosis *v);
-void df_pod_judge_succeeded(const struct df_pod_view *view, struct df_pod_diagnosis *v);
-void df_pod_judge_failed(const struct df_pod_view *view, struct df_pod_diagnosis *v);
+void df_pod_diagnose_terminated(const struct df_pod_view *view, const cJSON *terminated,
+                                struct df_pod_diagnosis *v);
+void df_pod_diagnose_succeeded(const struct df_pod_view *view, struct df_pod_diagnosis *v);
+void df_pod_diagnose_failed(const struct df_pod_view *view, struct df_pod_diagnosis *v);
 
 #endif

@@ -71,8 +71,8 @@ static bool in_grace(const struct df_pod_view *view, const struct wait *wait)
     return view->now_us - at < wait->grace_seconds * 1000000;
 }
 
-void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
-                          struct df_pod_diagnosis *v)
+void df_pod_diagnose_waiting(const struct df_pod_view *view, const cJSON *status,
+                             struct df_pod_diagnosis *v)
 {
     const char *word = df_json_str(status, "state.waiting.reason");
     const char *message = df_json_str(status, "state.waiting.message");
@@ -93,7 +93,7 @@ void df_pod_judge_waiting(const struct df_pod_view *view, const cJSON *status,
 }
 
 /* Failed mounts and sandboxes of a pod are reported by Events only. */
-static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void check_pod_events(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     static const char *const words[] = {"FailedMount", "FailedAttachVolume",
                                         "FailedCreatePodSandBox", NULL};
@@ -107,22 +107,22 @@ static void look_at_pod_events(const struct df_pod_view *view, struct df_pod_dia
 }
 
 /* The pod has a node, but its kubelet has not reported on it. */
-static void judge_not_taken_up(const struct df_pod_view *view, const cJSON *scheduled,
-                               struct df_pod_diagnosis *v)
+static void diagnose_silent_kubelet(const struct df_pod_view *view, const cJSON *scheduled,
+                                    struct df_pod_diagnosis *v)
 {
     const char *node = df_json_str(view->pod, "spec.nodeName");
     const char *since = df_json_str(scheduled, "lastTransitionTime");
     int64_t at = 0;
     char words[360];
     if (!node || !since || df_time_parse(since, &at, NULL) < 0 ||
-        view->now_us - at < DF_POD_TAKE_UP_SECONDS * 1000000)
+        view->now_us - at < DF_POD_KUBELET_SECONDS * 1000000)
         return;
     (void)snprintf(words, sizeof(words), "node %.253s has not taken it up since it was given to it",
                    node);
     df_pod_explain(v, "NodeFailed", words);
 }
 
-static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+static void diagnose_unscheduled(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     static const char *const words[] = {"FailedScheduling", NULL};
     const cJSON *scheduled = df_pod_condition(view->pod, "PodScheduled");
@@ -130,7 +130,7 @@ static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_diag
     v->class = DF_POD_QUEUED;
     df_pod_code(v, df_json_str(scheduled, "reason"), NULL);
     if (df_pod_is_true(scheduled)) {
-        judge_not_taken_up(view, scheduled, v);
+        diagnose_silent_kubelet(view, scheduled, v);
         return;
     }
     if (!message)
@@ -139,7 +139,7 @@ static void judge_unscheduled(const struct df_pod_view *view, struct df_pod_diag
         df_pod_explain(v, df_pod_cause(message, "Unschedulable"), message);
 }
 
-void df_pod_judge_pending(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+void df_pod_diagnose_pending(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     const cJSON *status = waiting_container(view->pod);
     v->phase = DF_ENGINE_PENDING;
@@ -147,15 +147,15 @@ void df_pod_judge_pending(const struct df_pod_view *view, struct df_pod_diagnosi
     if (!v->never_started)
         v->phase = DF_ENGINE_RUNNING;
     if (status)
-        df_pod_judge_waiting(view, status, v);
+        df_pod_diagnose_waiting(view, status, v);
     else
-        judge_unscheduled(view, v);
+        diagnose_unscheduled(view, v);
     if (status && v->class == DF_POD_INITIALIZING)
-        look_at_pod_events(view, v);
+        check_pod_events(view, v);
 }
 
 /* The Job has no pod: the API server may have rejected it. */
-void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_diagnosis *v)
+void df_pod_diagnose_no_pod(const struct df_pod_view *view, struct df_pod_diagnosis *v)
 {
     static const char *const words[] = {"FailedCreate", NULL};
     const char *word = NULL;
@@ -165,7 +165,7 @@ void df_pod_judge_podless(const struct df_pod_view *view, struct df_pod_diagnosi
     v->never_started = true;
     if (message) {
         const char *reason = df_pod_cause(message, "AdmissionRefused");
-        if (df_pod_cause_lasts(reason, message))
+        if (df_pod_cause_is_permanent(reason, message))
             df_pod_fail(v, DF_POD_PERMANENT, DF_FAULT_USER, word);
         df_pod_explain(v, reason, message);
         df_pod_code(v, word, NULL);

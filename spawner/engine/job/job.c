@@ -1,7 +1,7 @@
 /*
  * The engine `job`: the operations of engine.h, each for tofu steps and workflows. An operation
- * first calls begin(), which fills a df_job_call: the engine, the kind of work, the name of the
- * Job. tofu_step.c and workflow.c implement what differs between the two kinds.
+ * first calls begin_call(), which fills a df_job_call: the engine, the kind of work, the name of
+ * the Job. tofu_step.c and workflow.c implement what differs between the two kinds.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -12,8 +12,8 @@ static struct df_job_engine *job_of(struct df_engine *e)
     return (struct df_job_engine *)(void *)e;
 }
 
-static int begin(struct df_engine *e, const struct df_engine_step *step, struct df_job_call *ret,
-                 struct df_err *err)
+static int begin_call(struct df_engine *e, const struct df_engine_step *step,
+                      struct df_job_call *ret, struct df_err *err)
 {
     *ret = (struct df_job_call){
         .engine = job_of(e),
@@ -25,7 +25,7 @@ static int begin(struct df_engine *e, const struct df_engine_step *step, struct 
 
 /* ---- create, release ---- */
 
-static int create_or_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     struct df_kube_at at = df_job_at(c);
@@ -38,12 +38,12 @@ static int create_or_meet(const struct df_job_call *c, cJSON **ret_job, struct d
         df_job_rejection_forget(c);
         return df_job_note(c->engine->watch, *ret_job, err);
     }
-    return df_streq(why.reason, "AlreadyExists") ? c->kind->meet(c, ret_job, err)
+    return df_streq(why.reason, "AlreadyExists") ? c->kind->adopt(c, ret_job, err)
                                                  : df_job_reject(c, &why, err);
 }
 
 /* Replaces the Secret of an earlier attempt, whose tokens are no longer valid. */
-static int make_secret(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+static int create_secret(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     const struct df_job_engine *j = c->engine;
     const struct df_engine_step *step = c->step;
@@ -63,8 +63,8 @@ static int make_secret(const struct df_job_call *c, const cJSON *job, struct df_
     return result;
 }
 
-static int make_ref(const struct df_job_engine *j, const cJSON *job, cJSON **ret,
-                    struct df_err *err)
+static int build_ref(const struct df_job_engine *j, const cJSON *job, cJSON **ret,
+                     struct df_err *err)
 {
     DF_JSON cJSON *ref = cJSON_CreateObject();
     const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
@@ -84,20 +84,20 @@ static int job_create(struct df_engine *e, const struct df_engine_step *step, cJ
 {
     DF_JSON cJSON *job = NULL;
     struct df_job_call c;
-    if (begin(e, step, &c, err) < 0 || create_or_meet(&c, &job, err) < 0)
+    if (begin_call(e, step, &c, err) < 0 || create_job(&c, &job, err) < 0)
         return -1;
     bool needs_secret =
         c.engine->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
-    if (needs_secret && make_secret(&c, job, err) < 0)
+    if (needs_secret && create_secret(&c, job, err) < 0)
         return -1;
-    return make_ref(c.engine, job, ret_ref, err);
+    return build_ref(c.engine, job, ret_ref, err);
 }
 
 static int job_release(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
 {
     DF_JSON cJSON *body = NULL, *job = NULL;
     struct df_job_call c;
-    if (begin(e, step, &c, err) < 0 ||
+    if (begin_call(e, step, &c, err) < 0 ||
         df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &body, err) < 0)
         return -1;
     const struct df_kube_at at = df_job_at(&c);
@@ -109,8 +109,8 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
 
 /* ---- status, result ---- */
 
-static int observe(const struct df_job_call *c, struct df_engine_observation *ret,
-                   struct df_err *err)
+static int observe_step(const struct df_job_call *c, struct df_engine_observation *ret,
+                        struct df_err *err)
 {
     if (c->kind->observe(c, ret, err) < 0)
         return -1;
@@ -123,14 +123,14 @@ static int job_status(struct df_engine *e, const struct df_engine_step *step,
                       struct df_engine_observation *ret, struct df_err *err)
 {
     struct df_job_call c;
-    return begin(e, step, &c, err) < 0 ? -1 : observe(&c, ret, err);
+    return begin_call(e, step, &c, err) < 0 ? -1 : observe_step(&c, ret, err);
 }
 
 static int job_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
                       struct df_err *err)
 {
     struct df_job_call c;
-    return begin(e, step, &c, err) < 0 ? -1 : c.kind->result(&c, ret, err);
+    return begin_call(e, step, &c, err) < 0 ? -1 : c.kind->result(&c, ret, err);
 }
 
 /* The files of a pod are deleted with it. */
@@ -147,14 +147,14 @@ static int job_leftover(struct df_engine *e, const struct df_engine_step *step, 
 static int job_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
 {
     struct df_job_call c;
-    return begin(e, step, &c, err) < 0 ? -1 : df_job_delete_own(&c, false, err);
+    return begin_call(e, step, &c, err) < 0 ? -1 : df_job_delete_own(&c, false, err);
 }
 
 static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
 {
     struct df_engine_observation observed;
     struct df_job_call c;
-    if (begin(e, step, &c, err) < 0 || observe(&c, &observed, err) < 0)
+    if (begin_call(e, step, &c, err) < 0 || observe_step(&c, &observed, err) < 0)
         return -1;
     if (observed.phase == DF_ENGINE_PENDING || observed.phase == DF_ENGINE_RUNNING)
         return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
@@ -187,7 +187,7 @@ static const struct df_engine_ops job_ops = {
     .close = job_close,
 };
 
-static int fill(struct df_job_engine *j, struct df_err *err)
+static int fill_engine(struct df_job_engine *j, struct df_err *err)
 {
     j->name_space = strdup(j->o.name_space);
     j->image = j->o.image ? strdup(j->o.image) : NULL;
@@ -215,7 +215,7 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
                                            .takes_workflows = true},
                                 .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
-    if (fill(j, err) < 0) {
+    if (fill_engine(j, err) < 0) {
         job_close(&j->engine);
         return -1;
     }

@@ -37,7 +37,7 @@ struct df_job_kind {
     int (*build)(const struct df_job_call *c, cJSON **ret, struct df_err *err);
     /* A Job of this name exists already. If it is the step's own and has not ended, it becomes
      * *ret_job. RETRY: an ended Job is being removed. CONFLICT: the Job of another step. */
-    int (*meet)(const struct df_job_call *c, cJSON **ret_job, struct df_err *err);
+    int (*adopt)(const struct df_job_call *c, cJSON **ret_job, struct df_err *err);
     int (*observe)(const struct df_job_call *c, struct df_engine_observation *ret,
                    struct df_err *err);
     int (*result)(const struct df_job_call *c, cJSON **ret, struct df_err *err);
@@ -70,6 +70,6 @@ int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
  * stores it. While the step has no Job, its observations report the stored rejection. */
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err);
 void df_job_rejection_forget(const struct df_job_call *c);
-void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *seen);
+void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *observed);
 
 #endif

@@ -88,7 +88,7 @@ static const char step_mount_text[] = JSON(
     {"name": "dayfly-step", "mountPath": "/run/dayfly/step", "readOnly": true});
 /* clang-format on */
 
-static int parse(const char *text, cJSON **ret, struct df_err *err)
+static int parse_text(const char *text, cJSON **ret, struct df_err *err)
 {
     return df_json_parse(text, strlen(text), ret, err);
 }
@@ -96,7 +96,7 @@ static int parse(const char *text, cJSON **ret, struct df_err *err)
 static int append_text(cJSON *list, const char *text, cJSON **ret_item, struct df_err *err)
 {
     cJSON *item = NULL;
-    if (parse(text, &item, err) < 0 || df_json_append(list, item, err) < 0)
+    if (parse_text(text, &item, err) < 0 || df_json_append(list, item, err) < 0)
         return -1;
     *ret_item = item;
     return 0;
@@ -259,7 +259,7 @@ static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_sp
 
 /* ---- the Job ---- */
 
-static int refuse(struct df_err *err, const char *why)
+static int refuse_placement(struct df_err *err, const char *why)
 {
     return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "%s", why);
 }
@@ -278,11 +278,13 @@ static int check_pod(const cJSON *pod_template, struct df_err *err)
 {
     const cJSON *runner = find_container(pod_template);
     if (!runner)
-        return refuse(err, "podTemplate: the container \"" DF_JOB_CONTAINER "\" must stay");
+        return refuse_placement(err,
+                                "podTemplate: the container \"" DF_JOB_CONTAINER "\" must stay");
     if (!df_streq(df_json_str(pod_template, "spec.restartPolicy"), "Never"))
-        return refuse(err, "podTemplate.spec.restartPolicy: must be Never: a step is started once");
+        return refuse_placement(
+            err, "podTemplate.spec.restartPolicy: must be Never: a step is started once");
     if (df_str_empty(df_json_str(runner, "image")))
-        return refuse(err, "placement.image: no image is configured for the runner");
+        return refuse_placement(err, "placement.image: no image is configured for the runner");
     return 0;
 }
 
@@ -306,7 +308,7 @@ int df_job_build(const struct df_job_spec *spec, cJSON **ret, struct df_err *err
 {
     DF_JSON cJSON *job = NULL;
     cJSON *pod_template = NULL;
-    if (parse(job_text, &job, err) < 0 || put_metadata(job, spec, err) < 0 ||
+    if (parse_text(job_text, &job, err) < 0 || put_metadata(job, spec, err) < 0 ||
         build_pod(job, spec, &pod_template, err) < 0 ||
         df_json_add(df_json_object_at(job, "spec"), "template", pod_template, err) < 0)
         return -1;
@@ -328,7 +330,7 @@ static int put_owner(cJSON *metadata, const char *job_name, const char *job_uid,
     return df_json_add_bool(owner, "controller", true, err);
 }
 
-static int put_step(cJSON *secret, const cJSON *step, struct df_err *err)
+static int add_step_document(cJSON *secret, const cJSON *step, struct df_err *err)
 {
     char *text = df_json_print(step);
     if (!text)
@@ -366,7 +368,7 @@ int df_job_secret_build(const struct df_job_spec *spec, const char *job_uid, con
         df_json_add_str(metadata, "name", name, err) < 0 ||
         df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
         put_labels(metadata, spec, err) < 0 || put_owner(metadata, spec->name, job_uid, err) < 0 ||
-        put_step(secret, step, err) < 0)
+        add_step_document(secret, step, err) < 0)
         return -1;
     *ret = DF_TAKE(secret);
     return 0;

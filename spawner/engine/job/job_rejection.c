@@ -21,14 +21,14 @@ void df_job_rejection_forget(const struct df_job_call *c)
     (void)pthread_mutex_unlock(&c->engine->lock);
 }
 
-void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *seen)
+void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *observed)
 {
     (void)pthread_mutex_lock(&c->engine->lock);
     const cJSON *rejection = cJSON_GetObjectItemCaseSensitive(c->engine->rejections, c->step->uid);
     const char *reason = df_json_str(rejection, "reason"),
                *message = df_json_str(rejection, "message");
-    (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason ? reason : "");
-    (void)snprintf(seen->cause, sizeof(seen->cause), "%s", message ? message : "");
+    (void)snprintf(observed->reason, sizeof(observed->reason), "%s", reason ? reason : "");
+    (void)snprintf(observed->cause, sizeof(observed->cause), "%s", message ? message : "");
     (void)pthread_mutex_unlock(&c->engine->lock);
 }
 

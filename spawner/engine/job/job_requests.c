@@ -44,7 +44,7 @@ int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err 
     if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
         return -1;
     bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), c->step->uid);
-    return is_ours && (if_ended || !df_workflow_is_completed(job)) ? df_job_delete(c, job, err) : 0;
+    return is_ours && (if_ended || !df_job_is_completed(job)) ? df_job_delete(c, job, err) : 0;
 }
 
 int df_job_delete_secret(const struct df_job_call *c, struct df_err *err)

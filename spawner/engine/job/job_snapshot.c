@@ -13,13 +13,13 @@
 
 #define JOB_NAME_LABEL "batch.kubernetes.io/job-name"
 
-/* In the first PATIENT_MS after the start a caller waits up to WAIT_MS for the first lists: ten
+/* In the first START_MS after the start a caller waits up to WAIT_MS for the first lists: ten
  * thousand steps that retry again and again cost more than the three lists. */
-enum { PATIENT_MS = 10000, WAIT_MS = 1000 };
+enum { START_MS = 10000, WAIT_MS = 1000 };
 
 struct df_job_watch {
     struct df_job_watch_options o;
-    int64_t patient_until_ms; /* of the monotonic clock */
+    int64_t lists_wait_until_ms; /* of the monotonic clock */
     struct df_kube_cache *jobs, *pods, *events;
 };
 
@@ -135,7 +135,7 @@ static cJSON *keep_event(void *arg, const cJSON *object)
 
 /* ---- index keys ---- */
 
-static int add_word(struct df_kube_keys *to, const char *word, struct df_err *err)
+static int add_key(struct df_kube_keys *to, const char *word, struct df_err *err)
 {
     if (word)
         (void)df_strs_add(&to->words, word);
@@ -146,19 +146,19 @@ static int keys_of_owned(void *arg, const cJSON *object, struct df_kube_keys *re
                          struct df_err *err)
 {
     (void)arg;
-    return add_word(ret, df_kube_label(object, DF_LABEL_STEP_UID), err);
+    return add_key(ret, df_kube_label(object, DF_LABEL_STEP_UID), err);
 }
 
 static int keys_of_event(void *arg, const cJSON *object, struct df_kube_keys *ret,
                          struct df_err *err)
 {
     (void)arg;
-    return add_word(ret, df_json_str(object, "involvedObject.name"), err);
+    return add_key(ret, df_json_str(object, "involvedObject.name"), err);
 }
 
 /* ---- notifications ---- */
 
-static void tell(const struct df_job_watch *w, const char *job_name)
+static void notify_job(const struct df_job_watch *w, const char *job_name)
 {
     if (w->o.notify && job_name)
         w->o.notify(w->o.notify_arg, job_name);
@@ -166,16 +166,16 @@ static void tell(const struct df_job_watch *w, const char *job_name)
 
 static void on_job(void *arg, const struct df_kube_change *change)
 {
-    tell(arg, change->name);
+    notify_job(arg, change->name);
 }
 
 /* The name of a pod is that of its Job, cut to 57 characters, a dash and five characters. For a
  * longer name nobody is notified here: the change of the Job itself notifies. */
-static void tell_by_pod_name(const struct df_job_watch *w, const char *pod)
+static void notify_by_pod_name(const struct df_job_watch *w, const char *pod)
 {
     const char *dash = strrchr(pod, '-');
     DF_FREE char *job = dash ? strndup(pod, (size_t)(dash - pod)) : NULL;
-    tell(w, job);
+    notify_job(w, job);
 }
 
 static void on_pod(void *arg, const struct df_kube_change *change)
@@ -183,9 +183,9 @@ static void on_pod(void *arg, const struct df_kube_change *change)
     const struct df_job_watch *w = arg;
     DF_JSON cJSON *pod = NULL;
     if (df_kube_cache_find(w->pods, change->name_space, change->name, &pod, NULL) == 0 && pod)
-        tell(w, df_kube_label(pod, JOB_NAME_LABEL));
+        notify_job(w, df_kube_label(pod, JOB_NAME_LABEL));
     else
-        tell_by_pod_name(w, change->name); /* the pod is gone */
+        notify_by_pod_name(w, change->name); /* the pod is gone */
 }
 
 static void on_event(void *arg, const struct df_kube_change *change)
@@ -196,9 +196,9 @@ static void on_event(void *arg, const struct df_kube_change *change)
         return; /* it has expired */
     const char *about = df_json_str(event, "involvedObject.name");
     if (df_streq(df_json_str(event, "involvedObject.kind"), "Job"))
-        tell(w, about);
+        notify_job(w, about);
     else if (df_streq(df_json_str(event, "involvedObject.kind"), "Pod") && about)
-        tell_by_pod_name(w, about);
+        notify_by_pod_name(w, about);
 }
 
 static void on_failure(void *arg, const struct df_err *err)
@@ -209,7 +209,7 @@ static void on_failure(void *arg, const struct df_err *err)
 
 /* ---- the watches ---- */
 
-static int start(struct df_job_watch *w, struct df_err *err)
+static int start_caches(struct df_job_watch *w, struct df_err *err)
 {
     const struct df_kube_cache_options jobs = {
         .resource = &df_kube_jobs,
@@ -248,8 +248,8 @@ int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch
     if (!w)
         return df_fail_oom(err);
     w->o = *o;
-    w->patient_until_ms = df_mono_ms() + PATIENT_MS;
-    if (start(w, err) < 0) {
+    w->lists_wait_until_ms = df_mono_ms() + START_MS;
+    if (start_caches(w, err) < 0) {
         df_job_watch_stop(w);
         return -1;
     }
@@ -315,7 +315,7 @@ static bool is_holder(const struct choice *c, const cJSON *pod)
 
 /* Prefers the pod that claimed the step, then the newer one. A second pod cannot claim the step and
  * ends soon; its end is not the end of the step. */
-static bool is_better(const struct choice *c, const cJSON *pod)
+static bool is_better_pod(const struct choice *c, const cJSON *pod)
 {
     if (!c->pod || is_holder(c, c->pod) != is_holder(c, pod))
         return !c->pod || is_holder(c, pod);
@@ -324,10 +324,10 @@ static bool is_better(const struct choice *c, const cJSON *pod)
     return !old || !made || strcmp(made, old) >= 0; /* RFC 3339 in UTC sorts as text */
 }
 
-static int choose(void *arg, const cJSON *pod, struct df_err *err)
+static int choose_pod(void *arg, const cJSON *pod, struct df_err *err)
 {
     struct choice *c = arg;
-    if (!is_better(c, pod))
+    if (!is_better_pod(c, pod))
         return 0;
     cJSON *copy = cJSON_Duplicate(pod, true);
     if (!copy)
@@ -346,7 +346,7 @@ static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
         return df_fail_oom(err);
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
     const struct df_kube_select select = {.labels = labels};
-    const struct df_kube_sink sink = {.item = choose, .arg = choice};
+    const struct df_kube_sink sink = {.item = choose_pod, .arg = choice};
     return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
 }
 
@@ -354,7 +354,7 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
                     struct df_job_snapshot *v, struct df_err *err)
 {
     struct choice choice = {.holder = step->pod};
-    int result = df_kube_cache_each(w->pods, step->uid, choose, &choice, err);
+    int result = df_kube_cache_each(w->pods, step->uid, choose_pod, &choice, err);
     if (result == 0 && !choice.pod && step->was_claimed)
         result = list_pods(w, step, &choice, err);
     v->pod = choice.pod;
@@ -433,20 +433,20 @@ int df_job_note(struct df_job_watch *w, const cJSON *job, struct df_err *err)
     return df_kube_cache_note(w->jobs, job, true, err);
 }
 
-static int64_t patience_ms(const struct df_job_watch *w)
+static int64_t list_wait_ms(const struct df_job_watch *w)
 {
-    int64_t left_ms = w->patient_until_ms - df_mono_ms();
+    int64_t left_ms = w->lists_wait_until_ms - df_mono_ms();
     return left_ms < 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
 }
 
 int df_job_await_events(struct df_job_watch *w, struct df_err *err)
 {
-    return df_kube_cache_wait(w->events, patience_ms(w), NULL, err);
+    return df_kube_cache_wait(w->events, list_wait_ms(w), NULL, err);
 }
 
 static int wait_for_lists(struct df_job_watch *w, struct df_err *err)
 {
-    int64_t ms = patience_ms(w);
+    int64_t ms = list_wait_ms(w);
     if (df_kube_cache_wait(w->jobs, ms, NULL, err) < 0)
         return -1;
     return df_kube_cache_wait(w->pods, ms, NULL, err);

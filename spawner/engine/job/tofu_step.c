@@ -79,8 +79,8 @@ static int tofu_build(const struct df_job_call *c, cJSON **ret, struct df_err *e
 
 /* ---- observation ---- */
 
-static struct df_pod_diagnosis diagnose(const struct df_engine_step *step,
-                                        const struct df_job_snapshot *v, int64_t since_us)
+static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
+                                            const struct df_job_snapshot *v, int64_t since_us)
 {
     /* The Job's creation time is cut to whole seconds: add one, or the deadline is too early. */
     int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
@@ -97,30 +97,31 @@ static struct df_pod_diagnosis diagnose(const struct df_engine_step *step,
     return df_pod_diagnose(&view);
 }
 
-static void explain(const struct df_engine_step *step, const struct df_job_snapshot *view,
-                    struct df_engine_observation *ret)
+static void fill_observation(const struct df_engine_step *step, const struct df_job_snapshot *view,
+                             struct df_engine_observation *ret)
 {
-    struct df_engine_observation seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    struct df_engine_observation observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
     const char *made = df_json_str(view->job, "metadata.creationTimestamp");
     DF_JSON cJSON *result = NULL;
-    if (made && df_time_parse(made, &seen.since_us, NULL) < 0)
-        seen.since_us = 0;
-    struct df_pod_diagnosis v = diagnose(step, view, seen.since_us);
-    seen.phase = v.phase;
-    seen.exit_code = v.exit_code;
-    seen.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
-                    v.class == DF_POD_PERMANENT;
-    seen.fault = v.fault;
-    seen.is_gone = !view->job && !view->pod;
-    seen.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);
+    if (made && df_time_parse(made, &observed.since_us, NULL) < 0)
+        observed.since_us = 0;
+    struct df_pod_diagnosis v = diagnose_pod(step, view, observed.since_us);
+    observed.phase = v.phase;
+    observed.exit_code = v.exit_code;
+    observed.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
+                        v.class == DF_POD_PERMANENT;
+    observed.fault = v.fault;
+    observed.is_gone = !view->job && !view->pod;
+    observed.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);
     /* There is neither Job nor pod, so every process of a claimed step is proven gone. */
     if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
-        seen.phase = DF_ENGINE_ENDED;
-    seen.has_result = seen.phase == DF_ENGINE_ENDED && view->pod &&
-                      df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
-    (void)snprintf(seen.reason, sizeof(seen.reason), "%s", v.reason);
-    (void)snprintf(seen.cause, sizeof(seen.cause), "%.*s", (int)sizeof(seen.cause) - 1, v.message);
-    *ret = seen;
+        observed.phase = DF_ENGINE_ENDED;
+    observed.has_result = observed.phase == DF_ENGINE_ENDED && view->pod &&
+                          df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
+    (void)snprintf(observed.reason, sizeof(observed.reason), "%s", v.reason);
+    (void)snprintf(observed.cause, sizeof(observed.cause), "%.*s", (int)sizeof(observed.cause) - 1,
+                   v.message);
+    *ret = observed;
 }
 
 static int tofu_observe(const struct df_job_call *c, struct df_engine_observation *ret,
@@ -129,7 +130,7 @@ static int tofu_observe(const struct df_job_call *c, struct df_engine_observatio
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
     if (df_job_snapshot_of(c, &view, err) < 0)
         return -1;
-    explain(c->step, &view, ret);
+    fill_observation(c->step, &view, ret);
     return 0;
 }
 
@@ -148,19 +149,19 @@ static int tofu_result(const struct df_job_call *c, cJSON **ret, struct df_err *
 #define JOB_UID_LABEL "batch.kubernetes.io/controller-uid" /* on its pods */
 
 /* Has the Job ended? Its pod may have ended before the Job's condition reports it. */
-static bool is_over(const struct df_job_call *c, const cJSON *job)
+static bool has_ended(const struct df_job_call *c, const cJSON *job)
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
-    if (!job || df_workflow_is_completed(job) || df_kube_is_deleted(job))
+    if (!job || df_job_is_completed(job) || df_kube_is_deleted(job))
         return job != NULL;
     return df_job_snapshot_of(c, &view, NULL) == 0 && view.pod &&
            df_streq(df_kube_label(view.pod, JOB_UID_LABEL), df_kube_uid(job)) &&
-           diagnose(c->step, &view, 0).phase == DF_ENGINE_ENDED;
+           diagnose_pod(c->step, &view, 0).phase == DF_ENGINE_ENDED;
 }
 
 /* The existing Job is this attempt's (the answer to an earlier create() was lost), that of an
  * earlier attempt, or another step's. A Job of another step is never changed. */
-static int tofu_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+static int tofu_adopt(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     const struct df_job_engine *j = c->engine;
     DF_JSON cJSON *job = NULL;
@@ -172,7 +173,7 @@ static int tofu_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err
             err, DF_ERR_CONFLICT, "NameTaken",
             "the Job %s/%s is another's (step %s): delete it, or wait for its end", j->name_space,
             c->name, owner ? owner : "unknown");
-    bool ended = is_over(c, job);
+    bool ended = has_ended(c, job);
     if (ended && df_job_delete(c, job, err) < 0)
         return -1;
     if (!job || ended)
@@ -216,7 +217,7 @@ static int tofu_cleanup(const struct df_job_call *c, struct df_err *err)
 const struct df_job_kind df_job_of_tofu = {
     .name = tofu_name,
     .build = tofu_build,
-    .meet = tofu_meet,
+    .adopt = tofu_adopt,
     .observe = tofu_observe,
     .result = tofu_result,
     .cleanup = tofu_cleanup,

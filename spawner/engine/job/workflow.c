@@ -47,7 +47,7 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
 
 /* The instance's image, service account and resources are for the runner. A workflow has its own in
  * spec.workflow. */
-static int placement_of(const struct df_engine_step *step, cJSON **ret, struct df_err *err)
+static int resolve_placement(const struct df_engine_step *step, cJSON **ret, struct df_err *err)
 {
     static const char *const of_runner[] = {"image", "serviceAccountName", "resources"};
     const struct df_placement_levels instance = {.defaults = step->placement.defaults,
@@ -66,7 +66,7 @@ static int workflow_build(const struct df_job_call *c, cJSON **ret, struct df_er
 {
     DF_JSON cJSON *placement = NULL;
     struct df_workflow w = workflow_of(c);
-    if (placement_of(c->step, &placement, err) < 0)
+    if (resolve_placement(c->step, &placement, err) < 0)
         return -1;
     w.placement = placement;
     return df_workflow_job_build(&w, ret, err);
@@ -81,10 +81,10 @@ static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSO
     if (clash != DF_WORKFLOW_CLASH_ADOPT || has_uid)
         return clash;
     /* It names our action but has another uid: an action of another system has the same name. */
-    return df_workflow_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
+    return df_job_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }
 
-static int replace(const struct df_job_call *c, const cJSON *job, struct df_err *err)
+static int replace_job(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     if (df_job_delete_in_background(c, job, err) < 0)
         return -1;
@@ -92,7 +92,7 @@ static int replace(const struct df_job_call *c, const cJSON *job, struct df_err 
                    c->engine->name_space, c->name, df_workflow_owner(job));
 }
 
-static void name_holder(const struct df_job_call *c, const cJSON *job, char *to, size_t size)
+static void describe_holder(const struct df_job_call *c, const cJSON *job, char *to, size_t size)
 {
     const char *owner = df_workflow_owner(job);
     (void)snprintf(to, size, "the Job %s/%s of %.100s", c->engine->name_space, c->name,
@@ -102,11 +102,11 @@ static void name_holder(const struct df_job_call *c, const cJSON *job, char *to,
 static int fail_locked(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     char holder[300];
-    name_holder(c, job, holder, sizeof(holder));
+    describe_holder(c, job, holder, sizeof(holder));
     return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "%s", holder);
 }
 
-static int workflow_meet(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+static int workflow_adopt(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     const struct df_workflow w = workflow_of(c);
@@ -117,7 +117,7 @@ static int workflow_meet(const struct df_job_call *c, cJSON **ret_job, struct df
         *ret_job = DF_TAKE(job);
         return 0;
     case DF_WORKFLOW_CLASH_REPLACE:
-        return replace(c, job, err);
+        return replace_job(c, job, err);
     case DF_WORKFLOW_CLASH_WAIT:
         return fail_locked(c, job, err);
     case DF_WORKFLOW_CLASH_GONE:
@@ -131,8 +131,8 @@ static int workflow_meet(const struct df_job_call *c, cJSON **ret_job, struct df
 
 /* The pending deadline is for the first pod. A pod that replaces one that ran may be pending until
  * the Job's own deadline. */
-static struct df_pod_diagnosis judge(const struct df_engine_step *step,
-                                     const struct df_job_snapshot *v, int64_t since_us)
+static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
+                                            const struct df_job_snapshot *v, int64_t since_us)
 {
     int64_t deadline = since_us + step->pending_seconds * 1000000;
     const struct df_pod_view view = {
@@ -146,29 +146,32 @@ static struct df_pod_diagnosis judge(const struct df_engine_step *step,
     return df_pod_diagnose(&view);
 }
 
-static void say(struct df_engine_observation *seen, const char *reason, const char *cause)
+static void set_reason(struct df_engine_observation *observed, const char *reason,
+                       const char *cause)
 {
-    (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason);
-    (void)snprintf(seen->cause, sizeof(seen->cause), "%.*s", (int)sizeof(seen->cause) - 1, cause);
+    (void)snprintf(observed->reason, sizeof(observed->reason), "%s", reason);
+    (void)snprintf(observed->cause, sizeof(observed->cause), "%.*s",
+                   (int)sizeof(observed->cause) - 1, cause);
 }
 
 /* The Job has not ended: reports whether its pod has started, and if not, why. */
-static void observe_alive(struct df_engine_observation *seen, const struct df_workflow_status *s,
-                          const struct df_pod_diagnosis *v)
+static void observe_alive(struct df_engine_observation *observed,
+                          const struct df_workflow_status *s, const struct df_pod_diagnosis *v)
 {
     bool started = v->phase == DF_ENGINE_RUNNING || v->phase == DF_ENGINE_ENDED;
-    seen->phase = started ? DF_ENGINE_RUNNING : DF_ENGINE_PENDING;
-    seen->gives_up = v->give_up || s->out_of_pods;
+    observed->phase = started ? DF_ENGINE_RUNNING : DF_ENGINE_PENDING;
+    observed->gives_up = v->give_up || s->out_of_pods;
     if (s->out_of_pods)
-        say(seen, "PodsExhausted", "its pod was evicted or killed again and again");
+        set_reason(observed, "PodsExhausted", "its pod was evicted or killed again and again");
     else if (!started)
-        say(seen, v->reason, v->message);
+        set_reason(observed, v->reason, v->message);
 }
 
 /* The condition of a failed Job says how it ended. The cause is the exit code of its pod or, if the
  * pod never ran, an Event, which df_workflow_status() puts into the message. */
-static void observe_failed(struct df_engine_observation *seen, const struct df_workflow_status *s,
-                           const struct df_pod_diagnosis *v, const cJSON *pod)
+static void observe_failed(struct df_engine_observation *observed,
+                           const struct df_workflow_status *s, const struct df_pod_diagnosis *v,
+                           const cJSON *pod)
 {
     const cJSON *end = df_json_at(df_pod_container(pod, DF_WORKFLOW_CONTAINER), "state.terminated");
     const char *words = df_json_str(end, "message");
@@ -178,38 +181,39 @@ static void observe_failed(struct df_engine_observation *seen, const struct df_w
                                                               : "WorkflowFailed";
     bool did_run = v->exit_code > 0;
     char text[900];
-    seen->exit_code = did_run ? v->exit_code : -1;
+    observed->exit_code = did_run ? v->exit_code : -1;
     if (did_run)
-        (void)snprintf(text, sizeof(text), "exit code %d%s%.700s (%s)", seen->exit_code,
+        (void)snprintf(text, sizeof(text), "exit code %d%s%.700s (%s)", observed->exit_code,
                        words ? ": " : "", words ? words : "", s->reason);
     else
         (void)snprintf(text, sizeof(text), "%s: %.800s", s->reason, s->message);
-    say(seen, did_run ? fallback : df_pod_cause(s->message, fallback), text);
+    set_reason(observed, did_run ? fallback : df_pod_cause(s->message, fallback), text);
 }
 
-static void explain(const struct df_engine_step *step, const struct df_job_snapshot *view,
-                    const struct df_workflow_status *s, struct df_engine_observation *ret)
+static void fill_observation(const struct df_engine_step *step, const struct df_job_snapshot *view,
+                             const struct df_workflow_status *s, struct df_engine_observation *ret)
 {
-    struct df_engine_observation seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    struct df_engine_observation observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
     const char *made = df_json_str(view->job, "metadata.creationTimestamp");
-    if (made && df_time_parse(made, &seen.since_us, NULL) < 0)
-        seen.since_us = 0;
-    const struct df_pod_diagnosis v = judge(step, view, seen.since_us);
+    if (made && df_time_parse(made, &observed.since_us, NULL) < 0)
+        observed.since_us = 0;
+    const struct df_pod_diagnosis v = diagnose_pod(step, view, observed.since_us);
     if (s->phase == DF_WORKFLOW_RUNNING) {
-        observe_alive(&seen, s, &v);
+        observe_alive(&observed, s, &v);
     } else if (s->phase == DF_WORKFLOW_COMPLETED) {
-        seen.phase = DF_ENGINE_ENDED;
-        seen.exit_code = 0;
+        observed.phase = DF_ENGINE_ENDED;
+        observed.exit_code = 0;
     } else if (s->phase == DF_WORKFLOW_FAILED) {
-        seen.phase = DF_ENGINE_ENDED;
-        observe_failed(&seen, s, &v, view->pod);
+        observed.phase = DF_ENGINE_ENDED;
+        observe_failed(&observed, s, &v, view->pod);
     }
-    seen.is_gone = !view->job && !view->pod;
-    *ret = seen;
+    observed.is_gone = !view->job && !view->pod;
+    *ret = observed;
 }
 
 /* Takes the snapshot of the step with all Events that df_workflow_status() needs. */
-static int look(const struct df_job_call *c, struct df_job_snapshot *view, struct df_err *err)
+static int take_snapshot(const struct df_job_call *c, struct df_job_snapshot *view,
+                         struct df_err *err)
 {
     if (df_job_await_events(c->engine->watch, err) < 0 || df_job_snapshot_of(c, view, err) < 0)
         return -1;
@@ -218,16 +222,16 @@ static int look(const struct df_job_call *c, struct df_job_snapshot *view, struc
 
 /* Checks whether the target is still locked, before the next attempt to create the Job. It asks the
  * API server, because the watch does not include Jobs of other systems. */
-static int look_at_lock(const struct df_job_call *c, struct df_engine_observation *seen,
-                        struct df_err *err)
+static int check_lock(const struct df_job_call *c, struct df_engine_observation *observed,
+                      struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     const struct df_workflow w = workflow_of(c);
     if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
         return -1;
     if (clash_with(&w, job) == DF_WORKFLOW_CLASH_WAIT) {
-        (void)snprintf(seen->reason, sizeof(seen->reason), "TargetLocked");
-        name_holder(c, job, seen->cause, sizeof(seen->cause));
+        (void)snprintf(observed->reason, sizeof(observed->reason), "TargetLocked");
+        describe_holder(c, job, observed->cause, sizeof(observed->cause));
     }
     return 0;
 }
@@ -236,14 +240,14 @@ static int workflow_observe(const struct df_job_call *c, struct df_engine_observ
                             struct df_err *err)
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
-    if (look(c, &view, err) < 0)
+    if (take_snapshot(c, &view, err) < 0)
         return -1;
     const struct df_workflow_status s = df_workflow_status(view.job, view.events);
-    struct df_engine_observation seen;
-    explain(c->step, &view, &s, &seen);
-    if (!view.job && c->step->workflow.was_locked && look_at_lock(c, &seen, err) < 0)
+    struct df_engine_observation observed;
+    fill_observation(c->step, &view, &s, &observed);
+    if (!view.job && c->step->workflow.was_locked && check_lock(c, &observed, err) < 0)
         return -1;
-    *ret = seen;
+    *ret = observed;
     return 0;
 }
 
@@ -282,7 +286,7 @@ static int workflow_result(const struct df_job_call *c, cJSON **ret, struct df_e
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
     DF_JSON cJSON *result = cJSON_CreateObject();
-    if (look(c, &view, err) < 0)
+    if (take_snapshot(c, &view, err) < 0)
         return -1;
     if (!view.job)
         return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s is not there", c->step->name);
@@ -304,7 +308,7 @@ static int workflow_cleanup(const struct df_job_call *c, struct df_err *err)
 const struct df_job_kind df_job_of_workflow = {
     .name = workflow_name,
     .build = workflow_build,
-    .meet = workflow_meet,
+    .adopt = workflow_adopt,
     .observe = workflow_observe,
     .result = workflow_result,
     .cleanup = workflow_cleanup,

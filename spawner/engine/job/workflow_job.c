@@ -382,7 +382,7 @@ const char *df_workflow_owner(const cJSON *job)
 }
 
 /* A label of the Job must equal ours, unless one of them is absent. */
-static bool agrees(const char *said, const char *ours)
+static bool equals_if_set(const char *said, const char *ours)
 {
     return !said || !ours || df_streq(said, ours);
 }
@@ -390,8 +390,8 @@ static bool agrees(const char *said, const char *ours)
 bool df_workflow_owns(const struct df_workflow *w, const cJSON *job)
 {
     return df_streq(df_workflow_owner(job), w->name ? w->name : "") &&
-           agrees(label_of(job, LABEL_NAMESPACE), w->source_namespace) &&
-           agrees(label_of(job, DF_LABEL_STEP_UID), w->uid);
+           equals_if_set(label_of(job, LABEL_NAMESPACE), w->source_namespace) &&
+           equals_if_set(label_of(job, DF_LABEL_STEP_UID), w->uid);
 }
 
 enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSON *job)
@@ -402,6 +402,6 @@ enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSO
     if (is_named && df_workflow_owns(w, job))
         return DF_WORKFLOW_CLASH_ADOPT;
     /* A Job without the label has no owner, so we must not delete it. */
-    bool is_over = df_workflow_is_completed(job) && !df_str_empty(df_workflow_owner(job));
+    bool is_over = df_job_is_completed(job) && !df_str_empty(df_workflow_owner(job));
     return is_over ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }

@@ -79,7 +79,7 @@ const char *df_workflow_owner(const cJSON *job);
 /* ---- status ---- */
 
 /* Has the Job its final condition, Complete or Failed? For all Jobs, also those of tofu steps. */
-bool df_workflow_is_completed(const cJSON *job);
+bool df_job_is_completed(const cJSON *job);
 
 enum df_workflow_phase {
     DF_WORKFLOW_ABSENT, /* an answer, not an error */

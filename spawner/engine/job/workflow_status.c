@@ -19,7 +19,7 @@ static const cJSON *final_condition(const cJSON *job)
     return NULL;
 }
 
-bool df_workflow_is_completed(const cJSON *job)
+bool df_job_is_completed(const cJSON *job)
 {
     return final_condition(job) != NULL;
 }
@@ -34,7 +34,7 @@ static bool is_pod_of(const char *pod, const char *job)
     return pod && strncmp(pod, job, n) == 0 && pod[n] == '-' && strlen(pod + n + 1) == 5;
 }
 
-static bool tells_why(const cJSON *event)
+static bool explains_no_start(const cJSON *event)
 {
     static const char *const pulls[] = {"pull image", "errimagepull", "imagepullbackoff"};
     const char *reason = df_json_str(event, "reason"), *message = df_json_str(event, "message");
@@ -53,8 +53,8 @@ static const char *why_not_started(const cJSON *events, const char *job)
     const cJSON *best = NULL;
     for (const cJSON *e = events ? events->child : NULL; e; e = e->next)
         if (df_streq(df_json_str(e, "involvedObject.kind"), "Pod") &&
-            is_pod_of(df_json_str(e, "involvedObject.name"), job) && tells_why(e) &&
-            df_pod_event_says_more(e, best))
+            is_pod_of(df_json_str(e, "involvedObject.name"), job) && explains_no_start(e) &&
+            df_pod_event_is_better(e, best))
             best = e;
     return df_json_str(best, "message");
 }
@@ -77,7 +77,7 @@ static int count_retries(const cJSON *events, const char *job)
 
 /* ---- status and summary ---- */
 
-static void put_summary(struct df_workflow_status *s, const cJSON *job)
+static void fill_summary(struct df_workflow_status *s, const cJSON *job)
 {
     int64_t succeeded = df_json_int(job, "status.succeeded", 0);
     int64_t failed = df_json_int(job, "status.failed", 0);
@@ -100,28 +100,28 @@ static void put_summary(struct df_workflow_status *s, const cJSON *job)
     }
 }
 
-static void put(char *to, size_t size, const char *text)
+static void set_text(char *to, size_t size, const char *text)
 {
     (void)snprintf(to, size, "%s", text ? text : "");
 }
 
-static void put_running(struct df_workflow_status *s, const cJSON *job)
+static void fill_running(struct df_workflow_status *s, const cJSON *job)
 {
     s->phase = DF_WORKFLOW_RUNNING;
-    put(s->reason, sizeof(s->reason), "Running");
+    set_text(s->reason, sizeof(s->reason), "Running");
     (void)snprintf(s->message, sizeof(s->message), "Job running (%lld/%lld pods active)",
                    (long long)df_json_int(job, "status.active", 0),
                    (long long)df_json_int(job, "spec.completions", 1));
     s->out_of_pods = s->summary.retry_count >= DF_WORKFLOW_PODS;
 }
 
-static void put_failed(struct df_workflow_status *s, const cJSON *condition, const char *why)
+static void fill_failed(struct df_workflow_status *s, const cJSON *condition, const char *why)
 {
     s->phase = DF_WORKFLOW_FAILED;
-    put(s->reason, sizeof(s->reason), df_json_str(condition, "reason"));
-    put(s->message, sizeof(s->message), why ? why : df_json_str(condition, "message"));
+    set_text(s->reason, sizeof(s->reason), df_json_str(condition, "reason"));
+    set_text(s->message, sizeof(s->message), why ? why : df_json_str(condition, "message"));
     if (df_streq(s->summary.status, "False") && s->message[0])
-        put(s->summary.message, sizeof(s->summary.message), s->message);
+        set_text(s->summary.message, sizeof(s->summary.message), s->message);
 }
 
 struct df_workflow_status df_workflow_status(const cJSON *job, const cJSON *events)
@@ -131,16 +131,16 @@ struct df_workflow_status df_workflow_status(const cJSON *job, const cJSON *even
     const char *name = df_json_str(job, "metadata.name");
     if (!job)
         return s;
-    put_summary(&s, job);
+    fill_summary(&s, job);
     s.summary.retry_count = name ? count_retries(events, name) : 0;
     if (!condition) {
-        put_running(&s, job);
+        fill_running(&s, job);
     } else if (df_streq(df_json_str(condition, "type"), "Complete")) {
         s.phase = DF_WORKFLOW_COMPLETED;
-        put(s.reason, sizeof(s.reason), "Complete");
-        put(s.message, sizeof(s.message), df_json_str(condition, "message"));
+        set_text(s.reason, sizeof(s.reason), "Complete");
+        set_text(s.message, sizeof(s.message), df_json_str(condition, "message"));
     } else {
-        put_failed(&s, condition, name ? why_not_started(events, name) : NULL);
+        fill_failed(&s, condition, name ? why_not_started(events, name) : NULL);
     }
     return s;
 }

@@ -16,7 +16,7 @@
 /* Processes that outlive their runner have no descriptor to poll, so they are checked at this
  * interval. */
 enum { ORPHAN_POLL_MS = 20 };
-/* How long to wait for the exit of a runner that is already ending. */
+/* A process may be a zombie in /proc slightly before its pidfd becomes readable: wait so long. */
 enum { EXIT_WAIT_MS = 1000 };
 
 struct watched {
@@ -39,7 +39,7 @@ struct df_child_watcher {
     size_t len, cap;
 };
 
-static struct watched *find(const struct df_child_watcher *w, const char *uid)
+static struct watched *find_watched(const struct df_child_watcher *w, const char *uid)
 {
     for (size_t i = 0; i < w->len; i++)
         if (df_streq(w->steps[i]->dir.uid, uid))
@@ -55,7 +55,7 @@ static void watched_free(struct watched *s)
     free(s);
 }
 
-static void wake(struct df_child_watcher *w)
+static void wake_thread(struct df_child_watcher *w)
 {
     (void)eventfd_write(w->wake_fd, 1);
 }
@@ -70,7 +70,7 @@ static bool is_readable(int fd, int timeout_ms)
 
 /* If the runner has ended: reaps it, if it is our child, and writes its exit file. Returns true if
  * it ended. */
-static bool reap(struct watched *s, int timeout_ms)
+static bool reap_runner(struct watched *s, int timeout_ms)
 {
     if (s->pidfd < 0 || !is_readable(s->pidfd, timeout_ms))
         return false;
@@ -88,15 +88,15 @@ static bool reap(struct watched *s, int timeout_ms)
 }
 
 /* For a step whose runner has ended. True: no process of the step is left. */
-static bool look_at_rest(struct watched *s)
+static bool check_orphans(struct watched *s)
 {
-    struct df_step_look l;
+    struct df_step_state state;
     struct df_err err = {0};
-    if (df_step_dir_look(&s->dir, &l, &err) < 0)
-        df_error("cannot look at the processes of %s: %s", s->name, err.message);
-    else if (l.seen.phase != DF_ENGINE_RUNNING)
+    if (df_step_dir_observe(&s->dir, &state, &err) < 0)
+        df_error("cannot observe the processes of %s: %s", s->name, err.message);
+    else if (state.observed.phase != DF_ENGINE_RUNNING)
         return true;
-    else if (!l.runner_lives &&
+    else if (!state.runner_lives &&
              (df_step_dir_interrupt(&s->dir, &err) < 0 || df_step_dir_drain(&s->dir, &err) < 0))
         df_error("cannot interrupt the tofu of %s: %s", s->name, err.message);
     return false;
@@ -104,23 +104,23 @@ static bool look_at_rest(struct watched *s)
 
 /* Checks one step. True: its runner or all its processes have ended, so notify the subscriber.
  * *ret_over: no process is left to watch. */
-static bool look(struct watched *s, bool *ret_over)
+static bool check_step(struct watched *s, bool *ret_over)
 {
     struct df_err err = {0};
     if (s->kill_at_us && df_boot_us() >= s->kill_at_us && df_step_dir_kill(&s->dir, &err) < 0)
         df_error("cannot kill the processes of %s: %s", s->name, err.message);
-    bool news = reap(s, 0);
-    *ret_over = s->pidfd < 0 && look_at_rest(s);
-    return news || *ret_over;
+    bool changed = reap_runner(s, 0);
+    *ret_over = s->pidfd < 0 && check_orphans(s);
+    return changed || *ret_over;
 }
 
 /* Checks the steps from *i on until one has changed, and copies its name: the caller notifies
  * without the lock. False: no further step has changed. */
-static bool next_news(struct df_child_watcher *w, size_t *i, char name[64])
+static bool next_changed(struct df_child_watcher *w, size_t *i, char name[64])
 {
     while (*i < w->len) {
         struct watched *s = w->steps[*i];
-        bool over = false, news = look(s, &over);
+        bool over = false, changed = check_step(s, &over);
         (void)snprintf(name, 64, "%s", s->name);
         if (over) {
             watched_free(s);
@@ -128,18 +128,18 @@ static bool next_news(struct df_child_watcher *w, size_t *i, char name[64])
         } else {
             (*i)++;
         }
-        if (news)
+        if (changed)
             return true;
     }
     return false;
 }
 
-static void look_at_all(struct df_child_watcher *w)
+static void check_all(struct df_child_watcher *w)
 {
     char name[64];
     size_t i = 0;
     (void)pthread_mutex_lock(w->lock);
-    while (next_news(w, &i, name)) {
+    while (next_changed(w, &i, name)) {
         (void)pthread_mutex_unlock(w->lock);
         if (w->notify)
             w->notify(w->notify_arg, name);
@@ -159,7 +159,7 @@ static int64_t timeout_of(const struct watched *s)
 }
 
 /* Fills fds (len + 1 elements) and the poll timeout. */
-static nfds_t prepare(struct df_child_watcher *w, struct pollfd *fds, int *ret_timeout_ms)
+static nfds_t prepare_poll(struct df_child_watcher *w, struct pollfd *fds, int *ret_timeout_ms)
 {
     int64_t timeout = INT32_MAX;
     fds[0] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
@@ -173,7 +173,7 @@ static nfds_t prepare(struct df_child_watcher *w, struct pollfd *fds, int *ret_t
 }
 
 /* Waits until a step may have changed. False: the thread must end. */
-static bool sleep_well(struct df_child_watcher *w)
+static bool wait_for_change(struct df_child_watcher *w)
 {
     int timeout_ms = ORPHAN_POLL_MS;
     nfds_t n = 0;
@@ -181,7 +181,7 @@ static bool sleep_well(struct df_child_watcher *w)
     bool stop = w->stop;
     DF_FREE struct pollfd *fds = calloc(w->len + 1, sizeof(*fds));
     if (fds)
-        n = prepare(w, fds, &timeout_ms);
+        n = prepare_poll(w, fds, &timeout_ms);
     (void)pthread_mutex_unlock(w->lock);
     eventfd_t count;
     if (!stop && poll(fds, n, timeout_ms) > 0 && fds && fds[0].revents)
@@ -192,8 +192,8 @@ static bool sleep_well(struct df_child_watcher *w)
 static void *watch_thread(void *arg)
 {
     struct df_child_watcher *w = arg;
-    while (sleep_well(w))
-        look_at_all(w);
+    while (wait_for_change(w))
+        check_all(w);
     return NULL;
 }
 
@@ -201,17 +201,17 @@ static void *watch_thread(void *arg)
 
 bool df_child_watcher_has(const struct df_child_watcher *w, const char *uid)
 {
-    return find(w, uid) != NULL;
+    return find_watched(w, uid) != NULL;
 }
 
 void df_child_watcher_reap(struct df_child_watcher *w, const char *uid, bool has_ended)
 {
-    struct watched *s = find(w, uid);
+    struct watched *s = find_watched(w, uid);
     if (s)
-        (void)reap(s, has_ended ? EXIT_WAIT_MS : 0);
+        (void)reap_runner(s, has_ended ? EXIT_WAIT_MS : 0);
 }
 
-static int grow(struct df_child_watcher *w)
+static int grow_steps(struct df_child_watcher *w)
 {
     if (w->len < w->cap)
         return 0;
@@ -224,25 +224,25 @@ static int grow(struct df_child_watcher *w)
     return 0;
 }
 
-static void follow(struct df_child_watcher *w, struct watched *s, int pidfd)
+static void watch_runner(struct df_child_watcher *w, struct watched *s, int pidfd)
 {
     s->pidfd = pidfd;
     s->terminated = false;
     s->kill_at_us = 0;
-    wake(w);
+    wake_thread(w);
 }
 
 int df_child_watcher_add(struct df_child_watcher *w, const char *uid, const char *name, int pidfd,
                          struct df_err *err)
 {
     DF_CLOSE int fd = pidfd;
-    struct watched *known = find(w, uid);
+    struct watched *known = find_watched(w, uid);
     if (known) {
         if (known->pidfd < 0) /* the runner of an earlier attempt has just ended */
-            follow(w, known, DF_TAKE_FD(fd));
+            watch_runner(w, known, DF_TAKE_FD(fd));
         return 0;
     }
-    struct watched *s = grow(w) < 0 ? NULL : calloc(1, sizeof(*s));
+    struct watched *s = grow_steps(w) < 0 ? NULL : calloc(1, sizeof(*s));
     if (!s)
         return df_fail_oom(err);
     s->pidfd = -1;
@@ -252,13 +252,13 @@ int df_child_watcher_add(struct df_child_watcher *w, const char *uid, const char
     }
     (void)snprintf(s->name, sizeof(s->name), "%s", name);
     w->steps[w->len++] = s;
-    follow(w, s, DF_TAKE_FD(fd));
+    watch_runner(w, s, DF_TAKE_FD(fd));
     return 0;
 }
 
 int df_child_watcher_terminate(struct df_child_watcher *w, const char *uid, struct df_err *err)
 {
-    struct watched *s = find(w, uid);
+    struct watched *s = find_watched(w, uid);
     if (!s || s->pidfd < 0 || s->terminated)
         return 0;
     if (pidfd_send_signal(s->pidfd, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
@@ -269,11 +269,11 @@ int df_child_watcher_terminate(struct df_child_watcher *w, const char *uid, stru
 
 void df_child_watcher_kill_at(struct df_child_watcher *w, const char *uid, int64_t boot_us)
 {
-    struct watched *s = find(w, uid);
+    struct watched *s = find_watched(w, uid);
     if (!s || s->kill_at_us == boot_us)
         return;
     s->kill_at_us = boot_us;
-    wake(w);
+    wake_thread(w);
 }
 
 /* ---- start and stop ---- */
@@ -304,7 +304,7 @@ void df_child_watcher_free(struct df_child_watcher *w)
         return;
     (void)pthread_mutex_lock(w->lock);
     w->stop = true;
-    wake(w);
+    wake_thread(w);
     (void)pthread_mutex_unlock(w->lock);
     (void)pthread_join(w->thread, NULL);
     for (size_t i = 0; i < w->len; i++)

@@ -87,8 +87,9 @@ static int spawn_runner(struct local *l, const struct df_step_dir *d, int handof
 }
 
 /* Watches the started runner and writes its identity, so that a restarted spawner finds it. */
-static int note_runner(struct local *l, const struct df_step_dir *d,
-                       const struct df_engine_step *step, struct df_process *p, struct df_err *err)
+static int record_runner(struct local *l, const struct df_step_dir *d,
+                         const struct df_engine_step *step, struct df_process *p,
+                         struct df_err *err)
 {
     struct df_identity id;
     int pid = p->pid;
@@ -108,30 +109,30 @@ static int start_runner(struct local *l, const struct df_step_dir *d,
         df_step_dir_lock(d, &lock, err) < 0 || handoff_fd(step, &handoff, err) < 0 ||
         spawn_runner(l, d, handoff, lock, &p, err) < 0)
         return -1;
-    return note_runner(l, d, step, &p, err);
+    return record_runner(l, d, step, &p, err);
 }
 
-static int look_at(struct local *l, const struct df_step_dir *d, struct df_step_look *ret,
-                   struct df_err *err)
+static int observe_step(struct local *l, const struct df_step_dir *d, struct df_step_state *ret,
+                        struct df_err *err)
 {
     df_child_watcher_reap(l->watch, d->uid, false);
-    if (df_step_dir_look(d, ret, err) < 0)
+    if (df_step_dir_observe(d, ret, err) < 0)
         return -1;
-    if (ret->seen.phase != DF_ENGINE_ENDED || df_fs_exists(d->exit))
+    if (ret->observed.phase != DF_ENGINE_ENDED || df_fs_exists(d->exit))
         return 0;
     /* The runner ended between the two calls above: reap it, and read how it ended. */
     df_child_watcher_reap(l->watch, d->uid, true);
-    return df_step_dir_look(d, ret, err);
+    return df_step_dir_observe(d, ret, err);
 }
 
 /* Watches a runner that was started by an earlier spawner or by a call that failed later. */
-static int adopt(struct local *l, const struct df_engine_step *step,
-                 const struct df_step_look *look, struct df_err *err)
+static int adopt_runner(struct local *l, const struct df_engine_step *step,
+                        const struct df_step_state *state, struct df_err *err)
 {
-    if (look->seen.phase != DF_ENGINE_RUNNING || df_child_watcher_has(l->watch, step->uid))
+    if (state->observed.phase != DF_ENGINE_RUNNING || df_child_watcher_has(l->watch, step->uid))
         return 0;
     int pidfd = -1; /* stays -1 if the runner ends now: other processes may outlive it */
-    if (look->runner_known && df_identity_open(&look->runner, &pidfd, err) < 0)
+    if (state->runner_known && df_identity_open(&state->runner, &pidfd, err) < 0)
         return -1;
     return df_child_watcher_add(l->watch, step->uid, step->name, pidfd, err);
 }
@@ -151,11 +152,11 @@ static cJSON *engine_ref(const struct df_engine_step *step)
 static int create_locked(struct local *l, const struct df_step_dir *d,
                          const struct df_engine_step *step, struct df_err *err)
 {
-    struct df_step_look look;
-    if (look_at(l, d, &look, err) < 0)
+    struct df_step_state state;
+    if (observe_step(l, d, &state, err) < 0)
         return -1;
-    if (look.seen.phase == DF_ENGINE_RUNNING)
-        return adopt(l, step, &look, err);
+    if (state.observed.phase == DF_ENGINE_RUNNING)
+        return adopt_runner(l, step, &state, err);
     return start_runner(l, d, step, err);
 }
 
@@ -181,25 +182,25 @@ static int local_create(struct df_engine *e, const struct df_engine_step *step, 
 
 /* Sets the time at which all processes of the step are killed, unless it is set already. Until then
  * an orphaned tofu can store its state; df_step_dir_interrupt() sends it SIGINT. */
-static int arm(struct local *l, const struct df_step_dir *d, const struct df_engine_step *step,
-               struct df_err *err)
+static int set_kill_time(struct local *l, const struct df_step_dir *d,
+                         const struct df_engine_step *step, struct df_err *err)
 {
     int64_t boot_us, after_us = (step->grace_seconds + KILL_DELAY_SECONDS) * 1000000;
-    if (df_step_dir_arm(d, after_us, &boot_us, err) < 0)
+    if (df_step_dir_set_kill_at(d, after_us, &boot_us, err) < 0)
         return -1;
     df_child_watcher_kill_at(l->watch, step->uid, boot_us);
     return 0;
 }
 
 static int status_locked(struct local *l, const struct df_step_dir *d,
-                         const struct df_engine_step *step, struct df_step_look *look,
+                         const struct df_engine_step *step, struct df_step_state *state,
                          struct df_err *err)
 {
-    if (look_at(l, d, look, err) < 0 || adopt(l, step, look, err) < 0)
+    if (observe_step(l, d, state, err) < 0 || adopt_runner(l, step, state, err) < 0)
         return -1;
-    bool doomed =
-        look->seen.phase == DF_ENGINE_RUNNING && (!look->runner_lives || df_fs_exists(d->kill_at));
-    return doomed ? arm(l, d, step, err) : 0;
+    bool doomed = state->observed.phase == DF_ENGINE_RUNNING &&
+                  (!state->runner_lives || df_fs_exists(d->kill_at));
+    return doomed ? set_kill_time(l, d, step, err) : 0;
 }
 
 static int local_status(struct df_engine *e, const struct df_engine_step *step,
@@ -207,15 +208,15 @@ static int local_status(struct df_engine *e, const struct df_engine_step *step,
 {
     struct local *l = local_of(e);
     DF_STEP_DIR struct df_step_dir d = {0};
-    struct df_step_look look;
+    struct df_step_state state;
     if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
-    int result = status_locked(l, &d, step, &look, err);
+    int result = status_locked(l, &d, step, &state, err);
     (void)pthread_mutex_unlock(&l->lock);
-    look.seen.is_gone = look.seen.phase == DF_ENGINE_ABSENT;
+    state.observed.is_gone = state.observed.phase == DF_ENGINE_ABSENT;
     if (result == 0)
-        *ret = look.seen;
+        *ret = state.observed;
     return result;
 }
 
@@ -242,12 +243,12 @@ static int local_leftover(struct df_engine *e, const struct df_engine_step *step
 static int cancel_locked(struct local *l, const struct df_step_dir *d,
                          const struct df_engine_step *step, struct df_err *err)
 {
-    struct df_step_look look;
-    if (look_at(l, d, &look, err) < 0)
+    struct df_step_state state;
+    if (observe_step(l, d, &state, err) < 0)
         return -1;
-    if (look.seen.phase != DF_ENGINE_RUNNING)
+    if (state.observed.phase != DF_ENGINE_RUNNING)
         return 0;
-    if (adopt(l, step, &look, err) < 0 || arm(l, d, step, err) < 0)
+    if (adopt_runner(l, step, &state, err) < 0 || set_kill_time(l, d, step, err) < 0)
         return -1;
     return df_child_watcher_terminate(l->watch, step->uid, err);
 }
@@ -268,22 +269,22 @@ static int local_cleanup(struct df_engine *e, const struct df_engine_step *step,
 {
     struct local *l = local_of(e);
     DF_STEP_DIR struct df_step_dir d = {0};
-    struct df_step_look look;
+    struct df_step_state state;
     if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
-    int result = look_at(l, &d, &look, err);
-    if (result == 0 && look.seen.phase == DF_ENGINE_ENDED)
-        result = df_work_dir_give_back(&d, err);
+    int result = observe_step(l, &d, &state, err);
+    if (result == 0 && state.observed.phase == DF_ENGINE_ENDED)
+        result = df_work_dir_release(&d, err);
     (void)pthread_mutex_unlock(&l->lock);
     if (result < 0)
         return -1;
-    if (look.seen.phase == DF_ENGINE_RUNNING)
+    if (state.observed.phase == DF_ENGINE_RUNNING)
         return df_fail(err, DF_ERR_CONFLICT, "step %s still has living processes", step->name);
-    if (look.seen.phase == DF_ENGINE_ABSENT)
+    if (state.observed.phase == DF_ENGINE_ABSENT)
         return 0;
     /* Without the lock: no process can start any more, and removing a large tree is slow. */
-    return df_step_dir_remove(&d, step->name, l->keep_failed && look.seen.exit_code != 0, err);
+    return df_step_dir_remove(&d, step->name, l->keep_failed && state.observed.exit_code != 0, err);
 }
 
 /* ---- the engine's life ---- */

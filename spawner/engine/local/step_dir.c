@@ -201,28 +201,29 @@ static bool is_locked(const struct df_step_dir *d)
 /* ---- observation ---- */
 
 /* Finds the runner by runner.pid, or by its lock if the spawner died before it wrote that file. */
-static void find_runner(const struct df_step_dir *d, struct df_step_look *look)
+static void find_runner(const struct df_step_dir *d, struct df_step_state *state)
 {
-    look->runner_known = df_identity_read(d->runner_pid, &look->runner, NULL) == 0;
-    look->runner_lives = look->runner_known ? df_identity_lives(&look->runner) : is_locked(d);
-    if (look->runner_known || !look->runner_lives)
+    state->runner_known = df_identity_read(d->runner_pid, &state->runner, NULL) == 0;
+    state->runner_lives = state->runner_known ? df_identity_lives(&state->runner) : is_locked(d);
+    if (state->runner_known || !state->runner_lives)
         return;
     pid_t pid;
-    if (df_process_holding(d->lock, &pid, NULL) < 0 || df_identity_of(pid, &look->runner, NULL) < 0)
+    if (df_process_holding(d->lock, &pid, NULL) < 0 ||
+        df_identity_of(pid, &state->runner, NULL) < 0)
         return; /* it has just ended: the next observation finds the lock free */
-    look->runner_known = true;
+    state->runner_known = true;
     /* After a failure the next observation tries again. */
-    (void)df_identity_write(d->runner_pid, &look->runner, NULL);
+    (void)df_identity_write(d->runner_pid, &state->runner, NULL);
 }
 
 /* Counts the living processes of the step besides the runner. sig != 0: also sends them this
  * signal. */
-static int signal_others(const struct df_step_dir *d, const struct df_step_look *look, int sig,
+static int signal_others(const struct df_step_dir *d, const struct df_step_state *state, int sig,
                          size_t *ret_living, struct df_err *err)
 {
     struct df_identity tofu;
     size_t living = 0;
-    if (look->runner_known && df_session_signal(&look->runner, sig, &living, err) < 0)
+    if (state->runner_known && df_session_signal(&state->runner, sig, &living, err) < 0)
         return -1;
     DF_CLOSE int pidfd = -1; /* tofu is counted here, because it may have left the session */
     if (df_identity_read(d->tofu_pid, &tofu, NULL) == 0 && df_identity_open(&tofu, &pidfd, err) < 0)
@@ -238,10 +239,10 @@ static int signal_others(const struct df_step_dir *d, const struct df_step_look 
 
 int df_step_dir_kill(const struct df_step_dir *d, struct df_err *err)
 {
-    struct df_step_look look = {0};
+    struct df_step_state state = {0};
     size_t living;
-    find_runner(d, &look);
-    return signal_others(d, &look, SIGKILL, &living, err);
+    find_runner(d, &state);
+    return signal_others(d, &state, SIGKILL, &living, err);
 }
 
 int df_step_dir_interrupt(const struct df_step_dir *d, struct df_err *err)
@@ -290,7 +291,7 @@ int df_step_dir_note_exit(const struct df_step_dir *d, int status, struct df_err
     return df_fs_write_all(fd, text, (size_t)n, err);
 }
 
-static void read_exit(const struct df_step_dir *d, struct df_engine_observation *seen)
+static void read_exit(const struct df_step_dir *d, struct df_engine_observation *observed)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(64);
     int64_t n;
@@ -302,53 +303,53 @@ static void read_exit(const struct df_step_dir *d, struct df_engine_observation 
         return;
     if (was_killed) {
         const char *name = sigabbrev_np((int)n);
-        (void)snprintf(seen->cause, sizeof(seen->cause), "killed by signal %d%s%s", (int)n,
+        (void)snprintf(observed->cause, sizeof(observed->cause), "killed by signal %d%s%s", (int)n,
                        name ? ", SIG" : "", name ? name : "");
     } else {
-        seen->exit_code = (int)n;
-        (void)snprintf(seen->cause, sizeof(seen->cause), "exited with code %d", (int)n);
+        observed->exit_code = (int)n;
+        (void)snprintf(observed->cause, sizeof(observed->cause), "exited with code %d", (int)n);
     }
 }
 
-static void look_at_end(const struct df_step_dir *d, struct df_step_look *look)
+static void observe_end(const struct df_step_dir *d, struct df_step_state *state)
 {
-    struct df_engine_observation *seen = &look->seen;
+    struct df_engine_observation *observed = &state->observed;
     DF_JSON cJSON *result = NULL;
-    seen->phase = DF_ENGINE_ENDED;
-    seen->has_result = df_json_load(d->result, DF_LIMIT_DOCUMENT, &result, NULL) == 0;
-    seen->exit_code = (int)df_json_int(result, "exitCode", -1);
-    if (!look->runner_known)
-        (void)snprintf(seen->cause, sizeof(seen->cause), "%s",
+    observed->phase = DF_ENGINE_ENDED;
+    observed->has_result = df_json_load(d->result, DF_LIMIT_DOCUMENT, &result, NULL) == 0;
+    observed->exit_code = (int)df_json_int(result, "exitCode", -1);
+    if (!state->runner_known)
+        (void)snprintf(observed->cause, sizeof(observed->cause), "%s",
                        df_fs_exists(d->runner_pid) ? "the machine was restarted"
                                                    : "its runner was not started");
-    read_exit(d, seen);
+    read_exit(d, observed);
 }
 
-static int64_t changed_us(const struct stat *st)
+static int64_t modified_us(const struct stat *st)
 {
     return (int64_t)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000;
 }
 
-int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret, struct df_err *err)
+int df_step_dir_observe(const struct df_step_dir *d, struct df_step_state *ret, struct df_err *err)
 {
-    struct df_step_look look = {.seen = {.phase = DF_ENGINE_ABSENT, .exit_code = -1}};
+    struct df_step_state state = {.observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1}};
     struct stat top, lock;
     size_t others = 0;
     if (stat(d->top, &top) < 0) {
         if (errno != ENOENT)
             return df_fail_errno(err, errno, "look at %s", d->top);
-        *ret = look;
+        *ret = state;
         return 0;
     }
     /* The lock file is created at the start and never written, so its time is the start time. */
-    look.seen.since_us = changed_us(stat(d->lock, &lock) == 0 ? &lock : &top);
-    find_runner(d, &look);
-    if (!look.runner_lives && signal_others(d, &look, 0, &others, err) < 0)
+    state.observed.since_us = modified_us(stat(d->lock, &lock) == 0 ? &lock : &top);
+    find_runner(d, &state);
+    if (!state.runner_lives && signal_others(d, &state, 0, &others, err) < 0)
         return -1;
-    look.seen.phase = DF_ENGINE_RUNNING;
-    if (!look.runner_lives && !others)
-        look_at_end(d, &look);
-    *ret = look;
+    state.observed.phase = DF_ENGINE_RUNNING;
+    if (!state.runner_lives && !others)
+        observe_end(d, &state);
+    *ret = state;
     return 0;
 }
 
@@ -424,8 +425,8 @@ static int64_t read_kill_at(const struct df_step_dir *d)
     return df_scan_i64(&text, &us) ? us : 0;
 }
 
-int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,
-                    struct df_err *err)
+int df_step_dir_set_kill_at(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,
+                            struct df_err *err)
 {
     int64_t now_us = df_boot_us(), us = read_kill_at(d);
     /* A time later than requested is from an earlier boot, whose clock had another origin. */

@@ -62,14 +62,14 @@ int df_step_dir_make(const struct df_step_dir *d, const char *name,
 int df_step_dir_lock(const struct df_step_dir *d, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
 /* The state of a step, from its directory and /proc. */
-struct df_step_look {
-    struct df_engine_observation seen;
+struct df_step_state {
+    struct df_engine_observation observed;
     bool runner_lives;
     bool runner_known; /* runner is set, whether it lives or not */
     struct df_identity runner;
 };
-int df_step_dir_look(const struct df_step_dir *d, struct df_step_look *ret,
-                     struct df_err *err) DF_MUST_CHECK;
+int df_step_dir_observe(const struct df_step_dir *d, struct df_step_state *ret,
+                        struct df_err *err) DF_MUST_CHECK;
 
 /* Sends SIGINT to an orphaned tofu, at most once. */
 int df_step_dir_interrupt(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
@@ -93,8 +93,8 @@ int df_step_dir_note_exit(const struct df_step_dir *d, int status,
 int64_t df_boot_us(void);
 /* Sets the time at which all processes of the step are killed to after_us from now, unless an
  * earlier call has set it. *ret_us: the time that is set, of df_boot_us(). */
-int df_step_dir_arm(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,
-                    struct df_err *err) DF_MUST_CHECK;
+int df_step_dir_set_kill_at(const struct df_step_dir *d, int64_t after_us, int64_t *ret_us,
+                            struct df_err *err) DF_MUST_CHECK;
 
 /* Releases the name and removes the directory. Before that it moves a remaining errored.tfstate to
  * failed/, and with keep_work also work/. */

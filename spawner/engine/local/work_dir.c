@@ -66,7 +66,7 @@ static bool is_link(const char *path)
 }
 
 /* If a crash interrupts this function at any point, the next call completes it. */
-static int move_back(const struct df_step_dir *d, const struct shared *s, struct df_err *err)
+static int move_to_step(const struct df_step_dir *d, const struct shared *s, struct df_err *err)
 {
     if (is_link(d->work) && remove_link(d->work, err) < 0)
         return -1;
@@ -78,7 +78,7 @@ static int move_back(const struct df_step_dir *d, const struct shared *s, struct
     return 0;
 }
 
-int df_work_dir_give_back(const struct df_step_dir *d, struct df_err *err)
+int df_work_dir_release(const struct df_step_dir *d, struct df_err *err)
 {
     DF_CLEANUP(shared_free) struct shared s = {0};
     DF_FREE char *at = df_fs_join(d->top, "at");
@@ -91,7 +91,7 @@ int df_work_dir_give_back(const struct df_step_dir *d, struct df_err *err)
         return 0;
     if (shared_init(d->root, executor, &s, err) < 0 || read_name(s.step, owner, err) < 0)
         return -1;
-    if (df_streq(owner, d->uid) && move_back(d, &s, err) < 0)
+    if (df_streq(owner, d->uid) && move_to_step(d, &s, err) < 0)
         return -1;
     return remove_link(at, err);
 }
@@ -100,42 +100,44 @@ int df_work_dir_give_back(const struct df_step_dir *d, struct df_err *err)
 
 /* An apply starts when the plan's result is known, which is before the plan's runner has exited.
  * Waits for that exit and observes the old step again. */
-static int await_exit(const struct df_step_dir *old, struct df_step_look *look, struct df_err *err)
+static int await_exit(const struct df_step_dir *old, struct df_step_state *state,
+                      struct df_err *err)
 {
     DF_CLOSE int pidfd = -1;
-    if (!df_fs_exists(old->result) || !look->runner_known)
+    if (!df_fs_exists(old->result) || !state->runner_known)
         return 0; /* still running */
-    if (df_identity_open(&look->runner, &pidfd, err) < 0)
+    if (df_identity_open(&state->runner, &pidfd, err) < 0)
         return -1;
     struct pollfd exited = {.fd = pidfd, .events = POLLIN};
     if (pidfd >= 0 && poll(&exited, 1, DF_TIMEOUT_RUNNER_EXIT_MS) < 0 && errno != EINTR)
-        return df_fail_errno(err, errno, "wait for process %d", (int)look->runner.pid);
-    return df_step_dir_look(old, look, err);
+        return df_fail_errno(err, errno, "wait for process %d", (int)state->runner.pid);
+    return df_step_dir_observe(old, state, err);
 }
 
 /* Releases the path from its last step if that has ended. *ret_free: this step may use the path. */
-static int release(const struct df_step_dir *d, const struct shared *s, bool *ret_free,
-                   struct df_err *err)
+static int release_from_last(const struct df_step_dir *d, const struct shared *s, bool *ret_free,
+                             struct df_err *err)
 {
     DF_STEP_DIR struct df_step_dir old = {0};
-    struct df_step_look look;
+    struct df_step_state state;
     char owner[64];
     if (read_name(s->step, owner, err) < 0)
         return -1;
     *ret_free = true;
     if (!*owner || df_streq(owner, d->uid))
         return 0;
-    if (df_step_dir_init(&old, d->root, owner, err) < 0 || df_step_dir_look(&old, &look, err) < 0)
+    if (df_step_dir_init(&old, d->root, owner, err) < 0 ||
+        df_step_dir_observe(&old, &state, err) < 0)
         return -1;
-    if (look.seen.phase == DF_ENGINE_RUNNING && await_exit(&old, &look, err) < 0)
+    if (state.observed.phase == DF_ENGINE_RUNNING && await_exit(&old, &state, err) < 0)
         return -1;
-    *ret_free = look.seen.phase != DF_ENGINE_RUNNING;
-    return *ret_free ? df_work_dir_give_back(&old, err) : 0;
+    *ret_free = state.observed.phase != DF_ENGINE_RUNNING;
+    return *ret_free ? df_work_dir_release(&old, err) : 0;
 }
 
 /* Assigns the path to this step. Remaining files without an owner are removed. */
-static int take(const struct df_step_dir *d, const struct shared *s, const char *executor,
-                struct df_err *err)
+static int assign_path(const struct df_step_dir *d, const struct shared *s, const char *executor,
+                       struct df_err *err)
 {
     DF_FREE char *at = df_fs_join(d->top, "at"), *to_shared = df_strf("../at/%s", executor);
     DF_FREE char *to_step = df_strf("../../%s", d->uid);
@@ -155,7 +157,7 @@ int df_work_dir_make(const struct df_step_dir *d, const char *executor, struct d
     bool is_free = false;
     if (!executor || !df_is_dns_label(executor))
         return df_fs_mkdirs(d->work, 0700, err);
-    if (shared_init(d->root, executor, &s, err) < 0 || release(d, &s, &is_free, err) < 0)
+    if (shared_init(d->root, executor, &s, err) < 0 || release_from_last(d, &s, &is_free, err) < 0)
         return -1;
-    return is_free ? take(d, &s, executor, err) : df_fs_mkdirs(d->work, 0700, err);
+    return is_free ? assign_path(d, &s, executor, err) : df_fs_mkdirs(d->work, 0700, err);
 }

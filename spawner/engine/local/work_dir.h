@@ -25,6 +25,6 @@ int df_work_dir_make(const struct df_step_dir *d, const char *executor,
                      struct df_err *err) DF_MUST_CHECK;
 
 /* Releases the path: d->work becomes a directory of its own. Success if it is one already. */
-int df_work_dir_give_back(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
+int df_work_dir_release(const struct df_step_dir *d, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
 
 /* ---- one function for each rule ---- */
 
-static int replace(cJSON *target, const cJSON *over, struct df_err *err)
+static int replace_member(cJSON *target, const cJSON *over, struct df_err *err)
 {
     return df_json_set(target, over->string, cJSON_Duplicate(over, true), err);
 }
@@ -13,7 +13,7 @@ static int merge_members(cJSON *target, const cJSON *over, struct df_err *err)
     if (!map)
         return df_fail_oom(err);
     for (const cJSON *m = over->child; m; m = m->next)
-        if (replace(map, m, err) < 0)
+        if (replace_member(map, m, err) < 0)
             return -1;
     return 0;
 }
@@ -30,7 +30,7 @@ static int merge_resources(cJSON *target, const cJSON *over, struct df_err *err)
     return 0;
 }
 
-static cJSON *find(const cJSON *list, const char *key, const cJSON *item)
+static cJSON *find_item(const cJSON *list, const char *key, const cJSON *item)
 {
     for (cJSON *old = list->child; old; old = old->next)
         if (key ? df_json_equal(cJSON_GetObjectItemCaseSensitive(old, key),
@@ -48,7 +48,7 @@ static int merge_list(cJSON *target, const cJSON *over, const char *key, struct 
     if (!list)
         return df_fail_oom(err);
     for (const cJSON *item = over->child; item; item = item->next) {
-        cJSON *copy = cJSON_Duplicate(item, true), *old = find(list, key, item);
+        cJSON *copy = cJSON_Duplicate(item, true), *old = find_item(list, key, item);
         if (!copy)
             return df_fail_oom(err);
         if (old && !cJSON_ReplaceItemViaPointer(list, old, copy))
@@ -127,7 +127,7 @@ static int merge_field(cJSON *target, const cJSON *over, struct df_err *err)
     case PATCHES:
         return append_patches(target, over, err);
     default:
-        return replace(target, over, err);
+        return replace_member(target, over, err);
     }
 }
 

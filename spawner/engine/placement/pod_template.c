@@ -69,22 +69,23 @@ static const struct member *find_member(const struct shape *shape, const char *n
 
 /* ---- the path in the pod template, for messages ---- */
 
-struct place {
+struct location {
     char path[256];
     int depth;
 };
 
-static struct place below(const struct place *at, const char *name)
+static struct location path_below(const struct location *at, const char *name)
 {
-    struct place p = {.depth = at->depth + 1};
+    struct location p = {.depth = at->depth + 1};
     int room = (int)sizeof(p.path) - 2;
     (void)snprintf(p.path, sizeof(p.path), "%.*s%s%.*s", room - 100, at->path,
                    at->path[0] ? "." : "", 64, name);
     return p;
 }
 
-static int refuse(const struct place *at, struct df_err *err, const char *fmt, ...) DF_PRINTF(3, 4);
-static int refuse(const struct place *at, struct df_err *err, const char *fmt, ...)
+static int refuse_at(const struct location *at, struct df_err *err, const char *fmt, ...)
+    DF_PRINTF(3, 4);
+static int refuse_at(const struct location *at, struct df_err *err, const char *fmt, ...)
 {
     char what[400];
     va_list ap;
@@ -102,7 +103,7 @@ static int refuse(const struct place *at, struct df_err *err, const char *fmt, .
 
 enum action { MERGE, REPLACE, DELETE };
 
-static int read_action(const cJSON *map, const struct place *at, enum action *ret,
+static int read_action(const cJSON *map, const struct location *at, enum action *ret,
                        struct df_err *err)
 {
     static const char *const words[] = {"merge", "replace", "delete"};
@@ -118,21 +119,22 @@ static int read_action(const cJSON *map, const struct place *at, enum action *re
             return 0;
         }
     }
-    return refuse(at, err, "$patch is \"%.64s\"; there are merge, replace and delete",
-                  word ? word : "no string");
+    return refuse_at(at, err, "$patch is \"%.64s\"; there are merge, replace and delete",
+                     word ? word : "no string");
 }
 
 /* In an item of a list, `$patch: replace` applies to the list, and other members of the item would
  * silently be dropped. So an item with more members is refused. */
-static int read_item_action(const cJSON *item, const struct place *at, enum action *ret,
+static int read_item_action(const cJSON *item, const struct location *at, enum action *ret,
                             struct df_err *err)
 {
     if (read_action(item, at, ret, err) < 0)
         return -1;
     if (*ret == REPLACE && cJSON_GetArraySize(item) > 1)
-        return refuse(at, err,
-                      "$patch: replace in an item replaces the whole list and must stand alone in "
-                      "it; to change one item, use $retainKeys or null");
+        return refuse_at(
+            at, err,
+            "$patch: replace in an item replaces the whole list and must stand alone in "
+            "it; to change one item, use $retainKeys or null");
     return 0;
 }
 
@@ -142,12 +144,12 @@ static bool is_directive(const char *name)
            df_starts_with(name, DELETE_FROM);
 }
 
-static int check_name(const char *name, const struct place *at, struct df_err *err)
+static int check_name(const char *name, const struct location *at, struct df_err *err)
 {
     if (df_starts_with(name, ELEMENT_ORDER))
-        return refuse(at, err, "%.64s: the order of elements cannot be set; leave it out", name);
+        return refuse_at(at, err, "%.64s: the order of elements cannot be set; leave it out", name);
     if (*name == '$' && !is_directive(name))
-        return refuse(at, err, "%.64s is no directive", name);
+        return refuse_at(at, err, "%.64s is no directive", name);
     return 0;
 }
 
@@ -160,18 +162,18 @@ static bool has_string(const cJSON *list, const char *s)
 }
 
 /* $retainKeys: removes all members of the target that it does not name. */
-static int retain_keys(cJSON *target, const cJSON *patch, const struct place *at,
+static int retain_keys(cJSON *target, const cJSON *patch, const struct location *at,
                        struct df_err *err)
 {
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(patch, "$retainKeys");
     if (!keys)
         return 0;
     if (!cJSON_IsArray(keys))
-        return refuse(at, err, "$retainKeys must be a list of names");
+        return refuse_at(at, err, "$retainKeys must be a list of names");
     for (const cJSON *m = patch->child; m; m = m->next)
         if (*m->string != '$' && !has_string(keys, m->string))
-            return refuse(at, err, "$retainKeys does not name \"%.64s\", which the patch sets",
-                          m->string);
+            return refuse_at(at, err, "$retainKeys does not name \"%.64s\", which the patch sets",
+                             m->string);
     for (cJSON *m = target->child, *next = NULL; m; m = next) {
         next = m->next;
         if (!has_string(keys, m->string))
@@ -189,14 +191,14 @@ static bool has_value(const cJSON *list, const cJSON *value)
 }
 
 /* $deleteFromPrimitiveList/<field>: removes these values from the target's list. */
-static int delete_values(cJSON *target, const cJSON *patch, const struct place *at,
+static int delete_values(cJSON *target, const cJSON *patch, const struct location *at,
                          struct df_err *err)
 {
     for (const cJSON *m = patch->child; m; m = m->next) {
         if (!df_starts_with(m->string, DELETE_FROM))
             continue;
         if (!cJSON_IsArray(m))
-            return refuse(at, err, "%.64s must be a list", m->string);
+            return refuse_at(at, err, "%.64s must be a list", m->string);
         cJSON *list = cJSON_GetObjectItemCaseSensitive(target, m->string + strlen(DELETE_FROM));
         for (cJSON *item = list ? list->child : NULL, *next = NULL; item; item = next) {
             next = item->next;
@@ -209,13 +211,13 @@ static int delete_values(cJSON *target, const cJSON *patch, const struct place *
 
 /* ---- new values ---- */
 
-static int strip(cJSON *value, const struct place *at, struct df_err *err);
+static int strip_value(cJSON *value, const struct location *at, struct df_err *err);
 
 /* *ret_drop: the member or item is a null or a directive and must be removed. */
-static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret_drop,
-                     struct df_err *err)
+static int strip_child(cJSON *m, bool is_member, const struct location *at, bool *ret_drop,
+                       struct df_err *err)
 {
-    struct place here = below(at, is_member ? m->string : "[]");
+    struct location here = path_below(at, is_member ? m->string : "[]");
     enum action action = MERGE;
     if (is_member && check_name(m->string, at, err) < 0)
         return -1;
@@ -223,18 +225,18 @@ static int strip_one(cJSON *m, bool is_member, const struct place *at, bool *ret
                   : read_item_action(m, at, &action, err) < 0)
         return -1;
     *ret_drop = is_member ? cJSON_IsNull(m) || is_directive(m->string) : action != MERGE;
-    return *ret_drop ? 0 : strip(m, &here, err);
+    return *ret_drop ? 0 : strip_value(m, &here, err);
 }
 
 /* Removes nulls and directives from a new value: there is no old value to which they apply. */
-static int strip(cJSON *value, const struct place *at, struct df_err *err)
+static int strip_value(cJSON *value, const struct location *at, struct df_err *err)
 {
     if (at->depth > DF_LIMIT_POD_DEPTH)
         return df_fail(err, DF_ERR_LIMIT, "podTemplate: nests deeper than %d", DF_LIMIT_POD_DEPTH);
     for (cJSON *m = value->child, *next = NULL; m; m = next) {
         bool drop = false;
         next = m->next;
-        if (strip_one(m, cJSON_IsObject(value), at, &drop, err) < 0)
+        if (strip_child(m, cJSON_IsObject(value), at, &drop, err) < 0)
             return -1;
         if (drop)
             cJSON_Delete(cJSON_DetachItemViaPointer(value, m));
@@ -242,18 +244,20 @@ static int strip(cJSON *value, const struct place *at, struct df_err *err)
     return 0;
 }
 
-static int copy_value(const cJSON *value, const struct place *at, cJSON **ret, struct df_err *err)
+static int copy_value(const cJSON *value, const struct location *at, cJSON **ret,
+                      struct df_err *err)
 {
     DF_JSON cJSON *copy = cJSON_Duplicate(value, true);
     if (!copy)
         return df_fail_oom(err);
-    if (strip(copy, at, err) < 0)
+    if (strip_value(copy, at, err) < 0)
         return -1;
     *ret = DF_TAKE(copy);
     return 0;
 }
 
-static int put_value(cJSON *target, const cJSON *value, const struct place *at, struct df_err *err)
+static int put_value(cJSON *target, const cJSON *value, const struct location *at,
+                     struct df_err *err)
 {
     cJSON *copy = NULL;
     if (copy_value(value, at, &copy, err) < 0)
@@ -264,7 +268,7 @@ static int put_value(cJSON *target, const cJSON *value, const struct place *at, 
 /* ---- merging ---- */
 
 static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shape,
-                     const struct place *at, struct df_err *err);
+                     const struct location *at, struct df_err *err);
 
 static cJSON *find_item(const cJSON *list, const char *key, const cJSON *value)
 {
@@ -274,7 +278,8 @@ static cJSON *find_item(const cJSON *list, const char *key, const cJSON *value)
     return NULL;
 }
 
-static int append_copy(cJSON *list, const cJSON *item, const struct place *at, struct df_err *err)
+static int append_copy(cJSON *list, const cJSON *item, const struct location *at,
+                       struct df_err *err)
 {
     cJSON *copy = NULL;
     if (copy_value(item, at, &copy, err) < 0)
@@ -283,16 +288,16 @@ static int append_copy(cJSON *list, const cJSON *item, const struct place *at, s
 }
 
 static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
-                      const struct place *at, struct df_err *err)
+                      const struct location *at, struct df_err *err)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, m->key);
     enum action action = MERGE;
     if (!cJSON_IsObject(item))
-        return refuse(at, err, "an item is no object");
+        return refuse_at(at, err, "an item is no object");
     if (read_item_action(item, at, &action, err) < 0)
         return -1;
     if (!value)
-        return refuse(at, err, "an item has no \"%s\", by which items are merged", m->key);
+        return refuse_at(at, err, "an item has no \"%s\", by which items are merged", m->key);
     cJSON *old = find_item(list, m->key, value);
     if (action == DELETE) {
         while ((old = find_item(list, m->key, value)))
@@ -320,7 +325,7 @@ static bool replaces_list(const cJSON *patch)
 }
 
 static int merge_list(cJSON *list, const cJSON *patch, const struct member *m,
-                      const struct place *at, struct df_err *err)
+                      const struct location *at, struct df_err *err)
 {
     while (replaces_list(patch) && list->child)
         cJSON_Delete(cJSON_DetachItemViaPointer(list, list->child));
@@ -330,7 +335,7 @@ static int merge_list(cJSON *list, const cJSON *patch, const struct member *m,
     return 0;
 }
 
-static int merge_set(cJSON *list, const cJSON *patch, const struct place *at, struct df_err *err)
+static int merge_set(cJSON *list, const cJSON *patch, const struct location *at, struct df_err *err)
 {
     for (const cJSON *item = patch->child; item; item = item->next)
         if (!has_value(list, item) && append_copy(list, item, at, err) < 0)
@@ -339,20 +344,20 @@ static int merge_set(cJSON *list, const cJSON *patch, const struct place *at, st
 }
 
 static int merge_member(cJSON *target, const cJSON *patch, const struct shape *shape,
-                        const struct place *at, struct df_err *err)
+                        const struct location *at, struct df_err *err)
 {
     const struct member *m = find_member(shape, patch->string);
-    struct place here = below(at, patch->string);
+    struct location here = path_below(at, patch->string);
     cJSON *old = cJSON_GetObjectItemCaseSensitive(target, patch->string);
     if (cJSON_IsNull(patch)) {
         cJSON_DeleteItemFromObjectCaseSensitive(target, patch->string);
         return 0;
     }
     if (m->key && !cJSON_IsArray(patch))
-        return refuse(&here, err, "must be a list");
+        return refuse_at(&here, err, "must be a list");
     if (cJSON_IsObject(patch)) {
         if (old && !cJSON_IsObject(old))
-            return refuse(&here, err, "is no object in the pod");
+            return refuse_at(&here, err, "is no object in the pod");
         old = df_json_object_at(target, patch->string);
         return old ? merge_map(old, patch, m->shape, &here, err) : df_fail_oom(err);
     }
@@ -366,14 +371,14 @@ static int merge_member(cJSON *target, const cJSON *patch, const struct shape *s
     return m->key ? merge_list(old, patch, m, &here, err) : merge_set(old, patch, &here, err);
 }
 
-static void clear(cJSON *map)
+static void clear_map(cJSON *map)
 {
     while (map->child)
         cJSON_Delete(cJSON_DetachItemViaPointer(map, map->child));
 }
 
 static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shape,
-                     const struct place *at, struct df_err *err)
+                     const struct location *at, struct df_err *err)
 {
     enum action action = MERGE;
     if (at->depth > DF_LIMIT_POD_DEPTH)
@@ -381,7 +386,7 @@ static int merge_map(cJSON *target, const cJSON *patch, const struct shape *shap
     if (read_action(patch, at, &action, err) < 0)
         return -1;
     if (action != MERGE)
-        clear(target);
+        clear_map(target);
     if (action == DELETE)
         return 0;
     if (retain_keys(target, patch, at, err) < 0 || delete_values(target, patch, at, err) < 0)
@@ -410,9 +415,9 @@ static int check_size(const cJSON *merged, struct df_err *err)
 
 int df_pod_template_patch(cJSON **target, const cJSON *patch, struct df_err *err)
 {
-    const struct place root = {0};
+    const struct location root = {0};
     if (!cJSON_IsObject(patch))
-        return refuse(&root, err, "must be an object with metadata or spec");
+        return refuse_at(&root, err, "must be an object with metadata or spec");
     DF_JSON cJSON *merged = cJSON_Duplicate(*target, true);
     if (!merged)
         return df_fail_oom(err);

@@ -6,9 +6,9 @@
  * `$patch: replace|delete|merge` in maps, `$patch: delete` in items of merged lists,
  * `- $patch: replace` as an item of its own (the other items of the patch then replace the list;
  * within another item it would drop that item, as in kubectl, and is refused), `$retainKeys` in
- * maps, `$deleteFromPrimitiveList/<field>`. `$setElementOrder/<field>` is refused: a merged list has the
- * order of the template, and new items are appended (kubectl prepends them; in a pod the order
- * matters only for init containers, and our pods have none).
+ * maps, `$deleteFromPrimitiveList/<field>`. `$setElementOrder/<field>` is refused: a merged list
+ * has the order of the template, and new items are appended (kubectl prepends them; in a pod the
+ * order matters only for init containers, and our pods have none).
  * Thread rule: pure functions over the trees that are passed in.
  */
 #ifndef DF_POD_TEMPLATE_H
