@@ -45,9 +45,8 @@ bool df_jwt_is(const char *token)
 static int fail_json(const struct df_buf *text, const char *what, const struct df_err *why,
                      struct df_err *err)
 {
-    if (why->cls != DF_ERR_USER) { /* not the token's fault */
+    if (why->cls != DF_ERR_USER) /* not the token's fault */
         return df_err_pass(err, why);
-    }
     DF_JSON cJSON *loose = cJSON_ParseWithLength(df_buf_str(text), text->len);
     const char *twice = NULL;
     if (loose && df_json_duplicate_key(loose, &twice, NULL) == 0 && twice)

@@ -73,8 +73,9 @@ static int find_version(struct df_cli *cli, const char *name, int64_t *ret, stru
         *ret = items ? df_json_int(items->child, "version", 0) : 0;
         return 0;
     }
-    *err = why;
-    return df_streq(why.reason, "StateElsewhere") || why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
+    if (df_streq(why.reason, "StateElsewhere") || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
 }
 
 static int download(struct df_cli *cli, const struct copy *c, const char *name, struct df_err *err)

@@ -116,8 +116,7 @@ static int on_closed(struct follow *f, const struct df_feed_event *e, struct df_
         (void)df_fail(&f->lost, DF_ERR_RETRY, "the server ended the stream");
         return 0;
     }
-    *err = e->failure;
-    return unless_lost(f, -1, err);
+    return unless_lost(f, df_err_pass(err, &e->failure), err);
 }
 
 static int on_event(struct follow *f, const struct df_feed_event *e, struct df_err *err)

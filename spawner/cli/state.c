@@ -197,10 +197,9 @@ int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
         return -1;
     if (get_state(cli, "lock", &lock, &why) < 0) {
-        *err = why;
         return df_streq(why.reason, "StateElsewhere")
                    ? df_state_unlock_elsewhere(cli, executor, id, err)
-                   : -1;
+                   : df_err_pass(err, &why);
     }
     if (check_lock(executor, lock, id, err) < 0)
         return -1;

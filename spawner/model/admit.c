@@ -88,7 +88,7 @@ static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, st
     if (df_ephemeral_placement(df_json_at(doc, "spec.environment"), &placement, &why) == 0)
         return 0;
     if (why.cls != DF_ERR_USER)
-        return df_fail_reason(err, why.cls, why.reason, "%s", why.message);
+        return df_err_pass(err, &why);
     df_fault(f, &here, "%s", why.message);
     return 0;
 }

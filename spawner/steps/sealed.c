@@ -107,17 +107,12 @@ static int is_needed(struct df_spawner *s, const char *id, bool is_young, bool *
     DF_JSON cJSON *run = NULL;
     struct df_err why = {0};
     *ret = false;
-    if (df_vault_run_get(s->vault, id, &entry, &why) < 0) {
-        if (why.cls != DF_ERR_NOT_FOUND)
-            *err = why;
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
-    }
+    if (df_vault_run_get(s->vault, id, &entry, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     const char *name = df_json_str(entry, "run");
     if (df_store_get(s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0) {
-        if (why.cls != DF_ERR_NOT_FOUND)
-            *err = why;
         *ret = is_young;
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : -1;
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     }
     bool is_its_own = df_streq(df_json_str(run, "spec.sealed.id"), id);
     *ret = is_its_own ? !df_run_is_final(run) : is_young;

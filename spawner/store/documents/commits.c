@@ -37,10 +37,8 @@ static int run_one(struct df_db *db, struct df_commit *one, struct df_err *lost)
         return df_db_run(db, "RELEASE one", NULL, lost);
     /* After some failures, such as a full disk, SQLite has already rolled back the whole
      * transaction. */
-    if (df_db_run(db, "ROLLBACK TO one", NULL, lost) < 0) {
-        *lost = one->result < 0 ? one->why : *lost;
-        return -1;
-    }
+    if (df_db_run(db, "ROLLBACK TO one", NULL, lost) < 0)
+        return one->result < 0 ? df_err_pass(lost, &one->why) : -1;
     return df_db_run(db, "RELEASE one", NULL, lost);
 }
 
@@ -57,15 +55,12 @@ static int batch_body(struct df_db *db, void *arg, struct df_err *err)
     return 0;
 }
 
+/* Also those without a change fail: they may have read what is now lost. */
 static void fail_all(struct df_commit *first, const struct df_err *why)
 {
-    for (struct df_commit *one = first; one; one = one->next) {
-        if (one->result >=
-            0) { /* also those without a change: they may have read what is now lost */
-            one->result = -1;
-            one->why = *why;
-        }
-    }
+    for (struct df_commit *one = first; one; one = one->next)
+        if (one->result >= 0)
+            one->result = df_err_pass(&one->why, why);
 }
 
 static void run_batch(struct df_db *db, struct df_commit *first)
