@@ -6,8 +6,8 @@
 #include "common/crypto/aead.h"
 #include "common/crypto/crypto.h"
 
-static int start(EVP_CIPHER_CTX *c, int encrypt, const unsigned char *key,
-                 const unsigned char *nonce, const char *aad)
+static int start_cipher(EVP_CIPHER_CTX *c, int encrypt, const unsigned char *key,
+                        const unsigned char *nonce, const char *aad)
 {
     int n = 0;
     return EVP_CipherInit_ex(c, EVP_aes_256_gcm(), NULL, key, nonce, encrypt) == 1 &&
@@ -21,7 +21,8 @@ int df_gcm_seal(const unsigned char key[DF_KEY_LEN], const unsigned char nonce[D
     if (!c)
         return df_fail_oom(err);
     int done = 0, rest = 0;
-    if (!start(c, 1, key, nonce, aad) || EVP_EncryptUpdate(c, bytes, &done, bytes, (int)n) != 1 ||
+    if (!start_cipher(c, 1, key, nonce, aad) ||
+        EVP_EncryptUpdate(c, bytes, &done, bytes, (int)n) != 1 ||
         EVP_EncryptFinal_ex(c, bytes + done, &rest) != 1 ||
         EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_GCM_GET_TAG, DF_GCM_TAG, bytes + n) != 1)
         return df_fail_ssl(err, "seal");
@@ -35,7 +36,8 @@ int df_gcm_open(const unsigned char key[DF_KEY_LEN], const unsigned char nonce[D
     if (!c)
         return df_fail_oom(err);
     int done = 0, rest = 0;
-    if (!start(c, 0, key, nonce, aad) || EVP_DecryptUpdate(c, bytes, &done, bytes, (int)n) != 1 ||
+    if (!start_cipher(c, 0, key, nonce, aad) ||
+        EVP_DecryptUpdate(c, bytes, &done, bytes, (int)n) != 1 ||
         EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_GCM_SET_TAG, DF_GCM_TAG, bytes + n) != 1)
         return df_fail_ssl(err, "open sealed bytes");
     if (EVP_DecryptFinal_ex(c, bytes + done, &rest) == 1)

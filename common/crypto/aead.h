@@ -9,13 +9,13 @@
 #define DF_GCM_NONCE ((size_t)12)
 #define DF_GCM_TAG ((size_t)16)
 
-/* Encrypts n bytes (at most INT_MAX) in place and writes the tag behind them: bytes has room for
- * n + DF_GCM_TAG. A nonce must never come twice with one key. */
+/* Encrypts n bytes (at most INT_MAX) in place and writes the tag after them: bytes has space for n
+ * + DF_GCM_TAG. A nonce must never be used twice with the same key. */
 int df_gcm_seal(const unsigned char key[DF_KEY_LEN], const unsigned char nonce[DF_GCM_NONCE],
                 const char *aad, unsigned char *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
 
-/* The way back: the tag stands behind the n bytes. DENIED if anything differs; the bytes are zeros
- * then. */
+/* Decrypts n bytes in place; the tag follows them. DENIED if anything differs; then the bytes are
+ * zeroed. */
 int df_gcm_open(const unsigned char key[DF_KEY_LEN], const unsigned char nonce[DF_GCM_NONCE],
                 const char *aad, unsigned char *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
 

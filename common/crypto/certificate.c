@@ -15,7 +15,7 @@
 #define DAY_S ((long)24 * 3600)
 #define AUTHORITY_DAYS 3650
 #define SERVER_DAYS 365
-#define SKEW_S 3600 /* so much may a client's clock be behind */
+#define SKEW_S 3600 /* clock difference of a client that is tolerated */
 
 static void cleanup_bio(BIO **b)
 {
@@ -99,8 +99,8 @@ static int set_serial(X509 *c)
     return ok;
 }
 
-/* The fields of both kinds of certificates. issuer NULL: self-signed. */
-static int fill(X509 *c, EVP_PKEY *key, const char *subject, X509 *issuer, long days)
+/* Sets the fields that both kinds of certificates have. issuer NULL: self-signed. */
+static int set_fields(X509 *c, EVP_PKEY *key, const char *subject, X509 *issuer, long days)
 {
     time_t now = (time_t)(df_real_us() / 1000000);
     X509_NAME *name = X509_get_subject_name(c);
@@ -121,7 +121,7 @@ int df_certificate_authority(const char *name, struct df_buf *key, struct df_buf
     X509V3_CTX ctx;
     X509V3_set_ctx_nodb(&ctx);
     X509V3_set_ctx(&ctx, c, c, NULL, NULL, 0);
-    if (!k || !c || !fill(c, k, name, NULL, AUTHORITY_DAYS) ||
+    if (!k || !c || !set_fields(c, k, name, NULL, AUTHORITY_DAYS) ||
         !add_extension(c, &ctx, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
         !add_extension(c, &ctx, NID_key_usage, "critical,keyCertSign,cRLSign") ||
         !add_extension(c, &ctx, NID_subject_key_identifier, "hash") ||
@@ -136,7 +136,7 @@ static bool is_ip(const char *name)
     return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* As a structure: in OpenSSL's textual form a comma in a name would separate names. */
+/* Adds the name as a structure: in OpenSSL's textual form a comma would separate names. */
 static int add_name(GENERAL_NAMES *all, const char *name)
 {
     GENERAL_NAME *one = GENERAL_NAME_new();
@@ -179,7 +179,7 @@ int df_certificate_issue(const char *authority_key, const char *authority_certif
     X509V3_CTX ctx;
     X509V3_set_ctx_nodb(&ctx);
     X509V3_set_ctx(&ctx, by, c, NULL, NULL, 0);
-    if (!k || !c || !fill(c, k, "dayfly", by, SERVER_DAYS) || !add_names(c, names) ||
+    if (!k || !c || !set_fields(c, k, "dayfly", by, SERVER_DAYS) || !add_names(c, names) ||
         !add_extension(c, &ctx, NID_basic_constraints, "critical,CA:FALSE") ||
         !add_extension(c, &ctx, NID_key_usage, "critical,digitalSignature") ||
         !add_extension(c, &ctx, NID_ext_key_usage, "serverAuth") ||

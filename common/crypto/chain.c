@@ -23,7 +23,7 @@ static void cleanup_ctx(X509_STORE_CTX **c)
 #define OWN_STORE DF_CLEANUP(cleanup_store)
 #define OWN_CTX DF_CLEANUP(cleanup_ctx)
 
-/* All certificates of a PEM text, at least one. */
+/* Reads all certificates of a PEM text; it must have at least one. */
 static int read_all(const char *pem, const char *what, STACK_OF(X509) * *ret, struct df_err *err)
 {
     OWN_STACK STACK_OF(X509) *all = sk_X509_new_null();
@@ -50,13 +50,13 @@ static int64_t time_of(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) * 1000000 : 0;
 }
 
-static X509_STORE *trust(const STACK_OF(X509) * authorities)
+static X509_STORE *add_trusted(const STACK_OF(X509) * authorities)
 {
     X509_STORE *store = X509_STORE_new();
     bool good = store != NULL;
     for (int i = 0; good && i < sk_X509_num(authorities); i++)
         good = X509_STORE_add_cert(store, sk_X509_value(authorities, i)) == 1;
-    /* Whoever is named as trusted is the end of the chain, self-signed or not. */
+    /* A trusted certificate ends the chain, self-signed or not. */
     good = good && X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN) == 1;
     if (!good)
         X509_STORE_free(store);
@@ -74,8 +74,8 @@ static bool set_expectation(X509_STORE_CTX *ctx, const char *name, int64_t now_u
                   : X509_VERIFY_PARAM_set1_host(p, name, 0)) == 1;
 }
 
-/* In words: OpenSSL's, with what they are about. */
-static int refuse(X509_STORE_CTX *ctx, const char *name, struct df_err *err)
+/* Fails with OpenSSL's message and the certificate it is about. */
+static int fail_verify(X509_STORE_CTX *ctx, const char *name, struct df_err *err)
 {
     X509 *c = X509_STORE_CTX_get_current_cert(ctx);
     int code = X509_STORE_CTX_get_error(ctx);
@@ -95,13 +95,13 @@ int df_chain_check(const char *chain, const char *authorities, const char *name,
     if (read_all(chain, "the certificate", &own, err) < 0 ||
         read_all(authorities ? authorities : chain, "the authority", &trusted, err) < 0)
         return -1;
-    OWN_STORE X509_STORE *store = trust(trusted);
+    OWN_STORE X509_STORE *store = add_trusted(trusted);
     OWN_CTX X509_STORE_CTX *ctx = X509_STORE_CTX_new();
     if (!store || !ctx || X509_STORE_CTX_init(ctx, store, sk_X509_value(own, 0), own) != 1 ||
         !set_expectation(ctx, name, now_us))
         return df_fail_ssl(err, "look at the certificate");
     if (X509_verify_cert(ctx) != 1)
-        return refuse(ctx, name, err);
+        return fail_verify(ctx, name, err);
     *ret_until_us = time_of(X509_get0_notAfter(sk_X509_value(own, 0)));
     return 0;
 }

@@ -71,7 +71,7 @@ int df_sha256_final_hex(struct df_sha256_ctx *c, char out[DF_SHA256_HEX], struct
     return 0;
 }
 
-/* Feeds the whole file, from its start, whatever the descriptor's offset is. */
+/* Digests the whole file from its start, whatever the descriptor's offset is. */
 static int digest_file(EVP_MD_CTX *md, int fd, int64_t *ret_size, struct df_err *err)
 {
     enum { PIECE = 128 * 1024 };

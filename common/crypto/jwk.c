@@ -14,7 +14,7 @@
 #include "common/crypto/crypto.h"
 
 #define RSA_BITS_MIN 2048 /* RFC 7518, 3.3 */
-#define RSA_BITS_MAX 8192 /* verifying with more is slow enough to be an attack */
+#define RSA_BITS_MAX 8192 /* verifying with longer keys is slow enough to be an attack */
 #define P256_BYTES 32
 
 static void cleanup_bn(BIGNUM **n)
@@ -39,17 +39,17 @@ static void cleanup_pkey_ctx(EVP_PKEY_CTX **c)
 
 /* ---- numbers and keys ---- */
 
-/* The reason if reading a key fails although the key is valid. */
+/* The reason if reading a valid key fails. */
 static const char no_memory[] = "out of memory";
 
-/* A member in base64url. -1: absent, not base64url, or longer than in any supported key. */
-static int decode(const cJSON *jwk, const char *member, struct df_buf *out)
+/* Decodes a member from base64url. -1: absent, malformed, or longer than in any supported key. */
+static int decode_member(const cJSON *jwk, const char *member, struct df_buf *out)
 {
     const char *text = df_json_str(jwk, member);
     return text ? df_base64_decode(text, strlen(text), true, out, NULL) : -1;
 }
 
-static EVP_PKEY *build(const char *type, OSSL_PARAM_BLD *parts)
+static EVP_PKEY *build_key(const char *type, OSSL_PARAM_BLD *parts)
 {
     DF_CLEANUP(cleanup_params) OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(parts);
     DF_CLEANUP(cleanup_pkey_ctx) EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -68,7 +68,7 @@ static const char *read_rsa(const cJSON *jwk, EVP_PKEY **ret)
 {
     DF_BUF struct df_buf n = DF_BUF_INIT(RSA_BITS_MAX / 8 + 1);
     DF_BUF struct df_buf e = DF_BUF_INIT(8);
-    bool decoded = decode(jwk, "n", &n) == 0 && decode(jwk, "e", &e) == 0;
+    bool decoded = decode_member(jwk, "n", &n) == 0 && decode_member(jwk, "e", &e) == 0;
     if (n.failed == ENOMEM || e.failed == ENOMEM)
         return no_memory;
     if (!decoded)
@@ -84,7 +84,7 @@ static const char *read_rsa(const cJSON *jwk, EVP_PKEY **ret)
         return "its modulus has less than 2048 bits";
     if (BN_num_bits(exponent) > 33 || BN_is_one(exponent) || !BN_is_odd(exponent))
         return "its exponent is none that RSA keys have";
-    *ret = build("RSA", parts);
+    *ret = build_key("RSA", parts);
     return *ret ? NULL : "it is no RSA key";
 }
 
@@ -94,8 +94,8 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
         return "its curve is not P-256";
     DF_BUF struct df_buf point = DF_BUF_INIT(1 + 2 * P256_BYTES);
     (void)df_buf_addc(&point, 4); /* uncompressed: both coordinates follow */
-    bool decoded = decode(jwk, "x", &point) == 0 && point.len == 1 + P256_BYTES &&
-                   decode(jwk, "y", &point) == 0 && point.len == 1 + 2 * P256_BYTES;
+    bool decoded = decode_member(jwk, "x", &point) == 0 && point.len == 1 + P256_BYTES &&
+                   decode_member(jwk, "y", &point) == 0 && point.len == 1 + 2 * P256_BYTES;
     if (point.failed == ENOMEM)
         return no_memory;
     if (!decoded)
@@ -106,7 +106,7 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
         OSSL_PARAM_BLD_push_octet_string(parts, OSSL_PKEY_PARAM_PUB_KEY, point.data, point.len) !=
             1)
         return no_memory;
-    *ret = build("EC", parts);
+    *ret = build_key("EC", parts);
     return *ret ? NULL : "its point is not on the curve";
 }
 
@@ -132,7 +132,7 @@ static bool is_alg(const cJSON *jwk, const char *alg)
     return !said || df_streq(said, alg);
 }
 
-/* -1: no memory. */
+/* -1: out of memory. */
 static int read_key(const cJSON *jwk, struct df_jwk *k)
 {
     const char *type = df_json_str(jwk, "kty"), *why;

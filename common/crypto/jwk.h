@@ -1,6 +1,6 @@
 /*
- * jwk.h - one key of a key set; inside common/crypto only. Include it first: it brings OpenSSL's
- * headers, see ssl.h.
+ * jwk.h - one key of a key set; used inside common/crypto only. Include it first: it brings
+ * OpenSSL's headers, see ssl.h.
  */
 #ifndef DF_CRYPTO_JWK_H
 #define DF_CRYPTO_JWK_H
@@ -23,7 +23,8 @@ struct df_jwk_set {
     size_t count;
 };
 
-/* The first key of this kid and kind; without one the first of this kid, of whatever kind; NULL. */
+/* Returns the first key of this kid and kind; otherwise the first of this kid, of any kind;
+ * otherwise NULL. */
 const struct df_jwk *df_jwk_find(const struct df_jwk_set *set, const char *kid,
                                  enum df_jwk_kind kind);
 

@@ -13,12 +13,12 @@ struct df_jwks {
     struct df_jwks_options options;
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t fetched;
-    bool fetching; /* by one thread, without the lock */
+    bool fetching; /* one thread fetches, without the lock */
     char *issuer;
     struct df_jwk_set *keys; /* NULL: none yet */
-    int64_t keys_ms;         /* monotonic: when they came */
+    int64_t keys_ms;         /* monotonic time of the last successful fetch */
     bool tried;
-    int64_t tried_ms; /* monotonic: the last fetch, good or not */
+    int64_t tried_ms; /* monotonic time of the last fetch, successful or not */
 };
 
 /* ---- lifecycle ---- */
@@ -33,7 +33,7 @@ int df_jwks_new(const struct df_jwks_options *o, struct df_jwks **ret, struct df
         return df_fail_oom(err);
     }
     j->options = *o;
-    j->options.issuer = NULL; /* the copy counts */
+    j->options.issuer = NULL; /* only the copy is used */
     j->issuer = issuer;
     (void)pthread_mutex_init(&j->lock, NULL);
     (void)pthread_cond_init(&j->fetched, NULL);
@@ -77,7 +77,7 @@ static int fetch_issuer(struct df_jwks *j, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* ---- deciding: with the lock ---- */
+/* ---- verifying: with the lock ---- */
 
 static bool is_early(const struct df_jwks *j)
 {
@@ -103,7 +103,7 @@ static void take_over(struct df_jwks *j, struct df_jwk_set *keys, char *issuer)
 }
 
 /* If another thread is fetching already, wait for its result. */
-static int refresh(struct df_jwks *j, struct df_err *err)
+static int refresh_keys(struct df_jwks *j, struct df_err *err)
 {
     struct df_jwk_set *keys = NULL;
     char *issuer = NULL;
@@ -126,7 +126,7 @@ static int refresh(struct df_jwks *j, struct df_err *err)
     return result;
 }
 
-static int unavailable(struct df_err *err, const char *why)
+static int fail_unavailable(struct df_err *err, const char *why)
 {
     return df_fail_reason(err, DF_ERR_RETRY, "TokenKeysUnavailable",
                           "the keys that tokens are signed with cannot be had: %s", why);
@@ -136,13 +136,13 @@ static int need_keys(struct df_jwks *j, struct df_err *err)
 {
     struct df_err why = {0};
     bool wanted = !j->keys || (is_old(j) && !j->fetching);
-    if (wanted && (j->fetching || !is_early(j)) && refresh(j, &why) < 0 && !j->keys)
-        return unavailable(err, why.message);
-    return j->keys ? 0 : unavailable(err, "the last try failed a moment ago");
+    if (wanted && (j->fetching || !is_early(j)) && refresh_keys(j, &why) < 0 && !j->keys)
+        return fail_unavailable(err, why.message);
+    return j->keys ? 0 : fail_unavailable(err, "the last try failed a moment ago");
 }
 
-static int verify(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,
-                  struct df_err *err)
+static int verify_with_keys(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,
+                            struct df_err *err)
 {
     const struct df_jwt_expect e = {j->issuer, audience, df_real_us()};
     return df_jwt_verify(token, j->keys, &e, ret, err);
@@ -154,14 +154,15 @@ static int verify_twice(struct df_jwks *j, const char *token, const char *audien
     struct df_err why = {0}, news = {0};
     if (need_keys(j, err) < 0)
         return -1;
-    if (verify(j, token, audience, ret, &why) == 0)
+    if (verify_with_keys(j, token, audience, ret, &why) == 0)
         return 0;
     if (df_streq(why.reason, "TokenKeyUnknown")) {
         if (!j->fetching && is_early(j))
-            return unavailable(err, "its key is not known, and the last look was a moment ago");
-        if (refresh(j, &news) < 0)
-            return unavailable(err, news.message);
-        return verify(j, token, audience, ret, err);
+            return fail_unavailable(err,
+                                    "its key is unknown, and the keys were fetched a moment ago");
+        if (refresh_keys(j, &news) < 0)
+            return fail_unavailable(err, news.message);
+        return verify_with_keys(j, token, audience, ret, err);
     }
     return df_err_pass(err, &why);
 }

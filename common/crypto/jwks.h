@@ -1,12 +1,12 @@
 /*
- * jwks.h - an issuer of tokens and its keys, kept and fetched again when they must be.
+ * jwks.h - an issuer of tokens and its keys, which are cached and fetched again when necessary.
  *
- * The keys are fetched at the first token, and again
- *   - when a token names a key that is not among them (the issuer rotates its keys), but at most
- *     once in DF_JWKS_PAUSE_S: forged key ids must not become requests to the issuer;
- *   - when they are older than DF_JWKS_AGE_S, so that a key that was taken back is forgotten. While
- *     the issuer cannot be reached the keys at hand stay good.
- * Thread rule: any thread. Nobody waits for a fetch whose token does not need it.
+ * The keys are fetched for the first token, and again
+ *   - when a token names an unknown key (the issuer rotates its keys), but at most once in
+ *     DF_JWKS_PAUSE_S, because forged key ids must not become requests to the issuer;
+ *   - when they are older than DF_JWKS_AGE_S, so that a revoked key is dropped. While the issuer
+ *     cannot be reached the cached keys stay valid.
+ * Thread rule: any thread. A thread waits for a fetch only if its token needs it.
  */
 #ifndef DF_CRYPTO_JWKS_H
 #define DF_CRYPTO_JWKS_H
@@ -22,9 +22,9 @@
 struct df_jwks; /* opaque */
 
 struct df_jwks_options {
-    /* Fetches one of the two paths above (those of a Kubernetes API server) into ret, which has its
-     * cap. Called by whoever brings the token, one call at a time. The discovery document is asked
-     * for once, and only without an issuer below. */
+    /* Fetches one of the two paths above (those of a Kubernetes API server) into ret, whose cap
+     * applies. Called by the thread that verifies a token, one call at a time. The discovery
+     * document is fetched once, and only if there is no issuer below. */
     int (*fetch)(void *arg, const char *path, struct df_buf *ret, struct df_err *err);
     void *arg;          /* borrowed; outlives the set */
     const char *issuer; /* copied; NULL: the discovery document's `issuer` */
@@ -34,9 +34,9 @@ int df_jwks_new(const struct df_jwks_options *o, struct df_jwks **ret,
                 struct df_err *err) DF_MUST_CHECK;
 void df_jwks_free(struct df_jwks *j); /* NULL is fine */
 
-/* df_jwt_verify() with the issuer's keys and the clock of clock.h. Beside its reasons: class RETRY
- * (reason TokenKeysUnavailable) when the keys cannot be had now, or when the token names an unknown
- * key and it is too early to ask for new ones. */
+/* Like df_jwt_verify(), with the issuer's keys and the clock of clock.h. In addition RETRY (reason
+ * TokenKeysUnavailable) if the keys cannot be fetched now, or the token names an unknown key and it
+ * is too early to fetch again. */
 int df_jwks_verify(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 

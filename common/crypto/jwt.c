@@ -28,7 +28,7 @@ static void free_parts(struct parts *p)
     df_buf_free(&p->signature);
 }
 
-static int malformed(struct df_err *err, const char *why)
+static int fail_malformed(struct df_err *err, const char *why)
 {
     return df_fail_reason(err, DF_ERR_DENIED, "TokenMalformed", "the token is malformed: %s", why);
 }
@@ -41,11 +41,11 @@ bool df_jwt_is(const char *token)
 
 /* ---- parts ---- */
 
-/* A duplicate member has a reason of its own; other JSON errors make the token malformed. */
+/* A duplicate member has its own reason; any other JSON error makes the token malformed. */
 static int fail_json(const struct df_buf *text, const char *what, const struct df_err *why,
                      struct df_err *err)
 {
-    if (why->cls != DF_ERR_USER) /* not the token's fault */
+    if (why->cls != DF_ERR_USER) /* not an error of the token */
         return df_err_pass(err, why);
     DF_JSON cJSON *loose = cJSON_ParseWithLength(df_buf_str(text), text->len);
     const char *twice = NULL;
@@ -67,7 +67,7 @@ static int decode_json(const char *text, size_t n, const char *what, cJSON **ret
     if (df_json_parse(df_buf_str(&b), b.len, &json, &why) < 0)
         return fail_json(&b, what, &why, err);
     if (!cJSON_IsObject(json))
-        return malformed(err, "a part is no JSON object");
+        return fail_malformed(err, "a part is not a JSON object");
     *ret = DF_TAKE(json);
     return 0;
 }
@@ -78,7 +78,7 @@ static int take_apart(const char *token, struct parts *p, struct df_err *err)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenTooLarge",
                               "the token has more than %zu bytes", DF_LIMIT_TOKEN);
     if (!df_jwt_is(token))
-        return malformed(err, "it has not three parts");
+        return fail_malformed(err, "it does not have three parts");
     const char *payload = strchr(token, '.') + 1, *signature = strchr(payload, '.') + 1;
     p->signed_part = token;
     p->signed_len = (size_t)(signature - 1 - token);
@@ -89,7 +89,7 @@ static int take_apart(const char *token, struct parts *p, struct df_err *err)
     struct df_err why = {0};
     if (df_base64_decode(signature, strlen(signature), true, &p->signature, &why) == 0)
         return 0;
-    return why.cls == DF_ERR_USER ? malformed(err, "its signature is no base64url")
+    return why.cls == DF_ERR_USER ? fail_malformed(err, "its signature is not base64url")
                                   : df_fail_oom(err);
 }
 
@@ -103,7 +103,7 @@ static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
                             : df_streq(alg, "ES256") ? DF_JWK_P256
                                                      : DF_JWK_UNUSABLE;
     if (cJSON_GetObjectItemCaseSensitive(p->header, "crit"))
-        return malformed(err, "it has critical extensions, and none is known here");
+        return fail_malformed(err, "it has critical extensions, and none is known here");
     if (kind == DF_JWK_UNUSABLE)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenAlgorithm",
                               "the token is signed by \"%.32s\"; RS256 and ES256 are taken",
@@ -123,7 +123,8 @@ static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
     return 0;
 }
 
-/* JOSE's two numbers as the DER that OpenSSL expects. The caller frees; NULL on no memory. */
+/* Converts JOSE's two numbers into the DER that OpenSSL expects. The caller frees; NULL if out of
+ * memory. */
 static unsigned char *ecdsa_der(const struct df_buf *raw, int *ret_len)
 {
     const unsigned char *bytes = (const unsigned char *)raw->data;
@@ -141,8 +142,8 @@ static unsigned char *ecdsa_der(const struct df_buf *raw, int *ret_len)
     return der;
 }
 
-static int verify(EVP_PKEY *key, const struct parts *p, const void *signature, size_t n,
-                  struct df_err *err)
+static int verify_with_key(EVP_PKEY *key, const struct parts *p, const void *signature, size_t n,
+                           struct df_err *err)
 {
     DF_CLEANUP(df_cleanup_md_ctx) EVP_MD_CTX *c = EVP_MD_CTX_new();
     if (!c || EVP_DigestVerifyInit(c, NULL, EVP_sha256(), NULL, key) != 1)
@@ -161,13 +162,13 @@ static int check_signature(const struct parts *p, const struct df_jwk_set *keys,
     if (choose_key(p, keys, &k, err) < 0)
         return -1;
     if (k->kind == DF_JWK_RSA)
-        return verify(k->key, p, df_buf_str(&p->signature), p->signature.len, err);
+        return verify_with_key(k->key, p, df_buf_str(&p->signature), p->signature.len, err);
     if (p->signature.len != ES256_LEN)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenSignature",
                               "the token's signature is not of 64 bytes");
     int n = 0;
     unsigned char *der = ecdsa_der(&p->signature, &n);
-    int result = der && n > 0 ? verify(k->key, p, der, (size_t)n, err) : df_fail_oom(err);
+    int result = der && n > 0 ? verify_with_key(k->key, p, der, (size_t)n, err) : df_fail_oom(err);
     OPENSSL_free(der);
     return result;
 }
@@ -186,7 +187,7 @@ static bool is_for(const cJSON *payload, const char *audience)
     return false;
 }
 
-/* A NumericDate (RFC 7519): seconds, perhaps with a fraction. */
+/* Reads a NumericDate (RFC 7519): seconds, possibly with a fraction. */
 static int get_time(const cJSON *payload, const char *name, double fallback, double *ret,
                     struct df_err *err)
 {
@@ -202,7 +203,7 @@ static int check_times(const cJSON *payload, int64_t now_us, struct df_err *err)
 {
     double now = (double)now_us / 1e6, exp = 0, nbf = 0, iat = 0;
     if (!cJSON_GetObjectItemCaseSensitive(payload, "exp"))
-        return malformed(err, "it has no time of expiry");
+        return fail_malformed(err, "it has no expiry time");
     if (get_time(payload, "exp", 0, &exp, err) < 0 ||
         get_time(payload, "nbf", now, &nbf, err) < 0 ||
         get_time(payload, "iat", now, &iat, err) < 0)

@@ -82,7 +82,7 @@ static int load_key(int fd, const char *path, unsigned char out[DF_KEY_LEN], str
     if (check_mode(fd, path, err) < 0)
         return -1;
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_KEY_TEXT);
-    /* All the room at once: a buffer that moves leaves a copy behind. */
+    /* Reserve everything at once: a reallocation leaves a copy of the key behind. */
     if (!df_buf_reserve(&text, DF_KEY_TEXT))
         return df_buf_check(&text, err);
     struct df_err why = {0};
@@ -125,7 +125,7 @@ int df_key_file(const char *path, unsigned char out[DF_KEY_LEN], struct df_err *
         return load_key(fd, path, out, err);
     if (errno != ENOENT)
         return df_fail_errno(err, errno, "key file %s", path);
-    /* A conflict means that another process made it first: then its key is ours too. */
+    /* A conflict means that another process created the key file first; then that key is used. */
     struct df_err why = {0};
     if (make_key(path, &why) < 0 && why.cls != DF_ERR_CONFLICT) {
         (void)df_err_pass(err, &why);

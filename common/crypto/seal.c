@@ -64,13 +64,13 @@ static void chunk_nonce(uint64_t number, bool last, unsigned char out[DF_GCM_NON
     out[DF_GCM_NONCE - 1] = last;
 }
 
-/* One direction of work on a file: chunk is the buffer for one chunk and its tag. */
+/* The state of sealing or opening a file; chunk is the buffer for one chunk and its tag. */
 struct sealing {
     unsigned char key[DF_KEY_LEN];
     const char *aad;
     unsigned char *chunk;
     int in_fd, out_fd;
-    int64_t at; /* in in_fd */
+    int64_t at; /* offset in in_fd */
 };
 
 static void sealing_end(struct sealing *s)

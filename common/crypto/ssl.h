@@ -20,7 +20,7 @@ static inline void df_cleanup_cipher_ctx(EVP_CIPHER_CTX **c)
     EVP_CIPHER_CTX_free(*c);
 }
 
-/* Class SYSTEM with OpenSSL's own words behind ours; its error queue is emptied. */
+/* Fails with SYSTEM and OpenSSL's message; empties its error queue. */
 int df_fail_ssl(struct df_err *err, const char *what);
 
 #endif
