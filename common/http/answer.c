@@ -32,8 +32,8 @@ static enum df_err_class class_of_status(int status)
     }
 }
 
-/* The last segment of a problem's type ("https://dayfly.dev/problems/AlreadyClaimed"), if it is a
- * word. */
+/* Returns the last segment of a problem's type ("https://dayfly.dev/problems/AlreadyClaimed") if it
+ * is a single word. */
 static const char *type_word(const char *type)
 {
     if (!type || df_streq(type, "about:blank"))
@@ -60,7 +60,7 @@ static int fail_problem(const struct df_http_response *r, const char *what, cons
 
 enum { FIRST_LINE = 200 };
 
-/* The start of a text body, made harmless for a message. */
+/* Copies the first line of a text body, without control characters. */
 static void first_line(const struct df_http_response *r, char to[FIRST_LINE + 1])
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * exchange.c - one request with libcurl: connection, TLS, headers and limits are set as options,
- * then perform() drives the transfer, and explain() turns curl's result into an error.
+ * exchange.c - one request with libcurl: sets connection, TLS, headers and limits as options;
+ * run_transfer() drives the transfer, and curl_failure() turns curl's result into an error.
  */
 #include "common/http/exchange.h"
 
@@ -23,7 +23,7 @@ struct exchange {
     size_t max_response; /* 0: none */
     size_t received, sent;
     int64_t last_byte_ms;
-    bool in_header; /* the empty line has not come yet */
+    bool in_header; /* the headers have not ended yet */
     bool head_told;
     enum end end;
     char error[CURL_ERROR_SIZE];
@@ -101,7 +101,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
     return size * n;
 }
 
-/* The next piece of a body that comes from a descriptor. */
+/* Reads the next piece of a body from its descriptor. */
 static size_t on_read(char *to, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
@@ -263,7 +263,7 @@ static void cleanup_slist(struct curl_slist **list)
 static int make_headers(const struct df_http_request *req, struct curl_slist **list,
                         struct df_err *err)
 {
-    /* "Expect:" takes the header away that would make large bodies wait a second for "100". */
+    /* An empty "Expect:" removes curl's header, which delays large bodies by up to a second. */
     if (add_header(list, "Expect:", err) < 0)
         return -1;
     const char *type = req->content_type ? req->content_type : "application/json";
@@ -306,8 +306,8 @@ static CURLcode result_of(CURLM *multi)
     return m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
 }
 
-/* The multi interface, because the easy one calls its progress callback only once a second. */
-static CURLcode perform(CURLM *multi, struct exchange *x)
+/* Uses the multi interface, because the easy one calls its progress callback only once a second. */
+static CURLcode run_transfer(CURLM *multi, struct exchange *x)
 {
     if (curl_multi_add_handle(multi, x->easy) != CURLM_OK)
         return CURLE_OUT_OF_MEMORY;
@@ -321,7 +321,7 @@ static CURLcode perform(CURLM *multi, struct exchange *x)
     }
     CURLcode result = rc == CURLM_OK ? result_of(multi) : CURLE_OUT_OF_MEMORY;
     (void)curl_multi_remove_handle(multi, x->easy);
-    /* The handle lives on, the buffer does not. */
+    /* The handle outlives the buffer. */
     (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
     return result;
 }
@@ -352,7 +352,8 @@ static int too_large(const struct exchange *x, const char *what, struct df_err *
                    x->max_response ? x->max_response : x->res->body.max);
 }
 
-static int explain(const struct exchange *x, CURLcode code, const char *what, struct df_err *err)
+static int curl_failure(const struct exchange *x, CURLcode code, const char *what,
+                        struct df_err *err)
 {
     switch (x->end) {
     case END_STOP:
@@ -421,11 +422,12 @@ int df_http_exchange(struct df_http *h, const struct df_http_request *req,
                      const struct df_http_target *to, int64_t timeout_ms,
                      struct df_http_response *res, struct df_err *err)
 {
-    bool head = df_streq(req->method, "HEAD"); /* announces a body and has none */
+    /* The Content-Length of a HEAD response is that of a body that does not follow. */
+    bool head = df_streq(req->method, "HEAD");
     size_t cap = req->max_response || req->on_data ? req->max_response : DF_LIMIT_HTTP_RESPONSE;
     struct exchange x = {
         .easy = h->easy, .req = req, .res = res, .max_response = cap, .last_byte_ms = df_mono_ms()};
-    /* Where the body proper is streamed, an error page is still kept in memory. */
+    /* Even if the body is streamed, an error page is kept in memory. */
     res->body = DF_BUF_INIT(req->on_data ? DF_LIMIT_HTTP_RESPONSE : cap);
     SLIST struct curl_slist *headers = NULL;
     if (make_headers(req, &headers, err) < 0)
@@ -441,12 +443,12 @@ int df_http_exchange(struct df_http *h, const struct df_http_request *req,
     rc = rc == CURLE_OK ? set_callbacks(h->easy, &x) : rc;
     rc = rc == CURLE_OK ? set_limits(h->easy, head ? 0 : cap, timeout_ms) : rc;
     rc = rc == CURLE_OK ? curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, headers) : rc;
-    rc = rc == CURLE_OK ? perform(h->multi, &x) : rc;
-    /* curl takes an answer that breaks off among its headers for a whole one. */
+    rc = rc == CURLE_OK ? run_transfer(h->multi, &x) : rc;
+    /* curl accepts a response that ends within its headers as complete. */
     rc = rc == CURLE_OK && x.in_header && http_status(h->easy) ? CURLE_PARTIAL_FILE : rc;
     if (rc != CURLE_OK && x.end != END_RECEIVER) {
         DF_FREE char *what = df_strf("%s %s", req->method, to->shown);
-        return explain(&x, rc, what ? what : req->method, err);
+        return curl_failure(&x, rc, what ? what : req->method, err);
     }
     take_answer(h->easy, res);
     res->stopped = x.end == END_RECEIVER;

@@ -1,6 +1,6 @@
 /*
- * exchange.h - one request to one URL and its answer; what comes of redirects is http.c's.
- * Internal to common/http. Thread rule: that of struct df_http.
+ * exchange.h - one request to one URL and its response; http.c follows redirects. Internal to
+ * common/http. Thread rule: that of struct df_http.
  */
 #ifndef DF_HTTP_EXCHANGE_H
 #define DF_HTTP_EXCHANGE_H
@@ -18,8 +18,8 @@ struct df_http {
     int64_t connect_ms;
 };
 
-/* Fills *res, which must be empty, also on failure: the caller frees it. timeout_ms: 0 for none.
- * Failures are those of df_http_send(). */
+/* Fills *res, which must be empty and which the caller frees, also on failure. timeout_ms: 0 for
+ * none. Fails as df_http_send() does. */
 int df_http_exchange(struct df_http *h, const struct df_http_request *req,
                      const struct df_http_target *to, int64_t timeout_ms,
                      struct df_http_response *res, struct df_err *err) DF_MUST_CHECK;

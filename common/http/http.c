@@ -11,13 +11,13 @@
 
 enum { MAX_REDIRECTS = 5 };
 
-static int copy(const char *s, char **ret)
+static int copy_text(const char *s, char **ret)
 {
     *ret = s ? strdup(s) : NULL;
     return s && !*ret ? -1 : 0;
 }
 
-static void wipe(char **s)
+static void wipe_text(char **s)
 {
     if (*s)
         explicit_bzero(*s, strlen(*s));
@@ -31,11 +31,11 @@ void df_http_free(struct df_http *h)
         return;
     curl_easy_cleanup(h->easy);
     (void)curl_multi_cleanup(h->multi);
-    wipe(&h->bearer);
-    wipe(&h->password);
+    wipe_text(&h->bearer);
+    wipe_text(&h->password);
     free(h->user);
-    wipe(&h->key_pem);
-    wipe(&h->proxy); /* may hold a password */
+    wipe_text(&h->key_pem);
+    wipe_text(&h->proxy); /* may contain a password */
     free(h->cert_pem);
     free(h->ca_file);
     free(h->ca_pem);
@@ -57,11 +57,11 @@ int df_http_new(const struct df_http_options *o, struct df_http **ret, struct df
     h->connect_ms = o->connect_ms ? o->connect_ms : DF_TIMEOUT_CONNECT_MS;
     h->multi = curl_multi_init();
     h->easy = curl_easy_init();
-    if (!h->multi || !h->easy || copy(o->ca_file, &h->ca_file) < 0 ||
-        copy(o->ca_pem, &h->ca_pem) < 0 || copy(o->server_name, &h->server_name) < 0 ||
-        copy(o->proxy, &h->proxy) < 0 || copy(o->user, &h->user) < 0 ||
-        copy(o->password, &h->password) < 0 ||
-        copy(o->user_agent ? o->user_agent : "dayfly/" DF_VERSION, &h->user_agent) < 0)
+    if (!h->multi || !h->easy || copy_text(o->ca_file, &h->ca_file) < 0 ||
+        copy_text(o->ca_pem, &h->ca_pem) < 0 || copy_text(o->server_name, &h->server_name) < 0 ||
+        copy_text(o->proxy, &h->proxy) < 0 || copy_text(o->user, &h->user) < 0 ||
+        copy_text(o->password, &h->password) < 0 ||
+        copy_text(o->user_agent ? o->user_agent : "dayfly/" DF_VERSION, &h->user_agent) < 0)
         return df_fail_oom(err);
     if (o->bearer && df_http_set_bearer(h, o->bearer, err) < 0)
         return -1;
@@ -76,7 +76,7 @@ int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err)
     char *fresh = strdup(token);
     if (!fresh)
         return df_fail_oom(err);
-    wipe(&h->bearer);
+    wipe_text(&h->bearer);
     h->bearer = fresh;
     return 0;
 }
@@ -87,11 +87,11 @@ int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, cons
     char *cert = strdup(cert_pem), *key = strdup(key_pem);
     if (!cert || !key) {
         free(cert);
-        wipe(&key);
+        wipe_text(&key);
         return df_fail_oom(err);
     }
     free(h->cert_pem);
-    wipe(&h->key_pem);
+    wipe_text(&h->key_pem);
     h->cert_pem = cert;
     h->key_pem = key;
     return 0;
@@ -121,7 +121,7 @@ static bool is_redirect(const struct df_http_request *req, const struct df_http_
            (df_streq(req->method, "GET") || df_streq(req->method, "HEAD"));
 }
 
-/* Milliseconds left until the deadline (never 0), or 0 when there is none. */
+/* Returns the milliseconds left until the deadline (never 0), or 0 if there is none. */
 static int64_t left_until(int64_t deadline_ms)
 {
     if (deadline_ms < 0)

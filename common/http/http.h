@@ -1,12 +1,12 @@
 /*
- * http.h - HTTP requests over libcurl: plain blocking calls with caps, deadlines and kept
- * connections.
+ * http.h - HTTP requests over libcurl: blocking calls with caps, deadlines and kept connections.
  *
- * A struct df_http is one connection cache with its TLS and credentials settings: create one per
- * peer and thread and use it again. Redirects are not followed unless asked for; only http and
- * https (and file where allowed) are spoken; credentials go in headers, a URL that carries them is
- * refused. Proxies are those of the usual variables (https_proxy, NO_PROXY, ...), but loopback
- * addresses are always spoken to directly. Thread rule: one df_http, one thread.
+ * A struct df_http is a connection cache with TLS and credentials settings: create one per peer and
+ * thread and reuse it. Redirects are not followed unless requested. Only http and https (and file
+ * where allowed) are supported. Credentials are sent in headers; a URL that contains them is
+ * refused. Proxies are taken from the usual variables (https_proxy, NO_PROXY, ...), but loopback
+ * addresses are always connected to directly. Thread rule: a df_http is used by one thread at a
+ * time.
  */
 #ifndef DF_HTTP_H
 #define DF_HTTP_H
@@ -24,15 +24,18 @@ struct df_http_options {
     const char *bearer;  /* token, or NULL */
     const char *user;    /* with password: HTTP basic; or NULL */
     const char *password;
-    const char *user_agent;  /* NULL: "dayfly/<version>" */
-    const char *server_name; /* the certificate must be for this name, not for the URL's host; or
-                                NULL. Not with follow_redirects */
-    bool insecure;           /* takes any certificate: only where an operator asked for it */
-    const char *proxy;       /* for every host, instead of the usual variables; or NULL */
-    bool follow_redirects;   /* of GET and HEAD: up to 5, never from https to http, never to file,
-                                credentials only to the scheme, host and port asked first */
-    bool allow_file;         /* file:// too; a file that was read has status 200 */
-    int64_t connect_ms;      /* until a connection stands, TLS included; 0: DF_TIMEOUT_CONNECT_MS */
+    const char *user_agent; /* NULL: "dayfly/<version>" */
+    /* The name that the certificate must have, instead of the URL's host; or NULL. Not with
+     * follow_redirects. */
+    const char *server_name;
+    bool insecure;     /* accepts any certificate: only if an operator configured it */
+    const char *proxy; /* for every host, instead of the usual variables; or NULL */
+    /* Of GET and HEAD: up to 5, never from https to http, never to file; credentials are sent only
+     * to the original scheme, host and port. */
+    bool follow_redirects;
+    bool allow_file; /* file:// too; its response has status 200 */
+    /* Time limit for connecting, TLS included; 0: DF_TIMEOUT_CONNECT_MS. */
+    int64_t connect_ms;
 };
 
 /* The options are copied. */
@@ -45,16 +48,16 @@ static inline void df_cleanup_http(struct df_http **h)
 }
 #define DF_HTTP DF_CLEANUP(df_cleanup_http)
 
-/* Replaces the bearer token (copied) for the calls that follow. */
+/* Replaces the bearer token (copied) for later calls. */
 int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err) DF_MUST_CHECK;
 
-/* The client certificate and its key (PEM texts, copied) for the calls that follow. A connection
- * that was opened with another one is not used again. */
+/* Sets the client certificate and its key (PEM, copied) for later calls. A connection opened with
+ * another certificate is not reused. */
 int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, const char *key_pem,
                                    struct df_err *err) DF_MUST_CHECK;
 
-/* Makes an exchange that waits look at its stop flag now. The one function for another thread than
- * the owner's. */
+/* Makes a waiting exchange check its stop flag now. The only function that other threads may call.
+ */
 void df_http_wake(struct df_http *h);
 
 struct df_http_response;
@@ -62,22 +65,23 @@ struct df_http_response;
 struct df_http_request {
     const char *method; /* "GET", "POST", "LOCK", ... */
     const char *url;
-    const struct df_strs *headers; /* "Name: value", or NULL; they follow redirects: no secrets */
-    const char *content_type;      /* NULL: application/json when there is a body */
-    const void *body;              /* or NULL */
+    const struct df_strs
+        *headers;             /* "Name: value", or NULL; sent to redirects too, so no secrets */
+    const char *content_type; /* NULL: application/json when there is a body */
+    const void *body;         /* or NULL */
     size_t body_len;
     int body_fd;        /* with body == NULL and >= 0: body_len bytes from its offset 0, streamed */
     int64_t timeout_ms; /* whole exchange; 0: DF_TIMEOUT_REQUEST_MS; -1: none (streams) */
-    int64_t idle_timeout_ms; /* no byte for so long ends it; 0: none */
+    int64_t idle_timeout_ms; /* ends the exchange after this long without a byte; 0: none */
     size_t max_response;     /* 0: DF_LIMIT_HTTP_RESPONSE, with on_data: no limit */
-    /* When set, each piece of a 2xx body goes here instead of into the response. A return of -1
-     * ends the exchange; df_http_send() then returns 0 with stopped set. */
+    /* If set, each piece of a 2xx body goes here instead of into the response. If it returns -1 the
+     * exchange ends; df_http_send() then returns 0 with stopped set. */
     int (*on_data)(void *arg, const char *bytes, size_t n);
     /* Called once before the first on_data, with everything but the body. Or NULL. */
     void (*on_head)(void *arg, const struct df_http_response *head);
     void *arg;
     const volatile bool
-        *stop; /* when it turns true the exchange ends within 100 ms, class RETRY; or NULL */
+        *stop; /* when it becomes true the exchange ends within 100 ms, class RETRY; or NULL */
 };
 
 #define DF_HTTP_REQUEST(m, u) ((struct df_http_request){.method = (m), .url = (u), .body_fd = -1})
@@ -88,33 +92,33 @@ struct df_http_response {
     char content_type[128];
     char etag[128];
     char location[1024];
-    char date[64];     /* the server's clock, as HTTP writes it; "" when it does not say */
+    char date[64];     /* the header Date; "" if there is none */
     int retry_after_s; /* Retry-After in seconds, or -1 */
     bool stopped;      /* on_data ended it */
 };
 void df_http_response_free(struct df_http_response *r);
 #define DF_HTTP_RESPONSE DF_CLEANUP(df_http_response_free)
 
-/* Any HTTP answer is success, whatever its status. Failures: class RETRY (no connection, time out,
- * broken off, stop; reason "Idle" after idle_timeout_ms), LIMIT (answer too large), USER (bad URL,
- * header or CA file, scheme not allowed, redirect not allowed), DENIED (TLS verification),
- * NOT_FOUND (no such file:// file). Messages show the URL without its query. */
+/* Sends a request. Any HTTP response is success, whatever its status. Failures: RETRY (no
+ * connection, timeout, connection lost, stop; reason "Idle" after idle_timeout_ms), LIMIT (response
+ * too large), USER (bad URL, header or CA file, scheme or redirect not allowed), DENIED (TLS
+ * verification), NOT_FOUND (no such file:// file). Messages show the URL without its query. */
 int df_http_send(struct df_http *h, const struct df_http_request *req, struct df_http_response *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
-/* Turns a status >= 400 into a failure: the class of err.h (429, 502, 503, 504: RETRY), the last
- * segment of the problem's type as reason, its title and detail as message; without a problem
- * document the first line of a text body. 0 for a status below 400. what: "claim the step". */
+/* Turns a status >= 400 into a failure: class as in err.h (429, 502, 503, 504: RETRY); reason from
+ * the last segment of the problem's type; message from its title and detail, or without a problem
+ * document from the first line of a text body. 0 for a status below 400. what: "claim the step". */
 int df_http_check(const struct df_http_response *r, const char *what,
                   struct df_err *err) DF_MUST_CHECK;
 
-/* The host of a URL, without brackets and port. The caller frees; NULL on no memory. */
+/* Returns the host of a URL, without brackets and port. The caller frees; NULL if out of memory. */
 char *df_url_host(const char *url);
 
-/* Percent-encodes a path segment or query value. The caller frees; NULL on no memory. */
+/* Percent-encodes a path segment or query value. The caller frees; NULL if out of memory. */
 char *df_url_escape(const char *s);
 
-/* Once per process, before threads. */
+/* Call once per process, before other threads start. */
 int df_http_global_init(struct df_err *err) DF_MUST_CHECK;
 
 #endif

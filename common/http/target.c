@@ -26,7 +26,7 @@ static bool is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-static int show(struct df_http_target *t, struct df_err *err)
+static int set_shown(struct df_http_target *t, struct df_err *err)
 {
     CURLU *plain = curl_url_dup(t->url);
     CURL_STR char *text = NULL;
@@ -37,15 +37,15 @@ static int show(struct df_http_target *t, struct df_err *err)
     return text ? df_str_set(&t->shown, text, err) : df_fail_oom(err);
 }
 
-/* Looks at the parts of t->url; *ret_origin is the caller's. */
-static int look(struct df_http_target *t, char **ret_origin, struct df_err *err)
+/* Reads the parts of t->url into t; the caller owns *ret_origin. */
+static int read_parts(struct df_http_target *t, char **ret_origin, struct df_err *err)
 {
     CURL_STR char *scheme = NULL;
     CURL_STR char *host = NULL;
     CURL_STR char *port = NULL;
     if (curl_url_get(t->url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK)
         return df_fail_oom(err);
-    /* A file has neither. */
+    /* file:// has neither host nor port. */
     (void)curl_url_get(t->url, CURLUPART_HOST, &host, 0);
     (void)curl_url_get(t->url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
     *ret_origin = df_strf("%s://%s:%s", scheme, host ? host : "", port ? port : "");
@@ -58,13 +58,13 @@ static int look(struct df_http_target *t, char **ret_origin, struct df_err *err)
     return 0;
 }
 
-static int refuse(CURLUcode rc, const char *url, struct df_err *err)
+static int fail_curl_url(CURLUcode rc, const char *url, struct df_err *err)
 {
     switch (rc) {
     case CURLUE_OUT_OF_MEMORY:
         return df_fail_oom(err);
     case CURLUE_USER_NOT_ALLOWED:
-        /* The URL is not shown: it holds a password. */
+        /* The message omits the URL, because it contains a password. */
         return df_fail(err, DF_ERR_USER,
                        "a URL must not carry a user name or password; give them as credentials");
     case CURLUE_UNSUPPORTED_SCHEME:
@@ -90,8 +90,8 @@ int df_http_target_parse(const char *url, bool allow_file, struct df_http_target
     if (rc == CURLUE_OK && !allow_file && is_scheme(t.url, "file"))
         rc = CURLUE_UNSUPPORTED_SCHEME;
     if (rc != CURLUE_OK)
-        return refuse(rc, url, err);
-    if (look(&t, &t.origin, err) < 0 || show(&t, err) < 0)
+        return fail_curl_url(rc, url, err);
+    if (read_parts(&t, &t.origin, err) < 0 || set_shown(&t, err) < 0)
         return -1;
     t.trusted = true;
     *ret = t;
@@ -106,14 +106,14 @@ int df_http_target_redirect(struct df_http_target *t, const char *location, stru
     if (rc == CURLUE_OK && is_scheme(t->url, "file"))
         rc = CURLUE_UNSUPPORTED_SCHEME;
     if (rc != CURLUE_OK) {
-        (void)refuse(rc, location, err);
+        (void)fail_curl_url(rc, location, err);
         return df_err_wrap(err, "redirect of %s", t->shown);
     }
     DF_FREE char *origin = NULL;
-    if (look(t, &origin, err) < 0)
+    if (read_parts(t, &origin, err) < 0)
         return -1;
     if (was_secure && !t->secure)
         return df_fail(err, DF_ERR_USER, "redirect of %s: from https to http is refused", t->shown);
     t->trusted = df_streq(origin, t->origin);
-    return show(t, err);
+    return set_shown(t, err);
 }

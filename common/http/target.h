@@ -1,6 +1,6 @@
 /*
- * target.h - where an exchange of http.c goes: a parsed URL and what its parts allow.
- * Internal to common/http. Thread rule: one target, one thread.
+ * target.h - the parsed URL of an exchange, and what its parts allow. Internal to common/http.
+ * Thread rule: a target is used by one thread at a time.
  */
 #ifndef DF_HTTP_TARGET_H
 #define DF_HTTP_TARGET_H
@@ -12,7 +12,7 @@
 struct df_http_target {
     CURLU *url;    /* owned */
     char *shown;   /* owned: for messages, without query and fragment */
-    char *origin;  /* owned: "https://host:port" as asked first, where credentials may go */
+    char *origin;  /* owned: the original "https://host:port", the only one that gets credentials */
     bool trusted;  /* url still has that origin */
     bool secure;   /* url is https */
     bool loopback; /* the host is this machine */
@@ -21,12 +21,12 @@ struct df_http_target {
 void df_http_target_free(struct df_http_target *t);
 #define DF_HTTP_TARGET DF_CLEANUP(df_http_target_free)
 
-/* Class USER: no URL, a scheme that is not spoken, credentials inside. */
+/* USER: not a URL, an unsupported scheme, or credentials in the URL. */
 int df_http_target_parse(const char *url, bool allow_file, struct df_http_target *ret,
                          struct df_err *err) DF_MUST_CHECK;
 
-/* Moves t to where a Location header points, relative to where it is. Class USER when it leads to
- * another scheme than http(s) or from https to http. */
+/* Moves t to the target of a Location header, relative to its current URL. USER if the scheme is
+ * not http(s), or would change from https to http. */
 int df_http_target_redirect(struct df_http_target *t, const char *location,
                             struct df_err *err) DF_MUST_CHECK;
 

@@ -13,10 +13,11 @@ enum type { COUNTER, GAUGE, HISTOGRAM };
 
 /* One set of label values. */
 struct series {
-    char *labels;      /* as they were given; "" without labels */
-    double value;      /* counter, gauge; of a histogram the sum */
-    uint64_t *buckets; /* histogram: how many fell under each bound and no lower one; the last one
-                          counts what is above all bounds */
+    char *labels; /* as given by the caller; "" without labels */
+    double value; /* counter, gauge; of a histogram the sum */
+    /* Histogram: the number of values in each bucket alone (not cumulative); the last one counts
+     * the values above all bounds. */
+    uint64_t *buckets;
 };
 
 struct df_metric {
@@ -35,7 +36,7 @@ static struct df_metric *all;
 
 /* ---- series --------------------------------------------------------------------------------- */
 
-static struct series *find(struct df_metric *m, const char *labels)
+static struct series *find_series(struct df_metric *m, const char *labels)
 {
     for (size_t i = 0; i < m->count; i++) {
         if (df_streq(m->series[i].labels, labels))
@@ -44,7 +45,7 @@ static struct series *find(struct df_metric *m, const char *labels)
     return NULL;
 }
 
-static struct series *append(struct df_metric *m, char *labels)
+static struct series *append_series(struct df_metric *m, char *labels)
 {
     if (m->count == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 4;
@@ -61,7 +62,7 @@ static struct series *append(struct df_metric *m, char *labels)
     return &m->series[m->count++];
 }
 
-/* "other,other" for as many labels as the metric has; the caller frees. */
+/* Returns "other,other", one for each label; the caller frees. */
 static char *other_labels(const struct df_metric *m)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(DF_LIMIT_METRIC_LABELS);
@@ -71,18 +72,18 @@ static char *other_labels(const struct df_metric *m)
     return df_buf_take(&b);
 }
 
-/* The series with these label values; created if needed. NULL on no memory. */
-static struct series *at(struct df_metric *m, const char *labels)
+/* Returns the series with these label values, created if needed. NULL if out of memory. */
+static struct series *series_at(struct df_metric *m, const char *labels)
 {
-    struct series *s = find(m, m->labels && labels ? labels : "");
+    struct series *s = find_series(m, m->labels && labels ? labels : "");
     if (s)
         return s;
     bool full = m->count >= DF_LIMIT_METRIC_SERIES - 1;
     char *own = full ? other_labels(m) : strdup(m->labels && labels ? labels : "");
     if (!own)
         return NULL;
-    s = full ? find(m, own) : NULL;
-    if (!s && (s = append(m, own)))
+    s = full ? find_series(m, own) : NULL;
+    if (!s && (s = append_series(m, own)))
         return s;
     free(own);
     return s;
@@ -90,7 +91,7 @@ static struct series *at(struct df_metric *m, const char *labels)
 
 /* ---- declaring ------------------------------------------------------------------------------ */
 
-static struct df_metric *declared(const char *name, struct df_metric ***ret_end)
+static struct df_metric *find_metric(const char *name, struct df_metric ***ret_end)
 {
     struct df_metric **end = &all;
     for (; *end; end = &(*end)->next) {
@@ -101,16 +102,16 @@ static struct df_metric *declared(const char *name, struct df_metric ***ret_end)
     return NULL;
 }
 
-static struct df_metric *declare(const struct df_metric *form)
+static struct df_metric *declare_metric(const struct df_metric *form)
 {
     struct df_metric **end = NULL;
     (void)pthread_mutex_lock(&lock);
-    struct df_metric *m = declared(form->name, &end);
+    struct df_metric *m = find_metric(form->name, &end);
     if (!m && (m = malloc(sizeof(*m)))) {
         *m = *form;
         *end = m;
-        if (!m->labels) /* shown from the start, as zero */
-            (void)at(m, NULL);
+        if (!m->labels) /* without labels the series exists from the start, as zero */
+            (void)series_at(m, NULL);
     }
     (void)pthread_mutex_unlock(&lock);
     return m;
@@ -118,25 +119,25 @@ static struct df_metric *declare(const struct df_metric *form)
 
 struct df_metric *df_metric_counter(const char *name, const char *help, const char *labels)
 {
-    return declare(
+    return declare_metric(
         &(struct df_metric){.type = COUNTER, .name = name, .help = help, .labels = labels});
 }
 
 struct df_metric *df_metric_gauge(const char *name, const char *help, const char *labels)
 {
-    return declare(
+    return declare_metric(
         &(struct df_metric){.type = GAUGE, .name = name, .help = help, .labels = labels});
 }
 
 struct df_metric *df_metric_histogram(const char *name, const char *help, const char *labels,
                                       const double *bounds, size_t n)
 {
-    return declare(&(struct df_metric){.type = HISTOGRAM,
-                                       .name = name,
-                                       .help = help,
-                                       .labels = labels,
-                                       .bounds = bounds,
-                                       .bound_count = n});
+    return declare_metric(&(struct df_metric){.type = HISTOGRAM,
+                                              .name = name,
+                                              .help = help,
+                                              .labels = labels,
+                                              .bounds = bounds,
+                                              .bound_count = n});
 }
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -146,7 +147,7 @@ void df_metric_add(struct df_metric *m, const char *label_values, double by)
     if (!m)
         return;
     (void)pthread_mutex_lock(&lock);
-    struct series *s = at(m, label_values);
+    struct series *s = series_at(m, label_values);
     if (s)
         s->value += by;
     (void)pthread_mutex_unlock(&lock);
@@ -157,7 +158,7 @@ void df_metric_set(struct df_metric *m, const char *label_values, double to)
     if (!m)
         return;
     (void)pthread_mutex_lock(&lock);
-    struct series *s = at(m, label_values);
+    struct series *s = series_at(m, label_values);
     if (s)
         s->value = to;
     (void)pthread_mutex_unlock(&lock);
@@ -173,7 +174,7 @@ void df_metric_observe(struct df_metric *m, const char *label_values, double val
     while (bucket < m->bound_count && value > m->bounds[bucket])
         bucket++;
     (void)pthread_mutex_lock(&lock);
-    struct series *s = at(m, label_values);
+    struct series *s = series_at(m, label_values);
     if (s && s->buckets) {
         s->buckets[bucket]++;
         s->value += value;
@@ -190,7 +191,7 @@ static void put_number(struct df_buf *out, double d)
         (void)df_buf_adds(out, isnan(d) ? "NaN" : d > 0 ? "+Inf" : "-Inf");
         return;
     }
-    /* The shortest of the two that reads back as the same number. */
+    /* Print the shorter form if it reads back as the same number. */
     (void)snprintf(text, sizeof(text), "%.15g", d);
     if (strtod(text, NULL) != d)
         (void)snprintf(text, sizeof(text), "%.17g", d);
@@ -209,7 +210,7 @@ static void put_escaped(struct df_buf *out, const char *s, size_t n, bool quotes
     }
 }
 
-/* name="value" pairs; the last name gets the rest of the values. */
+/* Writes name="value" pairs; the last name gets the rest of the values. */
 static void put_pairs(struct df_buf *out, const char *names, const char *values)
 {
     for (bool more = true; more;) {
@@ -224,7 +225,7 @@ static void put_pairs(struct df_buf *out, const char *names, const char *values)
     }
 }
 
-/* name_suffix{labels,le="bound"} ; bound may be NULL. */
+/* Writes name_suffix{labels,le="bound"}; bound may be NULL. */
 static void put_head(struct df_buf *out, const struct df_metric *m, const char *suffix,
                      const struct series *s, const double *bound)
 {

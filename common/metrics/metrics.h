@@ -1,8 +1,9 @@
 /*
  * metrics.h - counters, gauges and histograms in the Prometheus text format.
  *
- * Metrics are declared once, at start, and live until the process ends. Label values are fixed sets
- * of ours (phase, reason, route, code), never names of executors or runs. Thread rule: any thread.
+ * Metrics are declared once, at start, and exist until the process ends. Label values are from
+ * fixed sets (phase, reason, route, code), never names of executors or runs. Thread rule: any
+ * thread.
  */
 #ifndef DF_METRICS_H
 #define DF_METRICS_H
@@ -11,22 +12,23 @@
 
 struct df_metric; /* opaque */
 
-/* name, help and bounds are borrowed and must live on (literals); labels: comma-separated label
- * names, or NULL: then the metric is shown from the start, as 0. A name that was declared already
- * yields the same metric. bounds: ascending, without the last one, +Inf. NULL on no memory: every
- * other function takes NULL and does nothing. */
+/* Declares a metric. name, help and bounds are borrowed and must outlive the process's use of it
+ * (literals). labels: comma-separated label names, or NULL: then the metric is shown from the
+ * start, as 0. Declaring a name again returns the same metric. bounds: ascending, without the last
+ * one, +Inf. NULL if out of memory; every other function accepts NULL and does nothing. */
 struct df_metric *df_metric_counter(const char *name, const char *help, const char *labels);
 struct df_metric *df_metric_gauge(const char *name, const char *help, const char *labels);
 struct df_metric *df_metric_histogram(const char *name, const char *help, const char *labels,
                                       const double *bounds, size_t n);
 
-/* label_values: comma-separated like the names ("GET,200"), or NULL; the last label takes what is
- * left, commas included. At most DF_LIMIT_METRIC_SERIES sets a metric; more go to "other". */
+/* label_values: comma-separated like the names ("GET,200"), or NULL; the last label gets the rest,
+ * commas included. A metric has at most DF_LIMIT_METRIC_SERIES series; further ones are counted as
+ * "other". */
 void df_metric_add(struct df_metric *m, const char *label_values, double by);
 void df_metric_set(struct df_metric *m, const char *label_values, double to);
 void df_metric_observe(struct df_metric *m, const char *label_values, double value);
 
-/* The exposition of all metrics, appended to out. */
+/* Appends all metrics in the text format to out. */
 int df_metrics_write(struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * One function an encoding (emit_...), each calling the sink for every form of a value;
+ * One function for each encoding (emit_...); it calls the sink for every form of a value.
  * emit_piece() and df_redact_forms() at the end apply them to lines and pieces.
  */
 #include "common/redact/forms.h"
@@ -88,7 +88,7 @@ static bool is_alnum(unsigned char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Most values are such words: only encoders that change every byte change them. */
+/* True for words that only an encoder of every byte changes; most values are such. */
 static bool is_plain_word(const unsigned char *v, size_t n)
 {
     while (n && (is_alnum(v[n - 1]) || strchr("-._", v[n - 1])))
@@ -218,7 +218,7 @@ static void add_json(struct form *o, const unsigned char *v, size_t n, int style
     }
 }
 
-/* A string within a string, as jsonencode() in a plan. */
+/* Emits a string within a string, such as jsonencode() in a plan. */
 static int emit_json_twice(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
 {
     struct form once = {.n = 0};
@@ -249,7 +249,7 @@ static int emit_json_all(struct forms *f, const unsigned char *v, size_t n, stru
 
 /* --- HCL and shell --------------------------------------------------------------------------- */
 
-/* ${ and %{ are doubled in templates, quoted or not. */
+/* Emits the HCL form: in templates ${ and %{ are doubled, quoted or not. */
 static int emit_hcl(struct forms *f, const unsigned char *v, size_t n, bool quoted,
                     struct df_err *err)
 {
@@ -323,8 +323,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Tools add and remove blanks at the ends of a value. */
-static void trim(const char **s, size_t *n)
+/* Trims blanks at the ends of a value, because tools add and remove them. */
+static void trim_blanks(const char **s, size_t *n)
 {
     while (*n && is_blank((*s)[*n - 1]))
         --*n;
@@ -337,7 +337,7 @@ static void trim(const char **s, size_t *n)
 static int emit_piece(struct forms *f, const char *s, size_t n, struct df_err *err)
 {
     static const struct percent_style every_byte = {NULL, false};
-    trim(&s, &n);
+    trim_blanks(&s, &n);
     if (n < DF_REDACT_MIN)
         return 0;
     const unsigned char *v = (const unsigned char *)s;
@@ -354,7 +354,7 @@ static int emit_piece(struct forms *f, const char *s, size_t n, struct df_err *e
     return emit_quoted_all(f, v, n, err);
 }
 
-/* The largest cut at or before n that does not split a character of UTF-8. */
+/* Returns the largest position up to n that does not split a UTF-8 character. */
 static size_t cut_at(const char *s, size_t n)
 {
     size_t cut = n;
@@ -365,7 +365,7 @@ static size_t cut_at(const char *s, size_t n)
 
 static int emit_value(struct forms *f, const char *s, size_t n, struct df_err *err)
 {
-    trim(&s, &n);
+    trim_blanks(&s, &n);
     while (n > DF_REDACT_PIECE) {
         if (emit_piece(f, s, cut_at(s, DF_REDACT_PIECE), err) < 0)
             return -1;

@@ -47,7 +47,7 @@ void df_redact_free(struct df_redact *r)
     free(r);
 }
 
-/* The first position at or after `from` whose bit is `value`; n if there is none. */
+/* Returns the first position at or after `from` whose bit is `value`; n if there is none. */
 static size_t find_bit(const uint64_t *bits, size_t from, size_t n, bool value)
 {
     while (from < n) {
