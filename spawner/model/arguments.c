@@ -25,7 +25,7 @@ static const struct refusal refused_options[] = {
     {"out", "dayfly keeps the plan itself"},
     {"generate-config-out", "a run changes no sources"},
     {"json*", "dayfly reads the events itself"},
-    {"input", "nobody is there to answer"},
+    {"input", "nobody can answer a prompt"},
     {"detailed-exitcode", "dayfly reads the exit code itself"},
     {"show-sensitive", "sensitive values stay out of the log"},
     {"var", "use spec.variables"},
@@ -156,7 +156,7 @@ static void check_unique(const cJSON *list, const char *key, const struct df_pat
         const char *name = df_json_str(item, key);
         for (const cJSON *old = list->child; old != item; old = old->next) {
             if (df_streq(df_json_str(old, key), name)) {
-                df_fault(f, &here, "\"%.64s\" is there twice", name);
+                df_fault(f, &here, "\"%.64s\" occurs twice", name);
                 break;
             }
         }

@@ -245,7 +245,7 @@ void df_rule_toleration(const cJSON *value, const struct df_path *path, struct d
         df_fault(f, path, "without a key the operator must be Exists");
     if (exists && !df_str_empty(text))
         df_fault(f, path,
-                 "the value \"%.64s\" is not looked at by the operator Exists; use Equal, or leave "
+                 "the value \"%.64s\" is ignored by the operator Exists; use Equal, or leave "
                  "the value out",
                  text);
     if (df_json_at(value, "tolerationSeconds") && !df_streq(effect, "NoExecute"))

@@ -97,7 +97,7 @@ void df_rule_env(const cJSON *value, const struct df_path *path, struct df_fault
             df_fault(f, &here, "%.64s has a value and a valueFrom; one of them", name);
         for (const cJSON *old = value->child; old != item; old = old->next)
             if (df_streq(df_json_str(old, "name"), name))
-                df_fault(f, &here, "\"%.64s\" is there twice", name);
+                df_fault(f, &here, "\"%.64s\" occurs twice", name);
     }
 }
 
@@ -213,8 +213,7 @@ static void check_mounts(const cJSON *placement, const char *name, const struct 
         for (const cJSON *old = list->child; df_streq(name, "volumes") && old != item;
              old = old->next)
             if (df_streq(df_json_str(old, "name"), df_json_str(item, "name")))
-                df_fault(f, &here, "the volume \"%.64s\" is there twice",
-                         df_json_str(item, "name"));
+                df_fault(f, &here, "the volume \"%.64s\" occurs twice", df_json_str(item, "name"));
     }
 }
 

@@ -96,7 +96,7 @@ static void check_whole(const cJSON *list, const cJSON *entry, const struct df_p
         bool same = df_streq(df_json_str(old, "name"), name) &&
                     is_as(old, df_json_at(entry, "as") ? df_json_str(entry, "as") : "variable");
         if (same && !(df_json_at(old, "keys") && df_json_at(entry, "keys"))) {
-            df_fault(f, path, "\"%.64s\" is there twice", name);
+            df_fault(f, path, "\"%.64s\" occurs twice", name);
             return;
         }
     }

@@ -181,7 +181,7 @@ static void check_path(const char *path_value, const struct storage *s, const st
         return;
     }
     if (df_streq(s->type, "module")) {
-        df_fault(f, &here, "is not for type module, whose state is where the module says");
+        df_fault(f, &here, "is not allowed for type module: the module configures its own backend");
         return;
     }
     if (local && *path_value != '/')

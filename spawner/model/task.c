@@ -206,7 +206,7 @@ int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *
         df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
         return -1;
     const char *why =
-        observed->cause[0] ? observed->cause : "the runner ended before it asked for its step";
+        observed->cause[0] ? observed->cause : "the runner ended before it claimed its step";
     DF_FREE char *text = df_strf("%s%s%s", observed->reason, observed->reason[0] ? ": " : "", why);
     return text ? df_task_note_retry(task, text, now_us, err) : df_fail_oom(err);
 }
@@ -234,7 +234,7 @@ static bool has_too_many_failures(const cJSON *task, const struct df_engine_obse
 static struct df_task_verdict fail_exhausted(const struct df_engine_observation *observed)
 {
     return fail_with(observed, "MaxSystemFailuresExceeded",
-                     "one try after the other was lost before its runner asked for the step");
+                     "one attempt after the other was lost before its runner claimed the step");
 }
 
 /* ---- the states ---- */
@@ -274,10 +274,9 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
     if (is_alive(observed) && !observed->is_held)
         return decide(DF_TASK_WAIT, deadline);
     if (is_handed_over(task)) /* to one pod only, which is still suspended or already gone */
-        return is_alive(observed)
-                   ? decide(DF_TASK_RELEASE, 0)
-                   : fail_as_observed(task, observed, "NeverClaimed",
-                                      "the runner ended before it asked for its step");
+        return is_alive(observed) ? decide(DF_TASK_RELEASE, 0)
+                                  : fail_as_observed(task, observed, "NeverClaimed",
+                                                     "the runner ended before it claimed its step");
     if (has_too_many_failures(task, observed))
         return fail_exhausted(observed);
     bool pause =

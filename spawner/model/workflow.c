@@ -117,6 +117,6 @@ void df_workflow_check(const cJSON *task, const struct df_path *root, struct df_
     for (size_t i = 0; i < DF_ARRAY_SIZE(said); i++) {
         const struct df_path here = {&placement, said[i][0], 0};
         if (df_json_at(df_json_at(task, "spec.placement"), said[i][0]))
-            df_fault(f, &here, "stands in spec.workflow.%s for a workflow", said[i][1]);
+            df_fault(f, &here, "is not allowed for a workflow: use spec.workflow.%s", said[i][1]);
     }
 }

@@ -79,8 +79,9 @@ static struct df_task_verdict when_asked_for(const cJSON *task,
     int64_t wait = pending_us(task), gone = DF_WORKFLOW_TTL_SECONDS * SECOND_US;
     if (now_us < created_us + (wait < gone ? wait : gone))
         return decide(DF_TASK_CREATE, 0);
-    return fail_as_observed(observed, "JobDeleted",
-                            "it may have run: what the engine was asked for is not there");
+    return fail_as_observed(
+        observed, "JobDeleted",
+        "it may have run: it is absent, although the engine was asked to create it");
 }
 
 static struct df_task_verdict fail_locked(const char *holder)

@@ -27,7 +27,7 @@ LEFT_TO_THE_SPAWNER = [
     r"something else is mounted",  # three lists together
     r"podTemplate",  # anything that a pod may have
     r"secret_key: is a secret|is set by spec\.storage\.path",
-    r"spec\.secrets\[\d\]: .* is there twice",  # depends on the form of both
+    r"spec\.secrets\[\d\]: .* occurs twice",  # depends on the form of both
     r"spec\.secrets\[\d\]\.keys\[\d\]",  # which names a form takes
     r"set by two keys|set by spec\.secrets, too",  # all keys against all others
     r"spec\.secrets\[\d\]\.env: .* is refused",  # as the names of spec.environment

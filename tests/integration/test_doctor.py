@@ -304,7 +304,7 @@ def api_server_unreachable(world):
     return {"kubernetes": {"kubeconfig": str(path)}}
 
 
-@fault("job", "nobody-made-it", "namespace is not there")
+@fault("job", "nobody-made-it", "namespace does not exist")
 def namespace_missing(world):
     return {"kubernetes": {"namespace": "nobody-made-it", "placement": {"serviceAccountName": None}}}
 
@@ -648,7 +648,7 @@ def secret_of_the_placement_missing(world):
     return {"kubernetes": {"placement": {"secretMounts": [{"name": "nobody-made-it", "mountPath": "/secret"}]}}}
 
 
-@fault("start", "nobody-made-it", "Secret that the pod needs is not there", probe=True)
+@fault("start", "nobody-made-it", "Secret that the pod needs does not exist", probe=True)
 def secret_of_the_placement_missing_and_the_spawner_may_not_look(world):
     return merged(secret_of_the_placement_missing(world), {"kubernetes": {"kubeconfig": str(world.spawner)}})
 

@@ -277,7 +277,7 @@ def test_whoever_goes_with_a_run_is_told_once_what_it_waits_for(home, namespace,
     with Pods(home, namespace, tofu) as world:
         world.executor("net", SMALL, placement={"serviceAccountName": "late"}, timeouts={"pending": f"{LATE}s"})
         shown = home.dayfly("run", "net", "--action", "dry-run", code=1).stdout
-        assert shown.count("plan: waits: the pod's service account is not there") == 1
+        assert shown.count("plan: waits: the pod's service account does not exist") == 1
         assert 'serviceaccount "late" not found' in shown
 
 

@@ -115,7 +115,7 @@ static const struct {
     {ONE("EPHEMERAL_CONFIG_SECURITY_CONTEXT", "privileged=true"),
      "EPHEMERAL_CONFIG_SECURITY_CONTEXT: \"privileged\" is no setting; there is allowPriv"},
     /* what the API server refused */
-    {ONE("EPHEMERAL_CONFIG_TOLERATIONS", "foo=bar"), "the value \"bar\" is not looked at by"},
+    {ONE("EPHEMERAL_CONFIG_TOLERATIONS", "foo=bar"), "the value \"bar\" is ignored by"},
     {ONE("EPHEMERAL_CONFIG_TOLERATIONS", "caas=true:NoSchedule"), "\"NoSchedule\" is none of"},
     {ONE("EPHEMERAL_CONFIG_TOLERATIONS", "a:Exists:Sometimes"), "\"Sometimes\" is none of"},
     {ONE("EPHEMERAL_CONFIG_TOLERATIONS", "a:Exists:NoSchedule; b"), "\" b\" is no key"},

@@ -93,7 +93,7 @@ static const struct {
     {"'tolerations':[{'key':'a','operator':'Is'}]",
      "placement.tolerations[0].operator: \"Is\" is none of Exists, Equal"},
     {"'tolerations':[{'key':'a','operator':'Exists','value':'b'}]",
-     "placement.tolerations[0]: the value \"b\" is not looked at by the operator Exists"},
+     "placement.tolerations[0]: the value \"b\" is ignored by the operator Exists"},
     {"'tolerations':[{'operator':'Equal'}]", "without a key the operator must be Exists"},
     {"'tolerations':[{}]", "without a key the operator must be Exists"},
     {"'tolerations':[{'key':'a','effect':'NoSchedule','tolerationSeconds':1}]",
@@ -134,7 +134,7 @@ static const struct {
     {"'labels':{'job-name':'x'}", "\"job-name\" is set by the service"},
     {"'podAnnotations':{'dayfly.dev/handoff':'x'}", "is set by the service"},
     {"'env':[{'name':'A=B','value':''}]", "\"A=B\" is no name of an environment variable"},
-    {"'env':[{'name':'A'},{'name':'A'}]", "\"A\" is there twice"},
+    {"'env':[{'name':'A'},{'name':'A'}]", "\"A\" occurs twice"},
     {"'env':[{'name':'A','value':'','valueFrom':{'fieldRef':{'fieldPath':'x'}}}]",
      "A has a value and a valueFrom"},
     {"'env':[{'name':'A','valueFrom':{}}]", "needs exactly one of secretKeyRef"},
@@ -147,7 +147,7 @@ static const struct {
     {"'volumes':[{'name':'dayfly-x','mountPath':'/v','emptyDir':{}}]", "begins with dayfly-"},
     {"'volumes':[{'name':'v','mountPath':'/v','emptyDir':{}},{'name':'v','mountPath':'/w',"
      "'emptyDir':{}}]",
-     "the volume \"v\" is there twice"},
+     "the volume \"v\" occurs twice"},
     {"'volumes':[{'name':'v','mountPath':'/v','emptyDir':{}}],'secretMounts':[{'name':'s',"
      "'mountPath':'/v/'}]",
      "placement.secretMounts[0]: something else is mounted at \"/v/\""},

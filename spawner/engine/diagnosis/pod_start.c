@@ -117,8 +117,8 @@ static void diagnose_silent_kubelet(const struct df_pod_view *view, const cJSON 
     if (!node || !since || df_time_parse(since, &at, NULL) < 0 ||
         view->now_us - at < DF_POD_KUBELET_SECONDS * 1000000)
         return;
-    (void)snprintf(words, sizeof(words), "node %.253s has not taken it up since it was given to it",
-                   node);
+    (void)snprintf(words, sizeof(words),
+                   "node %.253s has not reported on it since it was scheduled there", node);
     df_pod_explain(v, "NodeFailed", words);
 }
 

@@ -171,13 +171,13 @@ static int tofu_adopt(const struct df_job_call *c, cJSON **ret_job, struct df_er
     if (job && !df_streq(owner, c->step->uid))
         return df_fail_reason(
             err, DF_ERR_CONFLICT, "NameTaken",
-            "the Job %s/%s is another's (step %s): delete it, or wait for its end", j->name_space,
-            c->name, owner ? owner : "unknown");
+            "the Job %s/%s belongs to another step (%s): delete it, or wait for its end",
+            j->name_space, c->name, owner ? owner : "unknown");
     bool ended = has_ended(c, job);
     if (ended && df_job_delete(c, job, err) < 0)
         return -1;
     if (!job || ended)
-        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of an earlier try is being removed",
+        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of an earlier attempt is being removed",
                        j->name_space, c->name);
     *ret_job = DF_TAKE(job);
     return 0;
