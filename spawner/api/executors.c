@@ -1,19 +1,19 @@
 /*
- * Executors over REST: reading, then create, replace and patch, whose rules are in requests/.
+ * The routes of executors: read, create, replace, patch. Their rules are in requests/.
  */
 #include "spawner/api/handlers.h"
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
 #include "spawner/requests/holdings.h"
 
-#define PATCH_TRIES 32 /* each time it is read anew */
+#define PATCH_TRIES 32 /* each attempt reads the executor again */
 
 int df_list_executors(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     return df_respond_page(req, res, DF_KIND_EXECUTOR, NULL, false, err);
 }
 
-static int get(const struct df_request *req, cJSON **ret, struct df_err *err)
+static int get_executor(const struct df_request *req, cJSON **ret, struct df_err *err)
 {
     return df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], ret, err);
 }
@@ -21,13 +21,13 @@ static int get(const struct df_request *req, cJSON **ret, struct df_err *err)
 int df_get_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
-    if (get(req, &executor, err) < 0)
+    if (get_executor(req, &executor, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, executor, err);
 }
 
-/* The state, wherever it came from, may forbid what the documents allow. */
-static bool holds(const struct df_request *req, const cJSON *executor)
+/* True if the resources in the state forbid a deletion that the documents allow. */
+static bool has_resources(const struct df_request *req, const cJSON *executor)
 {
     struct df_err ignored;
     return df_holdings_check_delete(req->s, executor, req->caller.role, NULL, &ignored) < 0;
@@ -38,12 +38,12 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
     DF_JSON cJSON *executor = NULL, *list = cJSON_CreateArray();
     if (!list)
         return df_fail_oom(err);
-    if (get(req, &executor, err) < 0)
+    if (get_executor(req, &executor, err) < 0)
         return -1;
     const char *words[9] = {0};
     df_executor_actions(executor, req->caller.role, words);
     for (size_t i = 0; words[i]; i++)
-        if (!(df_streq(words[i], "delete") && holds(req, executor)) &&
+        if (!(df_streq(words[i], "delete") && has_resources(req, executor)) &&
             df_json_append_str(list, words[i], err) < 0)
             return -1;
     return df_respond_list(res, DF_TAKE(list), NULL, err);
@@ -51,7 +51,8 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
 
 /* ---- create ---- */
 
-static int create(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
+static int create_executor(struct df_request *req, const cJSON *marks, cJSON **ret,
+                           struct df_err *err)
 {
     return df_request_create_executor(req->s, req->json, marks, req->caller.name, ret, err);
 }
@@ -60,12 +61,12 @@ int df_create_executor(struct df_request *req, struct df_response *res, struct d
 {
     const char *name = df_json_str(req->json, "metadata.name");
     (void)snprintf(res->audit_name, sizeof(res->audit_name), "%s", name ? name : "");
-    return df_create_once(req, res, DF_KIND_EXECUTOR, create, err);
+    return df_create_once(req, res, DF_KIND_EXECUTOR, create_executor, err);
 }
 
 /* ---- change ---- */
 
-/* Does If-Match allow a change of this document? Without the header: yes. */
+/* Checks If-Match against the document; without the header every change is allowed. */
 static int check_match(const struct df_request *req, const cJSON *old, struct df_err *err)
 {
     const char *wanted = df_request_header(req, "If-Match");
@@ -76,12 +77,12 @@ static int check_match(const struct df_request *req, const cJSON *old, struct df
                           req->params[0], df_json_str(old, "metadata.resourceVersion"));
 }
 
-/* Makes doc, which a client wants, the next version of old. */
-static int change(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **ret,
-                  struct df_err *err)
+/* Stores doc, as the client sent it, as the next version of old. */
+static int change_executor(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **ret,
+                           struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
-    bool confirmed = false; /* an admin may say that another repository is meant */
+    bool confirmed = false; /* an admin may confirm the change to another source */
     if (name && !df_streq(name, req->params[0]))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "metadata.name: is %.64s, the path says %s", name, req->params[0]);
@@ -90,10 +91,10 @@ static int change(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **
     return df_request_change_executor(req->s, doc, old, req->caller.role, confirmed, ret, err);
 }
 
-static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
+static int replace_executor(struct df_request *req, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
-    if (get(req, &old, err) < 0 || check_match(req, old, err) < 0)
+    if (get_executor(req, &old, err) < 0 || check_match(req, old, err) < 0)
         return -1;
     const char *version = df_json_str(req->json, "metadata.resourceVersion");
     if (!version && !df_request_header(req, "If-Match"))
@@ -105,18 +106,18 @@ static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                               "metadata.resourceVersion: %s was changed meanwhile: read it again",
                               req->params[0]);
-    return change(req, req->json, old, ret, err);
+    return change_executor(req, req->json, old, ret, err);
 }
 
 int df_replace_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    if (replace(req, &changed, err) < 0)
+    if (replace_executor(req, &changed, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, changed, err);
 }
 
-/* The part of a document that a client may send. */
+/* Returns the part of a document that a client may set. */
 static cJSON *client_part(const cJSON *old)
 {
     static const char *const members[] = {"name", "namespace", "labels", "annotations"};
@@ -136,17 +137,17 @@ static cJSON *client_part(const cJSON *old)
 static int patch_once(struct df_request *req, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
-    if (get(req, &old, err) < 0 || check_match(req, old, err) < 0)
+    if (get_executor(req, &old, err) < 0 || check_match(req, old, err) < 0)
         return -1;
     DF_JSON cJSON *doc = client_part(old);
     if (!doc)
         return df_fail_oom(err);
     if (df_json_merge_patch(&doc, req->json, err) < 0)
         return -1;
-    return change(req, doc, old, ret, err);
+    return change_executor(req, doc, old, ret, err);
 }
 
-static int patch(struct df_request *req, cJSON **ret, struct df_err *err)
+static int patch_executor(struct df_request *req, cJSON **ret, struct df_err *err)
 {
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the merge patch is required");
@@ -162,7 +163,7 @@ static int patch(struct df_request *req, cJSON **ret, struct df_err *err)
 int df_patch_executor(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    if (patch(req, &changed, err) < 0)
+    if (patch_executor(req, &changed, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, changed, err);
 }
@@ -176,7 +177,7 @@ int df_delete_executor(struct df_request *req, struct df_response *res, struct d
         df_request_number(req, "stateVersion", 0, INT32_MAX, &what.state_version, err) < 0)
         return -1;
     res->audit = forget ? "forget" : NULL;
-    if (get(req, &old, err) < 0 || check_match(req, old, err) < 0 ||
+    if (get_executor(req, &old, err) < 0 || check_match(req, old, err) < 0 ||
         df_request_delete_executor(req->s, req->params[0], req->caller.role, forget ? &what : NULL,
                                    req->caller.name, err) < 0)
         return -1;

@@ -13,7 +13,7 @@
 
 _Static_assert(1 + DF_RECIPE_STEPS <= DF_JOURNAL_NAMES, "a run and its steps");
 
-/* Its name is in f. */
+/* Subscribes f, which has the run's name. */
 static int subscribe_to_run(struct df_follower *f, const cJSON *run, bool streams,
                             struct df_err *err)
 {

@@ -34,19 +34,19 @@ void df_follower_end(struct df_follower *f);
  * Last-Event-ID); -1 if the client has disconnected. */
 int df_follower_wait(struct df_follower *f, uint64_t mark, struct df_buf *out);
 
-/* The mark to take before reading. */
+/* Returns the mark to take before reading. */
 uint64_t df_follower_mark(const struct df_follower *f);
 
-/* One event: id and name may be NULL; data must have no line break. */
+/* Appends an event. id and name may be NULL; data must not contain a line break. */
 void df_sse_event(struct df_buf *out, const char *id, const char *name, const char *data);
-/* The last event of a run's stream: `end` with {"phase", "reason", "message"}. run NULL: it was
- * deleted. */
+/* Appends the last event of a run's stream: `end` with {"phase", "reason", "message"}. run NULL: it
+ * was deleted. */
 int df_sse_end(struct df_buf *out, const cJSON *run);
 
 /* Appends n bytes as the content of a JSON string; bytes that are not UTF-8 become U+FFFD. */
 void df_sse_escape(struct df_buf *out, const char *bytes, size_t n);
 
-/* How many of the n bytes, at their end, are an incomplete character (0 to 3). */
+/* Returns how many bytes at the end are an incomplete character (0 to 3). */
 size_t df_utf8_tail(const char *bytes, size_t n);
 
 #endif

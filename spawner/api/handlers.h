@@ -101,7 +101,7 @@ DF_HANDLER(df_put_step_outputs);
 int df_gate_step(struct df_request *req, struct df_err *err);
 int df_gate_step_state(struct df_request *req, struct df_err *err);
 
-/* runs.c: the optional member `reason` of a request to cancel; NULL without it. Borrowed. */
+/* runs.c: returns the optional member `reason` of a cancel request, or NULL. Borrowed. */
 int df_request_reason(const struct df_request *req, const char **ret,
                       struct df_err *err) DF_MUST_CHECK;
 

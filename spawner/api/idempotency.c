@@ -41,8 +41,8 @@ static int digest_body(const struct df_request *req, const char *body, char ret[
     return result;
 }
 
-static int digest(const struct df_request *req, const char *header, struct idempotency *ret,
-                  struct df_err *err)
+static int digest_request(const struct df_request *req, const char *header, struct idempotency *ret,
+                          struct df_err *err)
 {
     char hex[DF_SHA256_HEX];
     DF_FREE char *scope = df_strf("%s\n%s\n%s\n%s", req->caller.name, req->route->pattern,
@@ -60,8 +60,8 @@ static int digest(const struct df_request *req, const char *header, struct idemp
     return 0;
 }
 
-static int find(const struct df_request *req, enum df_kind kind, const struct idempotency *i,
-                cJSON **ret_made, struct df_err *err)
+static int find_created(const struct df_request *req, enum df_kind kind,
+                        const struct idempotency *i, cJSON **ret_made, struct df_err *err)
 {
     char label[sizeof(KEY_LABEL) + sizeof(i->key)];
     (void)snprintf(label, sizeof(label), KEY_LABEL "=%s", i->key);
@@ -105,7 +105,7 @@ static int create_keyed(struct df_request *req, struct df_response *res, enum df
         return df_fail(err, DF_ERR_USER,
                        "Idempotency-Key: must have 1 to %d characters from ! to ~, without spaces",
                        KEY_MAX);
-    if (digest(req, header, &i, err) < 0 || find(req, kind, &i, ret, err) < 0)
+    if (digest_request(req, header, &i, err) < 0 || find_created(req, kind, &i, ret, err) < 0)
         return -1;
     res->replayed = *ret != NULL;
     if (res->replayed)

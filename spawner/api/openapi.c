@@ -1,6 +1,6 @@
 #include "spawner/api/openapi.h"
 
-/* The path is as seen from the top of the tree, where the compiler is started. */
+/* The path is relative to the top of the tree, where the compiler is started. */
 __asm__(".section .rodata\n"
         ".global df_openapi\n"
         ".global df_openapi_end\n"

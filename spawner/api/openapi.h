@@ -1,6 +1,6 @@
 /*
- * openapi.h - the bytes of openapi.yaml, put into the program by the assembler: the file is the
- * only source.
+ * openapi.h - the bytes of openapi.yaml, included in the program by the assembler, so that the file
+ * is the only source.
  */
 #ifndef DF_API_OPENAPI_H
 #define DF_API_OPENAPI_H

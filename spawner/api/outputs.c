@@ -1,5 +1,5 @@
 /*
- * The outputs of an executor as they are, and of a run as they were when it ended.
+ * The current outputs of an executor, and the outputs that a run had at its end.
  */
 #include "spawner/steps/outputs.h"
 #include "common/base/clock.h"
@@ -12,7 +12,7 @@ static bool is_managed(const cJSON *executor)
     return !type || df_streq(type, "managed");
 }
 
-/* Before the first apply there are none. */
+/* Before the first apply there are no outputs. */
 static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, cJSON **ret,
                        struct df_err *err)
 {
@@ -28,13 +28,13 @@ static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, c
     return *ret ? 0 : df_fail_oom(err);
 }
 
-static int none_kept(const cJSON *run, struct df_err *err)
+static int fail_no_outputs(const cJSON *run, struct df_err *err)
 {
-    return df_fail(err, DF_ERR_NOT_FOUND, "run %s: no outputs are kept of it",
+    return df_fail(err, DF_ERR_NOT_FOUND, "run %s: no outputs are stored",
                    df_json_str(run, "metadata.name"));
 }
 
-/* The newest version of the state that was there when the run ended. */
+/* Returns the outputs of the newest state version at the end of the run. */
 static int of_managed_run(struct df_spawner *s, const cJSON *run, const char *executor_uid,
                           bool show, cJSON **ret, struct df_err *err)
 {
@@ -51,10 +51,10 @@ static int of_managed_run(struct df_spawner *s, const cJSON *run, const char *ex
             return df_state_outputs(s->states, executor_uid, df_json_int(v, "version", 0), show,
                                     ret, err);
     }
-    return none_kept(run, err);
+    return fail_no_outputs(run, err);
 }
 
-/* Of its last step that kept any. */
+/* Returns the outputs of the last step that stored any. */
 static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
                     struct df_err *err)
 {
@@ -73,7 +73,7 @@ static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **r
         if (why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
     }
-    return none_kept(run, err);
+    return fail_no_outputs(run, err);
 }
 
 static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
@@ -102,8 +102,8 @@ static int may_show(const struct df_request *req, struct df_response *res, bool 
 typedef int (*finder)(struct df_spawner *s, const cJSON *doc, bool show, cJSON **ret,
                       struct df_err *err);
 
-static int respond(struct df_request *req, struct df_response *res, enum df_kind kind, finder find,
-                   struct df_err *err)
+static int respond_outputs(struct df_request *req, struct df_response *res, enum df_kind kind,
+                           finder find, struct df_err *err)
 {
     DF_JSON cJSON *doc = NULL;
     DF_SECRET_JSON cJSON *outputs = NULL;
@@ -118,10 +118,10 @@ static int respond(struct df_request *req, struct df_response *res, enum df_kind
 
 int df_get_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return respond(req, res, DF_KIND_EXECUTOR, of_executor, err);
+    return respond_outputs(req, res, DF_KIND_EXECUTOR, of_executor, err);
 }
 
 int df_get_run_outputs(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return respond(req, res, DF_KIND_RUN, of_run, err);
+    return respond_outputs(req, res, DF_KIND_RUN, of_run, err);
 }

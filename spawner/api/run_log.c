@@ -13,7 +13,7 @@
 #include "spawner/steps/steps.h"
 
 #define LOG_PIECE (64 * DF_KIB)
-#define EVENTS_PIECE (DF_LIMIT_EVENT_LINE + 64 * DF_KIB) /* a whole line fits in */
+#define EVENTS_PIECE (DF_LIMIT_EVENT_LINE + 64 * DF_KIB) /* a complete line fits */
 
 struct log_source {
     struct df_stream_source base;
@@ -21,11 +21,11 @@ struct log_source {
     enum df_stream stream;
     bool follow;
     const struct df_recipe *recipe;
-    size_t step; /* index in its steps; its count: all were sent */
-    size_t end;  /* index behind the last one to send */
+    size_t step; /* index of the current step; the count of steps: all were sent */
+    size_t end;  /* index after the last step to send */
     char step_name[64];
     char step_uid[64]; /* of the current step; "" while it does not exist */
-    bool complete;     /* the current step has ended: its stream grows no more */
+    bool complete;     /* the current step has ended: its stream does not grow any more */
     int64_t offset;
     struct df_buf piece;
 };
@@ -219,7 +219,7 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
 
 /* Continues after the client's last event ("net-1-plan:1234"). An id that does not belong to this
  * run's steps is ignored. */
-static void resume(struct log_source *l, const char *id)
+static void resume_at(struct log_source *l, const char *id)
 {
     const char *colon = id ? strrchr(id, ':') : NULL;
     int64_t offset = 0;
@@ -279,7 +279,7 @@ static int respond_stream(struct df_request *req, struct df_response *res, enum 
     if (df_follower_init(&l->follower, req, run, true, err) < 0 || read_step(req, l, err) < 0)
         return -1;
     if (follow)
-        resume(l, df_request_header(req, "Last-Event-ID"));
+        resume_at(l, df_request_header(req, "Last-Event-ID"));
     res->content_type = follow ? "text/event-stream" : plain_type;
     return 0;
 }

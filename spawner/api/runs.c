@@ -26,7 +26,7 @@ int df_get_run(struct df_request *req, struct df_response *res, struct df_err *e
     return df_respond_document(req, res, 200, run, err);
 }
 
-static int create(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
+static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
     return df_request_create_run(
         req->s, req->params[0],
@@ -37,7 +37,7 @@ int df_create_run(struct df_request *req, struct df_response *res, struct df_err
 {
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the action is required");
-    return df_create_once(req, res, DF_KIND_RUN, create, err);
+    return df_create_once(req, res, DF_KIND_RUN, create_run, err);
 }
 
 int df_recreate_executor(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -48,10 +48,11 @@ int df_recreate_executor(struct df_request *req, struct df_response *res, struct
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "action: is always provision");
     if (df_json_add_str(req->json, "action", df_action_name(DF_ACTION_PROVISION), err) < 0)
         return -1;
-    return df_create_once(req, res, DF_KIND_RUN, create, err);
+    return df_create_once(req, res, DF_KIND_RUN, create_run, err);
 }
 
-static int decide(struct df_request *req, struct df_response *res, bool approve, struct df_err *err)
+static int decide_run(struct df_request *req, struct df_response *res, bool approve,
+                      struct df_err *err)
 {
     static const char *const members[] = {NULL};
     DF_JSON cJSON *run = NULL;
@@ -64,12 +65,12 @@ static int decide(struct df_request *req, struct df_response *res, bool approve,
 
 int df_approve_run(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return decide(req, res, true, err);
+    return decide_run(req, res, true, err);
 }
 
 int df_discard_run(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return decide(req, res, false, err);
+    return decide_run(req, res, false, err);
 }
 
 int df_request_reason(const struct df_request *req, const char **ret, struct df_err *err)

@@ -1,7 +1,7 @@
 #include "common/base/parse.h"
 #include "spawner/api/handlers.h"
 
-/* Keys become environment names (TF_VAR_<key>) or are the fixed words of a source's secret
+/* Keys become environment variables (TF_VAR_<key>), or are the fixed keys of a source's secret
  * (`ssh-privatekey`, `ca.crt`). */
 static bool is_key(const char *key)
 {

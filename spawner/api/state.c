@@ -15,11 +15,11 @@ struct access {
     const char *step_uid; /* NULL: a person */
     const char *actor;
     bool may_write;
-    bool may_force; /* may break every lock */
+    bool may_force; /* may release any lock */
 };
 
-/* Where the state is stored, and how to read it there; the caller frees. */
-static char *elsewhere(const cJSON *executor, const char *type)
+/* Describes where the state is stored and how to read it there; the caller frees. */
+static char *describe_storage(const cJSON *executor, const char *type)
 {
     const char *path = df_json_str(executor, "spec.storage.path");
     if (df_streq(type, "module"))
@@ -35,7 +35,7 @@ static char *elsewhere(const cJSON *executor, const char *type)
 static int fail_elsewhere(const cJSON *executor, const char *type, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
-    DF_FREE char *where = elsewhere(executor, type);
+    DF_FREE char *where = describe_storage(executor, type);
     if (!where)
         return df_fail_oom(err);
     return df_fail_reason(err, DF_ERR_CONFLICT, "StateElsewhere",
@@ -94,7 +94,7 @@ int df_gate_step_state(struct df_request *req, struct df_err *err)
     return of_step(req, &a, err) < 0 ? -1 : need_write(&a, err);
 }
 
-static int adopt(cJSON *executor, void *arg, struct df_err *err)
+static int adopt_state(cJSON *executor, void *arg, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
     (void)arg;
@@ -107,7 +107,8 @@ static int adopt(cJSON *executor, void *arg, struct df_err *err)
 
 int df_state_adopted(const struct df_request *req, struct df_err *err)
 {
-    return df_store_modify(req->s->store, DF_KIND_EXECUTOR, req->params[0], adopt, NULL, NULL, err);
+    return df_store_modify(req->s->store, DF_KIND_EXECUTOR, req->params[0], adopt_state, NULL, NULL,
+                           err);
 }
 
 /* ---- read and write ---- */
@@ -145,7 +146,7 @@ static int read_md5(const struct df_request *req, unsigned char md5[DF_MD5_LEN],
     return 1;
 }
 
-static struct df_state_writer writer(const struct df_request *req, const struct access *a)
+static struct df_state_writer writer_of(const struct df_request *req, const struct access *a)
 {
     return (struct df_state_writer){.lock_id = df_request_query(req, "ID"),
                                     .run = a->run[0] ? a->run : NULL,
@@ -160,7 +161,7 @@ static int put_state(struct df_request *req, struct df_response *res, const stru
     int has_md5 = read_md5(req, md5, err);
     if (has_md5 < 0 || need_write(a, err) < 0)
         return -1;
-    const struct df_state_writer by = writer(req, a);
+    const struct df_state_writer by = writer_of(req, a);
     if (df_state_put(req->s->states, a->executor_uid, req->body_path, has_md5 ? md5 : NULL, &by,
                      err) < 0)
         return -1;
@@ -173,7 +174,7 @@ static int put_state(struct df_request *req, struct df_response *res, const stru
 static int delete_state(struct df_request *req, struct df_response *res, const struct access *a,
                         struct df_err *err)
 {
-    const struct df_state_writer by = writer(req, a);
+    const struct df_state_writer by = writer_of(req, a);
     if (need_write(a, err) < 0 || df_state_delete(req->s->states, a->executor_uid, &by, err) < 0)
         return -1;
     res->status = 200;

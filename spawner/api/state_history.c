@@ -36,7 +36,7 @@ static int read_version(const struct df_request *req, int64_t *ret, struct df_er
     return 0;
 }
 
-/* An older state would list destroyed resources, and tofu would believe it. */
+/* A rollback would list resources that were destroyed, and tofu would take them for existing. */
 static int check_not_destroyed(const struct df_request *req, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
@@ -64,7 +64,7 @@ int df_rollback_state(struct df_request *req, struct df_response *res, struct df
     return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);
 }
 
-static int push(struct df_request *req, const char *uid, struct df_err *err)
+static int push_file(struct df_request *req, const char *uid, struct df_err *err)
 {
     bool replace = false;
     DF_JSON cJSON *executor = NULL;
@@ -83,7 +83,7 @@ int df_push_state(struct df_request *req, struct df_response *res, struct df_err
 {
     char uid[64];
     DF_JSON cJSON *items = NULL;
-    if (df_state_executor(req, uid, err) < 0 || push(req, uid, err) < 0 ||
+    if (df_state_executor(req, uid, err) < 0 || push_file(req, uid, err) < 0 ||
         df_state_versions(req->s->states, uid, &items, err) < 0)
         return -1;
     return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);

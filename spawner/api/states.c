@@ -1,5 +1,5 @@
 /*
- * states.c - our own State Service: the state of each step, and a stream of all transitions.
+ * states.c - dayfly's own State Service: the state of each step, and a stream of all transitions.
  * The stream first sends what exists, page by page (send_page()), then each change of the journal. A
  * client that is too slow for the journal gets the pages again.
  */
@@ -26,7 +26,7 @@ static int add_header(cJSON *state, const cJSON *task, struct df_err *err)
     return df_json_add_str(state, "uid", df_json_str(task, "metadata.uid"), err);
 }
 
-/* {taskAction, uid, state}: the transition at index. */
+/* Returns {taskAction, uid, state}: the transition at index. */
 static int state_at(const struct df_spawner *s, const cJSON *task, int index, cJSON **ret,
                     struct df_err *err)
 {
@@ -96,18 +96,18 @@ int df_list_states(struct df_request *req, struct df_response *res, struct df_er
 
 /* ---- all transitions ---- */
 
-#define PAGE 20 /* so many steps with their whole histories fit into one piece */
+#define PAGE 20 /* this many steps with their whole histories fit into one piece */
 
 struct transitions {
     struct df_stream_source base;
     struct df_follower follower;
-    uint64_t cursor; /* number of the last entry of the journal that was read */
+    uint64_t cursor; /* sequence number of the last journal entry that was read */
     uint64_t known;  /* entries up to this one may be older than the documents of the pages */
-    struct df_cursors sent; /* how many transitions the client has, of steps that are not over */
-    char version[64];       /* Last-Event-ID of what was sent: all writes up to it were looked at */
-    bool is_behind;         /* what is there is looked at first, before more changes */
-    bool is_new;            /* the client knows nothing: it is shown where everything stands */
-    char *page;             /* cursor of the next page of that; NULL: the first */
+    struct df_cursors sent; /* number of transitions sent, for each unfinished step */
+    char version[64];       /* Last-Event-ID: all writes up to this version were processed */
+    bool is_behind;         /* existing documents are sent before more changes */
+    bool is_new;            /* the client has no Last-Event-ID: it gets the current states */
+    char *page;             /* cursor of the next page of existing documents; NULL: the first */
     char start[32];         /* the version before the first page was read */
 };
 
@@ -143,7 +143,7 @@ static int send_from(struct transitions *t, const cJSON *task, int index, const 
 }
 
 /* A finished step has no more transitions: it needs no cursor. */
-static int mark(struct transitions *t, const cJSON *task, struct df_err *err)
+static int update_cursor(struct transitions *t, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
     if (df_label_has(task, DF_LABEL_UNFINISHED))
@@ -176,7 +176,7 @@ static int send_existing(struct transitions *t, const cJSON *task, struct df_buf
     if (!t->is_new && is_after(df_json_str(task, "metadata.resourceVersion"), t->version) &&
         send_from(t, task, 0, NULL, out, err) < 0)
         return -1;
-    return mark(t, task, err);
+    return update_cursor(t, task, err);
 }
 
 static void begin_pages(struct transitions *t)
@@ -234,7 +234,7 @@ static int send_change(struct transitions *t, const struct df_journal_entry *ent
                       t->cursor <= t->known;
     int has = df_cursors_get(&t->sent, entry->name, df_json_str(task, "metadata.uid"),
                              may_be_new ? 0 : df_action_transitions(task));
-    return send_from(t, task, has, t->version, out, err) < 0 ? -1 : mark(t, task, err);
+    return send_from(t, task, has, t->version, out, err) < 0 ? -1 : update_cursor(t, task, err);
 }
 
 /* Returns 1 if there may be more now, 0 if the client has everything. */
@@ -248,7 +248,7 @@ static int send_next(struct transitions *t, struct df_buf *out, struct df_err *e
         return 0;
     case 1:
         return entry.kind == DF_KIND_TASK_ACTION && send_change(t, &entry, out, err) < 0 ? -1 : 1;
-    default: /* too slow: entries are lost; go on like a returning client */
+    default: /* too slow: entries are lost; continue as for a returning client */
         t->is_behind = true;
         return 1;
     }

@@ -5,12 +5,12 @@
 #include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
 
-static const char *uid(const struct df_request *req)
+static const char *uid_of(const struct df_request *req)
 {
     return req->params[0];
 }
 
-static const char *token(const struct df_request *req)
+static const char *token_of(const struct df_request *req)
 {
     return req->credentials.secret;
 }
@@ -23,7 +23,7 @@ static int need_body(const struct df_request *req, struct df_err *err)
 int df_gate_step(struct df_request *req, struct df_err *err)
 {
     int64_t end = 0;
-    if (df_step_stream_end(req->s, uid(req), token(req), DF_STREAM_LOG, &end, err) == 0)
+    if (df_step_stream_end(req->s, uid_of(req), token_of(req), DF_STREAM_LOG, &end, err) == 0)
         return 0;
     return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
 }
@@ -32,7 +32,7 @@ int df_claim_step(struct df_request *req, struct df_response *res, struct df_err
 {
     cJSON *step = NULL;
     if (need_body(req, err) < 0 ||
-        df_step_claim(req->s, uid(req), token(req), req->json, &step, err) < 0)
+        df_step_claim(req->s, uid_of(req), token_of(req), req->json, &step, err) < 0)
         return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
     res->secret = true;
     int result = df_respond_json(res, 200, step, err);
@@ -64,7 +64,7 @@ int df_get_step_stream(struct df_request *req, struct df_response *res, struct d
     enum df_stream stream = DF_STREAM_LOG;
     int64_t end = 0;
     if (stream_of(req, &stream, err) < 0 ||
-        df_step_stream_end(req->s, uid(req), token(req), stream, &end, err) < 0)
+        df_step_stream_end(req->s, uid_of(req), token_of(req), stream, &end, err) < 0)
         return -1;
     return respond_offset(res, end, err);
 }
@@ -73,7 +73,7 @@ int df_get_step_stream(struct df_request *req, struct df_response *res, struct d
 static void add_end(struct df_request *req, struct df_response *res, enum df_stream stream)
 {
     int64_t end = 0;
-    if (df_step_stream_end(req->s, uid(req), token(req), stream, &end, NULL) < 0)
+    if (df_step_stream_end(req->s, uid_of(req), token_of(req), stream, &end, NULL) < 0)
         return;
     res->problem_extra = cJSON_CreateObject();
     (void)df_json_add_num(res->problem_extra, "offset", (double)end, NULL);
@@ -90,7 +90,7 @@ int df_append_step_stream(struct df_request *req, struct df_response *res, struc
     if (df_request_number(req, "offset", 0, (int64_t)DF_LIMIT_STREAM, &offset, err) < 0)
         return -1;
     const struct df_frame frame = {stream, offset, df_buf_str(&req->body), req->body.len};
-    if (df_step_append(req->s, uid(req), token(req), &frame, &end, err) < 0) {
+    if (df_step_append(req->s, uid_of(req), token_of(req), &frame, &end, err) < 0) {
         if (df_streq(err->reason, "Gap"))
             add_end(req, res, stream);
         return -1;
@@ -103,7 +103,7 @@ int df_append_step_stream(struct df_request *req, struct df_response *res, struc
 int df_get_step_plan(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     res->content_type = "application/octet-stream";
-    return df_step_get_plan(req->s, uid(req), token(req), &res->fd, &res->fd_size, err);
+    return df_step_get_plan(req->s, uid_of(req), token_of(req), &res->fd, &res->fd_size, err);
 }
 
 typedef int (*taker)(struct df_spawner *s, const char *uid, const char *token, const char *path,
@@ -114,9 +114,9 @@ static int put_artifact(struct df_request *req, struct df_response *res, taker t
 {
     if (!req->body_path)
         return df_fail(err, DF_ERR_USER, "a body is required");
-    if (take(req->s, uid(req), token(req), req->body_path, err) < 0)
+    if (take(req->s, uid_of(req), token_of(req), req->body_path, err) < 0)
         return -1;
-    /* It was taken over. */
+    /* The steps room has moved the file. */
     free(req->body_path);
     req->body_path = NULL;
     res->status = 201;
@@ -143,7 +143,7 @@ int df_put_step_outputs(struct df_request *req, struct df_response *res, struct 
 int df_report_step_progress(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     if (need_body(req, err) < 0 ||
-        df_step_progress(req->s, uid(req), token(req), req->json, err) < 0)
+        df_step_progress(req->s, uid_of(req), token_of(req), req->json, err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;
@@ -151,7 +151,8 @@ int df_report_step_progress(struct df_request *req, struct df_response *res, str
 
 int df_report_step_result(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    if (need_body(req, err) < 0 || df_step_result(req->s, uid(req), token(req), req->json, err) < 0)
+    if (need_body(req, err) < 0 ||
+        df_step_result(req->s, uid_of(req), token_of(req), req->json, err) < 0)
         return -1;
     res->status = 200;
     return 0;

@@ -70,7 +70,7 @@ int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err
     return respond_text(res, ready ? 200 : 503, err);
 }
 
-/* A name of the Executor Specification. */
+/* The metric's name is from the Executor Specification. */
 static void measure_health(struct df_api *a)
 {
     struct df_metric *health = df_metric_gauge("executor_component_health",

@@ -15,9 +15,10 @@ int df_get_taskaction(struct df_request *req, struct df_response *res, struct df
     return df_respond_document(req, res, 200, task, err);
 }
 
-/* ---- those that stand alone ---- */
+/* ---- workflows ---- */
 
-static int create(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
+static int create_workflow(struct df_request *req, const cJSON *marks, cJSON **ret,
+                           struct df_err *err)
 {
     return df_request_create_workflow(req->s, req->json, marks, req->caller.name, ret, err);
 }
@@ -26,7 +27,7 @@ int df_create_taskaction(struct df_request *req, struct df_response *res, struct
 {
     const char *name = df_json_str(req->json, "metadata.name");
     (void)snprintf(res->audit_name, sizeof(res->audit_name), "%s", name ? name : "");
-    return df_create_once(req, res, DF_KIND_TASK_ACTION, create, err);
+    return df_create_once(req, res, DF_KIND_TASK_ACTION, create_workflow, err);
 }
 
 int df_cancel_taskaction(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -11,7 +11,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/identity/tokens.h"
 
-static int unauthorized(struct df_err *err, const char *why)
+static int fail_unauthorized(struct df_err *err, const char *why)
 {
     return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized", "%s", why);
 }
@@ -19,7 +19,7 @@ static int unauthorized(struct df_err *err, const char *why)
 static int copy_secret(struct df_credentials *c, const char *secret, size_t n, struct df_err *err)
 {
     if (n == 0 || n >= sizeof(c->secret) || memchr(secret, '\0', n))
-        return unauthorized(err, "the Authorization header has no usable token");
+        return fail_unauthorized(err, "the Authorization header has no usable token");
     memcpy(c->secret, secret, n);
     c->secret[n] = '\0';
     return 0;
@@ -31,7 +31,7 @@ static int split_basic(struct df_credentials *c, const struct df_buf *pair, stru
     const char *colon = memchr(text, ':', pair->len);
     size_t user = colon ? (size_t)(colon - text) : 0;
     if (!colon || user >= sizeof(c->user) || memchr(text, '\0', user))
-        return unauthorized(err, "the Authorization header is not user:password in base64");
+        return fail_unauthorized(err, "the Authorization header is not user:password in base64");
     memcpy(c->user, text, user);
     c->user[user] = '\0';
     return copy_secret(c, colon + 1, pair->len - user - 1, err);
@@ -41,7 +41,7 @@ static int parse_basic(struct df_credentials *c, const char *base64, struct df_e
 {
     struct df_buf pair = DF_BUF_INIT(sizeof(c->user) + sizeof(c->secret));
     int result = df_base64_decode(base64, strlen(base64), false, &pair, NULL) < 0
-                     ? unauthorized(err, "the Authorization header is not base64")
+                     ? fail_unauthorized(err, "the Authorization header is not base64")
                      : split_basic(c, &pair, err);
     df_buf_wipe(&pair);
     return result;
@@ -62,7 +62,7 @@ int df_credentials_parse(const char *header, struct df_credentials *ret, struct 
         ret->scheme = DF_SCHEME_BASIC;
         return parse_basic(ret, rest, err);
     }
-    return unauthorized(err, "the Authorization header is neither Bearer nor Basic");
+    return fail_unauthorized(err, "the Authorization header is neither Bearer nor Basic");
 }
 
 void df_credentials_wipe(struct df_credentials *c)
@@ -115,16 +115,16 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
 {
     struct df_caller caller = {.role = DF_ROLE_NONE};
     if (c->scheme == DF_SCHEME_NONE && tokens)
-        return unauthorized(err, "a bearer token is needed (Authorization: Bearer ...)");
+        return fail_unauthorized(err, "a bearer token is needed (Authorization: Bearer ...)");
     if (c->scheme == DF_SCHEME_BASIC && !basic)
-        return unauthorized(err, "HTTP basic works on state routes only; send a bearer token");
+        return fail_unauthorized(err, "HTTP basic works on state routes only; send a bearer token");
     if (c->scheme == DF_SCHEME_NONE)
         caller = (struct df_caller){.role = DF_ROLE_ADMIN, .name = "local"};
     else if (tokens)
         caller.role = df_tokens_find(tokens, c->secret, caller.name);
     if (caller.role == DF_ROLE_NONE)
-        return unauthorized(err, tokens ? "the token is unknown"
-                                        : "this server has no token file: send no token");
+        return fail_unauthorized(err, tokens ? "the token is unknown"
+                                             : "this server has no token file: send no token");
     *ret = caller;
     return 0;
 }
@@ -134,7 +134,8 @@ int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char 
 {
     struct df_caller caller = {.role = DF_ROLE_NONE};
     if (!claims)
-        return unauthorized(err, "service account tokens need a cluster; this server uses none");
+        return fail_unauthorized(err,
+                                 "service account tokens need a cluster; this server uses none");
     if (df_claim_account(claims, token, caller.name, err) < 0)
         return -1;
     const cJSON *role = cJSON_GetObjectItemCaseSensitive(accounts, caller.name);

@@ -33,7 +33,7 @@ static int fetch_url(void *arg, const char *path, struct df_buf *ret, struct df_
 
 /* ---- lifecycle ---- */
 
-static int copy(const char *from, char **to, struct df_err *err)
+static int copy_string(const char *from, char **to, struct df_err *err)
 {
     *to = from ? strdup(from) : NULL;
     return from && !*to ? df_fail_oom(err) : 0;
@@ -42,7 +42,8 @@ static int copy(const char *from, char **to, struct df_err *err)
 static int claims_init(struct df_claims *c, const struct df_claims_options *o, struct df_err *err)
 {
     struct df_jwks_options keys = {.fetch = o->fetch, .arg = o->arg, .issuer = o->issuer};
-    if (copy(o->jwks_url, &c->jwks_url, err) < 0 || copy(o->namespace, &c->namespace, err) < 0)
+    if (copy_string(o->jwks_url, &c->jwks_url, err) < 0 ||
+        copy_string(o->namespace, &c->namespace, err) < 0)
         return -1;
     if (o->jwks_url) {
         const struct df_http_options http = {.ca_file = o->ca_file, .allow_file = true};
@@ -82,8 +83,8 @@ void df_claims_free(struct df_claims *c)
 
 /* ---- the check ---- */
 
-static int refuse(struct df_err *err, const char *reason, const char *what, const char *got,
-                  const char *wanted)
+static int refuse_token(struct df_err *err, const char *reason, const char *what, const char *got,
+                        const char *wanted)
 {
     return df_fail_reason(err, DF_ERR_DENIED, reason,
                           "the token is of %s \"%.253s\", and the step's pod is of \"%s\"", what,
@@ -98,10 +99,10 @@ static int check_place(const struct df_claims *c, const cJSON *task, const cJSON
     const char *account = df_json_str(task, "status.engineRef.serviceAccountName");
     const char *got = df_json_str(kubernetes, "namespace");
     if (!namespace || !df_streq(got, namespace))
-        return refuse(err, "TokenNamespace", "namespace", got, namespace);
+        return refuse_token(err, "TokenNamespace", "namespace", got, namespace);
     got = df_json_str(kubernetes, "serviceaccount.name");
     if (account && !df_streq(got, account))
-        return refuse(err, "TokenServiceAccount", "service account", got, account);
+        return refuse_token(err, "TokenServiceAccount", "service account", got, account);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * tokens.c - the parser first, then refresh(), which reloads a changed file; df_tokens_find() and
- * df_tokens_check() call it.
+ * tokens.c - first the parser, then reload_changed(), which df_tokens_find() and df_tokens_check()
+ * call.
  */
 #include "spawner/identity/tokens.h"
 
@@ -20,7 +20,7 @@ struct df_tokens {
     struct timespec mtime; /* mtime, inode, size: of the file at the last load */
     ino_t inode;
     off_t size;
-    struct df_err fault; /* cls NONE: the file is good */
+    struct df_err fault; /* cls NONE: the file is valid */
 };
 
 static bool is_sha256(const char *s)
@@ -42,7 +42,7 @@ static int parse_line(char *line, unsigned number, struct df_token *ret, struct 
             words[n++] = word;
     if (n != 3)
         return df_fail(err, DF_ERR_USER, "line %u: must be `name role sha256`", number);
-    /* The messages do not repeat the words: any of them may be a token that was not hashed. */
+    /* Messages do not quote the words: any of them may be a plain token. */
     if (!df_is_dns_label(words[0]))
         return df_fail(err, DF_ERR_USER, "line %u: the name must be a DNS label (a-z, 0-9, -)",
                        number);
@@ -107,7 +107,7 @@ int df_tokens_parse(const char *text, struct df_token **ret, size_t *ret_count, 
     return 0;
 }
 
-static int load(const char *path, struct df_token **ret, size_t *ret_count, struct df_err *err)
+static int load_file(const char *path, struct df_token **ret, size_t *ret_count, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_TOKEN_FILE);
     if (df_fs_read(path, &text, err) < 0)
@@ -125,12 +125,12 @@ static bool same_file(const struct df_tokens *t, const struct stat *st)
            st->st_mtim.tv_sec == t->mtime.tv_sec && st->st_mtim.tv_nsec == t->mtime.tv_nsec;
 }
 
-static void refresh(struct df_tokens *t)
+static void reload_changed(struct df_tokens *t)
 {
     struct stat st = {0};
     if (!t->path)
         return;
-    /* A missing file counts as changed: load() reports it. */
+    /* A missing file counts as changed: load_file() reports it. */
     if (stat(t->path, &st) == 0 && same_file(t, &st))
         return;
     t->inode = st.st_ino;
@@ -139,7 +139,7 @@ static void refresh(struct df_tokens *t)
     struct df_token *list = NULL;
     size_t count = 0;
     t->fault = (struct df_err){0};
-    if (load(t->path, &list, &count, &t->fault) < 0)
+    if (load_file(t->path, &list, &count, &t->fault) < 0)
         return;
     free(t->list);
     t->list = list;
@@ -175,7 +175,7 @@ void df_tokens_close(struct df_tokens *t)
 int df_tokens_check(struct df_tokens *t, struct df_err *err)
 {
     (void)pthread_mutex_lock(&t->lock);
-    refresh(t);
+    reload_changed(t);
     struct df_err fault = t->fault;
     (void)pthread_mutex_unlock(&t->lock);
     if (fault.cls == DF_ERR_NONE)
@@ -190,7 +190,7 @@ enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64
         return DF_ROLE_NONE;
     enum df_role role = DF_ROLE_NONE;
     (void)pthread_mutex_lock(&t->lock);
-    refresh(t);
+    reload_changed(t);
     for (size_t i = 0; i < t->count; i++) {
         if (df_secret_equal(t->list[i].sha256, hash)) {
             role = t->list[i].role;

@@ -18,17 +18,17 @@
 
 struct df_tokens; /* opaque */
 
-/* path NULL: there is no file, and every token is unknown. */
+/* path NULL: there is no file, and no token is known. */
 int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err) DF_MUST_CHECK;
 void df_tokens_close(struct df_tokens *t);
 
-/* The role of a token, or DF_ROLE_NONE. Every entry is compared, in constant time. */
+/* Returns the role of a token, or DF_ROLE_NONE. Compares every entry, in constant time. */
 enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64]);
 
-/* Fails if the file as it is now is invalid. */
+/* Fails if the current file is invalid. */
 int df_tokens_check(struct df_tokens *t, struct df_err *err) DF_MUST_CHECK;
 
-/* The parser alone, for tests: one file's text. */
+/* The parser of a file's text, for tests. */
 struct df_token {
     char name[64];
     enum df_role role;

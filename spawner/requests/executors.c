@@ -1,8 +1,8 @@
 /*
- * executors.c - what people ask of executors: a new one, a change, its deletion.
+ * executors.c - requests on executors: create, change, delete.
  *
- * A deletion is a mark first, so that a crash leaves nothing half removed (start-up finds it
- * again), then all that belongs to the executor goes.
+ * A deletion first sets a mark, so that after a crash the next start continues it; then everything
+ * that belongs to the executor is removed.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -22,7 +22,8 @@ static int check_document(cJSON *doc, const cJSON *old, struct df_err *err)
     return df_keep_reserved(doc, old, err);
 }
 
-/* Stores it, unless another one has its state in the same place. old: NULL for a new one. */
+/* Stores the executor, unless another one keeps its state at the same location. old: NULL for a new
+ * one. */
 static int store_alone(struct df_spawner *s, const cJSON *doc, const cJSON *old, cJSON **ret,
                        struct df_err *err)
 {
@@ -48,7 +49,8 @@ int df_request_create_executor(struct df_spawner *s, cJSON *doc, const cJSON *ma
 
 /* ---- change ---- */
 
-/* Puts the old document's server-side parts under the new spec, labels and annotations. */
+/* Keeps the server-side parts of the old document; spec, labels and annotations are the new ones.
+ */
 static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
 {
     cJSON *metadata = cJSON_Duplicate(df_json_at(old, "metadata"), true);
@@ -78,7 +80,7 @@ static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)
                   : df_fail_oom(err);
 }
 
-/* What was confirmed once is not asked again. */
+/* A source that was confirmed once need not be confirmed again. */
 static int note_source(cJSON *doc, struct df_err *err)
 {
     cJSON *status = df_json_object_at(doc, "status");
@@ -106,7 +108,7 @@ struct deletion {
     const char *actor;
 };
 
-/* Checked on the very document that is written. */
+/* Checks the same version that is written. */
 static int check_deletion(const struct deletion *d, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
@@ -149,7 +151,7 @@ int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_r
     struct df_err later = {0};
     if (df_store_modify(s->store, DF_KIND_EXECUTOR, name, set_deleting, &d, &executor, err) < 0)
         return -1;
-    /* The mark has woken the control loop, which goes on until all is removed. */
+    /* The mark has woken the control loop, which continues until everything is removed. */
     if (df_purge_executor(s, executor, &later) < 0)
         df_info("executor %s is removed later: %s", name, later.message);
     return 0;

@@ -6,15 +6,16 @@ static bool is_managed(const cJSON *executor)
     return !type || df_streq(type, "managed");
 }
 
-static int look(struct df_spawner *s, const cJSON *executor, struct df_state_holdings *ret,
-                struct df_err *err)
+static int read_holdings(struct df_spawner *s, const cJSON *executor, struct df_state_holdings *ret,
+                         struct df_err *err)
 {
     const char *uid = df_json_str(executor, "metadata.uid");
     *ret = (struct df_state_holdings){0};
     return is_managed(executor) && uid ? df_state_holdings(s->states, uid, ret, err) : 0;
 }
 
-static int refuse(const cJSON *executor, const struct df_state_holdings *found, struct df_err *err)
+static int refuse_deletion(const cJSON *executor, const struct df_state_holdings *found,
+                           struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     if (found->count < 0)
@@ -32,7 +33,7 @@ static int refuse(const cJSON *executor, const struct df_state_holdings *found, 
                           name, name);
 }
 
-/* A state that could not be stored would go with the executor. */
+/* The errored state would be deleted with the executor. */
 static int check_errored(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
@@ -49,7 +50,7 @@ static int check_errored(struct df_spawner *s, const cJSON *executor, struct df_
         name, name);
 }
 
-/* Whoever holds the lock is about to write, and the caller's copy would lack it. */
+/* The lock's holder is about to write a version that the caller has not seen. */
 static int check_unlocked(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
@@ -104,11 +105,11 @@ int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum d
     bool may = df_executor_check_delete(executor, role, &why) == 0;
     bool would_list = may || (why.cls == DF_ERR_CONFLICT && !df_executor_is_busy(executor));
     if (would_list) {
-        if (look(s, executor, &found, err) < 0)
+        if (read_holdings(s, executor, &found, err) < 0)
             return -1;
-        /* A destroy of ours has written the last of what cannot be read. */
+        /* After a destroy, a state that cannot be read is accepted if one of our steps wrote it. */
         if (found.count > 0 || (found.count < 0 && !(may && found.by_step)))
-            return refuse(executor, &found, err);
+            return refuse_deletion(executor, &found, err);
     }
     if (may)
         return 0;

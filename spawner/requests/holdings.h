@@ -1,20 +1,20 @@
 /*
- * holdings.h - what stands in the way of losing sight of resources: whatever an executor's state
- * holds, wherever that state came from. Thread rule: any thread.
+ * holdings.h - refuses requests after which nobody would know of existing resources: those in an
+ * executor's state, whoever stored it. Thread rule: any thread.
  */
 #ifndef DF_HOLDINGS_H
 #define DF_HOLDINGS_H
 
 #include "spawner/spawner.h"
 
-/* Resources that are left behind on purpose. */
+/* A request to leave resources behind on purpose. */
 struct df_forget {
-    int64_t state_version; /* the newest one that the caller has; 0: there is none; -1: any */
+    int64_t state_version; /* the newest that the caller has seen; 0: there is none; -1: any */
 };
 
-/* May the executor be deleted? forget (NULL: none): an admin may do it, while nobody holds the
- * state's lock. Class DENIED; CONFLICT WrongState with the resources and the ways out; CONFLICT
- * PreconditionFailed when the state has another version by now. */
+/* Checks whether the executor may be deleted. forget (NULL: none): an admin may do it while nobody
+ * holds the state's lock. DENIED; CONFLICT WrongState names the resources and what to do; CONFLICT
+ * PreconditionFailed if the state has another version now. */
 int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const struct df_forget *forget, struct df_err *err) DF_MUST_CHECK;
 

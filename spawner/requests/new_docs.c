@@ -1,7 +1,7 @@
 /*
- * new_docs.c - in the order of a run's life: what a request becomes, the check against its executor,
- * number and snapshot, and the TaskAction of each step. Which field goes where the rows of the model
- * say (spawner/model/field.h); here stands how two values become one.
+ * new_docs.c - in the order of a run's life: a Run from a request, the check against its executor,
+ * number and snapshot, the TaskAction of each step. The rows of the model (spawner/model/field.h)
+ * say which field is copied where; this file merges the values.
  */
 #include "spawner/requests/new_docs.h"
 
@@ -17,7 +17,7 @@
 #include "spawner/model/tables.h"
 #include "spawner/requests/reserved.h"
 
-/* Copies a member that is there. */
+/* Copies a member if it is present. */
 static int copy_member(cJSON *to, const cJSON *from, const char *name, struct df_err *err)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
@@ -66,7 +66,7 @@ int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *
 
 /* ---- runs ---- */
 
-/* A member of the request goes where its field says. */
+/* Copies a member of the request to where its field belongs. */
 static int take_member(cJSON *spec, const cJSON *body, const char *name, struct df_err *err)
 {
     const struct df_field *field = df_spec_field(DF_KIND_RUN, name);
@@ -108,7 +108,7 @@ int df_new_run(const char *executor, const cJSON *body, const cJSON *marks, cons
     return 0;
 }
 
-/* What the instance has for this executor; NULL: nothing. Borrowed. */
+/* Returns the instance's configuration for this executor; NULL: none. Borrowed. */
 static const cJSON *workspace_of(const struct df_config *config, const char *executor)
 {
     return cJSON_GetObjectItemCaseSensitive(config->workspaces, executor);
@@ -124,7 +124,7 @@ static bool has_variable(const cJSON *environment, const char *name)
     return false;
 }
 
-/* The workspace's variables that the executor does not set itself, and the executor's. */
+/* Merges the environments of workspace and executor; the executor's variables take precedence. */
 static int merge_environment(const cJSON *workspace, const cJSON *executor, cJSON **ret,
                              struct df_err *err)
 {
@@ -156,7 +156,8 @@ static int check_environment(const cJSON *workspace, const cJSON *executor, stru
     return workspace ? merge_environment(workspace, executor, &merged, err) : 0;
 }
 
-/* The run's class, else the executor's; that of a workspace was checked with the configuration. */
+/* Checks the run's class, else the executor's. A workspace's class was checked with the
+ * configuration. */
 static int check_class(const cJSON *classes, const cJSON *run, const cJSON *executor,
                        struct df_err *err)
 {
@@ -189,7 +190,7 @@ int df_new_run_name(cJSON *run, const cJSON *executor, int64_t number, struct df
     return df_json_set_str(df_json_object_at(run, "metadata"), "name", name, err);
 }
 
-/* An executor that does not say which tool keeps to the one that it was applied with. */
+/* An executor without a tool keeps the one it was last applied with. */
 static int keep_tool(cJSON *snapshot, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "status.tool.name");
@@ -276,8 +277,8 @@ static int set_members(cJSON *spec, const char *key, const cJSON *of_run, struct
     return 0;
 }
 
-/* The items of the run behind those of the executor, its members over them, or else its value in
- * the place of theirs. */
+/* Merges one field: appends the run's items to the executor's, puts its members over theirs, or
+ * replaces any other value. */
 static int merge_field(cJSON *spec, const struct df_field *field, const cJSON *of_run,
                        struct df_err *err)
 {
@@ -288,7 +289,7 @@ static int merge_field(cJSON *spec, const struct df_field *field, const cJSON *o
     return df_json_set(spec, field->name, cJSON_Duplicate(of_run, true), err);
 }
 
-/* Only what the two say: the service's defaults are laid below when the pod is made. */
+/* Merges only run and executor: the defaults of the service are merged when the pod is built. */
 static int merge_placement(cJSON *spec, const cJSON *run, struct df_err *err)
 {
     const struct df_placement_levels levels = {.executor = df_json_at(spec, "placement"),
@@ -301,7 +302,8 @@ static int merge_placement(cJSON *spec, const cJSON *run, struct df_err *err)
     return df_json_set(spec, "placement", merged, err);
 }
 
-/* What a step is to do: the run's snapshot of the executor, and what the run itself says above it. */
+/* Sets the inputs of a step: the run's snapshot of the executor, with the run's own values over it.
+ */
 static int set_inputs(cJSON *spec, const cJSON *run, struct df_err *err)
 {
     const cJSON *snapshot = df_json_at(run, "spec.snapshot"), *said = df_json_at(run, "spec");
@@ -316,7 +318,7 @@ static int set_inputs(cJSON *spec, const cJSON *run, struct df_err *err)
     return merge_placement(spec, run, err);
 }
 
-/* The executor's own timeout in whole seconds, at least one; the configured one without it. */
+/* Sets the executor's timeout in whole seconds, at least one; without it the configured one. */
 static int set_seconds(cJSON *spec, const char *key, const cJSON *timeouts, const char *which,
                        int64_t configured_s, struct df_err *err)
 {

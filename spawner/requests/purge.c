@@ -34,15 +34,15 @@ static int purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
                            df_json_str(run, "metadata.uid"), err);
 }
 
-/* What is purged: documents of a kind with this label, which belong to this executor. */
+/* Selects what is removed: documents of a kind with this label that belong to this executor. */
 struct owned {
     const char *label, *value;
     const char *executor_uid;
     int (*purge)(struct df_spawner *s, const cJSON *doc, struct df_err *err);
 };
 
-/* Names are used again: an executor that was deleted and created anew has a run net-1, too. A run
- * that was never accepted has no uid, and belongs to whatever has the name. */
+/* Names are reused: an executor that was deleted and created again also has a run net-1. A run that
+ * was never accepted has no uid; it belongs to the executor with its name. */
 static bool is_owned(const cJSON *doc, const struct owned *o)
 {
     const char *uid = df_json_str(doc, "spec.executorRef.uid");

@@ -1,7 +1,8 @@
 /*
- * requests.h - what can be asked for, whoever asks: the REST API, custom resources. Each call
- * checks, makes it durable and answers; the control loop does the work afterwards. Who asked is
- * written into the audit trail by the caller, also when it is refused. Thread rule: any thread.
+ * requests.h - the requests that clients can make, through the REST API or with custom resources.
+ * Each function checks the request, makes it durable and returns; the control loop does the work
+ * afterwards. The caller writes the audit entry, also for a refused request. Thread rule: any
+ * thread.
  */
 #ifndef DF_REQUESTS_H
 #define DF_REQUESTS_H
@@ -11,65 +12,67 @@
 
 /* ---- runs ---- */
 
-/* Creates a run of an executor: numbers it and copies what the executor says, which is nothing
- * secret. ret may be NULL. */
+/* Creates a run of an executor: gives it a number and copies the executor's spec, which contains no
+ * secrets. ret may be NULL. */
 struct df_run_request {
     const cJSON *body;  /* {action, variables, arguments, autoApprove}, secrets (steps/sealed.h) */
-    const cJSON *marks; /* {labels, annotations} of the service's own, or NULL */
-    enum df_role role;  /* of who asks */
+    const cJSON *marks; /* labels and annotations of the service, or NULL */
+    enum df_role role;  /* of the caller */
     const char *actor;
 };
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
-/* Gives a new run its number: counts its executor up, which must be in a state that allows it.
- * *ret_executor: as it is then. */
+/* Takes the next number for a new run from its executor, whose state must allow the run.
+ * *ret_executor: the updated executor. */
 int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
                           cJSON **ret_executor, int64_t *ret_number,
                           struct df_err *err) DF_MUST_CHECK;
-/* Sets the run's decision. CONFLICT WrongState when it does not wait for one; the same verdict
- * twice is success. */
+/* Sets the run's decision. CONFLICT WrongState if it does not wait for one. Repeating the same
+ * verdict is success. */
 int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
                       const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Asks for the end of a run. A final run: CONFLICT WrongState. Twice is success. */
+/* Cancels a run. CONFLICT WrongState if it is final. Repeating it is success. */
 int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
                           const char *actor, const char *why, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* ---- executors ---- */
 
-/* Stores a new executor. doc: as a client sent it (NULL: nothing); it is changed. marks: {labels,
- * annotations} as above. */
+/* Stores a new executor. doc: as a client sent it (NULL: no document); it is changed. marks:
+ * {labels, annotations} as above. */
 int df_request_create_executor(struct df_spawner *s, cJSON *doc, const cJSON *marks,
                                const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Makes doc, as a client sent it, the next version of old, which was just read. confirmed: another
- * source is meant (model.h). CONFLICT Conflict: old is not the newest any more. */
+/* Stores doc, as a client sent it, as the next version of old, which was just read. confirmed: the
+ * change to another source is intended (model.h). CONFLICT Conflict: old is not the newest version
+ * any more. */
 int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
                                enum df_role role, bool confirmed, cJSON **ret,
                                struct df_err *err) DF_MUST_CHECK;
-/* Removes an executor with its runs, steps, logs, plans and managed state. CONFLICT while its state
- * forbids it or holds resources (df_holdings_check_delete), or runs are unfinished. forget: NULL,
- * or its resources are left behind on purpose. What cannot be removed at once the control loop
- * removes later. */
+/* Removes an executor with its runs, steps, logs, plans and managed state. CONFLICT if its state
+ * forbids that or has resources (df_holdings_check_delete), or runs are unfinished. forget: NULL,
+ * or the resources are left behind on purpose. The control loop removes later what cannot be
+ * removed now. */
 int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err) DF_MUST_CHECK;
 
-/* ---- workflows: TaskActions that stand alone ---- */
+/* ---- workflows: TaskActions without a run ---- */
 
-/* Stores one. doc: as a client sent it (NULL: nothing); it is changed. marks: as above. USER when
- * there is no engine for it. */
+/* Stores a workflow. doc: as a client sent it (NULL: no document); it is changed. marks: as above.
+ * USER if no engine can execute it. */
 int df_request_create_workflow(struct df_spawner *s, cJSON *doc, const cJSON *marks,
                                const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Asks for its end. A final one, or a step of a run: CONFLICT WrongState. Twice is success. */
+/* Cancels a workflow. CONFLICT WrongState if it is final or is a step of a run. Repeating it is
+ * success. */
 int df_request_cancel_workflow(struct df_spawner *s, const char *name, const char *actor,
                                const char *why, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Removes it and what its engine keeps of it. One that has not ended, or a step of a run: CONFLICT
- * WrongState. */
+/* Removes a workflow and what its engine keeps of it. CONFLICT WrongState if it has not ended or is
+ * a step of a run. */
 int df_request_delete_workflow(struct df_spawner *s, const char *name,
                                struct df_err *err) DF_MUST_CHECK;
 
-/* Gives an admitted workflow its labels and its first status. */
+/* Sets the labels and the first status of a validated workflow. */
 int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor,
                     struct df_err *err) DF_MUST_CHECK;
 

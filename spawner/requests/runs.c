@@ -1,5 +1,5 @@
 /*
- * runs.c - what people ask of runs: a run, its approval, its end.
+ * runs.c - requests on runs: create, decide, cancel.
  */
 #include "common/base/clock.h"
 #include "spawner/model/accepted.h"
@@ -36,7 +36,7 @@ struct numbering {
     int64_t number; /* out */
 };
 
-/* The check is made on the very document that is written: nobody deletes the executor between. */
+/* Checks the same version that is written, so that the executor cannot be deleted in between. */
 static int take_number(cJSON *executor, void *arg, struct df_err *err)
 {
     struct numbering *n = arg;
@@ -51,7 +51,8 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
 }
 
-/* A delete may have come between the number and the run, and have missed it. */
+/* The executor may have been deleted between taking the number and storing the run, without
+ * noticing the run. */
 static int check_still_there(struct df_spawner *s, const char *executor, const cJSON *run,
                              struct df_err *err)
 {
@@ -77,8 +78,8 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role r
     return 0;
 }
 
-/* 0; 1 when somebody gave this very name to a run of his own: the next number is as good. The
- * secrets are in the vault before the run is stored. */
+/* Returns 0; 1 if the name is taken by a run of somebody else: the caller tries the next number.
+ * The secrets are in the vault before the run is stored. */
 static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secrets,
                            enum df_role role, cJSON **ret, struct df_err *err)
 {
@@ -96,7 +97,7 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
         return 0;
     if (df_streq(why.reason, "AlreadyExists"))
         return df_sealed_drop(s, run, err) < 0 ? -1 : 1;
-    /* The run may be there all the same: what it was given is left to the sweep. */
+    /* The run may exist in spite of the error, so its secrets are left to the sweep. */
     return df_err_pass(err, &why);
 }
 
@@ -130,13 +131,13 @@ static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
 }
 
 struct request {
-    const char *verdict; /* of a decision, or why to cancel (or NULL) */
+    const char *verdict; /* the decision, or the reason for a cancel (or NULL) */
     const char *actor;
     enum df_role role;
 };
 
-/* An approval of what destroys is a destroy. Checked on the very document that is written: the plan
- * may have just come. */
+/* Approving a plan that destroys needs the right to destroy. Checks the same version that is
+ * written, because the plan may have just arrived. */
 static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name");

@@ -1,5 +1,5 @@
 /*
- * storage.c - two executors that wrote to one place would destroy each other's state.
+ * storage.c - compares the state locations of executors.
  */
 #include "spawner/requests/storage.h"
 
@@ -7,8 +7,7 @@
 
 #include "spawner/model/accepted.h"
 
-/* Of this process, which is the only one that writes executors: others answer, or wait for the
- * Lease. */
+/* A lock of this process suffices, because only the leader writes executors. */
 static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
 
 void df_storage_lock(void)
@@ -21,8 +20,8 @@ void df_storage_unlock(void)
     (void)pthread_mutex_unlock(&checked);
 }
 
-/* One that was applied and is not taken in yet, or was refused, has no state. */
-static bool has_place(const cJSON *executor)
+/* False for an executor that is not accepted yet or was refused: it has no state. */
+static bool has_location(const cJSON *executor)
 {
     return df_json_at(executor, "status") && !df_doc_is_refused(executor);
 }
@@ -49,7 +48,7 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
             DF_FREE char *taken = NULL;
             if (df_storage_place(other, &taken, err) < 0)
                 return -1;
-            if (!df_streq(name, other_name) && has_place(other) && df_streq(place, taken))
+            if (!df_streq(name, other_name) && has_location(other) && df_streq(place, taken))
                 return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
                                       "spec.storage: executor %s has its state in %s already",
                                       other_name, df_json_str(doc, "spec.storage.path"));

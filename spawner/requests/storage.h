@@ -1,19 +1,20 @@
 /*
- * storage.h - two executors that wrote to one place would destroy each other's state.
+ * storage.h - keeps two executors from storing their states at the same location, where they would
+ * overwrite each other.
  *
- * The check and the write of the executor that follows are made under one lock, or two that come at
- * once would both pass. Thread rule: any thread.
+ * The check and the following write of the executor are done under one lock; otherwise two
+ * concurrent requests could both pass the check. Thread rule: any thread.
  */
 #ifndef DF_REQUESTS_STORAGE_H
 #define DF_REQUESTS_STORAGE_H
 
 #include "spawner/spawner.h"
 
-/* Around df_storage_check() and the write. */
+/* Held around df_storage_check() and the write. */
 void df_storage_lock(void);
 void df_storage_unlock(void);
 
-/* Does no other executor keep its state where this one does? CONFLICT StorageInUse. */
+/* CONFLICT StorageInUse if another executor stores its state at the same location. */
 int df_storage_check(struct df_spawner *s, const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
 #endif

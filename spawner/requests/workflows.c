@@ -1,5 +1,5 @@
 /*
- * workflows.c - what people and other schedulers ask of TaskActions that stand alone.
+ * workflows.c - requests on workflows: TaskActions without a run.
  */
 #include "common/base/clock.h"
 #include "spawner/engine/job/workflow_job.h"
