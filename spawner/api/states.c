@@ -4,6 +4,7 @@
  * client that is too slow for the journal gets the pages again.
  */
 #include "common/base/clock.h"
+#include "common/kube/watch.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/pages.h"
@@ -155,14 +156,11 @@ static int update_cursor(struct transitions *t, const cJSON *task, struct df_err
 
 /* ---- existing steps ---- */
 
-/* True if version was written after seen. Versions are numbers in both backends; anything else
- * counts as later: the client then gets a transition twice. */
+/* True if version was written after seen. Versions are numbers in both backends; anything else that
+ * a client sends counts as earlier: the client then gets a transition twice. */
 static bool is_after(const char *version, const char *seen)
 {
-    size_t n = strlen(version), m = strlen(seen);
-    bool are_numbers =
-        strspn(version, "0123456789") == n && strspn(seen, "0123456789") == m && n && m;
-    return !are_numbers || (n != m ? n > m : strcmp(version, seen) > 0);
+    return !df_streq(version, seen) && !df_kube_version_is_older(version, seen);
 }
 
 /* A new client gets the current state of each unfinished step. A returning client gets all
