@@ -63,6 +63,36 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
     return 0;
 }
 
+/* A step of an unknown action that has not ended: a newer version created it. Two steps of one
+ * executor must not run at once, so the run waits for it. */
+static int get_live_step(struct pass *p, struct df_err *err)
+{
+    char label[128];
+    (void)snprintf(label, sizeof(label), DF_LABEL_RUN "=%s", df_json_str(p->run, "metadata.name"));
+    const struct df_store_list_options o = {.label = label};
+    DF_JSON cJSON *steps = NULL;
+    cJSON *step;
+    if (df_store_list(p->c->s->store, DF_KIND_TASK_ACTION, &o, &steps, NULL, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (step, steps) {
+        if (df_json_at(step, "status") && !df_task_is_final(step)) {
+            p->plan = cJSON_DetachItemViaPointer(steps, step);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int get_steps(struct pass *p, struct df_err *err)
+{
+    const struct df_recipe *recipe = df_recipe_of(p->run);
+    if (recipe->count == 0)
+        return get_live_step(p, err);
+    if (get_step(p, recipe->steps[0].name, &p->plan, err) < 0)
+        return -1;
+    return recipe->count > 1 ? get_step(p, recipe->steps[1].name, &p->apply, err) : 0;
+}
+
 static const char *executor_name(const struct pass *p)
 {
     return df_json_str(p->run, "spec.executorRef.name");
@@ -71,12 +101,10 @@ static const char *executor_name(const struct pass *p)
 static int observe(struct pass *p, struct df_err *err)
 {
     struct df_store *s = p->c->s->store;
-    const struct df_recipe *recipe = df_recipe_of(p->run);
     char first[64] = "";
     p->now_us = df_real_us();
     if (get_if_there(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        (recipe->count > 0 && get_step(p, recipe->steps[0].name, &p->plan, err) < 0) ||
-        (recipe->count > 1 && get_step(p, recipe->steps[1].name, &p->apply, err) < 0))
+        get_steps(p, err) < 0)
         return -1;
     /* A run that has a step is the first in the queue. */
     if (!p->plan && df_lock_queue_first(s, DF_KIND_RUN, executor_name(p), first, err) < 0)
@@ -166,7 +194,7 @@ static int take_over(const struct pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
     const struct df_recipe *recipe = df_recipe_of(p->run);
-    if (!p->plan && !p->apply) {
+    if (recipe->count == 0 || (!p->plan && !p->apply)) {
         cJSON_Delete(steps);
         return 0;
     }

@@ -69,15 +69,6 @@ static struct df_run_verdict finish_gone(void)
                       "the executor was deleted while the run was under way");
 }
 
-/* This version does not know which steps the action has. */
-static struct df_run_verdict finish_unknown(const cJSON *run)
-{
-    enum df_action action;
-    struct df_err why = {0};
-    (void)!df_run_action(run, &action, &why);
-    return finish_run("Failed", why.reason, why.message);
-}
-
 /* ---- steps ---- */
 
 static bool wants_cancel(const cJSON *doc)
@@ -89,6 +80,17 @@ static struct df_run_verdict wait_for_step(const struct df_run_view *v, const cJ
 {
     bool must_end = wants_cancel(v->run) || !v->executor;
     return decide(must_end && !wants_cancel(step) ? DF_RUN_CANCEL_STEP : DF_RUN_WAIT);
+}
+
+/* This version does not know which steps the action has. */
+static struct df_run_verdict end_unknown(const struct df_run_view *v)
+{
+    enum df_action action;
+    struct df_err why = {0};
+    if (v->plan && !df_task_is_final(v->plan))
+        return wait_for_step(v, v->plan);
+    (void)!df_run_action(v->run, &action, &why);
+    return finish_run("Failed", why.reason, why.message);
 }
 
 static struct df_run_verdict after_failed_step(const struct df_run_view *v, const cJSON *step)
@@ -223,7 +225,7 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
         return decide(DF_RUN_WAIT);
     const struct df_recipe *recipe = df_recipe_of(v->run);
     if (recipe->count == 0)
-        return finish_unknown(v->run);
+        return end_unknown(v);
     if (!v->apply && was_created(v->run, 1))
         return finish_lost(recipe->steps[1].name);
     if (!v->plan && was_created(v->run, 0))

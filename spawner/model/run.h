@@ -39,15 +39,16 @@ struct df_run_verdict {
 struct df_run_view {
     const cJSON *run;
     const cJSON *executor; /* NULL: deleted */
-    const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet */
+    const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet. If the action
+                              is unknown: of any step that has not ended */
     const cJSON *apply;    /* the same of its apply */
     bool is_first;         /* the oldest unfinished run of its executor */
 };
 
-/* The one decision about a run. A run of an unknown action fails, and no step is created for it. An
- * apply is created once: never if its TaskAction exists, or if status.steps says that it existed.
- * Therefore a TaskAction is created first and noted in status.steps afterwards. A run waits for its
- * approval until the plan expires. */
+/* The one decision about a run. No step is created for a run of an unknown action; the run fails
+ * once no step of it is under way. An apply is created once: never if its TaskAction exists, or if
+ * status.steps says that it existed. Therefore a TaskAction is created first and noted in
+ * status.steps afterwards. A run waits for its approval until the plan expires. */
 struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
 
 #endif

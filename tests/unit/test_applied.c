@@ -257,6 +257,27 @@ static void a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue(void 
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.before.status", "ready");
 }
 
+/* Two steps of one executor never run at once. */
+static void a_run_of_an_unknown_action_ends_after_its_step_that_is_under_way(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    run(w, "net", AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    patch(w, DF_KIND_RUN, "net-1", "spec", "action", "'dance'");
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
+                     0);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (!fake_find(&w->engine, "net-1-plan")->cancels)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
+    report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidDocument");
+    (void)await_start(w, "net-2-plan");
+}
+
 /* ---- steps that nobody made, or that were made by half ---- */
 
 static void a_step_that_was_made_by_half_is_made_anew(void **state)
@@ -376,6 +397,7 @@ int main(void)
         TEST(the_service_passes_over_names_that_people_took),
         TEST(of_an_applied_and_a_sent_executor_one_gets_the_storage),
         TEST(a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue),
+        TEST(a_run_of_an_unknown_action_ends_after_its_step_that_is_under_way),
         TEST(a_step_that_was_made_by_half_is_made_anew),
         TEST(a_step_that_no_run_waits_for_is_refused),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
@@ -384,6 +406,6 @@ int main(void)
         TEST(a_deleted_executor_says_what_it_waits_for),
         TEST(a_deletion_that_fails_is_tried_again),
     };
-    (void)alarm(120); /* what never comes */
+    (void)alarm(15); /* what never comes */
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
 }
