@@ -202,7 +202,7 @@ static void sweep(struct df_control *c)
 
 int df_control_start(struct df_control *c, struct df_err *err)
 {
-    c->hears_since_us = df_real_us();
+    c->reachable_since_us = df_real_us();
     sweep(c);
     size_t n = (size_t)c->s->config->workers;
     c->workers = calloc(n, sizeof(*c->workers));

@@ -27,9 +27,9 @@ struct df_control {
     struct df_metric *passes;
     pthread_t *workers;
     size_t worker_count;
-    int64_t hears_since_us; /* real time of the start: since then runners can report */
-    atomic_bool working;    /* the loop was started; before, changes are not queued */
-    atomic_bool draining;   /* no new step is started */
+    int64_t reachable_since_us; /* real time of the start: since then runners can report */
+    atomic_bool working;        /* the loop was started; before, changes are not queued */
+    atomic_bool draining;       /* no new step is started */
     atomic_uint untrimmed_passes;
     atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */
 

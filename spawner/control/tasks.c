@@ -80,7 +80,7 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
     bool lives = p->step.was_created || p->step.was_claimed;
     p->seen = (struct df_engine_observation){.phase = lives ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
                                              .exit_code = -1,
-                                             .hears_since_us = p->c->hears_since_us};
+                                             .reachable_since_us = p->c->reachable_since_us};
     (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
                    why->message);
     struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
@@ -94,7 +94,7 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
     }
     /* Not in the first moments after a start, or a restart would write every document. */
     bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US &&
-                   p->now_us - p->c->hears_since_us >= BLIND_IS_TOLD_AFTER_US;
+                   p->now_us - p->c->reachable_since_us >= BLIND_IS_TOLD_AFTER_US;
     if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)
         return -1;
     return df_err_pass(err, why);
@@ -108,7 +108,7 @@ static int one_pass(struct df_task_pass *p, struct df_err *err)
             return blind_pass(p, &why, err);
         return df_err_pass(err, &why);
     }
-    p->seen.hears_since_us = p->c->hears_since_us;
+    p->seen.reachable_since_us = p->c->reachable_since_us;
     p->seen.max_system_failures = p->c->s->config->max_system_failures;
     if (p->hooks->observed && p->hooks->observed(p, err) < 0)
         return -1;

@@ -55,12 +55,12 @@ static void check_overrides(const cJSON *doc, const struct df_path *root, struct
 {
     const char *dry_run = df_action_name(DF_ACTION_DRY_RUN);
     const struct df_path spec = {root, "spec", 0};
-    const cJSON *said = df_json_at(doc, "spec");
-    if (df_streq(df_json_str(said, "action"), dry_run))
+    const cJSON *fields = df_json_at(doc, "spec");
+    if (df_streq(df_json_str(fields, "action"), dry_run))
         return;
     for (const struct df_field *row = df_spec_table(DF_KIND_RUN); row->name; row++) {
         const struct df_path here = {&spec, row->name, 0};
-        if (df_streq(row->only, dry_run) && df_json_at(said, row->name))
+        if (df_streq(row->only, dry_run) && df_json_at(fields, row->name))
             df_fault(f, &here, "is for a dry-run alone; change the executor for other runs");
     }
 }

@@ -1,6 +1,6 @@
 /*
  * What a user may add to the command line and the environment of tofu. Refused are options that
- * dayfly sets itself, that move the state or the plan to another place, or that make a run do
+ * dayfly sets itself, that move the state or the plan to another location, or that make a run do
  * something other than its action.
  */
 #include "common/base/limits.h"
@@ -42,7 +42,7 @@ static bool is_option(const char *pattern, const char *name, size_t n)
     return n == m && strncmp(name, pattern, n) == 0;
 }
 
-/* Go takes -x and --x for the same option, with its value behind "=" or in the next argument. */
+/* Go takes -x and --x for the same option, with its value after "=" or in the next argument. */
 static void check_option(const char *argument, const struct df_path *path, struct df_faults *f)
 {
     const char *name = argument + (argument[1] == '-' ? 2 : 1);

@@ -373,8 +373,8 @@ static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struc
     return was_started ? df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) : 0;
 }
 
-/* This version does not know the action: a newer one may have begun the run, and nothing here tells
- * what its steps did. */
+/* This version does not know the action. A newer version may have started the run, and this one
+ * cannot know what its steps did. */
 static int follow_unknown(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     bool was_started = cJSON_GetArraySize(df_json_at(run, "status.steps")) > 0;

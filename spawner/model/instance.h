@@ -19,7 +19,7 @@ int df_workspaces_check(cJSON *workspaces, const cJSON *classes, struct df_err *
 
 /* Checks that the class exists. Every name is valid if no classes are configured; name NULL means
  * no class and is valid. Class USER, reason InvalidPlacement: otherwise a step with a misspelt
- * class would run in a place that nobody intended. */
+ * class would run without its placement and limit. */
 int df_class_check(const cJSON *classes, const char *name, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -29,7 +29,7 @@
     }
 
 static const struct df_field text = {.type = DF_TYPE_STRING, .max = 1024};
-static const struct df_field label = LABEL_VALUE(NULL); /* of a map whose rule looks at it */
+static const struct df_field label = LABEL_VALUE(NULL); /* item of a map whose rule checks it */
 static const struct df_field label_text = LABEL_TEXT(NULL);
 static const struct df_field key_item = KEY(NULL);
 static const struct df_field subdomain_item = SUBDOMAIN(NULL);

@@ -13,7 +13,7 @@ struct storage {
     const char *path_key;  /* the backend's setting that spec.storage.path becomes; NULL: none */
     const char *path_form; /* format of the default path of an executor; NULL: no default */
     const char *required[MAX_REQUIRED + 1];
-    const char *place[MAX_REQUIRED + 1]; /* the settings that identify the store */
+    const char *location[MAX_REQUIRED + 1]; /* the settings that identify the store */
 };
 
 static const struct storage storages[] = {
@@ -95,11 +95,11 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err)
     return fill_path(storage, s, name, err) < 0 ? -1 : fill_lock(storage, s, err);
 }
 
-/* ---- one executor for each place ---- */
+/* ---- one executor for each location ---- */
 
-int df_storage_place(const cJSON *executor, char **ret, struct df_err *err)
+int df_storage_location(const cJSON *executor, char **ret, struct df_err *err)
 {
-    DF_BUF struct df_buf place = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     DF_JSON cJSON *spec = cJSON_Duplicate(df_json_at(executor, "spec"), true);
     if (!spec)
         return df_fail_oom(err);
@@ -112,13 +112,13 @@ int df_storage_place(const cJSON *executor, char **ret, struct df_err *err)
         *ret = NULL;
         return 0;
     }
-    (void)df_buf_adds(&place, s->type);
-    for (const char *const *name = s->place; *name; name++) {
+    (void)df_buf_adds(&text, s->type);
+    for (const char *const *name = s->location; *name; name++) {
         const char *value = df_json_str(df_json_at(storage, "config"), *name);
-        (void)df_buf_addf(&place, " %s", value ? value : "-");
+        (void)df_buf_addf(&text, " %s", value ? value : "-");
     }
-    (void)df_buf_addf(&place, " %s", path);
-    *ret = df_buf_take(&place);
+    (void)df_buf_addf(&text, " %s", path);
+    *ret = df_buf_take(&text);
     return *ret ? 0 : df_fail_oom(err);
 }
 

@@ -20,6 +20,6 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err) DF_MUST_C
 
 /* A text that is equal for two executors exactly if they would write the same state; the caller
  * frees it. *ret is NULL for a managed state, and if only the module knows where its state is. */
-int df_storage_place(const cJSON *executor, char **ret, struct df_err *err) DF_MUST_CHECK;
+int df_storage_location(const cJSON *executor, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

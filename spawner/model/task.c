@@ -37,8 +37,8 @@ static int64_t grace_us(const cJSON *task)
 static int64_t extend_deadline(int64_t deadline_us, int64_t began_us,
                                const struct df_engine_observation *observed)
 {
-    int64_t moment = observed->hears_since_us + MARGIN_US;
-    bool was_away = began_us < observed->hears_since_us;
+    int64_t moment = observed->reachable_since_us + MARGIN_US;
+    bool was_away = began_us < observed->reachable_since_us;
     return deadline_us && was_away && deadline_us < moment ? moment : deadline_us;
 }
 

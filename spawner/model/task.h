@@ -31,7 +31,7 @@ struct df_engine_observation {
     bool is_gone;     /* no process of the step is left, and nothing that could create one */
     int64_t since_us; /* real time of creation */
     /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
-    int64_t hears_since_us;
+    int64_t reachable_since_us;
     int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */
     enum df_fault fault;         /* of the reason; NONE: df_reason_fault() */
     char

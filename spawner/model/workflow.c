@@ -110,13 +110,14 @@ const struct df_field df_workflow_rows[] = {
 
 void df_workflow_check(const cJSON *task, const struct df_path *root, struct df_faults *f)
 {
-    static const char *const said[][2] = {{"image", "executionBundle"},
-                                          {"serviceAccountName", "serviceAccountName"},
-                                          {"resources", "resources"}};
+    static const char *const replaced[][2] = {{"image", "executionBundle"},
+                                              {"serviceAccountName", "serviceAccountName"},
+                                              {"resources", "resources"}};
     const struct df_path spec = {root, "spec", 0}, placement = {&spec, "placement", 0};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(said); i++) {
-        const struct df_path here = {&placement, said[i][0], 0};
-        if (df_json_at(df_json_at(task, "spec.placement"), said[i][0]))
-            df_fault(f, &here, "is not allowed for a workflow: use spec.workflow.%s", said[i][1]);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(replaced); i++) {
+        const struct df_path here = {&placement, replaced[i][0], 0};
+        if (df_json_at(df_json_at(task, "spec.placement"), replaced[i][0]))
+            df_fault(f, &here, "is not allowed for a workflow: use spec.workflow.%s",
+                     replaced[i][1]);
     }
 }

@@ -30,7 +30,7 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     DF_FREE char *cursor = NULL, *place = NULL;
-    if (df_storage_place(doc, &place, err) < 0)
+    if (df_storage_location(doc, &place, err) < 0)
         return -1;
     if (!place)
         return 0;
@@ -46,7 +46,7 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
         cJSON_ArrayForEach (other, list) {
             const char *other_name = df_json_str(other, "metadata.name");
             DF_FREE char *taken = NULL;
-            if (df_storage_place(other, &taken, err) < 0)
+            if (df_storage_location(other, &taken, err) < 0)
                 return -1;
             if (!df_streq(name, other_name) && has_location(other) && df_streq(place, taken))
                 return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",

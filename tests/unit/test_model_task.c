@@ -359,7 +359,7 @@ static void a_runner_that_could_not_be_heard_is_not_judged_at_once(void **state)
         const struct step step = {.claimed = a->claimed};
         DF_JSON cJSON *task = make_step(&step);
         struct df_engine_observation seen = observed(a->phase, false);
-        seen.hears_since_us = EPOCH + a->back * SECOND;
+        seen.reachable_since_us = EPOCH + a->back * SECOND;
         struct df_task_verdict v = df_task_next(task, &seen, EPOCH + a->second * SECOND);
         int64_t wake = v.wake_us ? (v.wake_us - EPOCH) / SECOND : 0;
         if (v.next != a->next || wake != a->wake)

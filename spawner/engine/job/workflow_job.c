@@ -382,9 +382,9 @@ const char *df_workflow_owner(const cJSON *job)
 }
 
 /* A label of the Job must equal ours, unless one of them is absent. */
-static bool equals_if_set(const char *said, const char *ours)
+static bool equals_if_set(const char *label, const char *ours)
 {
-    return !said || !ours || df_streq(said, ours);
+    return !label || !ours || df_streq(label, ours);
 }
 
 bool df_workflow_owns(const struct df_workflow *w, const cJSON *job)

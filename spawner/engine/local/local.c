@@ -96,7 +96,7 @@ static int record_runner(struct local *l, const struct df_step_dir *d,
     if (df_child_watcher_add(l->watch, step->uid, step->name, DF_TAKE_FD(p->pidfd), err) < 0)
         return -1;
     if (df_identity_of(pid, &id, NULL) < 0)
-        return 0; /* it has ended already; the lock says so, too */
+        return 0; /* it has ended already, and its lock is free */
     return df_identity_write(d->runner_pid, &id, err);
 }
 

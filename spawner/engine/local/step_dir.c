@@ -141,10 +141,10 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
 /* A state that was neither stored nor uploaded may be the only record of the resources. */
 static int keep_errored_state(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
-    static const char *const places[] = {"errored.tfstate", "module/errored.tfstate"};
+    static const char *const sources[] = {"errored.tfstate", "module/errored.tfstate"};
     DF_FREE char *kept = df_strf("%s/failed/%s.errored.tfstate", d->root, name);
-    for (size_t i = 0; kept && i < DF_ARRAY_SIZE(places); i++) {
-        DF_FREE char *left = df_fs_join(d->top, places[i]);
+    for (size_t i = 0; kept && i < DF_ARRAY_SIZE(sources); i++) {
+        DF_FREE char *left = df_fs_join(d->top, sources[i]);
         if (!left)
             return df_fail_oom(err);
         if (rename(left, kept) < 0 && errno != ENOENT)
