@@ -406,6 +406,6 @@ int main(void)
         TEST(a_deleted_executor_says_what_it_waits_for),
         TEST(a_deletion_that_fails_is_tried_again),
     };
-    (void)alarm(15); /* what never comes */
+    (void)alarm(120); /* what never comes */
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
 }
