@@ -34,7 +34,10 @@ int df_gate_open(struct df_gate *g, const char *content_path, struct df_err *err
 
 void df_gate_drop(struct df_gate *g)
 {
-    if (g->fd >= 0)
-        (void)close(g->fd); /* this releases the lease */
+    if (g->fd < 0)
+        return;
+    /* To close it releases the lease only where no process that was just forked holds it, too. */
+    (void)fcntl(g->fd, F_SETLEASE, F_UNLCK);
+    (void)close(g->fd);
     g->fd = -1;
 }
