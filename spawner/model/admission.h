@@ -48,6 +48,7 @@ struct df_admission {
     int64_t round; /* of the last step that got a slot */
 };
 
+/* Frees the waiting steps and clears *a. */
 void df_admission_free(struct df_admission *a);
 
 /* The waiting step for this document. NULL: no memory. The caller frees it. */

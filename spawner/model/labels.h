@@ -19,8 +19,9 @@
 /* "true" on a step with transitions that the State Service has not received yet. */
 #define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
 
-/* value NULL removes the label. */
+/* Sets the label; value NULL removes it. */
 int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
+/* Has the document this label, with any value? */
 bool df_label_has(const cJSON *doc, const char *label);
 
 #endif

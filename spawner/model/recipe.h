@@ -30,6 +30,7 @@ struct df_recipe {
  * version may have accepted the run. The message names the key, its value and the known actions. */
 int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* The recipe of an action. Constant data. */
 const struct df_recipe *df_recipe_for(enum df_action action);
 /* The recipe of the run's action; an empty recipe, without steps, if the action is unknown. */
 const struct df_recipe *df_recipe_of(const cJSON *run);

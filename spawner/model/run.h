@@ -7,6 +7,7 @@
 
 #include "common/json/json.h"
 
+/* Is the phase Succeeded, Failed, Canceled or Discarded? Such a run never changes again. */
 bool df_run_is_final(const cJSON *run);
 const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
 

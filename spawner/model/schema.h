@@ -25,6 +25,7 @@ struct df_faults {
     bool no_memory;
 };
 
+/* Adds "path: text" to the faults. If there is no space left, the fault is only counted. */
 void df_fault(struct df_faults *f, const struct df_path *path, const char *fmt, ...)
     DF_PRINTF(3, 4);
 

@@ -9,6 +9,7 @@
 
 #include "common/json/json.h"
 
+/* Does the entry pass its values as files? */
 bool df_secret_is_file(const cJSON *entry);
 
 /* The environment variable that gets the value of this key, or the path of its file. The caller

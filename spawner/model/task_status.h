@@ -7,7 +7,9 @@
 
 #include "common/json/json.h"
 
+/* Has the step ended: is its condition Succeeded or Failed True? */
 bool df_task_is_final(const cJSON *task);
+/* Is its condition Succeeded True? */
 bool df_task_succeeded(const cJSON *task);
 /* Reason of the Progressing condition ("Queued", "Initializing", "Executing", or the final one). */
 const char *df_task_reason(const cJSON *task);

@@ -54,6 +54,7 @@ struct df_pod_diagnosis {
     char message[1024]; /* for people: what happened, Kubernetes' words, the way out; or "" */
 };
 
+/* The diagnosis of the step. It depends only on the view. */
 struct df_pod_diagnosis df_pod_diagnose(const struct df_pod_view *view);
 
 /* Did the system lose this pod, so that another pod may succeed? False if it ran and ended by the

@@ -49,6 +49,7 @@ extern const struct df_job_kind df_job_of_workflow; /* workflow.c */
 
 /* ---- requests ---- */
 
+/* The address of the Job of this call. Its strings are borrowed from *c. */
 struct df_kube_at df_job_at(const struct df_job_call *c);
 
 /* Deletes the pod, then the Job (foreground propagation). Success if the Job is absent. */
@@ -58,6 +59,7 @@ int df_job_delete_in_background(const struct df_job_call *c, const cJSON *job,
                                 struct df_err *err) DF_MUST_CHECK;
 /* Deletes the Job if it belongs to this step; an ended one only with if_ended. */
 int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err *err) DF_MUST_CHECK;
+/* Deletes the Secret with the step document. Success if it is absent. */
 int df_job_delete_secret(const struct df_job_call *c, struct df_err *err) DF_MUST_CHECK;
 
 /* df_job_snapshot() for the Job of this call. */
@@ -69,7 +71,9 @@ int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
 /* Fails with the API server's rejection (why), of class USER if it is permanent, else RETRY, and
  * stores it. While the step has no Job, its observations report the stored rejection. */
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err);
+/* Removes the stored rejection of the step, if there is one. */
 void df_job_rejection_forget(const struct df_job_call *c);
+/* Copies the stored rejection to reason and cause of the observation; both are "" without one. */
 void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *observed);
 
 #endif

@@ -17,6 +17,7 @@ struct df_job_watch_options {
     void *notify_arg;
 };
 
+/* Starts the three watches. Stop them with df_job_watch_stop(). */
 int df_job_watch_start(const struct df_job_watch_options *o, struct df_job_watch **ret,
                        struct df_err *err) DF_MUST_CHECK;
 void df_job_watch_stop(struct df_job_watch *w); /* w may be NULL */

@@ -31,8 +31,8 @@ int df_child_watcher_add(struct df_child_watcher *w, const char *uid, const char
 /* Is this step watched? Call it with the lock held. */
 bool df_child_watcher_has(const struct df_child_watcher *w, const char *uid);
 /* Reaps the runner if it has ended, which writes its exit file; call it before reading the step's
- * directory. has_ended: the runner is known to be ending, so wait for it. Call it with the lock
- * held. */
+ * directory. has_ended: the runner is known to be dead, so wait until it can be reaped. Call it
+ * with the lock held. */
 void df_child_watcher_reap(struct df_child_watcher *w, const char *uid, bool has_ended);
 /* Sends SIGTERM to the runner, once. Call it with the lock held. */
 int df_child_watcher_terminate(struct df_child_watcher *w, const char *uid,

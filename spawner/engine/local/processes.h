@@ -26,6 +26,7 @@ int df_identity_of(pid_t pid, struct df_identity *ret, struct df_err *err) DF_MU
 int df_identity_write(const char *path, const struct df_identity *id, struct df_err *err);
 int df_identity_read(const char *path, struct df_identity *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Is exactly this process alive? A zombie is not. */
 bool df_identity_lives(const struct df_identity *id);
 
 /* Opens a pidfd of exactly this process; -1: it is gone. The caller closes it. */

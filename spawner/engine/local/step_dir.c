@@ -138,7 +138,7 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
     return 0;
 }
 
-/* A state that was neither stored nor uploaded may be the only record of the resources. */
+/* A state that tofu could not store and nobody recovered may be the only record of resources. */
 static int keep_errored_state(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
     static const char *const sources[] = {"errored.tfstate", "module/errored.tfstate"};

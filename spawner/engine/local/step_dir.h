@@ -13,13 +13,14 @@
  *   module       link to the module in work/; created by the runner
  *   runner.log   stdout and stderr of the runner
  *   result.json  the result document; written by the runner before it ends
- *   errored.tfstate  a state that the runner could not upload; moved here by the runner
- *   exit         how the runner ended, from waitpid(2): "exited 0", "killed 9"
+ *   errored.tfstate  a state that the runner could not upload; put here by the runner
+ *   exit         how the runner ended, from waitpid(2): "exited 0", "killed 9". Only its parent can
+ *                write it, so it may be missing after a restart of the spawner
  *   kill-at      when all processes of the step are killed: microseconds of the boot clock
  * <root>/at/<executor>: the working directory of an executor's current step (work_dir.h).
  * <root>/by-name/<name> -> ../<uid>: the step that has the name.
  * <root>/failed/<name>: the work/ of a failed step, kept on demand.
- * <root>/failed/<name>.errored.tfstate: a state that was neither stored nor uploaded.
+ * <root>/failed/<name>.errored.tfstate: a state that tofu could not store and nobody recovered.
  *
  * Thread rule: calls about one directory are serialised by the engine.
  */
@@ -32,7 +33,7 @@
 struct df_step_dir {
     const char *root; /* borrowed */
     char uid[64];
-    char *top; /* <root>/<uid>; this and what is in it: owned */
+    char *top; /* <root>/<uid>; this and the paths in it are owned */
     char *work;
     char *lock;
     char *runner_pid;
@@ -48,6 +49,7 @@ struct df_step_dir {
 /* Fills in the paths; does not access the disk. */
 int df_step_dir_init(struct df_step_dir *d, const char *root, const char *uid,
                      struct df_err *err) DF_MUST_CHECK;
+/* Frees the paths and clears *d. A second call has no effect. */
 void df_step_dir_free(struct df_step_dir *d);
 
 /* Creates <root> and in it at, by-name and failed. */
