@@ -33,7 +33,7 @@ static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_er
     at.name = NULL; /* POST goes to the collection */
     if (c->kind->build(c, &job, err) < 0)
         return -1;
-    df_debug("the Job %s/%s is sent", at.name_space, c->name);
+    df_debug("creating the Job %s/%s", at.name_space, c->name);
     if (df_kube_create(c->engine->o.kube, &at, job, ret_job, &why) == 0) {
         df_job_rejection_forget(c);
         return df_job_note(c->engine->watch, *ret_job, err);

@@ -204,7 +204,7 @@ static void on_event(void *arg, const struct df_kube_change *change)
 static void on_failure(void *arg, const struct df_err *err)
 {
     (void)arg;
-    df_warn("the cluster cannot be watched now, and is tried again: %s", err->message);
+    df_warn("cannot watch the cluster, retrying: %s", err->message);
 }
 
 /* ---- the watches ---- */

@@ -96,7 +96,7 @@ static void describe_holder(const struct df_job_call *c, const cJSON *job, char 
 {
     const char *owner = df_workflow_owner(job);
     (void)snprintf(to, size, "the Job %s/%s of %.100s", c->engine->name_space, c->name,
-                   *owner ? owner : "nobody known; delete it if it is not needed");
+                   *owner ? owner : "an unknown owner; delete it if it is not needed");
 }
 
 static int fail_locked(const struct df_job_call *c, const cJSON *job, struct df_err *err)
@@ -289,7 +289,7 @@ static int workflow_result(const struct df_job_call *c, cJSON **ret, struct df_e
     if (take_snapshot(c, &view, err) < 0)
         return -1;
     if (!view.job)
-        return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s is not there", c->step->name);
+        return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s does not exist", c->step->name);
     const struct df_workflow_status s = df_workflow_status(view.job, view.events);
     if (!result)
         return df_fail_oom(err);

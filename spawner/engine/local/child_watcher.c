@@ -80,7 +80,7 @@ static bool reap_runner(struct watched *s, int timeout_ms)
     if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid) {
         status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
         if (df_step_dir_note_exit(&s->dir, status, &err) < 0)
-            df_warn("the end of the runner of %s is not noted: %s", s->name, err.message);
+            df_warn("cannot record how the runner of %s ended: %s", s->name, err.message);
     }
     (void)close(s->pidfd);
     s->pidfd = -1;

@@ -63,9 +63,9 @@ int df_identity_read(const char *path, struct df_identity *ret, struct df_err *e
     const char *text = df_buf_str(&b);
     if (!df_scan_i64(&text, &pid) || !df_scan_i64(&text, &start) ||
         sscanf(text, "%63s", then) != 1 || pid <= 0 || pid > INT32_MAX || start < 0)
-        return df_fail(err, DF_ERR_SYSTEM, "%s names no process", path);
+        return df_fail(err, DF_ERR_SYSTEM, "%s does not name a process", path);
     if (!df_streq(boot, then))
-        return df_fail(err, DF_ERR_NOT_FOUND, "%s is of an earlier boot", path);
+        return df_fail(err, DF_ERR_NOT_FOUND, "%s is from an earlier boot", path);
     *ret = (struct df_identity){(pid_t)pid, (unsigned long long)start};
     return 0;
 }
@@ -178,5 +178,5 @@ int df_process_holding(const char *path, pid_t *ret, struct df_err *err)
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_NOT_FOUND, "nobody has %s open", path);
+    return df_fail(err, DF_ERR_NOT_FOUND, "no process has %s open", path);
 }
