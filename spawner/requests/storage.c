@@ -29,10 +29,10 @@ static bool has_location(const cJSON *executor)
 int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
-    DF_FREE char *cursor = NULL, *place = NULL;
-    if (df_storage_location(doc, &place, err) < 0)
+    DF_FREE char *cursor = NULL, *location = NULL;
+    if (df_storage_location(doc, &location, err) < 0)
         return -1;
-    if (!place)
+    if (!location)
         return 0;
     do {
         const struct df_store_list_options o = {.cursor = cursor, .limit = 1000};
@@ -48,7 +48,7 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
             DF_FREE char *taken = NULL;
             if (df_storage_location(other, &taken, err) < 0)
                 return -1;
-            if (!df_streq(name, other_name) && has_location(other) && df_streq(place, taken))
+            if (!df_streq(name, other_name) && has_location(other) && df_streq(location, taken))
                 return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
                                       "spec.storage: executor %s has its state in %s already",
                                       other_name, df_json_str(doc, "spec.storage.path"));
