@@ -89,7 +89,7 @@ void df_archive_close(struct df_archive_reader *r)
     r->utf8 = (locale_t)0;
 }
 
-static int broken(struct df_archive_reader *r, struct df_err *err)
+static int fail_broken(struct df_archive_reader *r, struct df_err *err)
 {
     const char *text = archive_error_string(r->a);
     return df_archive_refuse(err, "it is damaged, cut off or of an unknown kind (%s)",
@@ -142,7 +142,7 @@ static int reader_check_kind(struct archive_entry *e, struct df_err *err)
 int df_archive_next(struct df_archive_reader *r, struct archive_entry **ret, struct df_err *err)
 {
     if (r->entries && archive_read_data_skip(r->a) != ARCHIVE_OK)
-        return broken(r, err);
+        return fail_broken(r, err);
     r->position = archive_filter_bytes(r->a, 0);
     int rc = archive_read_next_header2(r->a, r->entry);
     if (rc == ARCHIVE_EOF) {
@@ -150,7 +150,7 @@ int df_archive_next(struct df_archive_reader *r, struct archive_entry **ret, str
         return check_end(r, err);
     }
     if (rc != ARCHIVE_OK)
-        return broken(r, err);
+        return fail_broken(r, err);
     if (archive_filter_count(r->a) > MAX_FILTERS)
         return df_archive_refuse(err, "it is compressed more than once");
     if (++r->entries > r->limits.max_entries)
@@ -174,7 +174,7 @@ int df_archive_copy(struct df_archive_reader *r, struct archive_entry *e, int to
         if (rc == ARCHIVE_EOF)
             break;
         if (rc != ARCHIVE_OK)
-            return broken(r, err);
+            return fail_broken(r, err);
         if (!n)
             continue;
         if (offset != done)

@@ -123,7 +123,7 @@ struct resolver {
 
 enum { MAX_LINKS = 40, MAX_RESOLVED = 16384, LINK_MAX_LEN = 4096 };
 
-static int leaves(const char *path, struct df_err *err)
+static int fail_leaves(const char *path, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_USER, "SourceRefused",
                           "the symbolic link \"%s\" leads out of the source tree", path);
@@ -150,14 +150,14 @@ static int next_component(struct resolver *r, char name[256], const char *path, 
     const char *rest = df_buf_str(&r->rest);
     size_t n = strcspn(rest, "/");
     if (n > 255)
-        return leaves(path, err);
+        return fail_leaves(path, err);
     memcpy(name, rest, n);
     name[n] = '\0';
     df_buf_consume(&r->rest, n + strspn(rest + n, "/"));
     return 0;
 }
 
-static int step(struct resolver *r, const char *path, struct df_err *err)
+static int resolve_component(struct resolver *r, const char *path, struct df_err *err)
 {
     char name[256] = "", target[LINK_MAX_LEN];
     if (next_component(r, name, path, err) < 0)
@@ -166,7 +166,7 @@ static int step(struct resolver *r, const char *path, struct df_err *err)
         return 0;
     if (df_streq(name, "..")) {
         if (!r->at.len)
-            return leaves(path, err);
+            return fail_leaves(path, err);
         go_up(r);
         return 0;
     }
@@ -175,7 +175,7 @@ static int step(struct resolver *r, const char *path, struct df_err *err)
     if (!read_link(r, target))
         return 0;
     if (*target == '/' || ++r->links > MAX_LINKS)
-        return leaves(path, err);
+        return fail_leaves(path, err);
     go_up(r);
     DF_FREE char *longer = df_strf("%s/%s", target, df_buf_str(&r->rest));
     df_buf_clear(&r->rest);
@@ -192,7 +192,7 @@ int df_tree_link_stays(int root, const char *path, struct df_err *err)
     (void)df_buf_adds(&r.rest, path);
     int result = df_buf_check(&r.rest, err);
     while (result == 0 && r.rest.len)
-        result = step(&r, path, err);
+        result = resolve_component(&r, path, err);
     df_buf_free(&r.at);
     df_buf_free(&r.rest);
     return result;

@@ -17,7 +17,7 @@ void df_buf_clear(struct df_buf *b)
         b->data[0] = '\0';
 }
 
-static int grow(struct df_buf *b, size_t need)
+static int grow_buf(struct df_buf *b, size_t need)
 {
     size_t cap = b->cap ? b->cap : 64;
     while (cap < need)
@@ -41,7 +41,7 @@ char *df_buf_reserve(struct df_buf *b, size_t n)
         b->failed = E2BIG;
         return NULL;
     }
-    if (b->len + n + 1 > b->cap && grow(b, b->len + n + 1) < 0)
+    if (b->len + n + 1 > b->cap && grow_buf(b, b->len + n + 1) < 0)
         return NULL;
     return b->data + b->len;
 }

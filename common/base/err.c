@@ -13,7 +13,7 @@ DF_PRINTF(2, 0) static void set_message(struct df_err *err, const char *fmt, va_
     memcpy(err->message, text, strlen(text) + 1);
 }
 
-static void reset(struct df_err *err, enum df_err_class cls, int os_errno)
+static void reset_err(struct df_err *err, enum df_err_class cls, int os_errno)
 {
     err->cls = cls;
     err->os_errno = os_errno;
@@ -29,7 +29,7 @@ int df_fail(struct df_err *err, enum df_err_class cls, const char *fmt, ...)
     va_start(ap, fmt);
     set_message(err, fmt, ap);
     va_end(ap);
-    reset(err, cls, 0);
+    reset_err(err, cls, 0);
     return -1;
 }
 
@@ -44,7 +44,7 @@ int df_fail_reason(struct df_err *err, enum df_err_class cls, const char *reason
     va_end(ap);
     char word[sizeof(err->reason)];
     (void)snprintf(word, sizeof(word), "%s", reason);
-    reset(err, cls, 0);
+    reset_err(err, cls, 0);
     return df_err_reason(err, word);
 }
 
@@ -90,7 +90,7 @@ int df_fail_errno(struct df_err *err, int os_errno, const char *fmt, ...)
     va_start(ap, fmt);
     set_message(err, fmt, ap);
     va_end(ap);
-    reset(err, class_of_errno(os_errno), os_errno);
+    reset_err(err, class_of_errno(os_errno), os_errno);
     size_t used = strlen(err->message);
     char text[128];
     (void)snprintf(err->message + used, sizeof(err->message) - used, ": %s",

@@ -125,7 +125,7 @@ int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err)
 
 enum placing { PLACE_REPLACE, PLACE_CREATE, PLACE_NOT_DURABLE };
 
-static int place(const char *tmp, const char *path, enum placing how, struct df_err *err)
+static int place_file(const char *tmp, const char *path, enum placing how, struct df_err *err)
 {
     if (how != PLACE_CREATE)
         return rename(tmp, path) < 0 ? df_fail_errno(err, errno, "rename to %s", path) : 0;
@@ -142,7 +142,8 @@ static int write_whole(const char *path, const void *bytes, size_t n, mode_t mod
     if (!tmp)
         return df_fail_oom(err);
     bool durable = how != PLACE_NOT_DURABLE;
-    if (write_temporary(tmp, bytes, n, mode, durable, err) < 0 || place(tmp, path, how, err) < 0) {
+    if (write_temporary(tmp, bytes, n, mode, durable, err) < 0 ||
+        place_file(tmp, path, how, err) < 0) {
         (void)unlink(tmp);
         return -1;
     }

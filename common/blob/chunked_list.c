@@ -21,7 +21,7 @@ static void found_free(struct found *f)
 }
 #define FOUND DF_CLEANUP(found_free) struct found
 
-static void begin(void *arg)
+static void begin_list(void *arg)
 {
     found_free(arg);
 }
@@ -32,7 +32,7 @@ typedef int (*taking)(void *arg, const char *name, int64_t made_us, const struct
 static int list_objects(struct df_objects *o, enum df_object_kind kind, taking item,
                         struct found *f, struct df_err *err)
 {
-    const struct df_object_sink sink = {begin, item, f};
+    const struct df_object_sink sink = {begin_list, item, f};
     return o->ops->list(o, kind, f->prefix, &sink, err);
 }
 

@@ -62,8 +62,8 @@ static int get_range(struct df_objects *o, const struct df_blob_head *h, const c
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int create(struct df_objects *o, enum df_object_kind kind, const cJSON *object,
-                  struct df_err *err)
+static int create_object(struct df_objects *o, enum df_object_kind kind, const cJSON *object,
+                         struct df_err *err)
 {
     struct df_err why = {0};
     struct df_kube_at at = at_object(o, kind, NULL);
@@ -82,7 +82,7 @@ static int put_chunk(struct df_objects *o, const struct df_blob_head *h,
     DF_JSON cJSON *map = NULL;
     if (df_blob_chunk_print(h, chunk->id, chunk->bytes, chunk->n, &map, err) < 0)
         return -1;
-    return create(o, DF_OBJECT_CHUNK, map, err);
+    return create_object(o, DF_OBJECT_CHUNK, map, err);
 }
 
 static int put_head(struct df_objects *o, const struct df_blob_head *h, struct df_err *err)
@@ -92,7 +92,7 @@ static int put_head(struct df_objects *o, const struct df_blob_head *h, struct d
     if (df_blob_head_print(h, &secret, err) < 0)
         return -1;
     if (!*h->version)
-        return create(o, DF_OBJECT_HEAD, secret, err);
+        return create_object(o, DF_OBJECT_HEAD, secret, err);
     struct df_kube_at at = at_object(o, DF_OBJECT_HEAD, h->name);
     if (df_kube_update(kube_objects_of(o)->kube, &at, secret, NULL, &why) == 0)
         return 0;
@@ -125,7 +125,7 @@ struct listing {
     const struct df_object_sink *sink;
 };
 
-static int begin(void *arg, const char *resource_version, struct df_err *err)
+static int on_begin(void *arg, const char *resource_version, struct df_err *err)
 {
     const struct listing *l = arg;
     (void)resource_version, (void)err;
@@ -133,7 +133,7 @@ static int begin(void *arg, const char *resource_version, struct df_err *err)
     return 0;
 }
 
-static int item(void *arg, const cJSON *object, struct df_err *err)
+static int on_item(void *arg, const cJSON *object, struct df_err *err)
 {
     const struct listing *l = arg;
     DF_STRS struct df_strs chunks = {0};
@@ -160,7 +160,7 @@ static int list(struct df_objects *o, enum df_object_kind kind, const char *pref
         return kind == DF_OBJECT_HEAD ? -1 : df_fail_oom(err);
     struct df_kube_at at = at_object(o, kind, NULL);
     struct df_kube_select select = {.labels = labels};
-    struct df_kube_sink objects = {.begin = begin, .item = item, .arg = &l};
+    struct df_kube_sink objects = {.begin = on_begin, .item = on_item, .arg = &l};
     return df_kube_list(kube_objects_of(o)->kube, &at, &select, PAGE, &objects, err);
 }
 

@@ -19,7 +19,7 @@
 #define MAX_PARTS 16
 #define COPY_CHUNK (64 * DF_KIB)
 
-static int corrupt(struct df_err *err, const char *what)
+static int fail_corrupt(struct df_err *err, const char *what)
 {
     return df_fail_reason(err, DF_ERR_DENIED, "PlanCorrupt", "the plan bundle is damaged: %s",
                           what);
@@ -35,7 +35,7 @@ static int read_at(int fd, void *to, size_t n, int64_t offset, struct df_err *er
         if (got < 0)
             return df_fail_errno(err, errno, "read the plan bundle");
         if (got == 0)
-            return corrupt(err, "it ends too early");
+            return fail_corrupt(err, "it ends too early");
         p += got;
         n -= (size_t)got;
         offset += got;
@@ -84,18 +84,18 @@ static int check_parts(const cJSON *header, int64_t room, struct df_err *err)
 {
     const cJSON *parts = df_json_at(header, "parts");
     if (!cJSON_IsArray(parts) || cJSON_GetArraySize(parts) > MAX_PARTS)
-        return corrupt(err, "its header has no list of parts");
+        return fail_corrupt(err, "its header has no list of parts");
     const cJSON *part;
     cJSON_ArrayForEach (part, parts) {
         int64_t size = df_json_int(part, "size", -1);
         if (df_str_empty(df_json_str(part, "name")) ||
             !is_lower_hex(df_json_str(part, "sha256"), DF_SHA256_HEX - 1))
-            return corrupt(err, "a part has no name or digest");
+            return fail_corrupt(err, "a part has no name or digest");
         if (size < 0 || size > room)
-            return corrupt(err, "its parts do not add up to its size");
+            return fail_corrupt(err, "its parts do not add up to its size");
         room -= size;
     }
-    return room ? corrupt(err, "its parts do not add up to its size") : 0;
+    return room ? fail_corrupt(err, "its parts do not add up to its size") : 0;
 }
 
 static int header_length(int fd, size_t *ret, struct df_err *err)
@@ -104,13 +104,13 @@ static int header_length(int fd, size_t *ret, struct df_err *err)
     if (read_at(fd, start, HEADER_AT, 0, err) < 0)
         return -1;
     if (memcmp(start, MAGIC, MAGIC_LEN) != 0 || start[HEADER_AT - 1] != '\n')
-        return corrupt(err, "it does not begin like one");
+        return fail_corrupt(err, "it does not begin like one");
     start[HEADER_AT - 1] = '\0';
     const char *digits = start + MAGIC_LEN;
     if (!is_lower_hex(digits, LENGTH_DIGITS))
-        return corrupt(err, "the length of its header is not a number");
+        return fail_corrupt(err, "the length of its header is not a number");
     *ret = strtoul(digits, NULL, 16);
-    return *ret > DF_LIMIT_BUNDLE_HEADER ? corrupt(err, "its header is too long") : 0;
+    return *ret > DF_LIMIT_BUNDLE_HEADER ? fail_corrupt(err, "its header is too long") : 0;
 }
 
 static int parse_header(const char *text, size_t n, cJSON **ret, struct df_err *err)
@@ -120,7 +120,7 @@ static int parse_header(const char *text, size_t n, cJSON **ret, struct df_err *
         return 0;
     if (inner.cls != DF_ERR_USER)
         return df_fail(err, inner.cls, "%s", inner.message);
-    return corrupt(err, inner.message);
+    return fail_corrupt(err, inner.message);
 }
 
 static int read_layout(int fd, struct layout *ret, struct df_err *err)
@@ -158,7 +158,7 @@ static int copy_part(int fd, const cJSON *part, int64_t offset, int out_fd, stru
     char hex[DF_SHA256_HEX];
     if (copy_range(fd, offset, df_json_int(part, "size", 0), out_fd, hex, err) < 0)
         return -1;
-    return df_streq(hex, df_json_str(part, "sha256")) ? 0 : corrupt(err, "a digest is wrong");
+    return df_streq(hex, df_json_str(part, "sha256")) ? 0 : fail_corrupt(err, "a digest is wrong");
 }
 
 static int extract_to(int fd, const cJSON *part, int64_t offset, const char *path,

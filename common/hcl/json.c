@@ -128,7 +128,7 @@ static int add_top(struct state *t, const cJSON *object, struct df_err *err)
 
 /* HCL accepts duplicate members, for several blocks. Our parser refuses them, but reports all other
  * faults. */
-static int parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
+static int parse_blocks(const char *text, size_t n, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_json_parse(text, n, ret, &why) == 0)
@@ -147,7 +147,7 @@ int df_hcl_scan_json(const char *file, const char *text, size_t n, struct df_hcl
 {
     struct state t = {file, text, n, m};
     DF_JSON cJSON *doc = NULL;
-    if (parse(text, n, &doc, err) < 0)
+    if (parse_blocks(text, n, &doc, err) < 0)
         return df_err_wrap(err, "%s", file);
     if (!cJSON_IsArray(doc))
         return add_top(&t, doc, err);

@@ -260,7 +260,7 @@ void df_json_wipe(cJSON *j)
     cJSON_Delete(j);
 }
 
-static int merge(cJSON *target, const cJSON *patch, struct df_err *err);
+static int merge_members(cJSON *target, const cJSON *patch, struct df_err *err);
 
 static int merge_member(cJSON *target, const cJSON *m, struct df_err *err)
 {
@@ -271,10 +271,10 @@ static int merge_member(cJSON *target, const cJSON *m, struct df_err *err)
     if (!cJSON_IsObject(m))
         return df_json_set(target, m->string, cJSON_Duplicate(m, true), err);
     cJSON *inner = df_json_object_at(target, m->string);
-    return inner ? merge(inner, m, err) : df_fail_oom(err);
+    return inner ? merge_members(inner, m, err) : df_fail_oom(err);
 }
 
-static int merge(cJSON *target, const cJSON *patch, struct df_err *err)
+static int merge_members(cJSON *target, const cJSON *patch, struct df_err *err)
 {
     for (const cJSON *m = patch->child; m; m = m->next)
         if (merge_member(target, m, err) < 0)
@@ -287,7 +287,7 @@ int df_json_merge_patch(cJSON **target, const cJSON *patch, struct df_err *err)
     DF_JSON cJSON *merged = cJSON_Duplicate(*target, true);
     if (!merged)
         return df_fail_oom(err);
-    if (merge(merged, patch, err) < 0)
+    if (merge_members(merged, patch, err) < 0)
         return -1;
     cJSON_Delete(*target);
     *target = DF_TAKE(merged);

@@ -240,9 +240,9 @@ static int send_on(struct df_kube *k, struct df_kube_conn *conn, const struct df
     return 0;
 }
 
-static int exchange(struct df_kube *k, const struct df_kube_request *r,
-                    const struct df_http_request *req, struct df_http_response *ret,
-                    struct df_err *err)
+static int send_request(struct df_kube *k, const struct df_kube_request *r,
+                        const struct df_http_request *req, struct df_http_response *ret,
+                        struct df_err *err)
 {
     if (r->conn)
         return send_on(k, r->conn, r, req, ret, err);
@@ -297,7 +297,7 @@ static int prepare_and_send(struct df_kube *k, const struct df_kube_request *r,
     req.on_data = r->on_data;
     req.arg = r->arg;
     req.stop = r->at ? r->at->stop : NULL;
-    return exchange(k, r, &req, ret, err);
+    return send_request(k, r, &req, ret, err);
 }
 
 int df_kube_request(struct df_kube *k, const struct df_kube_request *r,

@@ -5,7 +5,7 @@
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
-static void wipe(char **s)
+static void wipe_text(char **s)
 {
     if (*s)
         explicit_bzero(*s, strlen(*s));
@@ -21,7 +21,7 @@ void df_kube_config_free(struct df_kube_config *c)
         &c->token_file, &c->cert_file,       &c->cert_pem,         &c->key_file,
         &c->key_pem,    &c->exec.command,    &c->exec.api_version, &c->exec.install_hint};
     for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
-        wipe(all[i]);
+        wipe_text(all[i]);
     for (size_t i = 0; i < c->exec.env.len; i++)
         explicit_bzero(c->exec.env.items[i], strlen(c->exec.env.items[i]));
     df_strs_free(&c->exec.args);
@@ -29,7 +29,7 @@ void df_kube_config_free(struct df_kube_config *c)
     *c = (struct df_kube_config){0};
 }
 
-static const char *lookup(const char *const *env, const char *name)
+static const char *env_value(const char *const *env, const char *name)
 {
     size_t n = strlen(name);
     for (; env && *env; env++)
@@ -70,11 +70,11 @@ static int load_service_account(const char *directory, const char *host, const c
 
 /* ---- choosing the source --------------------------------------------------------------------- */
 
-static int load(const struct df_kube_config_options *o, struct df_kube_config *c,
-                struct df_err *err)
+static int load_source(const struct df_kube_config_options *o, struct df_kube_config *c,
+                       struct df_err *err)
 {
     const char *const *env = o->env ? o->env : (const char *const *)environ;
-    const char *kubeconfig = lookup(env, "KUBECONFIG"), *home = lookup(env, "HOME");
+    const char *kubeconfig = env_value(env, "KUBECONFIG"), *home = env_value(env, "HOME");
     if (o->kubeconfig)
         return df_kubeconfig_load(o->kubeconfig, true, o->context, c, err);
     if (kubeconfig)
@@ -85,7 +85,7 @@ static int load(const struct df_kube_config_options *o, struct df_kube_config *c
     if (at_home && df_fs_exists(at_home))
         return df_kubeconfig_load(at_home, true, o->context, c, err);
     const char *directory = o->service_account ? o->service_account : SERVICE_ACCOUNT;
-    const char *host = lookup(env, "KUBERNETES_SERVICE_HOST");
+    const char *host = env_value(env, "KUBERNETES_SERVICE_HOST");
     if (!host)
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "no cluster is configured: KUBECONFIG is not set, %s does not exist, and "
@@ -99,14 +99,14 @@ static int load(const struct df_kube_config_options *o, struct df_kube_config *c
                        "this pod has no service account token (%s); set "
                        "automountServiceAccountToken: true in its spec",
                        token);
-    return load_service_account(directory, host, lookup(env, "KUBERNETES_SERVICE_PORT"), c, err);
+    return load_service_account(directory, host, env_value(env, "KUBERNETES_SERVICE_PORT"), c, err);
 }
 
 int df_kube_config_load(const struct df_kube_config_options *o, struct df_kube_config *ret,
                         struct df_err *err)
 {
     DF_KUBE_CONFIG struct df_kube_config c = {0};
-    if (load(o, &c, err) < 0)
+    if (load_source(o, &c, err) < 0)
         return -1;
     *ret = c;
     c = (struct df_kube_config){0};

@@ -11,7 +11,7 @@ struct df_kube_credentials {
     struct df_kube_credential now; /* generation 0: never read */
 };
 
-static void wipe(char **s)
+static void wipe_text(char **s)
 {
     if (*s)
         explicit_bzero(*s, strlen(*s));
@@ -21,9 +21,9 @@ static void wipe(char **s)
 
 void df_kube_credential_free(struct df_kube_credential *c)
 {
-    wipe(&c->token);
-    wipe(&c->cert_pem);
-    wipe(&c->key_pem);
+    wipe_text(&c->token);
+    wipe_text(&c->cert_pem);
+    wipe_text(&c->key_pem);
 }
 
 int df_kube_credentials_new(const struct df_kube_config *config, struct df_kube_credentials **ret,
@@ -91,20 +91,20 @@ static int read_anew(struct df_kube_credentials *c, const volatile bool *stop, s
     return 0;
 }
 
-static int copy(const char *from, char **to)
+static int copy_text(const char *from, char **to)
 {
     *to = from ? strdup(from) : NULL;
     return from && !*to ? -1 : 0;
 }
 
-static int give(const struct df_kube_credential *now, unsigned known,
-                struct df_kube_credential *ret, struct df_err *err)
+static int copy_credential(const struct df_kube_credential *now, unsigned known,
+                           struct df_kube_credential *ret, struct df_err *err)
 {
     DF_KUBE_CREDENTIAL struct df_kube_credential c = {.generation = now->generation,
                                                       .until_ms = now->until_ms};
     if (now->generation != known &&
-        (copy(now->token, &c.token) < 0 || copy(now->cert_pem, &c.cert_pem) < 0 ||
-         copy(now->key_pem, &c.key_pem) < 0))
+        (copy_text(now->token, &c.token) < 0 || copy_text(now->cert_pem, &c.cert_pem) < 0 ||
+         copy_text(now->key_pem, &c.key_pem) < 0))
         return df_fail_oom(err);
     *ret = c;
     c = (struct df_kube_credential){0};
@@ -120,7 +120,7 @@ int df_kube_credentials_get(struct df_kube_credentials *c, unsigned known,
     if (!c->now.generation || c->now.until_ms <= df_mono_ms())
         result = read_anew(c, stop, err);
     if (result == 0)
-        result = give(&c->now, known, ret, err);
+        result = copy_credential(&c->now, known, ret, err);
     (void)pthread_mutex_unlock(&c->lock);
     return result;
 }

@@ -81,7 +81,7 @@ static int make_environment(const struct df_kube_config *c, struct df_strs *env,
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static int take(const cJSON *answer, const char *path, char **ret, struct df_err *err)
+static int take_member(const cJSON *answer, const char *path, char **ret, struct df_err *err)
 {
     const char *value = df_json_str(answer, path);
     *ret = df_str_empty(value) ? NULL : strdup(value);
@@ -112,9 +112,10 @@ static int take_answer(const struct df_kube_exec *x, const struct df_buf *out,
         return df_fail(err, DF_ERR_USER,
                        "it answers with apiVersion \"%s\", the kubeconfig says %s",
                        version ? version : "", x->api_version);
-    if (take_expiry(answer, ret, err) < 0 || take(answer, "status.token", &ret->token, err) < 0 ||
-        take(answer, "status.clientCertificateData", &ret->cert_pem, err) < 0 ||
-        take(answer, "status.clientKeyData", &ret->key_pem, err) < 0)
+    if (take_expiry(answer, ret, err) < 0 ||
+        take_member(answer, "status.token", &ret->token, err) < 0 ||
+        take_member(answer, "status.clientCertificateData", &ret->cert_pem, err) < 0 ||
+        take_member(answer, "status.clientKeyData", &ret->key_pem, err) < 0)
         return -1;
     if (!ret->cert_pem != !ret->key_pem)
         return df_fail(err, DF_ERR_USER, "it gives a certificate or a key without the other");
@@ -125,8 +126,8 @@ static int take_answer(const struct df_kube_exec *x, const struct df_buf *out,
 
 /* ---- execution ------------------------------------------------------------------------------- */
 
-static int run(const struct df_kube_config *c, const struct df_strs *env, const volatile bool *stop,
-               struct df_buf *out, struct df_err *err)
+static int run_plugin(const struct df_kube_config *c, const struct df_strs *env,
+                      const volatile bool *stop, struct df_buf *out, struct df_err *err)
 {
     DF_STRS struct df_strs argv = {0};
     (void)df_strs_add(&argv, c->exec.command);
@@ -158,7 +159,8 @@ int df_kube_exec_run(const struct df_kube_config *config, const volatile bool *s
     DF_STRS struct df_strs env = {0};
     DF_CLEANUP(df_buf_wipe) struct df_buf out = DF_BUF_INIT(DF_LIMIT_KUBE_CREDENTIAL);
     struct df_err why = {0};
-    if (make_environment(config, &env, &why) == 0 && run(config, &env, stop, &out, &why) == 0 &&
+    if (make_environment(config, &env, &why) == 0 &&
+        run_plugin(config, &env, stop, &out, &why) == 0 &&
         take_answer(&config->exec, &out, ret, &why) == 0)
         return 0;
     return df_fail(err, why.cls, "exec plug-in %s: %s", config->exec.command, why.message);

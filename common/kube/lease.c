@@ -289,7 +289,7 @@ static bool take_lease(struct df_lease *l)
     return false;
 }
 
-static void *run(void *arg)
+static void *lease_main(void *arg)
 {
     struct df_lease *l = arg;
     while (!df_stopped(&l->stop)) {
@@ -373,7 +373,7 @@ int df_lease_start(struct df_lease *l, struct df_err *err)
 {
     if (start_watch(l, err) < 0)
         return -1;
-    int failed = pthread_create(&l->thread, NULL, run, l);
+    int failed = pthread_create(&l->thread, NULL, lease_main, l);
     if (failed)
         return df_fail_errno(err, failed, "start the thread of the lease");
     l->started = true;

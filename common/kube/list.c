@@ -39,7 +39,7 @@ static int get_page(struct list *l, cJSON **ret, struct df_err *err)
     return df_kube_request_json(l->k, &r, ret, err);
 }
 
-static int begin(struct list *l, const cJSON *page, struct df_err *err)
+static int begin_list(struct list *l, const cJSON *page, struct df_err *err)
 {
     const char *version = df_kube_version(page);
     if (df_str_empty(version) || !cJSON_HasObjectItem(page, "items"))
@@ -50,7 +50,7 @@ static int begin(struct list *l, const cJSON *page, struct df_err *err)
 
 static int take_page(struct list *l, const cJSON *page, struct df_err *err)
 {
-    if (!l->next && begin(l, page, err) < 0)
+    if (!l->next && begin_list(l, page, err) < 0)
         return -1;
     const cJSON *item;
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(page, "items")) {

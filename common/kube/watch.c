@@ -1,6 +1,6 @@
 /*
  * The thread of a watch: it lists in pages, reads the stream, and decides after each end whether to
- * continue, wait or list again. Read run() first, then run_list() and run_stream().
+ * continue, wait or list again. Read watch_main() first, then run_list() and run_stream().
  */
 #include "common/kube/watch.h"
 
@@ -309,7 +309,7 @@ static void note_requests(struct df_kube_watch *w)
     w->heeded = asked;
 }
 
-static void *run(void *arg)
+static void *watch_main(void *arg)
 {
     struct df_kube_watch *w = arg;
     for (note_requests(w); !df_stopped(&w->stop); note_requests(w)) {
@@ -379,7 +379,7 @@ int df_kube_watch_start(struct df_kube *k, const struct df_kube_watch_options *o
         watch_free(w);
         return -1;
     }
-    int rc = pthread_create(&w->thread, NULL, run, w);
+    int rc = pthread_create(&w->thread, NULL, watch_main, w);
     if (rc != 0) {
         watch_free(w);
         return df_fail_errno(err, rc, "start a watch");

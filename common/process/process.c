@@ -186,7 +186,7 @@ static int await_exec(const struct plan *p, int report_fd, pid_t pid, struct df_
     return explain_spawn(p, &r, err);
 }
 
-static int spawn(const struct plan *prepared, struct df_process *ret, struct df_err *err)
+static int spawn_prepared(const struct plan *prepared, struct df_process *ret, struct df_err *err)
 {
     struct plan p = *prepared;
     int fds[2];
@@ -236,7 +236,7 @@ int df_process_spawn(const struct df_process_options *o, struct df_process *ret,
                            .env = o->env ? o->env : empty,
                            .parent = getpid(),
                            .report_fd = -1};
-    return spawn(&p, ret, err);
+    return spawn_prepared(&p, ret, err);
 }
 
 int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, int *ret_status,

@@ -43,7 +43,7 @@ static void add_tail(struct df_buf *b, const char *bytes, size_t n)
 }
 
 /* Reads available bytes without waiting; closes an ended stream. */
-static int drain(struct stream *s, struct df_err *err)
+static int drain_stream(struct stream *s, struct df_err *err)
 {
     char bytes[READ_SIZE];
     for (int reads = 0; s->fd >= 0 && reads < READS_AT_ONCE; reads++) {
@@ -91,7 +91,7 @@ static int run_follow(struct run *r, struct df_err *err)
         int n = poll(fds, DF_ARRAY_SIZE(fds), wake > INT32_MAX ? INT32_MAX : (int)wake);
         if (n < 0 && errno != EINTR)
             return df_fail_errno(err, errno, "poll");
-        if (drain(&r->out, err) < 0 || drain(&r->err_tail, err) < 0)
+        if (drain_stream(&r->out, err) < 0 || drain_stream(&r->err_tail, err) < 0)
             return -1;
         if (n > 0 && fds[0].revents)
             return 0;

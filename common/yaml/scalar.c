@@ -16,7 +16,7 @@ static const char *skip_sign(const char *s)
     return *s == '-' || *s == '+' ? s + 1 : s;
 }
 
-static size_t digits(const char *s)
+static size_t count_digits(const char *s)
 {
     return strspn(s, "0123456789");
 }
@@ -24,24 +24,24 @@ static size_t digits(const char *s)
 static bool is_whole(const char *text)
 {
     const char *s = skip_sign(text);
-    return *s && s[digits(s)] == '\0';
+    return *s && s[count_digits(s)] == '\0';
 }
 
 /* [-+]? ( . [0-9]+ | [0-9]+ ( . [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
 static bool is_fraction(const char *text)
 {
     const char *s = skip_sign(text);
-    size_t before = digits(s), after = 0;
+    size_t before = count_digits(s), after = 0;
     s += before;
     if (*s == '.') {
-        after = digits(++s);
+        after = count_digits(++s);
         s += after;
     }
     if (before + after == 0)
         return false;
     if (*s == 'e' || *s == 'E') {
         s = skip_sign(s + 1);
-        size_t exponent = digits(s);
+        size_t exponent = count_digits(s);
         if (!exponent)
             return false;
         s += exponent;
@@ -60,7 +60,7 @@ static int radix_of(const char *text)
     return 0;
 }
 
-static int made(cJSON *item, cJSON **ret, struct df_err *err)
+static int return_item(cJSON *item, cJSON **ret, struct df_err *err)
 {
     if (!item)
         return df_fail_oom(err);
@@ -73,7 +73,7 @@ static int resolve_whole(const char *text, cJSON **ret, struct df_err *err)
     const char *first = skip_sign(text);
     first += strspn(first, "0");
     DF_FREE char *plain = df_strf("%s%s", *text == '-' ? "-" : "", *first ? first : "0");
-    return plain ? made(df_json_whole(plain), ret, err) : df_fail_oom(err);
+    return plain ? return_item(df_json_whole(plain), ret, err) : df_fail_oom(err);
 }
 
 static int resolve_radix(const char *text, int radix, cJSON **ret, struct df_err *err)
@@ -82,7 +82,7 @@ static int resolve_radix(const char *text, int radix, cJSON **ret, struct df_err
     unsigned long long value = strtoull(text + 2, NULL, radix);
     if (errno == ERANGE || (double)value > DF_JSON_MAX_WHOLE)
         return df_fail(err, DF_ERR_USER, "the number %.64s is too large", text);
-    return made(cJSON_CreateNumber((double)value), ret, err);
+    return return_item(cJSON_CreateNumber((double)value), ret, err);
 }
 
 int df_yaml_resolve(const char *text, cJSON **ret, struct df_err *err)
@@ -92,11 +92,11 @@ int df_yaml_resolve(const char *text, cJSON **ret, struct df_err *err)
     static const char *const falses[] = {"false", "False", "FALSE", NULL};
     static const char *const odd[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};
     if (is_one_of(text, nulls))
-        return made(cJSON_CreateNull(), ret, err);
+        return return_item(cJSON_CreateNull(), ret, err);
     if (is_one_of(text, trues))
-        return made(cJSON_CreateTrue(), ret, err);
+        return return_item(cJSON_CreateTrue(), ret, err);
     if (is_one_of(text, falses))
-        return made(cJSON_CreateFalse(), ret, err);
+        return return_item(cJSON_CreateFalse(), ret, err);
     int radix = radix_of(text);
     if (radix)
         return resolve_radix(text, radix, ret, err);
@@ -106,5 +106,5 @@ int df_yaml_resolve(const char *text, cJSON **ret, struct df_err *err)
     double value = fraction ? strtod(text, NULL) : 0;
     if (is_one_of(skip_sign(text), odd) || !isfinite(value))
         return df_fail(err, DF_ERR_USER, "the number %.64s is not finite", text);
-    return made(fraction ? cJSON_CreateNumber(value) : cJSON_CreateString(text), ret, err);
+    return return_item(fraction ? cJSON_CreateNumber(value) : cJSON_CreateString(text), ret, err);
 }
