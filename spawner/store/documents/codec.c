@@ -52,7 +52,7 @@ static bool is_shown(enum df_kind kind, const char *name)
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-static cJSON *member(const cJSON *object, const char *name)
+static cJSON *member_of(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
@@ -122,8 +122,8 @@ static int show_labels(cJSON *metadata, const cJSON *service, struct df_err *err
     DF_JSON cJSON *labels = cJSON_CreateObject();
     if (!labels)
         return df_fail_oom(err);
-    if (pick_labels(labels, member(metadata, "labels"), false, err) < 0 ||
-        pick_labels(labels, member(service, "labels"), true, err) < 0)
+    if (pick_labels(labels, member_of(metadata, "labels"), false, err) < 0 ||
+        pick_labels(labels, member_of(service, "labels"), true, err) < 0)
         return -1;
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "labels");
     return is_empty(labels) ? 0 : df_json_add(metadata, "labels", DF_TAKE(labels), err);
@@ -131,7 +131,7 @@ static int show_labels(cJSON *metadata, const cJSON *service, struct df_err *err
 
 static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_err *err)
 {
-    cJSON *set = member(service, "spec");
+    cJSON *set = member_of(service, "spec");
     for (cJSON *item = service && spec ? spec->child : NULL, *next; item; item = next) {
         next = item->next;
         if (is_frozen(kind, item->string))
@@ -152,8 +152,8 @@ static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_e
 
 int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
 {
-    cJSON *metadata = df_json_object_at(resource, "metadata"), *spec = member(resource, "spec");
-    cJSON *status = member(resource, "status");
+    cJSON *metadata = df_json_object_at(resource, "metadata"), *spec = member_of(resource, "spec");
+    cJSON *status = member_of(resource, "status");
     DF_JSON cJSON *service = cJSON_DetachItemFromObjectCaseSensitive(status, SERVICE);
     if (!metadata)
         return df_fail_oom(err);
@@ -167,7 +167,7 @@ int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
 
 /* ---- encode a new resource ------------------------------------------------------------------ */
 
-static cJSON *header(enum df_kind kind, const char *api_version)
+static cJSON *new_resource(enum df_kind kind, const char *api_version)
 {
     cJSON *resource = cJSON_CreateObject();
     if (resource && set_type(resource, kind, api_version, NULL) == 0)
@@ -182,7 +182,7 @@ static int new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
     if (pick_labels(labels, from, false, err) < 0)
         return -1;
     for (size_t i = 0; i < SHOWN_LABELS; i++)
-        if (copy_item(labels, service_labels[i], member(from, service_labels[i]), err) < 0)
+        if (copy_item(labels, service_labels[i], member_of(from, service_labels[i]), err) < 0)
             return -1;
     return 0;
 }
@@ -215,7 +215,7 @@ static int new_spec(enum df_kind kind, cJSON *spec, const cJSON *from, struct df
 int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
                  const char *name_space, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *resource = header(kind, api_version);
+    DF_JSON cJSON *resource = new_resource(kind, api_version);
     cJSON *metadata = resource ? df_json_object_at(resource, "metadata") : NULL;
     cJSON *spec = resource ? df_json_object_at(resource, "spec") : NULL;
     if (!metadata || !spec)
@@ -291,7 +291,7 @@ static int write_main(const cJSON *resource, const cJSON *doc, const cJSON *labe
         copy_item(metadata, "annotations", annotations, err) < 0 ||
         copy_item(main, "spec", spec, err) < 0)
         return -1;
-    if (!has_finalizer(resource) && !member(metadata, "deletionTimestamp") &&
+    if (!has_finalizer(resource) && !member_of(metadata, "deletionTimestamp") &&
         add_finalizer(metadata, err) < 0)
         return -1;
     *ret = DF_TAKE(main);
@@ -303,7 +303,7 @@ int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
 {
     DF_JSON cJSON *spec = cJSON_CreateObject(), *labels = cJSON_CreateObject();
     DF_JSON cJSON *main = NULL;
-    const cJSON *old_spec = member(resource, "spec");
+    const cJSON *old_spec = member_of(resource, "spec");
     const cJSON *old_labels = df_json_at(resource, "metadata.labels");
     if (!spec || !labels)
         return df_fail_oom(err);
@@ -333,7 +333,7 @@ static int service_spec(enum df_kind kind, cJSON *service, const cJSON *doc, con
         return df_fail_oom(err);
     cJSON_ArrayForEach (item, df_json_at(doc, "spec")) {
         const char *name = item->string;
-        bool differs = !same_item(item, member(member(resource, "spec"), name));
+        bool differs = !same_item(item, member_of(member_of(resource, "spec"), name));
         if (kept_field(kind, name) && (is_frozen(kind, name) || differs) &&
             copy_item(set, name, item, err) < 0)
             return -1;
@@ -376,15 +376,15 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
     DF_JSON cJSON *status = NULL, *body = NULL;
     if (whole_status(kind, doc, resource, &status, err) < 0)
         return -1;
-    if (same_item(status, member(resource, "status")))
+    if (same_item(status, member_of(resource, "status")))
         return 0;
-    body = header(kind, api_version);
+    body = new_resource(kind, api_version);
     cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
     if (!metadata)
         return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(identity); i++)
-        if (copy_item(metadata, identity[i], member(member(resource, "metadata"), identity[i]),
-                      err) < 0)
+        if (copy_item(metadata, identity[i],
+                      member_of(member_of(resource, "metadata"), identity[i]), err) < 0)
             return -1;
     if (df_json_add(body, "status", DF_TAKE(status), err) < 0)
         return -1;
