@@ -1,8 +1,8 @@
 /*
- * limits.h - every size, count and time that an outsider can grow, in one list.
+ * limits.h - the limits of every size, count and time that an outsider can increase, in one list.
  *
- * Each cap has its reason and, in tests/unit/test_limits.c or the suite of its module, a test that
- * reaches it. A cap that an operator may change is the default of a configuration key.
+ * Each limit has its reason here and a test that reaches it, in tests/unit/test_limits.c or the
+ * suite of its module. A limit that an operator may change is the default of a configuration key.
  */
 #ifndef DF_BASE_LIMITS_H
 #define DF_BASE_LIMITS_H
@@ -12,12 +12,12 @@
 #define DF_GIB (1024 * DF_MIB)
 
 /* Documents */
-#define DF_LIMIT_DOCUMENT (1 * DF_MIB) /* one Executor, Run, TaskAction: etcd takes 1.5 MiB */
+#define DF_LIMIT_DOCUMENT (1 * DF_MIB) /* one Executor, Run, TaskAction: etcd allows 1.5 MiB */
 #define DF_LIMIT_PAGE (4 * DF_MIB)     /* documents of one page of a list, as text */
-#define DF_LIMIT_JSON_DEPTH 64         /* no document of ours nests deeper than 12 */
+#define DF_LIMIT_JSON_DEPTH 64         /* our documents have at most 12 levels */
 #define DF_LIMIT_YAML_NODES 100000     /* an alias bomb is refused, not expanded */
 #define DF_LIMIT_YAML_ANCHORS 256      /* names are looked up one by one */
-#define DF_LIMIT_PHASE_HISTORY 64      /* of a step: one that waits for a lock may swing for days */
+#define DF_LIMIT_PHASE_HISTORY 64      /* of a step, which may wait for a lock for days */
 #define DF_LIMIT_NAME 63               /* a DNS label */
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */
@@ -27,7 +27,7 @@
 
 #define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
 
-/* Audit trail in a cluster: what is beyond is forgotten, the oldest first */
+/* Audit trail in a cluster: beyond this the oldest entries are removed */
 #define DF_LIMIT_AUDIT_ENTRY (8 * DF_KIB) /* one entry: who, what, when */
 #define DF_LIMIT_AUDIT_ENTRIES 64         /* of one AuditTrail: rewritten with each of them */
 #define DF_LIMIT_AUDIT_TRAILS 128         /* eight thousand entries, some MiB in etcd */
@@ -41,44 +41,44 @@
 
 /* HTTP */
 #define DF_LIMIT_HTTP_BODY (1 * DF_MIB)      /* request bodies of ordinary routes */
-#define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client reads into memory */
+#define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client keeps in memory */
 #define DF_LIMIT_HTTP_CONNECTIONS 1024       /* one thread each, 256 KiB of stack */
 #define DF_LIMIT_HTTP_IDLE_SECONDS 120       /* a silent peer is cut off */
 #define DF_LIMIT_HTTP_HEAD (32 * DF_KIB)     /* request line and headers */
-#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes a second that a body must arrive with */
+#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes per second: a slower body is refused */
 #define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
 #define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
 #define DF_LIMIT_STATE_ANSWER (64 * DF_KIB)  /* of a State Service: an id and a status */
-#define DF_LIMIT_REPORTS 4096  /* names of steps with news; beyond that all are looked at */
+#define DF_LIMIT_REPORTS 4096  /* names of changed steps; beyond that all steps are read */
 #define DF_LIMIT_SELECTOR 1024 /* bytes of a label selector in a query */
 #define DF_LIMIT_TOKENS 1000   /* bearer tokens; all are compared at each request */
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
-#define DF_LIMIT_URL (8 * DF_KIB)       /* what we ask for; more is refused by many servers */
-#define DF_LIMIT_TOKEN (16 * DF_KIB)    /* a bearer token: JWTs with many groups are long */
-#define DF_LIMIT_CALLER 63              /* the name of who asks: the audit trail keeps it */
-#define DF_LIMIT_CANCEL_REASON 1024     /* why a user ends a run: it stands in its status */
-#define DF_LIMIT_CA (96 * DF_KIB)       /* it goes into one variable of tofu; Linux takes 128 KiB */
-#define DF_LIMIT_HOST 253               /* of a host name: RFC 1035 */
-#define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: a few KiB in truth */
+#define DF_LIMIT_URL (8 * DF_KIB)    /* in our requests; many servers refuse longer ones */
+#define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
+#define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
+#define DF_LIMIT_CANCEL_REASON 1024  /* why a user cancels a run; stored in its status */
+#define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
+#define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */
+#define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: usually a few KiB */
 #define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
-#define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its frame */
+#define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its JSON */
 
 /* State, plan, log */
-#define DF_LIMIT_LOCK_INFO (64 * DF_KIB)     /* tofu's lock document: some hundred bytes */
-#define DF_LIMIT_STATE (512 * DF_MIB)        /* a state that large is pathological but real */
-#define DF_LIMIT_STATE_DEPTH 10000           /* what Go's own reader takes, and so tofu's */
-#define DF_LIMIT_OUTPUTS (16 * DF_MIB)       /* all outputs of a state: an answer, not a store */
+#define DF_LIMIT_LOCK_INFO (64 * DF_KIB) /* tofu's lock document: some hundred bytes */
+#define DF_LIMIT_STATE (512 * DF_MIB)    /* a state that large is pathological but real */
+#define DF_LIMIT_STATE_DEPTH 10000       /* the limit of Go's own reader, and so of tofu */
+#define DF_LIMIT_OUTPUTS (16 * DF_MIB)   /* all outputs of a state: they are answered from memory */
 #define DF_LIMIT_PLAN_READ (256 * DF_MIB)    /* the JSON of a plan that only destroys, in memory */
 #define DF_LIMIT_BUNDLE (1 * DF_GIB)         /* plan file + its JSON + lock file */
-#define DF_LIMIT_BUNDLE_HEADER (64 * DF_KIB) /* a few names and digests: 1 KiB in truth */
+#define DF_LIMIT_BUNDLE_HEADER (64 * DF_KIB) /* a few names and digests: usually 1 KiB */
 #define DF_LIMIT_STREAM                                                                            \
     (1 * DF_GIB) /* log or event stream of one step; more is dropped and counted */
 #define DF_LIMIT_STREAM_FRAME (1 * DF_MIB) /* one frame of a stream */
 #define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
 
-/* What an apply that was cut off may have made */
-#define DF_LIMIT_TOUCHED_OBJECTS 20000 /* some hundred bytes each; what is beyond is counted */
-#define DF_LIMIT_STATE_COMPARED (16 * DF_MIB)   /* as a tree it takes ten times that */
+/* What an interrupted apply may have created */
+#define DF_LIMIT_TOUCHED_OBJECTS 20000 /* a few hundred bytes each; further ones are counted */
+#define DF_LIMIT_STATE_COMPARED (16 * DF_MIB)   /* as a tree it takes ten times as much */
 #define DF_LIMIT_UNRECORDED 100                 /* listed in a document; the others are counted */
 #define DF_LIMIT_UNRECORDED_BYTES (64 * DF_KIB) /* their addresses and ids: a document has more */
 
@@ -101,7 +101,7 @@
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
 #define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
 
-/* A module's configuration, as far as we read it ourselves */
+/* The parts of a module's configuration that we read */
 #define DF_LIMIT_HCL_FILE (8 * DF_MIB) /* one file */
 #define DF_LIMIT_HCL_FILES 10000       /* of one directory; all names are held */
 #define DF_LIMIT_HCL_BLOCKS 100000     /* of one module, some hundred bytes each */
@@ -115,27 +115,27 @@
     (1 * DF_MIB) /* certificates and keys: a bundle of all public CAs is 250 KiB */
 #define DF_LIMIT_KUBE_CREDENTIAL (1 * DF_MIB) /* what an exec plug-in prints */
 #define DF_LIMIT_KUBE_OBJECT (4 * DF_MIB)     /* etcd takes 1.5 MiB; escaped as JSON it may grow */
-#define DF_LIMIT_KUBE_OBJECTS 100000          /* of one type in memory: tenfold what we promise */
+#define DF_LIMIT_KUBE_OBJECTS 100000          /* of one type in memory: ten times what we promise */
 #define DF_LIMIT_KUBE_IDLE 32 /* kept connections of a client: the workers of a large spawner */
-#define DF_TIMEOUT_KUBE_EXEC_MS 30000 /* of an exec plug-in: some ask a server far away */
+#define DF_TIMEOUT_KUBE_EXEC_MS 30000 /* of an exec plug-in, which may ask a distant server */
 
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
-#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* what is left for it when the spawner stops */
+#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
 #define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
-#define DF_TIMEOUT_FORGET_SECONDS 60      /* a deleted step waits so long, from its end on */
+#define DF_TIMEOUT_FORGET_SECONDS 60      /* how long an ended step is kept to be reported */
 #define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
 #define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_RESULT_SECONDS 900     /* a runner offers its result to a spawner that is away */
+#define DF_TIMEOUT_RESULT_SECONDS 900     /* how long a runner retries to deliver its result */
 #define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30      /* what is late by more is taken for lost */
+#define DF_TIMEOUT_MARGIN_SECONDS 30      /* added to a deadline before a process counts as lost */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */
 #define DF_LIMIT_STEPS 10000         /* at once: what the service is measured with */
-#define DF_LIMIT_PRIORITY 1000       /* and its negative: more ranks than anybody tells apart */
+#define DF_LIMIT_PRIORITY 1000       /* and its negative: more levels than anybody needs */
 #define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
@@ -143,9 +143,9 @@
 #define DF_LIMIT_SECRET_KEY 253      /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
-#define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* what one run is given; it goes into one value */
-#define DF_RUN_SECRETS_GRACE_SECONDS 600    /* a run that is being stored finds them so long */
-#define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* those values in every form in which they travel */
+#define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* the values of one run; stored as one value */
+#define DF_RUN_SECRETS_GRACE_SECONDS 600 /* values are kept this long while their run is stored */
+#define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* the values in all their encodings */
 #define DF_LIMIT_VARIABLES 1000
 #define DF_LIMIT_ARGUMENTS 100
 #define DF_LIMIT_ENVIRONMENT 500                    /* entries; compared with each other */

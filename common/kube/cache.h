@@ -1,13 +1,13 @@
 /*
- * cache.h - the watch cache: what exists of one resource type, in memory, kept true by one watch.
+ * cache.h - the watch cache: the objects of one resource type in memory, kept up to date by one
+ * watch.
  *
- * Objects are reduced by their owner when they come and held packed, so that ten thousand of them
- * cost some MiB. An object's state never goes back to an older resourceVersion.
- * docs/internals/watch-cache.md tells what is indexed, what own writes do, and what a new list
- * does.
+ * The owner may reduce objects when they arrive; they are stored packed, so that ten thousand of
+ * them take a few MiB. An object never goes back to an older resourceVersion.
+ * docs/internals/watch-cache.md explains the indexes, local writes, and the effect of a new list.
  *
- * Thread rule: any thread may read and write. changed() comes with no lock held from the watch's
- * thread, and from those that note own writes: it may read the cache.
+ * Thread rule: any thread may read and write. changed() is called without a lock, from the watch's
+ * thread and from threads that note local writes; it may read the cache.
  */
 #ifndef DF_KUBE_CACHE_H
 #define DF_KUBE_CACHE_H
@@ -15,19 +15,19 @@
 #include "common/kube/objects.h"
 #include "common/kube/watch.h"
 
-/* What the owner finds an object by, and what of it matters. Begins as {0}. */
+/* The keys of an object, and a digest of what matters to the owner. Initialize with {0}. */
 struct df_kube_keys {
     struct df_strs words; /* index words */
-    int64_t order;        /* of creation, for lists */
-    uint64_t digest;      /* of what matters: see is_noop */
+    int64_t order;        /* creation order, for lists */
+    uint64_t digest;      /* digest of the relevant content: see is_noop */
 };
 
 struct df_kube_change {
     enum df_kube_change_type { DF_KUBE_ADDED, DF_KUBE_MODIFIED, DF_KUBE_DELETED } type;
     const char *name_space, *name, *version; /* borrowed during the call */
-    bool is_local;                           /* an own write */
-    bool is_noop;                            /* MODIFIED, but the digest stayed */
-    bool is_initial; /* before the first list was whole: it may be older than this cache */
+    bool is_local;                           /* a local write */
+    bool is_noop;                            /* MODIFIED, but the digest is unchanged */
+    bool is_initial; /* before the end of the first list: may be older than this cache */
     uint64_t sequence;
 };
 
@@ -60,76 +60,75 @@ struct df_kube_cache; /* opaque */
 /* *ret is set before any callback comes, and NULL after a failure. */
 int df_kube_cache_start(struct df_kube *k, const struct df_kube_cache_options *o,
                         struct df_kube_cache **ret, struct df_err *err) DF_MUST_CHECK;
-/* Stops the watch and forgets all. NULL is fine. */
+/* Stops the watch and frees the cache. NULL is fine. */
 void df_kube_cache_stop(struct df_kube_cache *c);
 
-/* Waits until the first list is whole. RETRY with the reason NotListedYet after timeout_ms (-1:
- * never), or when *stop turns true (within 100 ms; may be NULL); the message says what failed last.
- */
+/* Waits until the first list is complete. RETRY NotListedYet after timeout_ms (-1: no limit), or
+ * when *stop becomes true (within 100 ms; may be NULL). The message contains the last failure. */
 int df_kube_cache_wait(struct df_kube_cache *c, int64_t timeout_ms, const volatile bool *stop,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* df_kube_watch_list_anew() and df_kube_watch_await(): nothing that was written before the first
- * call is unknown after the second. */
+/* Like df_kube_watch_list_anew() and df_kube_watch_await(): after the second call, the cache
+ * contains everything written before the first. */
 uint64_t df_kube_cache_list_anew(struct df_kube_cache *c);
 int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile bool *stop,
                         struct df_err *err) DF_MUST_CHECK;
 
 /* ---- reading ---- */
 
-/* What was kept of the object, the caller's; NULL when it does not exist as far as is known. */
+/* Returns the cached object, owned by the caller; *ret is NULL if it does not exist in the cache.
+ */
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
                        cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Some object that has the index word; else as above. */
+/* Returns any object with this index word; otherwise as above. */
 int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* Calls back with what was kept of each object that has this word (NULL: of all), in order of
- * creation. They are those of one moment; the callback may read the cache. -1 ends it. */
+/* Calls back with each cached object that has this word (NULL: all), in order of creation, as of
+ * one moment. The callback may read the cache; -1 ends the enumeration. */
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* A page of what was kept of the objects that match, an array: at most `objects` of them, and fewer
- * when their text is longer than `bytes`, but one at least. *ret_last is the order of the last one,
- * 0 when no more come behind it. */
+/* Returns a page of the matching objects as an array: at most `objects`, and fewer if their text
+ * exceeds `bytes`, but at least one. *ret_last is the order of the last one, 0 if no more follow.
+ */
 int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
                        size_t bytes, cJSON **ret, int64_t *ret_last,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* How many have this word (NULL: are there). */
+/* Counts the objects with this word (NULL: all). */
 size_t df_kube_cache_count(struct df_kube_cache *c, const char *word);
-/* Adds the names of those that have this word, in no order. */
+/* Adds the names of the objects with this word, in no order. */
 int df_kube_cache_names(struct df_kube_cache *c, const char *word, struct df_strs *to,
                         struct df_err *err) DF_MUST_CHECK;
 
 /* ---- own writes ---- */
 
-/* Puts what a create, update or patch answered into the cache, so that it is not behind its owner's
- * own writes; what is older than what is known changes nothing. is_local: the change is the
- * caller's own; else it is what another wrote. The object must be one that the watch selects.
- * Outside of a write (below) an object is taken for gone, and stays so, when the watch has come as
- * far as this answer without it. A failure (no memory) costs no change: the watch brings it, too.
- * */
+/* Stores the answer to a create, update or patch, so that the owner reads its own writes. An older
+ * version than the cached one changes nothing. is_local: the caller changed the object; otherwise
+ * the answer shows somebody else's write. The watch must select the object. Outside of a write
+ * (below) an object counts as deleted if the watch has already passed this version without it. A
+ * failure (out of memory) loses nothing: the watch delivers the change, too. */
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err);
 
-/* While an object is written, from begin() to end(), what the watch says of it is held back: so it
- * is the writer who notes his own write, whichever comes first; what others did to the object
- * meanwhile becomes known at the end. */
+/* While an object is being written, from begin() to end(), events of the watch for it are held
+ * back: so the writer notes its own write, whichever arrives first. Changes by others are applied
+ * at the end. */
 struct df_kube_write {
     const char *name_space, *name; /* borrowed */
-    cJSON *held;                   /* what the watch said last */
+    cJSON *held;                   /* the last held event */
     bool held_is_deleted;
     struct df_kube_write *next;
 };
-/* Waits for the writer of this object before. */
+/* Waits for an earlier writer of this object. */
 void df_kube_cache_begin(struct df_kube_cache *c, struct df_kube_write *w, const char *name_space,
                          const char *name);
 void df_kube_cache_end(struct df_kube_cache *c, struct df_kube_write *w);
 
-/* The object, as it was last known, was deleted; only during its write. is_local: by the caller; a
- * tombstone stays until the watch says so, too. */
+/* Notes that the object was deleted; only during its write. is_local: deleted by the caller; then a
+ * tombstone stays until the watch reports the deletion, too. */
 void df_kube_cache_note_deleted(struct df_kube_cache *c, const cJSON *object, bool is_local);
 
 #endif

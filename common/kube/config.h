@@ -1,14 +1,15 @@
 /*
- * config.h - where the API server is and who we are: kubeconfig files or the pod's own account.
+ * config.h - address and credentials of the API server: kubeconfig files or the pod's service
+ * account.
  *
- * Contract: kubectl's (k8s.io/client-go/tools/clientcmd). KUBECONFIG names files separated by
- * colons; those that do not exist are passed over; of a cluster, user or context that several files
- * name, and of current-context, the first file's counts, whole. Relative paths are taken from the
- * directory of the file they stand in. Without KUBECONFIG: ~/.kube/config; where there is none: the
- * service account of the pod. Files that keys name (certificates, tokens) are not read here but
- * when a connection needs them (credentials.h), because they rotate.
+ * Follows kubectl (k8s.io/client-go/tools/clientcmd). KUBECONFIG names files separated by colons;
+ * missing ones are skipped. If several files name the same cluster, user or context, or
+ * current-context, the first file's entry is used, without merging. Relative paths start at the
+ * directory of the file that contains them. Without KUBECONFIG: ~/.kube/config; if it does not
+ * exist, the service account of the pod. Files that the configuration names (certificates, tokens)
+ * are not read here but when a connection needs them (credentials.h), because they rotate.
  *
- * Every string is owned by the struct and NULL when it was not given. It holds secrets: freeing
+ * Every string is owned by the struct and is NULL if it is not set. It contains secrets: freeing
  * wipes them. Thread rule: immutable once loaded, any thread may read.
  */
 #ifndef DF_KUBE_CONFIG_H
@@ -28,8 +29,8 @@ struct df_kube_exec {
 struct df_kube_config {
     char *source;     /* for messages: "/home/a/.kube/config (context "prod")", "the pod's service
                          account" */
-    char *server;     /* "https://10.0.0.1:6443", no slash at its end */
-    char *name_space; /* never NULL: "default" when nothing names one */
+    char *server;     /* "https://10.0.0.1:6443", without a trailing slash */
+    char *name_space; /* never NULL; "default" if none is configured */
     char *ca_file, *ca_pem;
     char *tls_server_name;
     char *proxy_url;

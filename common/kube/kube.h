@@ -1,5 +1,5 @@
 /*
- * kube.h - the API server of a Kubernetes cluster: plain verbs over any resource.
+ * kube.h - the API server of a Kubernetes cluster: the verbs, over any resource.
  *
  * Contract: the Kubernetes API conventions (resourceVersion, optimistic locking, Status objects,
  * lists in pages). Objects are cJSON trees as they travel. Every answer is capped.
@@ -14,7 +14,7 @@
  *              reason "Expired": the resourceVersion is too old to go on from
  *   LIMIT      413, or an answer over its cap
  *   RETRY      429, every 5xx, no connection; err->retry_after_s when the server said for how long
- * What was sent and not answered (RETRY) may have been done.
+ * After RETRY a request without an answer may have been executed all the same.
  *
  * Thread rule: one client, any number of threads; each call has a kept connection to itself.
  */
@@ -26,11 +26,11 @@
 
 struct df_kube; /* opaque */
 
-/* The configuration moves into the client: *config is empty afterwards, also on failure. Connects
- * to nothing yet. */
+/* Takes ownership of the configuration: *config is empty afterwards, also on failure. Does not
+ * connect yet. */
 int df_kube_new(struct df_kube_config *config, struct df_kube **ret,
                 struct df_err *err) DF_MUST_CHECK;
-/* No call, watch or cache may be under way. NULL is fine. */
+/* Must not be called while a call, watch or cache is in use. NULL is fine. */
 void df_kube_free(struct df_kube *k);
 static inline void df_cleanup_kube(struct df_kube **k)
 {
@@ -38,13 +38,14 @@ static inline void df_cleanup_kube(struct df_kube **k)
 }
 #define DF_KUBE DF_CLEANUP(df_cleanup_kube)
 
-/* From now on every call that changes something first asks may_write (any thread, at once), and is
- * refused without it: RETRY, reason "NotLeader". Before other threads use the client. */
+/* From now on every call that changes something first calls may_write (from any thread, at once).
+ * If it returns false the call fails with RETRY NotLeader. Set it before other threads use the
+ * client. */
 void df_kube_fence(struct df_kube *k, bool (*may_write)(void *arg), void *arg);
 
 /* The namespace of the configuration; never NULL. */
 const char *df_kube_namespace(const struct df_kube *k);
-/* Where the API server is, for messages. */
+/* Returns the address of the API server, for messages. */
 const char *df_kube_server(const struct df_kube *k);
 
 /* A resource type: {"batch", "v1", "jobs"}; the core group is "". */
@@ -54,54 +55,55 @@ struct df_kube_resource {
 extern const struct df_kube_resource df_kube_jobs, df_kube_pods, df_kube_events, df_kube_secrets,
     df_kube_config_maps, df_kube_leases;
 
-/* What a call is about. All borrowed during the call. */
+/* The object or collection of a call. All borrowed during the call. */
 struct df_kube_at {
     const struct df_kube_resource *resource;
     const char *name_space;    /* NULL: a cluster's resource, or all namespaces (list, watch) */
     const char *name;          /* NULL: the collection */
     const char *subresource;   /* "status", "log", ...; or NULL */
-    const volatile bool *stop; /* when it turns true the call ends soon, class RETRY; or NULL */
-    bool metadata_only; /* the answer is apiVersion, kind and metadata alone: for large objects */
+    const volatile bool *stop; /* when it becomes true the call ends soon with RETRY; or NULL */
+    bool metadata_only; /* the answer has only apiVersion, kind and metadata: for large objects */
 };
 
-/* ret may be NULL in all of these when the answer is not wanted; else the caller owns *ret. */
+/* In all of these ret may be NULL; otherwise the caller owns *ret. */
 
-/* Fields that the server does not know are refused, not dropped silently. */
+/* Unknown fields are refused by the server instead of dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
-/* The same, but nothing is made: would the server take it, admission and quotas included? */
+/* A dry run of the same: checks whether the server would accept the object, including admission and
+ * quotas. */
 int df_kube_dry_run(struct df_kube *k, const struct df_kube_at *at, const cJSON *object,
                     struct df_err *err) DF_MUST_CHECK;
 int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
-/* PUT: the object's metadata.resourceVersion is the one that must still hold. */
+/* PUT: metadata.resourceVersion must be the current one. */
 int df_kube_update(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 
 enum df_kube_patch_type {
-    DF_KUBE_PATCH_MERGE,     /* RFC 7386; a metadata.resourceVersion in it must still hold */
+    DF_KUBE_PATCH_MERGE, /* RFC 7386; a metadata.resourceVersion in it must be the current one */
     DF_KUBE_PATCH_STRATEGIC, /* built-in resources only */
     DF_KUBE_PATCH_JSON,      /* RFC 6902 */
-    DF_KUBE_PATCH_APPLY      /* server-side apply: the object's own fields, made if absent */
+    DF_KUBE_PATCH_APPLY /* server-side apply: sets the given fields, creates the object if absent */
 };
 struct df_kube_patch {
     enum df_kube_patch_type type;
     const cJSON *body;
     const char *manager; /* of the fields; required for APPLY, else it may be NULL */
-    bool force;          /* APPLY takes fields over from other managers */
+    bool force;          /* APPLY takes over fields of other managers */
 };
 int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct df_kube_patch *patch,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 struct df_kube_delete_options {
-    const char *uid;              /* only if it still is this one; else CONFLICT. Or NULL */
+    const char *uid;              /* precondition: CONFLICT if the uid differs; or NULL */
     const char *resource_version; /* the same; or NULL */
     const char *propagation;      /* "Background", "Foreground", "Orphan"; NULL: the default */
     int64_t grace_seconds;        /* -1: the object's own */
 };
 #define DF_KUBE_DELETE_OPTIONS ((struct df_kube_delete_options){.grace_seconds = -1})
-/* Absent is NOT_FOUND: the caller knows whether that is success. The object may live on for its
- * grace period and finalizers. */
+/* NOT_FOUND if absent: the caller decides whether that is success. The object may exist until its
+ * grace period is over and its finalizers are removed. */
 int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
                    const struct df_kube_delete_options *o, struct df_err *err) DF_MUST_CHECK;
 
@@ -110,38 +112,40 @@ struct df_kube_select {
     const char *fields; /* "status.phase=Running"; or NULL */
 };
 
-/* Takes a list as it comes. Both may end the list by returning -1 with err. */
+/* Receives a list. Both functions may end it by returning -1 with err. */
 struct df_kube_sink {
     /* A list begins, as of this resourceVersion. It may begin again when the server forgot it half
      * way (410): what was given before counts no more. Or NULL. */
     int (*begin)(void *arg, const char *resource_version, struct df_err *err);
-    /* One object, borrowed. Items of a list bring no apiVersion and kind. */
+    /* An object, borrowed. Items of a list have no apiVersion and kind. */
     int (*item)(void *arg, const cJSON *object, struct df_err *err);
     void *arg;
-    /* Objects come without members of these names, wherever they stand (ended by NULL); or NULL. */
+    /* Members with these names are left out of the objects at every level (a list ended by NULL);
+     * or NULL. */
     const char *const *without;
 };
 enum { DF_KUBE_PAGE = 200 }; /* objects: some MiB as trees */
-/* All objects, in pages, from etcd's own truth (never from a cache that lags behind). page: objects
- * at once, 0 for DF_KUBE_PAGE; a page over the cap is asked for again in smaller ones. */
+/* Lists all objects in pages, read from etcd and never from a cache. page: objects per page, 0 for
+ * DF_KUBE_PAGE; a page over the cap is requested again in smaller ones. */
 int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
                  const struct df_kube_select *select, unsigned page,
                  const struct df_kube_sink *sink, struct df_err *err) DF_MUST_CHECK;
 
-/* Any other GET, as "/version" or "/openid/v1/jwks". */
+/* Any other GET, such as "/version" or "/openid/v1/jwks". */
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* The server's clock, in whole seconds of real time as microseconds. */
+/* Returns the server's clock: real time in microseconds, with the precision of a second. */
 int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err) DF_MUST_CHECK;
 
-/* What every object has. Borrowed; NULL when it is missing. */
+/* Metadata of an object. Borrowed; NULL if missing. */
 const char *df_kube_name(const cJSON *object);
 const char *df_kube_uid(const cJSON *object);
 const char *df_kube_version(const cJSON *object); /* metadata.resourceVersion */
 const char *df_kube_label(const cJSON *object, const char *key);
 const char *df_kube_annotation(const cJSON *object, const char *key);
-/* Did somebody ask for its deletion? It goes when its grace is over and no finalizer holds it. */
+/* True if the object is being deleted: it disappears when its grace period is over and it has no
+ * finalizer. */
 bool df_kube_is_deleted(const cJSON *object);
 
 #endif

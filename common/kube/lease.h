@@ -21,7 +21,7 @@ struct df_lease_options {
     const char *identity; /* unique for this process, not only for its pod */
     const char *address;  /* of this replica, for the Lease's annotation; or NULL */
     int64_t duration_s;
-    /* The Lease was won or lost. Comes from the thread that renews it: be quick. */
+    /* Called when the Lease was won or lost, from the thread that renews it: be quick. */
     void (*changed)(void *arg, bool held);
     void (*failed)(void *arg, const struct df_err *err); /* for the log; it tries again */
     void *arg;
@@ -43,9 +43,9 @@ void df_lease_free(struct df_lease *l); /* stopped, or never started; NULL is fi
 bool df_lease_is_held(const struct df_lease *l);
 
 struct df_lease_view {
-    char holder[256];  /* identity; "" when nobody holds it */
+    char holder[256];  /* identity; "" if nobody holds it */
     char address[256]; /* of the holder, or "" */
-    int64_t epoch;     /* leaseTransitions; -1 when there is no lease yet */
+    int64_t epoch;     /* leaseTransitions; -1 if there is no Lease yet */
 };
 /* The Lease as this replica read it last. */
 void df_lease_look(struct df_lease *l, struct df_lease_view *ret);

@@ -12,7 +12,7 @@
 
 struct df_kube_word; /* opaque: an index word and the objects that have it */
 
-/* One allocation: behind the struct the strings and the packed text. */
+/* One allocation: the struct, then the strings and the packed text. */
 struct df_kube_object {
     struct df_kube_object *next; /* in its bucket of names */
     const char *name;

@@ -38,7 +38,7 @@ struct df_proto_field {
     const char *name;                /* in JSON */
     const struct df_proto_field *of; /* MESSAGE: its fields */
     bool repeated;                   /* a list of messages */
-    bool always; /* 0 and false are told, too: JSON has no omitempty there, or a pointer */
+    bool always; /* 0 and false are included: no omitempty in JSON, or a pointer */
 };
 
 /* A row of a table: DF_PROTO(3, MESSAGE, "parts", .of = parts, .repeated = true) */
