@@ -221,10 +221,10 @@ int df_certificate_check_pair(const char *certificate, const char *key, struct d
     OWN_X509 X509 *c = read_certificate(certificate);
     OWN_PKEY EVP_PKEY *k = read_key(key);
     if (!c)
-        return df_fail(err, DF_ERR_USER, "the certificate is no PEM certificate");
+        return df_fail(err, DF_ERR_USER, "the certificate is not in PEM format");
     if (!k)
-        return df_fail(err, DF_ERR_USER, "the key is no PEM key, or has a passphrase");
+        return df_fail(err, DF_ERR_USER, "the key is not in PEM format, or has a passphrase");
     int match = X509_check_private_key(c, k);
     ERR_clear_error();
-    return match == 1 ? 0 : df_fail(err, DF_ERR_USER, "the key is not the one of the certificate");
+    return match == 1 ? 0 : df_fail(err, DF_ERR_USER, "the key does not belong to the certificate");
 }

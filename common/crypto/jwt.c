@@ -194,7 +194,7 @@ static int get_time(const cJSON *payload, const char *name, double fallback, dou
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(payload, name);
     if (item && (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)))
         return df_fail_reason(err, DF_ERR_DENIED, "TokenMalformed",
-                              "the token is malformed: %s is no time", name);
+                              "the token is malformed: %s is not a time", name);
     *ret = item ? item->valuedouble : fallback;
     return 0;
 }

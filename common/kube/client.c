@@ -155,7 +155,7 @@ void df_kube_query(struct df_buf *query, const char *key, const char *value)
 static int add_segment(struct df_buf *url, const char *segment, struct df_err *err)
 {
     if (!*segment || df_streq(segment, ".") || df_streq(segment, ".."))
-        return df_fail(err, DF_ERR_USER, "\"%s\" is no name of an object", segment);
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of an object", segment);
     DF_FREE char *escaped = df_url_escape(segment);
     if (!escaped)
         return df_fail_oom(err);

@@ -89,7 +89,7 @@ static int load_source(const struct df_kube_config_options *o, struct df_kube_co
     if (!host)
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "no cluster is configured: KUBECONFIG is not set, %s does not exist, and "
-                       "this is no pod (KUBERNETES_SERVICE_HOST is not set)",
+                       "this is not a pod (KUBERNETES_SERVICE_HOST is not set)",
                        at_home ? at_home : "~/.kube/config");
     DF_FREE char *token = df_fs_join(directory, "token");
     if (!token)

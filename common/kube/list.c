@@ -43,7 +43,7 @@ static int begin_list(struct list *l, const cJSON *page, struct df_err *err)
 {
     const char *version = df_kube_version(page);
     if (df_str_empty(version) || !cJSON_HasObjectItem(page, "items"))
-        return df_fail(err, DF_ERR_RETRY, "list %s: the answer is no list",
+        return df_fail(err, DF_ERR_RETRY, "list %s: the answer is not a list",
                        l->at->resource->plural);
     return l->sink->begin ? l->sink->begin(l->sink->arg, version, err) : 0;
 }

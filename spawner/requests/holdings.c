@@ -43,11 +43,10 @@ static int check_errored(struct df_spawner *s, const cJSON *executor, struct df_
         return -1;
     if (!list->child)
         return 0;
-    return df_fail_reason(
-        err, DF_ERR_CONFLICT, "WrongState",
-        "executor %s keeps a state that could not be stored in its time: store it "
-        "first (`dayfly state push-errored %s`)",
-        name, name);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s keeps a state that could not be uploaded in time: store it "
+                          "first (`dayfly state push-errored %s`)",
+                          name, name);
 }
 
 /* The lock's holder is about to write a version that the caller has not seen. */

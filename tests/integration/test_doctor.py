@@ -503,7 +503,7 @@ def pods_trust_another_authority(world):
     return merged(served_with(world, pair, pair[0]), {"advertiseUrl": url})
 
 
-@fault("tls", "the key is not the one of the certificate")
+@fault("tls", "the key does not belong to the certificate")
 def key_of_another_certificate(world):
     one, two = certificate(world, "one"), certificate(world, "two")
     return served_with(world, (one[0], two[1]))

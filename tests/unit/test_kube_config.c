@@ -312,9 +312,10 @@ static void without_any_cluster_the_ways_to_one_are_named(void **state)
     struct df_err err = {0};
     assert_int_equal(df_kube_config_load(&o, &c, &err), -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
-    assert_string_equal(err.message, "no cluster is configured: KUBECONFIG is not set, "
-                                     "/nonexistent/.kube/config does not exist, and this is no pod "
-                                     "(KUBERNETES_SERVICE_HOST is not set)");
+    assert_string_equal(err.message,
+                        "no cluster is configured: KUBECONFIG is not set, "
+                        "/nonexistent/.kube/config does not exist, and this is not a pod "
+                        "(KUBERNETES_SERVICE_HOST is not set)");
 }
 
 /* ---- exec plug-ins ----------------------------------------------------------------------------

@@ -37,7 +37,8 @@ int df_backend_name(const cJSON *doc, const char **ret, struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     if (!name || !df_is_dns_label(name))
-        return df_fail(err, DF_ERR_USER, "metadata.name: \"%s\" is no DNS label", name ? name : "");
+        return df_fail(err, DF_ERR_USER, "metadata.name: \"%s\" is not a DNS label",
+                       name ? name : "");
     *ret = name;
     return 0;
 }
@@ -89,6 +90,6 @@ int df_backend_fail_conflict(enum df_kind kind, const char *name, struct df_err 
 int df_backend_fail_other(enum df_kind kind, const char *name, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
-                          "%s \"%s\" is another one than the one to be removed", df_kind_name(kind),
-                          name);
+                          "%s \"%s\" was deleted and created again meanwhile: read it again",
+                          df_kind_name(kind), name);
 }

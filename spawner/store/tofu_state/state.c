@@ -220,8 +220,8 @@ static int check_md5(int fd, const unsigned char *wanted, struct df_err *err)
     return memcmp(found, wanted, DF_MD5_LEN) == 0
                ? 0
                : df_fail_reason(err, DF_ERR_USER, "StateRefused",
-                                "the state's MD5 is not that of Content-MD5: it was damaged on "
-                                "its way");
+                                "the state's MD5 does not match Content-MD5: it was damaged in "
+                                "transit");
 }
 
 static int examine_file(const char *path, const unsigned char *md5, struct incoming *ret,
@@ -303,7 +303,7 @@ static int check_successor(const struct version *current, const struct incoming 
     if (!df_streq(in->head.lineage, current->lineage))
         return df_fail_reason(err, DF_ERR_CONFLICT, "ForeignLineage",
                               "the state's lineage \"%s\" is not that of the current one, \"%s\": "
-                              "it belongs to something else",
+                              "it is a different state",
                               in->head.lineage, current->lineage);
     if (in->head.serial > current->serial)
         return 0;

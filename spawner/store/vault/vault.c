@@ -107,7 +107,7 @@ static int put_text(struct df_vault *v, const char *id, const char *text, struct
 int df_vault_run_put(struct df_vault *v, const char *id, const cJSON *values, struct df_err *err)
 {
     if (!is_run_id(id))
-        return df_fail(err, DF_ERR_BUG, "\"%.64s\" is no id of a run's secrets", id);
+        return df_fail(err, DF_ERR_BUG, "\"%.64s\" is not an id of a run's secrets", id);
     char *text = df_json_print(values);
     if (!text)
         return df_fail_oom(err);

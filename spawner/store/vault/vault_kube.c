@@ -153,9 +153,9 @@ static int retry_conflicts(const struct kube_vault *v, vault_attempt attempt,
 static int fail_not_ours(const struct kube_vault *v, const char *name, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_CONFLICT, "NotOurs",
-                          "the namespace %s has a Secret %s of somebody else: label it " LABEL
+                          "the Secret %s in namespace %s does not belong to dayfly: label it " LABEL
                           "=true if dayfly may use it, or choose another name",
-                          v->name_space, name);
+                          name, v->name_space);
 }
 
 static size_t decoded_len(const char *base64)
