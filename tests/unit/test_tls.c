@@ -251,7 +251,7 @@ static void a_server_does_not_start_with_a_pair_that_is_none(void **state)
     put(p.cert, &a.cert);
     put(p.key, &b.key);
     assert_int_equal(df_tls_open(&p.config, NULL, "https://x", &t, &err), -1);
-    assert_non_null(strstr(err.message, "the key is not the one"));
+    assert_non_null(strstr(err.message, "the key does not belong to"));
 }
 
 static void what_clients_trust_is_published_and_taken_back(void **state)
