@@ -57,8 +57,10 @@ static int read_current_step(struct log_source *l)
     l->complete = false;
     if (l->step == l->recipe->count)
         return 0;
-    if (df_store_get(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
-        return err.cls == DF_ERR_NOT_FOUND ? 0 : -1;
+    if (df_store_find(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
+        return -1;
+    if (!task)
+        return 0;
     const char *uid = df_json_str(task, "metadata.uid");
     (void)snprintf(l->step_uid, sizeof(l->step_uid), "%s", uid ? uid : "");
     l->complete = df_task_is_final(task);
@@ -172,8 +174,7 @@ static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
     /* The run first: if it is final, all its steps exist and none grows. */
-    if (df_store_get(l->follower.s->store, DF_KIND_RUN, l->follower.run, &run, &err) < 0 &&
-        err.cls != DF_ERR_NOT_FOUND)
+    if (df_store_find(l->follower.s->store, DF_KIND_RUN, l->follower.run, &run, &err) < 0)
         return -1;
     bool final = !run || df_run_is_final(run);
     if (read_current_step(l) < 0)

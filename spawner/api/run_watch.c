@@ -45,9 +45,9 @@ static int send_step(struct watch_source *w, struct df_buf *out, const char *wor
     DF_JSON cJSON *task = NULL;
     if (df_model_name(w->follower.run, word, name, NULL) < 0)
         return -1;
-    if (df_store_get(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
-        return err.cls == DF_ERR_NOT_FOUND ? 0 : -1;
-    return send_document(out, "taskaction", task, sent);
+    if (df_store_find(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
+        return -1;
+    return task ? send_document(out, "taskaction", task, sent) : 0;
 }
 
 /* Reads the run first and sends it last: a client sees a step before the run that refers to it. */
@@ -55,11 +55,11 @@ static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_ov
 {
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
-    if (df_store_get(w->follower.s->store, DF_KIND_RUN, w->follower.run, &run, &err) < 0) {
-        *ret_over = true;
-        return err.cls == DF_ERR_NOT_FOUND ? df_sse_end(out, NULL) : -1;
-    }
-    *ret_over = df_run_is_final(run);
+    if (df_store_find(w->follower.s->store, DF_KIND_RUN, w->follower.run, &run, &err) < 0)
+        return -1;
+    *ret_over = !run || df_run_is_final(run);
+    if (!run)
+        return df_sse_end(out, NULL);
     const struct df_recipe *recipe = df_recipe_of(run);
     for (size_t i = 0; i < recipe->count; i++)
         if (send_step(w, out, recipe->steps[i].name, w->sent_steps[i]) < 0)

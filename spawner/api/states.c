@@ -220,11 +220,12 @@ static int send_change(struct transitions *t, const struct df_journal_entry *ent
                        struct df_buf *out, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
-    struct df_err why = {0};
     (void)snprintf(t->version, sizeof(t->version), "%s", entry->version);
-    if (df_store_get(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, &why) < 0) {
+    if (df_store_find(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, err) < 0)
+        return -1;
+    if (!task) {
         df_cursors_drop(&t->sent, entry->name);
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+        return 0;
     }
     /* A step that was finished before may be written again, without a new transition. A step that
      * finished while the pages were sent may be missing from them. */

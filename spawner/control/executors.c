@@ -9,13 +9,11 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
                           struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
-    struct df_err why = {0};
     bool done = false;
-    if (df_store_get(c->s->store, DF_KIND_EXECUTOR, name, &executor, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND)
-            return 0;
-        return df_err_pass(err, &why);
-    }
+    if (df_store_find(c->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
+        return -1;
+    if (!executor)
+        return 0;
     if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;
     if (done || !df_json_at(executor, "status.deleting"))

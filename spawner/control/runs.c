@@ -38,22 +38,12 @@ static void free_pass(struct pass *p)
 
 /* ---- observe ---- */
 
-/* *ret is NULL if there is none. */
-static int get_if_there(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
-                        struct df_err *err)
-{
-    struct df_err why = {0};
-    if (df_store_get(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    return df_err_pass(err, &why);
-}
-
 static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err *err)
 {
     char name[64];
     if (df_new_task_name(p->run, step, name, err) < 0)
         return -1;
-    if (get_if_there(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
+    if (df_store_find(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
         return -1;
     /* Not accepted yet: applied.h removes or refuses it. */
     if (*ret && !df_json_at(*ret, "status")) {
@@ -103,7 +93,7 @@ static int observe(struct pass *p, struct df_err *err)
     struct df_store *s = p->c->s->store;
     char first[64] = "";
     p->now_us = df_real_us();
-    if (get_if_there(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
+    if (df_store_find(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
         get_steps(p, err) < 0)
         return -1;
     /* A run that has a step is the first in the queue. */
@@ -390,7 +380,7 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
                      struct df_err *err)
 {
     DF_CLEANUP(free_pass) struct pass p = {.c = c};
-    if (get_if_there(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
+    if (df_store_find(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
         return -1;
     if (!p.run)
         return 0;

@@ -145,14 +145,12 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
                       struct df_err *err)
 {
     DF_CLEANUP(free_pass) struct df_task_pass p = {.c = c};
-    struct df_err why = {0};
     bool done = false;
-    if (df_store_get(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND) {
-            df_slots_leave(&c->slots, name);
-            return 0;
-        }
-        return df_err_pass(err, &why);
+    if (df_store_find(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, err) < 0)
+        return -1;
+    if (!p.task) {
+        df_slots_leave(&c->slots, name);
+        return 0;
     }
     if (df_applied_task(c, p.task, &done, err) < 0)
         return -1;

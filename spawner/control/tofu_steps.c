@@ -135,11 +135,9 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *run = NULL;
-    struct df_err why = {0};
     const char *name = df_json_str(p->task, "spec.runRef.name");
-    if (df_store_get(p->c->s->store, DF_KIND_RUN, name, &run, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &why);
+    if (df_store_find(p->c->s->store, DF_KIND_RUN, name, &run, err) < 0)
+        return -1;
     *ret = !run || df_run_is_final(run);
     if (!*ret) {
         p->wake_us = p->now_us + RUN_AGAIN_US;

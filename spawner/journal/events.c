@@ -277,10 +277,12 @@ static bool post_step(struct df_events *e, const struct df_journal_entry *entry)
 {
     DF_JSON cJSON *task = NULL;
     struct df_err err = {0};
-    if (df_store_get(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
+    if (df_store_find(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
+        df_warn("Events about step %s are late: %s", entry->name, err.message);
+        return true; /* the step's next entry posts them */
+    }
+    if (!task) {
         df_cursors_drop(&e->posted, entry->name);
-        if (err.cls != DF_ERR_NOT_FOUND)
-            df_warn("Events about step %s are dropped: %s", entry->name, err.message);
         return true;
     }
     if (!object_exists(e, task))

@@ -257,13 +257,11 @@ static int tell(struct df_reporter *r, const cJSON *task, struct df_err *err)
 static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
-    struct df_err why = {0};
-    if (df_store_get(r->s->store, DF_KIND_TASK_ACTION, name, &task, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND) {
-            df_cursors_drop(&r->told, name);
-            return 0;
-        }
-        return df_err_pass(err, &why);
+    if (df_store_find(r->s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+        return -1;
+    if (!task) {
+        df_cursors_drop(&r->told, name);
+        return 0;
     }
     return df_label_has(task, DF_LABEL_UNREPORTED) ? tell(r, task, err) : 0;
 }

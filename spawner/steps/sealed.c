@@ -110,10 +110,8 @@ static int is_needed(struct df_spawner *s, const char *id, bool is_young, bool *
     if (df_vault_run_get(s->vault, id, &entry, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     const char *name = df_json_str(entry, "run");
-    if (df_store_get(s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0) {
-        *ret = is_young;
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
-    }
+    if (df_store_find(s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
+        return -1;
     bool is_its_own = df_streq(df_json_str(run, "spec.sealed.id"), id);
     *ret = is_its_own ? !df_run_is_final(run) : is_young;
     return 0;

@@ -114,10 +114,8 @@ static int add_run(struct making *m, struct df_err *err)
     const char *name = df_json_str(m->task, "spec.runRef.name");
     DF_JSON cJSON *run = NULL;
     cJSON *sealed = NULL;
-    struct df_err why = {0};
-    if (df_store_get(m->s->store, DF_KIND_RUN, name ? name : "", &run, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &why);
+    if (df_store_find(m->s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
+        return -1;
     if (add_of_run(m, run, err) < 0 || df_sealed_get(m->s, run, &sealed, err) < 0 ||
         (sealed && df_json_add(m->doc, "sealed", sealed, err) < 0))
         return -1;

@@ -112,6 +112,17 @@ static inline int df_store_get(struct df_store *s, enum df_kind kind, const char
     return s->ops->get(s, kind, name, ret, err);
 }
 
+/* The same for a document that may be absent: success then, with *ret NULL. */
+static inline int df_store_find(struct df_store *s, enum df_kind kind, const char *name,
+                                cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    *ret = NULL;
+    if (s->ops->get(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
+}
+
 static inline int df_store_get_by_uid(struct df_store *s, enum df_kind kind, const char *uid,
                                       cJSON **ret, struct df_err *err)
 {

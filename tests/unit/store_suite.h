@@ -102,6 +102,9 @@ static void what_does_not_exist_is_not_found(void **state)
     DF_JSON cJSON *doc = json("{\"metadata\":{\"name\":\"gone\",\"resourceVersion\":\"1\"}}");
     assert_refused(df_store_update(s, DF_KIND_RUN, doc, NULL, &err), &err, DF_ERR_NOT_FOUND, "");
     assert_refused(df_store_remove(s, DF_KIND_RUN, "gone", NULL, &err), &err, DF_ERR_NOT_FOUND, "");
+    cJSON *found = doc;
+    assert_int_equal(df_store_find(s, DF_KIND_RUN, "gone", &found, NULL), 0);
+    assert_null(found);
 }
 
 static void text_of_every_kind_comes_back_as_it_was(void **state)
