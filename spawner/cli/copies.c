@@ -99,9 +99,9 @@ int df_copies_refuse(struct df_cli *cli, const cJSON *source, struct df_err *err
     if (!count || df_buf_check(&names, err) < 0)
         return count ? -1 : 0;
     return df_fail(err, DF_ERR_CONFLICT,
-                   "this module has %s already: %s. Use %s with `dayfly %s executor/%s`; or make "
-                   "another copy, with its own state and everything in it a second time, with "
-                   "--name NEW",
+                   "this module has %s already: %s. Use %s with `dayfly %s executor/%s`; or, if it "
+                   "never applied anything, begin anew after `dayfly delete %s`; or make another "
+                   "copy, with its own state and everything in it a second time, with --name NEW",
                    count == 1 ? "an executor" : "executors", df_buf_str(&names),
-                   count == 1 ? "it" : "one", cli->command->name, first);
+                   count == 1 ? "it" : "one", cli->command->name, first, first);
 }

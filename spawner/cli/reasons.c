@@ -29,7 +29,8 @@ const struct df_reason df_reasons[] = {
      "do."},
     {"SourceFailed", "The source could not be fetched.",
      "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
-     "again."},
+     "again. A directory or repository that moved: `dayfly edit executor NAME "
+     "--confirm-source-change` tells its executor the new URL."},
     {"SensitiveValue",
      "A document holds the value of a variable that the module declares sensitive; nothing ran.",
      "Take the value out of the document (`dayfly set EXECUTOR var NAME-`) and give it with "
@@ -83,8 +84,9 @@ const struct df_reason df_reasons[] = {
      "Look at the state (`dayfly state list`) and run again."},
     {"PlanMissing", "The plan that was approved is no longer stored.", "Run again."},
     {"StateLocked", "Somebody else holds the state's lock.",
-     "`dayfly state lock EXECUTOR` names the holder. Wait for it; `dayfly state unlock` only if it "
-     "is certainly dead."},
+     "`dayfly state list EXECUTOR` names the holder. Wait for it; `dayfly state unlock EXECUTOR` "
+     "only "
+     "if it is certainly dead."},
     {"StateUnavailable", "The state could not be read or written.",
      "If there is an errored state, it is kept: `dayfly state errored EXECUTOR`, then `dayfly "
      "state push-errored EXECUTOR`."},
@@ -92,7 +94,7 @@ const struct df_reason df_reasons[] = {
      "The state that was to be written was refused: the lock, the serial or the lineage is "
      "another's.",
      "What could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who else writes "
-     "(`dayfly state list`, `dayfly state lock`), then `dayfly state push-errored EXECUTOR`."},
+     "(`dayfly state list EXECUTOR`), then `dayfly state push-errored EXECUTOR`."},
     {"TimedOut", "The step took longer than its timeout and was ended.",
      "Raise spec.timeouts of the executor, or find in the log what it waited for."},
     {"RunnerLost", "The runner's process vanished in mid-step (killed, out of memory, power).",

@@ -9,17 +9,41 @@
     "a run asks for `--storage module` (it is used as it stands) or for adoption (`dayfly state "  \
     "push`)"
 
+static bool selects_workspace(const char *path)
+{
+    DF_BUF struct df_buf name = DF_BUF_INIT(256);
+    if (df_fs_read(path, &name, NULL) < 0)
+        return false;
+    size_t n = strcspn(df_buf_str(&name), " \r\n");
+    return n > 0 && !(n == strlen("default") && strncmp(df_buf_str(&name), "default", n) == 0);
+}
+
+/* A file or directory by which the tool finds a state that is not dayfly's. The caller frees; NULL:
+ * none, or no memory. */
+static char *find_state(const char *module)
+{
+    static const char *const names[] = {"terraform.tfstate", "terraform.tfstate.d",
+                                        ".terraform/terraform.tfstate"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        DF_FREE char *path = df_fs_join(module, names[i]);
+        if (path && df_fs_exists(path))
+            return DF_TAKE(path);
+    }
+    DF_FREE char *selected = df_fs_join(module, ".terraform/environment");
+    return selected && selects_workspace(selected) ? DF_TAKE(selected) : NULL;
+}
+
 static void look_at_state(struct df_doctor_context *p, const struct df_hcl_module *m)
 {
     const struct df_hcl_block *b = df_hcl_backend(m);
-    DF_FREE char *state = df_fs_join(p->module, "terraform.tfstate");
+    DF_FREE char *state = find_state(p->module);
     if (b)
         df_finding(p, DF_LEVEL_WARN,
                    "%s: the block `%s%s%s%s` in %s, line %u names a state: " WAYS_OUT, p->module,
                    b->type, b->labels.len ? " \"" : "", b->labels.len ? b->labels.items[0] : "",
                    b->labels.len ? "\"" : "", b->file, b->line);
-    else if (state && df_fs_exists(state))
-        df_finding(p, DF_LEVEL_WARN, "%s is a state: " WAYS_OUT, state);
+    else if (state)
+        df_finding(p, DF_LEVEL_WARN, "%s belongs to a state of the module's own: " WAYS_OUT, state);
     else
         df_finding(p, DF_LEVEL_OK, "%s has configuration, and no state of its own", p->module);
 }

@@ -133,6 +133,16 @@ static int not_there(const cJSON *executor, struct df_err *err)
     return wrong_state(executor, words, err);
 }
 
+/* A run that destroys it is under way, or waits for its approval. */
+static int destroyed_already(const cJSON *executor, struct df_err *err)
+{
+    const char *run = df_json_str(executor, "status.activeRun");
+    char words[160];
+    (void)snprintf(words, sizeof(words), "%s%.63s is to destroy it: approve, cancel or await it",
+                   run ? "run " : "a run", run ? run : "");
+    return wrong_state(executor, words, err);
+}
+
 int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
                              struct df_err *err)
 {
@@ -143,9 +153,7 @@ int df_executor_check_action(const cJSON *executor, enum df_action action, enum 
     bool destroying = has_state(executor, "destroy"), destroyed = has_state(executor, "destroyed");
     /* The request is queued behind a run that will change the state: do not check it now. */
     if (df_executor_is_busy(executor))
-        return destroying && action == DF_ACTION_DESTROY
-                   ? wrong_state(executor, "it is already being destroyed", err)
-                   : 0;
+        return destroying && action == DF_ACTION_DESTROY ? destroyed_already(executor, err) : 0;
     if (action == DF_ACTION_PROVISION || action == DF_ACTION_STATE)
         return 0;
     if (destroyed)
