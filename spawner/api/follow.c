@@ -42,8 +42,22 @@ int df_follower_init(struct df_follower *f, const struct df_request *req, const 
         df_subscribe(f->s->journal, &f->subscription, NULL, 0, false);
         return 0;
     }
+    const char *uid = df_json_str(run, "metadata.uid");
     (void)snprintf(f->run, sizeof(f->run), "%s", df_json_str(run, "metadata.name"));
+    (void)snprintf(f->run_uid, sizeof(f->run_uid), "%s", uid ? uid : "");
     return subscribe_to_run(f, run, streams, err);
+}
+
+int df_follower_find_run(struct df_follower *f, cJSON **ret, struct df_err *err)
+{
+    if (df_store_find(f->s->store, DF_KIND_RUN, f->run, ret, err) < 0)
+        return -1;
+    const char *uid = df_json_str(*ret, "metadata.uid");
+    if (*ret && !df_streq(uid ? uid : "", f->run_uid)) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+    }
+    return 0;
 }
 
 void df_follower_end(struct df_follower *f)

@@ -16,7 +16,8 @@ struct df_follower {
     struct df_api *api;
     struct df_spawner *s;
     int client_fd;
-    char run[64];
+    char run[64]; /* its name */
+    char run_uid[64];
     struct df_subscription subscription;
     int64_t sent_ms; /* monotonic: the last time that something was sent */
 };
@@ -25,6 +26,8 @@ struct df_follower {
  * run NULL: to all documents. */
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
                      bool streams, struct df_err *err) DF_MUST_CHECK;
+/* The run; *ret: NULL if it was deleted, also if another one has its name since. */
+int df_follower_find_run(struct df_follower *f, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Ends the subscription. */
 void df_follower_end(struct df_follower *f);
 

@@ -174,9 +174,13 @@ static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
     /* The run first: if it is final, all its steps exist and none grows. */
-    if (df_store_find(l->follower.s->store, DF_KIND_RUN, l->follower.run, &run, &err) < 0)
+    if (df_follower_find_run(&l->follower, &run, &err) < 0)
         return -1;
-    bool final = !run || df_run_is_final(run);
+    if (!run) { /* its steps are gone, too, or another run's */
+        *ret = FOUND_END;
+        return send_end(l, out, NULL);
+    }
+    bool final = df_run_is_final(run);
     if (read_current_step(l) < 0)
         return -1;
     l->complete = l->complete || final;

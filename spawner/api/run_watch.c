@@ -55,7 +55,7 @@ static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_ov
 {
     struct df_err err = {0};
     DF_JSON cJSON *run = NULL;
-    if (df_store_find(w->follower.s->store, DF_KIND_RUN, w->follower.run, &run, &err) < 0)
+    if (df_follower_find_run(&w->follower, &run, &err) < 0)
         return -1;
     *ret_over = !run || df_run_is_final(run);
     if (!run)

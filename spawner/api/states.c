@@ -179,6 +179,7 @@ static int send_existing(struct transitions *t, const cJSON *task, struct df_buf
 
 static void begin_pages(struct transitions *t)
 {
+    df_cursors_free(&t->sent); /* entries of deleted steps may have been lost */
     t->is_behind = true;
     t->cursor = df_journal_last(t->follower.s->journal, t->start);
 }

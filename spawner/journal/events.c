@@ -17,6 +17,7 @@
 
 #define PAUSE_MIN_MS 500
 #define PAUSE_MAX_MS 30000
+#define ERRORS_MAX 3 /* of the API server, about one Event, before it is dropped */
 /* After each Event the thread pauses for PAUSE_TIMES as long as the request took, so that Events do
  * not slow the Jobs down: a busy API server gets few of them. */
 #define PAUSE_TIMES 10
@@ -47,7 +48,7 @@ struct df_events {
     uint64_t cursor;          /* number of the journal's last entry that was read */
     struct df_cursors posted; /* entries of each unfinished step's history */
     int64_t since_us;         /* real time: earlier entries were posted by an earlier leader */
-    bool refused;             /* the last Event was; logged once */
+    bool refused, late;       /* the last Event was; each is logged once */
     bool behind;              /* entries of the journal were lost; logged once */
     int64_t turn_us;          /* when the next Event may be posted; monotonic */
 };
@@ -180,35 +181,71 @@ static void count_dropped(void)
                   NULL, 1);
 }
 
-/* False if the API server did not answer: post it again. */
-static bool post(struct df_events *e, const cJSON *event)
+static int post(struct df_events *e, const cJSON *event, struct df_err *err)
 {
     const char *name_space = df_json_str(event, "metadata.namespace");
     const struct df_kube_at at = {.resource = &resource, .name_space = name_space, .stop = &e->cut};
-    struct df_err err = {0};
-    bool done = df_kube_create(e->s->kube, &at, event, NULL, &err) == 0 ||
-                df_streq(err.reason, "AlreadyExists");
-    if (!done && err.cls == DF_ERR_RETRY)
-        return false;
-    if (!done && !e->refused)
-        df_warn("the API server refuses Events about steps; they are dropped: %s", err.message);
-    if (!done)
-        count_dropped();
-    e->refused = !done;
-    return true;
+    struct df_err why = {0};
+    if (df_kube_create(e->s->kube, &at, event, NULL, &why) == 0 ||
+        df_streq(why.reason, "AlreadyExists"))
+        return 0;
+    return df_err_pass(err, &why);
 }
 
-/* False if the spawner stopped meanwhile. */
+/* The API server did not answer, or is busy. Any other error may be about this Event alone (of a
+ * webhook, for example): it must not hold back the others for ever. */
+static bool is_unavailable(const struct df_err *why)
+{
+    static const char *const reasons[] = {"", "ServiceUnavailable", "TooManyRequests", "Timeout",
+                                          "ServerTimeout"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(reasons); i++)
+        if (df_streq(why->reason, reasons[i]))
+            return true;
+    return false;
+}
+
+static bool may_succeed_later(const struct df_err *why, int tries)
+{
+    return why->cls == DF_ERR_RETRY && (tries < ERRORS_MAX || is_unavailable(why));
+}
+
+static void drop_refused(struct df_events *e, const struct df_err *why)
+{
+    if (!e->refused)
+        df_warn("the API server refuses Events about steps; they are dropped: %s", why->message);
+    e->refused = true;
+    count_dropped();
+}
+
+static void say_late(struct df_events *e, const struct df_err *why)
+{
+    if (!e->late)
+        df_warn("Events about steps are late: %s", why->message);
+    e->late = true;
+}
+
+/* Ends when the API server has taken or refused the Event. False if the spawner stopped before. */
 static bool post_until_answered(struct df_events *e, const cJSON *event)
 {
+    struct df_err why = {0};
+    int64_t began_us, pause_ms = PAUSE_MIN_MS;
     wait_for_turn(e);
-    int64_t pause_ms = PAUSE_MIN_MS, began_us = df_mono_us();
-    while (!post(e, event)) {
-        if (wait_for(e, &e->stopping, pause_ms))
+    for (int tries = 1; began_us = df_mono_us(), post(e, event, &why) < 0; tries++) {
+        if (!may_succeed_later(&why, tries)) {
+            drop_refused(e, &why);
+            break;
+        }
+        say_late(e, &why);
+        int64_t asked_ms = (int64_t)why.retry_after_s * 1000;
+        if (wait_for(e, &e->stopping, pause_ms > asked_ms ? pause_ms : asked_ms)) {
+            count_dropped();
             return false;
+        }
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-        began_us = df_mono_us();
+        why = (struct df_err){0};
     }
+    if (why.cls == DF_ERR_NONE)
+        e->refused = e->late = false;
     int64_t pause_us = PAUSE_TIMES * (df_mono_us() - began_us),
             most_us = PAUSE_MAX_MS * INT64_C(1000);
     e->turn_us = df_mono_us() + (pause_us < most_us ? pause_us : most_us);

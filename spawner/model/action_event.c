@@ -4,6 +4,8 @@
  */
 #include "spawner/model/action_event.h"
 
+#include "common/base/limits.h"
+
 #define LOST_ATTEMPT "RetryableFailure"
 
 static const cJSON *history(const cJSON *task)
@@ -13,7 +15,8 @@ static const cJSON *history(const cJSON *task)
 
 int df_action_transitions(const cJSON *task)
 {
-    return cJSON_GetArraySize(history(task));
+    int n = cJSON_GetArraySize(history(task));
+    return n < DF_LIMIT_PHASE_HISTORY ? n : DF_LIMIT_PHASE_HISTORY;
 }
 
 /* ---- what both messages have ---- */

@@ -151,3 +151,13 @@ def test_doctor_looks_at_a_module(home):
     (home.directory / "empty").mkdir()
     assert "has no configuration" in home.dayfly("doctor", home.directory / "empty", code=1).stdout
     assert "[FAIL] module: " in home.dayfly("doctor", home.directory / "nowhere", code=1).stdout
+
+
+def test_doctor_sees_the_state_of_a_selected_workspace(home):
+    module = home.module("spaces", HELLO)
+    selected = module / ".terraform/environment"
+    selected.parent.mkdir()
+    selected.write_text("default")
+    assert "[ok]   module: " in home.dayfly("doctor", module).stdout
+    selected.write_text("prod")
+    assert f"{selected} belongs to a state of the module's own" in home.dayfly("doctor", module).stdout

@@ -147,6 +147,19 @@ static void a_step_without_history_has_no_transitions(void **state)
     assert_int_equal(df_action_transitions(task), 0);
 }
 
+/* The service writes no more; another writer of the status might. */
+static void no_more_transitions_are_read_than_are_ever_written(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = json("{" STEP ",'status':{}}");
+    for (int i = 0; i < DF_LIMIT_PHASE_HISTORY + 9; i++)
+        assert_int_equal(
+            df_json_append(df_json_array_at(df_json_object_at(task, "status"), "phaseHistory"),
+                           json("{'phase':'Executing'}"), NULL),
+            0);
+    assert_int_equal(df_action_transitions(task), DF_LIMIT_PHASE_HISTORY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +169,7 @@ int main(void)
         cmocka_unit_test(put_has_the_state_as_a_text_of_json),
         cmocka_unit_test(a_workflow_is_a_run_of_its_own),
         cmocka_unit_test(a_step_without_history_has_no_transitions),
+        cmocka_unit_test(no_more_transitions_are_read_than_are_ever_written),
     };
     return cmocka_run_group_tests_name("action_event", tests, NULL, NULL);
 }

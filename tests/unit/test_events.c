@@ -273,6 +273,24 @@ static void a_refused_event_does_not_hold_back_the_next(void **state)
     assert_true(dropped() == before + 1);
 }
 
+/* The answer of a webhook that cannot read one of them. */
+static void an_event_that_always_ends_in_an_internal_error_does_not_hold_back_the_next(void **state)
+{
+    (void)state;
+    static const int statuses[] = {500, 500, 500, 201};
+    struct teller t;
+    double before = dropped();
+    open_teller(&t, statuses);
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
+    enter(&t, "Initializing");
+    await_asked(&t, 4);
+    DF_FREE char *seen = close_teller(&t);
+    assert_non_null(strstr(seen, "Initializing"));
+    assert_true(dropped() == before + 1);
+}
+
 static void a_write_without_a_new_phase_posts_nothing(void **state)
 {
     (void)state;
@@ -375,6 +393,8 @@ int main(void)
         cmocka_unit_test(a_long_message_is_cut_between_characters),
         cmocka_unit_test(events_are_posted_in_order_and_again_until_they_are_answered),
         cmocka_unit_test(a_refused_event_does_not_hold_back_the_next),
+        cmocka_unit_test(
+            an_event_that_always_ends_in_an_internal_error_does_not_hold_back_the_next),
         cmocka_unit_test(a_write_without_a_new_phase_posts_nothing),
         cmocka_unit_test(an_api_server_that_does_not_answer_holds_nobody_back),
         cmocka_unit_test(a_step_has_events_from_its_first_entry_on_once_it_has_a_job),

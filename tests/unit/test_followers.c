@@ -93,6 +93,21 @@ static void a_deleted_run_ends_its_watchers(void **state)
     assert_true(hear(fd, &b, "{\"phase\":\"Deleted\"}"));
 }
 
+static void a_run_that_was_replaced_by_another_of_its_name_ends_its_watchers(void **state)
+{
+    struct world *w = *state;
+    make_run(w);
+    for (int i = 0; i < 20; i++) {
+        DF_CLOSE int fd = dial(w);
+        DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+        say(fd, "GET /v1/runs/net-1/watch HTTP/1.1\r\n" HEAD "\r\n");
+        assert_true(hear(fd, &b, "event: run\n"));
+        assert_int_equal(df_store_remove(w->s.store, DF_KIND_RUN, "net-1", NULL, NULL), 0);
+        make_run(w);
+        assert_true(hear(fd, &b, "{\"phase\":\"Deleted\"}"));
+    }
+}
+
 static void followers_are_told_when_the_server_stops(void **state)
 {
     struct world *w = *state;
@@ -321,6 +336,7 @@ int main(void)
         WITH(the_log_of_a_final_run_ends_at_once),
         WITH(a_run_of_an_unknown_action_is_followed_to_its_end_and_has_no_steps),
         WITH(a_deleted_run_ends_its_watchers),
+        WITH(a_run_that_was_replaced_by_another_of_its_name_ends_its_watchers),
         WITH(followers_are_told_when_the_server_stops),
         WITH(followers_that_vanish_give_their_threads_back),
         WITH(followers_get_every_byte_once_however_the_frames_are_cut),
