@@ -1,6 +1,7 @@
 /*
- * Kubernetes Events: one thread reads the journal, and posts what the history of a changed step has
- * more than it posted before, at a limited rate. Read post_all(), then post_step().
+ * Kubernetes Events: one thread reads the journal, queues an Event for each entry that the history
+ * of a changed step has more than before, and posts them at a limited rate. Read post_all(), then
+ * queue_step().
  */
 #include "spawner/journal/events.h"
 
@@ -12,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/journal/cursors.h"
 #include "spawner/journal/journal.h"
+#include "spawner/model/action_event.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 
@@ -24,6 +26,8 @@
 /* The thread pauses after it was woken. Others, who were woken by the same write, are more urgent,
  * and more entries of the same step may come. */
 #define GATHER_MS 20
+/* Events that may wait to be posted; beyond them the journal waits to be read. */
+#define QUEUE_MAX 256
 #define IDLE_MS 3600000 /* a write of a document ends it */
 /* An entry that is older than the thread by more than this was posted by an earlier leader. A later
  * one may have been lost with it, and is posted. */
@@ -34,6 +38,11 @@
 #define NOTE_MAX 1023
 
 static const struct df_kube_resource resource = {"events.k8s.io", "v1", "events"};
+
+struct queued {
+    struct queued *next;
+    cJSON *event;
+};
 
 struct df_events {
     struct df_spawner *s;
@@ -50,7 +59,9 @@ struct df_events {
     int64_t since_us;         /* real time: earlier entries were posted by an earlier leader */
     bool refused, late;       /* the last Event was; each is logged once */
     bool behind;              /* entries of the journal were lost; logged once */
-    int64_t turn_us;          /* when the next Event may be posted; monotonic */
+    struct queued *first, **end;
+    size_t count;
+    int64_t turn_ms; /* when the next Event may be posted; monotonic */
 };
 
 /* ---- the object ---- */
@@ -141,7 +152,7 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
     return 0;
 }
 
-/* ---- waiting ---- */
+/* ---- stopping ---- */
 
 static void raise_flag(struct df_events *e, bool *flag)
 {
@@ -164,15 +175,7 @@ static bool wait_for(struct df_events *e, const bool *flag, int64_t ms)
     return is_set;
 }
 
-/* Returns at once when the spawner stops. */
-static void wait_for_turn(struct df_events *e)
-{
-    int64_t left_us = e->turn_us - df_mono_us();
-    if (left_us > 0)
-        (void)wait_for(e, &e->stopping, (left_us + 999) / 1000);
-}
-
-/* ---- one Event ---- */
+/* ---- one step ---- */
 
 static void count_dropped(void)
 {
@@ -180,6 +183,143 @@ static void count_dropped(void)
                                     "Kubernetes Events about steps that were not posted.", NULL),
                   NULL, 1);
 }
+
+static bool is_on_tasks(const struct df_events *e)
+{
+    return e->s->config->in_cluster;
+}
+
+/* The object that the Events are about. */
+static bool object_exists(const struct df_events *e, const cJSON *task)
+{
+    return is_on_tasks(e) || df_json_str(task, "status.engineRef.namespace");
+}
+
+/* How many entries an earlier leader has posted. */
+static int posted_earlier(const struct df_events *e, const cJSON *task)
+{
+    const cJSON *entry;
+    int n = 0;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.phaseHistory")) {
+        const char *at = df_json_str(entry, "occurredAt");
+        int64_t at_us = 0;
+        if (!at || df_time_parse(at, &at_us, NULL) < 0 || at_us >= e->since_us)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static int queue_entry(struct df_events *e, const cJSON *task, int index, struct df_err *err)
+{
+    struct queued *q = calloc(1, sizeof(*q));
+    if (!q)
+        return df_fail_oom(err);
+    if (df_event_build(task, index, is_on_tasks(e), e->instance, &q->event, err) < 0) {
+        free(q);
+        return -1;
+    }
+    *e->end = q;
+    e->end = &q->next;
+    e->count++;
+    return 0;
+}
+
+/* Queues the Events from the entry at index on. */
+static void queue_from(struct df_events *e, const cJSON *task, int index)
+{
+    int n = df_action_transitions(task);
+    for (; index < n; index++) {
+        struct df_err err = {0};
+        if (queue_entry(e, task, index, &err) == 0)
+            continue;
+        df_warn("an Event about step %s is dropped: %s", df_json_str(task, "metadata.name"),
+                err.message);
+        count_dropped();
+    }
+}
+
+/* A finished step has no more Events: it needs no cursor. Without memory for the cursor Events may
+ * be posted twice, which the API server refuses by their name. */
+static void keep_cursor(struct df_events *e, const cJSON *task)
+{
+    const char *name = df_json_str(task, "metadata.name");
+    if (df_label_has(task, DF_LABEL_UNFINISHED))
+        (void)!df_cursors_set(&e->posted, name, df_json_str(task, "metadata.uid"),
+                              df_action_transitions(task), NULL);
+    else
+        df_cursors_drop(&e->posted, name);
+}
+
+static void queue_step(struct df_events *e, const struct df_journal_entry *entry)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_err err = {0};
+    if (df_store_find(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
+        df_warn("Events about step %s are late: %s", entry->name, err.message);
+        return; /* the step's next entry queues them */
+    }
+    if (!task) {
+        df_cursors_drop(&e->posted, entry->name);
+        return;
+    }
+    if (!object_exists(e, task))
+        return;
+    /* A finished step without a cursor has all its Events, unless it ended before it was read. */
+    bool may_be_new = entry->change == DF_CHANGE_ADDED || df_label_has(task, DF_LABEL_UNFINISHED);
+    int index = may_be_new ? posted_earlier(e, task) : df_action_transitions(task);
+    queue_from(e, task,
+               df_cursors_get(&e->posted, entry->name, df_json_str(task, "metadata.uid"), index));
+    keep_cursor(e, task);
+}
+
+/* ---- the journal ---- */
+
+static void say_behind(struct df_events *e)
+{
+    if (!e->behind)
+        df_warn("Events about steps may be missing: the API server takes them slower than steps "
+                "change");
+    e->behind = true;
+}
+
+/* Queues Events for the entries of the journal, until there are no more entries or the queue is
+ * full. A step is read soon after its change, also while an Event waits for its turn: a step that
+ * is deleted is gone with its history. */
+static void read_journal(struct df_events *e)
+{
+    struct df_journal_entry entry;
+    while (e->count < QUEUE_MAX) {
+        int result = df_journal_read(e->s->journal, &e->cursor, &entry);
+        if (result == 0) {
+            e->behind = false;
+            return;
+        }
+        if (result < 0)
+            say_behind(e);
+        else if (entry.kind == DF_KIND_TASK_ACTION)
+            queue_step(e, &entry);
+    }
+}
+
+/* Reads the journal until that time (monotonic), or (for_first) an Event is queued. False when the
+ * spawner stops. */
+static bool read_until(struct df_events *e, int64_t end_ms, bool for_first)
+{
+    for (;;) {
+        uint64_t mark = df_subscription_mark(e->s->journal, &e->subscription);
+        bool is_stopping = wait_for(e, &e->stopping, GATHER_MS);
+        read_journal(e);
+        int64_t left_ms = end_ms - df_mono_ms();
+        if (is_stopping)
+            return false;
+        if (left_ms <= 0 || (for_first && e->first))
+            return true;
+        df_subscription_wait(e->s->journal, &e->subscription, mark, left_ms);
+    }
+}
+
+/* ---- one Event ---- */
 
 static int post(struct df_events *e, const cJSON *event, struct df_err *err)
 {
@@ -228,16 +368,16 @@ static void say_late(struct df_events *e, const struct df_err *why)
 static bool post_until_answered(struct df_events *e, const cJSON *event)
 {
     struct df_err why = {0};
-    int64_t began_us, pause_ms = PAUSE_MIN_MS;
-    wait_for_turn(e);
-    for (int tries = 1; began_us = df_mono_us(), post(e, event, &why) < 0; tries++) {
+    int64_t began_ms, pause_ms = PAUSE_MIN_MS;
+    (void)read_until(e, e->turn_ms, false);
+    for (int tries = 1; began_ms = df_mono_ms(), post(e, event, &why) < 0; tries++) {
         if (!may_succeed_later(&why, tries)) {
             drop_refused(e, &why);
             break;
         }
         say_late(e, &why);
         int64_t asked_ms = (int64_t)why.retry_after_s * 1000;
-        if (wait_for(e, &e->stopping, pause_ms > asked_ms ? pause_ms : asked_ms)) {
+        if (!read_until(e, df_mono_ms() + (pause_ms > asked_ms ? pause_ms : asked_ms), false)) {
             count_dropped();
             return false;
         }
@@ -246,119 +386,27 @@ static bool post_until_answered(struct df_events *e, const cJSON *event)
     }
     if (why.cls == DF_ERR_NONE)
         e->refused = e->late = false;
-    int64_t pause_us = PAUSE_TIMES * (df_mono_us() - began_us),
-            most_us = PAUSE_MAX_MS * INT64_C(1000);
-    e->turn_us = df_mono_us() + (pause_us < most_us ? pause_us : most_us);
+    int64_t rest_ms = PAUSE_TIMES * (df_mono_ms() - began_ms);
+    e->turn_ms = df_mono_ms() + (rest_ms < PAUSE_MAX_MS ? rest_ms : PAUSE_MAX_MS);
     return true;
 }
 
-/* ---- one step ---- */
-
-static bool is_on_tasks(const struct df_events *e)
+static struct queued *take_queued(struct df_events *e)
 {
-    return e->s->config->in_cluster;
+    struct queued *q = e->first;
+    if (!q)
+        return NULL;
+    e->first = q->next;
+    e->end = e->first ? e->end : &e->first;
+    e->count--;
+    return q;
 }
 
-/* The object that the Events are about. */
-static bool object_exists(const struct df_events *e, const cJSON *task)
+static void free_queued(struct queued **q)
 {
-    return is_on_tasks(e) || df_json_str(task, "status.engineRef.namespace");
-}
-
-/* How many entries an earlier leader has posted. */
-static int posted_earlier(const struct df_events *e, const cJSON *task)
-{
-    const cJSON *entry;
-    int n = 0;
-    cJSON_ArrayForEach (entry, df_json_at(task, "status.phaseHistory")) {
-        const char *at = df_json_str(entry, "occurredAt");
-        int64_t at_us = 0;
-        if (!at || df_time_parse(at, &at_us, NULL) < 0 || at_us >= e->since_us)
-            break;
-        n++;
-    }
-    return n;
-}
-
-/* Posts entry after entry. *index: the first one, moved on with each. */
-static bool post_from(struct df_events *e, const cJSON *task, int *index)
-{
-    int n = cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
-    for (; *index < n; ++*index) {
-        DF_JSON cJSON *event = NULL;
-        struct df_err err = {0};
-        if (df_event_build(task, *index, is_on_tasks(e), e->instance, &event, &err) < 0) {
-            df_warn("an Event about step %s is dropped: %s", df_json_str(task, "metadata.name"),
-                    err.message);
-            count_dropped();
-        } else if (!post_until_answered(e, event)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A finished step has no more Events: it needs no cursor. Without memory for the cursor Events may
- * be posted twice, which the API server refuses by their name. */
-static void keep_cursor(struct df_events *e, const cJSON *task, int index)
-{
-    const char *name = df_json_str(task, "metadata.name");
-    if (df_label_has(task, DF_LABEL_UNFINISHED))
-        (void)!df_cursors_set(&e->posted, name, df_json_str(task, "metadata.uid"), index, NULL);
-    else
-        df_cursors_drop(&e->posted, name);
-}
-
-/* False if the spawner stopped meanwhile. */
-static bool post_step(struct df_events *e, const struct df_journal_entry *entry)
-{
-    DF_JSON cJSON *task = NULL;
-    struct df_err err = {0};
-    if (df_store_find(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
-        df_warn("Events about step %s are late: %s", entry->name, err.message);
-        return true; /* the step's next entry posts them */
-    }
-    if (!task) {
-        df_cursors_drop(&e->posted, entry->name);
-        return true;
-    }
-    if (!object_exists(e, task))
-        return true;
-    /* A finished step without a cursor has all its Events, unless it ended before it was read. */
-    bool may_be_new = entry->change == DF_CHANGE_ADDED || df_label_has(task, DF_LABEL_UNFINISHED);
-    int index = may_be_new ? posted_earlier(e, task)
-                           : cJSON_GetArraySize(df_json_at(task, "status.phaseHistory"));
-    index = df_cursors_get(&e->posted, entry->name, df_json_str(task, "metadata.uid"), index);
-    bool goes_on = post_from(e, task, &index);
-    keep_cursor(e, task, index);
-    return goes_on;
-}
-
-/* ---- the thread ---- */
-
-static void say_behind(struct df_events *e)
-{
-    if (!e->behind)
-        df_warn("Events about steps may be missing: the API server takes them slower than steps "
-                "change");
-    e->behind = true;
-}
-
-/* Posts for all entries of the journal. False if the spawner stopped meanwhile. */
-static bool read_journal(struct df_events *e)
-{
-    struct df_journal_entry entry;
-    for (;;) {
-        int result = df_journal_read(e->s->journal, &e->cursor, &entry);
-        if (result == 0) {
-            e->behind = false;
-            return true;
-        }
-        if (result < 0)
-            say_behind(e);
-        else if (entry.kind == DF_KIND_TASK_ACTION && !post_step(e, &entry))
-            return false;
-    }
+    if (*q)
+        cJSON_Delete((*q)->event);
+    free(*q);
 }
 
 static void *post_all(void *arg)
@@ -366,11 +414,9 @@ static void *post_all(void *arg)
     struct df_events *e = arg;
     bool goes_on = true;
     while (goes_on) {
-        uint64_t mark = df_subscription_mark(e->s->journal, &e->subscription);
-        bool is_last = wait_for(e, &e->stopping, GATHER_MS);
-        goes_on = read_journal(e) && !is_last;
-        if (goes_on)
-            df_subscription_wait(e->s->journal, &e->subscription, mark, IDLE_MS);
+        bool stops = !read_until(e, df_mono_ms() + (e->first ? 0 : IDLE_MS), true);
+        DF_CLEANUP(free_queued) struct queued *q = take_queued(e);
+        goes_on = q ? post_until_answered(e, q->event) : !stops;
     }
     raise_flag(e, &e->ended);
     return NULL;
@@ -382,6 +428,8 @@ static void free_events(struct df_events *e)
 {
     df_unsubscribe(e->s->journal, &e->subscription);
     df_cursors_free(&e->posted);
+    for (struct queued *q; (q = take_queued(e));)
+        free_queued(&q);
     (void)pthread_mutex_destroy(&e->lock);
     (void)pthread_cond_destroy(&e->raised);
     free(e);
@@ -393,6 +441,7 @@ static void init(struct df_events *e, struct df_spawner *s)
     e->s = s;
     df_subscribe(s->journal, &e->subscription, NULL, 0, false);
     e->cursor = df_journal_last(s->journal, version);
+    e->end = &e->first;
     e->since_us = df_real_us() - OVERLAP_US;
     (void)pthread_mutex_init(&e->lock, NULL);
     df_cond_init(&e->raised);

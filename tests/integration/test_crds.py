@@ -95,8 +95,8 @@ def test_the_definitions_are_those_of_the_models_tables():
 
 def test_each_field_of_a_spec_is_explained(namespace):
     crds.install(namespace.cluster)
-    for path, words in (("executor", "where its state lives"), ("executor.spec.source.url", "git@host:path"),
-                        ("run.spec.decision", "approve or discard"), ("taskaction.spec.workflow", "What is run"),
+    for path, words in (("executor", "where its state is"), ("executor.spec.source.url", "git@host:path"),
+                        ("run.spec.decision", "approve or discard"), ("taskaction.spec.workflow", "What is executed"),
                         ("run.status.phase", "WaitingApproval")):
         assert words in namespace.kubectl("explain", path).stdout.replace("\n    ", " ")
 

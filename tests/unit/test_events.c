@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -291,6 +292,25 @@ static void an_event_that_always_ends_in_an_internal_error_does_not_hold_back_th
     assert_true(dropped() == before + 1);
 }
 
+/* Its document, with the history, is gone when the Event has its turn. */
+static void a_step_that_is_deleted_after_its_end_has_the_event_of_its_end(void **state)
+{
+    (void)state;
+    static const int statuses[] = {503, 503, 201, 201};
+    struct teller t;
+    open_teller(&t, statuses);
+    start_events(&t);
+    make_step(&t, STEP);
+    enter(&t, "Queued");
+    await_asked(&t, 1); /* for the next second and a half the Event waits */
+    change(&t, "net-1-apply", DF_OUTCOME_FAILED, "Canceled", df_real_us());
+    (void)poll(NULL, 0, 1000);
+    assert_int_equal(df_store_remove(t.s.store, DF_KIND_TASK_ACTION, "net-1-apply", NULL, NULL), 0);
+    await_asked(&t, 4);
+    DF_FREE char *seen = close_teller(&t);
+    assert_non_null(strstr(seen, "Canceled"));
+}
+
 static void a_write_without_a_new_phase_posts_nothing(void **state)
 {
     (void)state;
@@ -395,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_refused_event_does_not_hold_back_the_next),
         cmocka_unit_test(
             an_event_that_always_ends_in_an_internal_error_does_not_hold_back_the_next),
+        cmocka_unit_test(a_step_that_is_deleted_after_its_end_has_the_event_of_its_end),
         cmocka_unit_test(a_write_without_a_new_phase_posts_nothing),
         cmocka_unit_test(an_api_server_that_does_not_answer_holds_nobody_back),
         cmocka_unit_test(a_step_has_events_from_its_first_entry_on_once_it_has_a_job),
