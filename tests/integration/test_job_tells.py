@@ -155,4 +155,4 @@ def test_a_deleted_step_stays_until_its_pod_is_gone(in_cluster):
     assert (True, True) in left and (True, False) not in left, left
     status = pods.ended(run)
     assert (status["phase"], status["reason"]) == ("Canceled", "Aborted")
-    assert told_on_task(pods, step)[0] == "Queued"
+    wait_for("the Event of the first phase", lambda: told_on_task(pods, step)[:1] == ["Queued"])
