@@ -1,6 +1,7 @@
 /*
- * Accepts what people write with kubectl: admission and rejection first, then what each kind does.
- * Read df_applied_executor(), df_applied_run() and df_applied_task().
+ * Checks what people write with kubectl: first admission and refusal, which all kinds share, then
+ * one section for each kind. Read df_applied_executor(), df_applied_run() and df_applied_task(),
+ * and from each one downwards.
  */
 #include "spawner/control/applied.h"
 
@@ -17,7 +18,8 @@
 #include "spawner/steps/outcome.h"
 
 #define ACCEPTED "Accepted"
-/* When a run looks again for an executor that may be applied after it. */
+/* How soon a run whose executor is missing is tried again: the person may apply the executor after
+ * it. */
 #define AGAIN_US INT64_C(1000000)
 
 static const char *name_of(const cJSON *doc)
@@ -32,7 +34,7 @@ static int64_t generation_of(const cJSON *doc)
 
 /* ---- admission ---- */
 
-/* The document as a REST client would have sent it, which is what the model admits. */
+/* The document as a REST client would have sent it, because df_model_admit() expects that form. */
 static cJSON *as_sent(const cJSON *doc)
 {
     cJSON *sent = cJSON_CreateObject(), *spec = cJSON_Duplicate(df_json_at(doc, "spec"), true);
@@ -47,7 +49,7 @@ static cJSON *as_sent(const cJSON *doc)
     return NULL;
 }
 
-/* 0 with the admitted document; -1 with class USER: refuse it. */
+/* *ret: the admitted document. -1 with class USER: the document is to be refused. */
 static int admit(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *sent = as_sent(doc);
@@ -71,7 +73,7 @@ static bool is_final(const struct df_err *why)
 
 struct verdict {
     enum df_kind kind;
-    int64_t generation;       /* of the document that was checked */
+    int64_t generation;       /* of the spec that was checked */
     const struct df_err *why; /* NULL: it is accepted */
 };
 
@@ -87,7 +89,7 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
         df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0 ||
         df_set_conditions(run, DF_OUTCOME_FAILED, DF_REASON_REFUSED, why->message, now_us, err) < 0)
         return -1;
-    /* The executor becomes its owner, so that it is deleted with it. */
+    /* With the label a deletion of the executor finds this run and deletes it, too. */
     return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
 }
 
@@ -121,7 +123,8 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
 
 /* ---- executors ---- */
 
-/* Writes the answer for this generation of the spec; a later edit gets a pass of its own. */
+/* Writes the verdict on this generation of the spec. If the spec was edited meanwhile it writes
+ * nothing: that edit causes a pass of its own. */
 static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 {
     const struct verdict *v = arg;
@@ -166,7 +169,8 @@ int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_d
 {
     bool is_deleted = df_doc_is_deleted(executor);
     bool is_unborn = !df_json_at(executor, "status");
-    /* A deletion also increments the generation. */
+    /* A deletion also increments the generation, so this pass first judges the spec again, and a
+     * later pass deletes the executor. */
     if (is_deleted && (is_unborn || df_executor_is_accepted(executor)))
         return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
     if (df_executor_is_accepted(executor))
@@ -193,7 +197,7 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
     return 0;
 }
 
-/* True while the run waits for an executor that may be applied after it. */
+/* True while the run may still wait for its executor, which a person may apply after the run. */
 static bool may_wait(const struct df_control *c, const cJSON *run, const struct df_err *why)
 {
     int64_t created_us = 0;
@@ -251,7 +255,8 @@ static const char *deed_of(const cJSON *doc, const char *key)
     return df_streq(verdict, "approved") ? "approve" : "discard";
 }
 
-/* A note that was written with kubectl has no `at` yet. *ret_done: it has been added. */
+/* Adds `by` and `at` to a decision or a cancel. One that was written with kubectl lacks `at`.
+ * *ret_done: this pass has added them. */
 static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *key,
                 bool *ret_done, struct df_err *err)
 {
@@ -305,8 +310,9 @@ static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_e
     return df_err_pass(err, &why);
 }
 
-/* A step without status, which a crash between its two writes left, was never started: it is
- * removed, and its run creates it again. A step that no run waits for is refused. */
+/* A step without status was never started. If its run has not ended, a crash between the two writes
+ * of its creation left the step: it is removed, and its run creates it again. Otherwise the step is
+ * refused, because only the service creates steps. */
 static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     const char *run = df_json_str(task, "spec.runRef.name");

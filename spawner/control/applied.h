@@ -1,11 +1,12 @@
 /*
- * applied.h - what people write with kubectl: new documents, edits, decisions, cancels and
- * deletions. Each is handled as if an admin had sent it to the REST API. The API server has checked
- * the person's rights; it does not say who it was.
+ * applied.h - checks and accepts what people write with kubectl: new documents, edits, decisions,
+ * cancels and deletions. The service handles each one as if an admin had sent it to the REST API:
+ * the API server has checked the person's rights, but does not say who the person was.
  *
- * The reconcilers call this first. *ret_done: the pass is over; *ret_wake_us as in loop.h. A
- * refusal is written into the status, with its reason or InvalidDocument. A finalizer keeps a
- * deleted document until its pod has gone and its runs have ended.
+ * The reconcilers call these functions first, with *ret_done false. *ret_done true: this pass has
+ * nothing else to do. *ret_wake_us: as in loop.h. A refused document gets a status with the reason
+ * InvalidDocument. A finalizer keeps a deleted document until its pod is gone and its runs have
+ * ended.
  */
 #ifndef DF_APPLIED_H
 #define DF_APPLIED_H

@@ -23,15 +23,15 @@
 
 void df_control_engine_news(struct df_control *c, const char *name)
 {
-    if (!atomic_load(&c->working)) /* the start queues all of them */
+    if (!atomic_load(&c->working)) /* df_control_start() queues every unfinished document */
         return;
     df_queue_wake(c->queue, DF_KIND_TASK_ACTION, name);
     if (df_starts_with(name, DF_WORKFLOW_PREFIX))
         df_lock_queue_wake(c->s->store, c->queue, DF_KIND_TASK_ACTION, name);
 }
 
-/* The store notifies of own writes in the writer's thread (store.h): a pass that wrote its own
- * document decides itself whether another pass follows. */
+/* The store notifies of the service's own writes in the writer's thread (store.h), so a pass that
+ * wrote its own document decides itself whether another pass follows. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
@@ -101,8 +101,8 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
     return df_queue_add(c->queue, key->kind, key->name, delay_us > 0 ? delay_us : 0, err);
 }
 
-/* Returns freed memory to the system, or the process would keep what a burst of passes needed: at
- * intervals during the burst, and after it. */
+/* Returns freed memory to the system during a burst of passes, at intervals, and after it;
+ * otherwise the process would keep the memory that the burst needed. */
 enum { PASSES_PER_TRIM = 1000, PASSES_PER_REST = 100 };
 
 static void give_memory_back(struct df_control *c)
@@ -111,7 +111,7 @@ static void give_memory_back(struct df_control *c)
     if (done < PASSES_PER_REST || (done < PASSES_PER_TRIM && !df_queue_is_idle(c->queue)))
         return;
     if (atomic_exchange(&c->untrimmed_passes, 0) >=
-        PASSES_PER_REST) /* one of the workers does it */
+        PASSES_PER_REST) /* only one of the workers does it */
         df_memory_trim();
 }
 
@@ -190,7 +190,8 @@ void df_control_free(struct df_control *c)
     free(c);
 }
 
-/* Removes secrets that a crash left in the vault. A run that ends later repeats it. */
+/* Removes secrets of ended runs that a crash left in the vault. After a failure a run that ends
+ * later tries again. */
 static void sweep(struct df_control *c)
 {
     struct df_err why = {0};
@@ -234,7 +235,7 @@ static bool lives_here(const struct df_control *c, const cJSON *step)
            !engine->is_remote;
 }
 
-/* The steps that end with this spawner. */
+/* The live steps of engines on this machine. */
 static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
 {
     const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
@@ -250,7 +251,7 @@ static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-/* How long the slowest of these steps may take to end. */
+/* The longest time that one of these steps may take to end after a cancel. */
 static int64_t longest_grace_s(const cJSON *steps)
 {
     int64_t longest = 0;
@@ -274,7 +275,8 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
     }
 }
 
-/* Cancels what runs and waits until nothing does, or the grace period is over. */
+/* Cancels the runs of the live steps on this machine, and waits until no such step is left or the
+ * longest grace period, with a margin, is over. */
 static void cancel_live(struct df_control *c)
 {
     DF_JSON cJSON *live = NULL;

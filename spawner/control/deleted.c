@@ -1,4 +1,4 @@
-/* One function for each kind; a document that was never accepted is removed at once. */
+/* One function for each kind. A document that was never accepted is removed at once. */
 #include "spawner/control/deleted.h"
 
 #include "common/base/clock.h"
@@ -8,7 +8,7 @@
 #include "spawner/requests/requests.h"
 
 #define WHY "it was deleted"
-/* When a document that cannot be removed yet is tried again. */
+/* How soon the deletion of an executor that cannot be deleted yet is tried again. */
 #define AGAIN_US INT64_C(5000000)
 
 static const char *name_of(const cJSON *doc)
@@ -16,7 +16,7 @@ static const char *name_of(const cJSON *doc)
     return df_json_str(doc, "metadata.name");
 }
 
-/* It was never accepted: nothing belongs to it. */
+/* A document that was never accepted owns nothing that would have to be cleaned up. */
 static int remove_unaccepted(struct df_control *c, enum df_kind kind, const cJSON *doc,
                              struct df_err *err)
 {
@@ -86,7 +86,7 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 
 /* ---- TaskActions ---- */
 
-/* An accepted one is ended by its own pass, which then removes it (DF_TASK_REMOVE). */
+/* An accepted TaskAction is ended by its own pass, which then removes it (DF_TASK_REMOVE). */
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, struct df_err *err)
 {
     *ret_done = !df_json_at(task, "status") || df_doc_is_refused(task);

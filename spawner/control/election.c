@@ -1,6 +1,7 @@
 /*
- * The thread that takes and keeps the lead. A leader lists all documents before its reconcilers
- * start, and ends the process when it loses the Lease.
+ * election.c - competes for the Lease (common/kube/lease.h) and reacts when this replica gets or
+ * loses it. A new leader lists all documents before its reconcilers start; a leader that loses the
+ * Lease ends the process. Read df_election_start(), enter(), then on_changed() and start().
  */
 #include "spawner/control/election.h"
 
@@ -16,7 +17,7 @@ struct df_election {
     char *identity, *address;
     pthread_mutex_t lock; /* guards the rest */
     volatile bool closed;
-    pthread_t start; /* starts the control loop; once */
+    pthread_t start; /* the thread that starts the control loop; created once */
     bool has_start;
 };
 
@@ -30,7 +31,7 @@ static void *start(void *arg)
 {
     struct df_election *e = arg;
     struct df_err err = {0};
-    if (catch_up(e, &err) < 0) /* closed meanwhile */
+    if (catch_up(e, &err) < 0) /* df_election_close() was called */
         return NULL;
     __atomic_store_n(&e->s->leads, true, __ATOMIC_RELEASE);
     df_info("%s leads", e->identity);
@@ -41,8 +42,8 @@ static void *start(void *arg)
     return NULL;
 }
 
-/* On a thread of its own: listing ten thousand documents takes longer than a short Lease allows
- * between two renewals. */
+/* Starts the control loop in a thread of its own: listing ten thousand documents takes longer than
+ * the time between two renewals of a short Lease. */
 static void begin_to_lead(struct df_election *e)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -71,14 +72,15 @@ static void on_failed(void *arg, const struct df_err *err)
     df_warn("the lease: %s", err->message);
 }
 
-/* Reads of others never wait for this: the lease is there as soon as writes are fenced. */
+/* The fence of s->kube. e->lease is set before the fence is installed, and the check only reads the
+ * clock, so no write waits for it. */
 static bool may_write(void *arg)
 {
     const struct df_election *e = arg;
     return df_lease_is_held(e->lease);
 }
 
-/* A process that was restarted in the same pod is a new candidate. */
+/* The random suffix makes a process that was restarted in the same pod a new candidate. */
 static int name_candidate(struct df_election *e, struct df_err *err)
 {
     char host[256] = "", salt[9];

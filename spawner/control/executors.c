@@ -1,6 +1,6 @@
 /*
- * executors.c - one pass over one executor: accepts what was written with kubectl, and removes what
- * is to be deleted with all that belongs to it.
+ * executors.c - one pass over one executor: accepts changes that were made with kubectl, and
+ * removes an executor that is being deleted, together with everything that belongs to it.
  */
 #include "spawner/control/applied.h"
 #include "spawner/requests/purge.h"

@@ -9,7 +9,7 @@
 #include "spawner/control/queue.h"
 #include "spawner/store/store.h"
 
-/* The name of the first in line for `lock`, "" when there is none. */
+/* ret: the name of the first document in the queue for `lock`; "" if there is none. */
 int df_lock_queue_first(struct df_store *s, enum df_kind kind, const char *lock, char ret[64],
                         struct df_err *err) DF_MUST_CHECK;
 

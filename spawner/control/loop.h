@@ -1,12 +1,14 @@
 /*
  * loop.h - what the files of control/ share: the loop itself.
  *
- * A reconciler is one pass over one document: observe, ask the pure decision (model.h), act once,
- * write. It returns
+ * A reconciler executes one pass over one document: observe, ask the pure decision (model.h), act
+ * once, write. It returns
+ *
  *   0              *ret_wake_us is the real time of the next pass; 0: after the next change
- *   DF_PASS_PAUSE  the same, but what the pass itself wrote does not count as a change, so that it
- *                  does not repeat a refused request in a loop
+ *   DF_PASS_PAUSE  the same, but the document's changes by this pass cause no other pass. Without
+ *                  this a pass that stores a refusal would repeat the refused request in a loop
  *   -1             the pass is repeated after a back-off
+ *
  * The queue never runs two passes over one document at once.
  */
 #ifndef DF_CONTROL_LOOP_H
@@ -28,7 +30,7 @@ struct df_control {
     pthread_t *workers;
     size_t worker_count;
     int64_t reachable_since_us; /* real time of the start: since then runners can report */
-    atomic_bool working;        /* the loop was started; before, changes are not queued */
+    atomic_bool working;        /* true after the start; until then changes are not queued */
     atomic_bool draining;       /* no new step is started */
     atomic_uint untrimmed_passes;
     atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */

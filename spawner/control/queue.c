@@ -1,8 +1,9 @@
 /*
- * queue.c - a heap of keys that are due, and a hash table that finds a key's entry.
+ * queue.c - a heap of keys ordered by due time, and a hash table that finds a key's entry. Read
+ * struct entry, then add_locked(), df_queue_get() and df_queue_done().
  *
- * An entry is in the table as long as its key waits or is worked on, and in the heap while no
- * worker has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
+ * An entry is in the table while its key waits or a worker has it, and in the heap while no worker
+ * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
  */
 #include "spawner/control/queue.h"
 
@@ -20,7 +21,7 @@ struct entry {
     struct entry *next; /* in its bucket */
     size_t heap_index;  /* valid while not working */
     int64_t due_us;     /* monotonic */
-    uint64_t order;     /* in which keys were added: decides between equal due times */
+    uint64_t order;     /* number of its last push: decides between equal due times */
     int64_t again_us;   /* while working: when it is due again; or NEVER */
     int failures;       /* in a row */
     bool working;
@@ -38,7 +39,7 @@ struct df_queue {
     size_t entries;
     uint64_t orders;
     bool closed;
-    bool missed; /* a wake found no memory */
+    bool missed; /* a wake was lost for lack of memory */
 };
 
 /* ---- the heap ---- */
@@ -273,7 +274,7 @@ bool df_queue_is_idle(struct df_queue *q)
     return !has_work && !is_due;
 }
 
-/* ---- its life ---- */
+/* ---- create, close, free ---- */
 
 int df_queue_new(struct df_queue **ret, struct df_err *err)
 {

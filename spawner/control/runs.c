@@ -1,6 +1,7 @@
 /*
- * runs.c - one pass over one run: copies what its steps did into its status, asks df_run_next(),
- * does one thing, and writes the executor and then the run.
+ * runs.c - one pass over one run: copies the results of its steps into its status, asks
+ * df_run_next(), does one thing, and writes the executor and then the run. Read one_pass() near the
+ * end, then observe(), take_over() and act().
  *
  * The order makes a crash harmless: a step's document is written before the run that refers to it,
  * the executor before the run, and the plan's blob and the run's secrets are removed before the run
@@ -45,7 +46,7 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
         return -1;
     if (df_store_find(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
         return -1;
-    /* Not accepted yet: applied.h removes or refuses it. */
+    /* A step without status is not accepted yet: its own pass removes or refuses it (applied.h). */
     if (*ret && !df_json_at(*ret, "status")) {
         cJSON_Delete(*ret);
         *ret = NULL;
@@ -53,8 +54,8 @@ static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err
     return 0;
 }
 
-/* A step of an unknown action that has not ended: a newer version created it. Two steps of one
- * executor must not run at once, so the run waits for it. */
+/* For a run of an unknown action: finds its step that has not ended, which a newer version created.
+ * Two steps of one executor must not run at once, so the run waits for this step. */
 static int get_live_step(struct pass *p, struct df_err *err)
 {
     char label[128];
@@ -96,14 +97,14 @@ static int observe(struct pass *p, struct df_err *err)
     if (df_store_find(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
         get_steps(p, err) < 0)
         return -1;
-    /* A run that has a step is the first in the queue. */
+    /* A run that has a step is the first in the queue of its executor. */
     if (!p->plan && df_lock_queue_first(s, DF_KIND_RUN, executor_name(p), first, err) < 0)
         return -1;
     p->is_first = p->plan || df_streq(first, df_json_str(p->run, "metadata.name"));
     return 0;
 }
 
-/* ---- what the steps say ---- */
+/* ---- copy the results of the steps ---- */
 
 static const char *step_phase(const cJSON *task)
 {
@@ -114,7 +115,8 @@ static const char *step_phase(const cJSON *task)
     return df_task_has_runner(task) ? "Running" : "Pending";
 }
 
-/* The value of the entry with that name in one of the lists of the status; or NULL. */
+/* Searches a list of the status for the entry whose `key` is `name`, and returns its `value`; or
+ * NULL. */
 static const char *in_list(const cJSON *task, const char *list, const char *key, const char *name,
                            const char *value)
 {
@@ -212,7 +214,7 @@ static int set_phase(const struct pass *p, const char *phase, struct df_err *err
     return df_json_set_str(df_json_object_at(p->run, "status"), "phase", phase, err);
 }
 
-/* Creates the step's document. If it exists, an earlier pass created it and was cut off. */
+/* Creates the step's document. If it exists, an earlier pass created it and was interrupted. */
 static int make_step(struct pass *p, const char *step, const char *action, cJSON **ret,
                      struct df_err *err)
 {
@@ -260,7 +262,8 @@ static int cancel_step(struct pass *p, struct df_err *err)
                            set_step_cancel, &note, NULL, err);
 }
 
-/* Removes secrets that a crash left of other runs. A later run repeats it after a failure. */
+/* Removes secrets of ended runs that a crash left in the vault, at most once in the grace period.
+ * After a failure a later run tries again. */
 static void sweep_now_and_then(struct pass *p)
 {
     struct df_err why = {0};
@@ -310,7 +313,7 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
     default:
         break;
     }
-    /* A pass that was cut off after it created a step did not write this. */
+    /* A pass that was interrupted after it created a step has not written the phase. */
     bool lags = p->apply ? !df_streq(df_run_phase(p->run), "Running")
                          : p->plan && df_streq(df_run_phase(p->run), "Pending");
     return lags ? set_phase(p, "Running", err) : 0;

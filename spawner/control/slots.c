@@ -61,8 +61,8 @@ static bool is_under(const struct df_admission_step *s, enum df_admission_by by,
            strcmp(by == DF_ADMISSION_CLASS ? s->class_name : s->name_space, of) == 0;
 }
 
-/* A step whose write is under way may count twice for a moment: then one step too few starts, and
- * is woken after that write. */
+/* A step whose write is under way may count twice for a moment. Then one step too few may start;
+ * df_slots_entered() wakes it after that write. */
 static int count(void *arg, enum df_admission_by by, const char *of, int64_t *ret,
                  struct df_err *err)
 {
@@ -120,7 +120,7 @@ static void show_waiting(const struct df_slots *l)
     df_metric_set(l->waits, NULL, (double)l->waiting.len);
 }
 
-/* ---- coming and going ---- */
+/* ---- the waiting steps ---- */
 
 /* The step's entry in the queue; creates it if there is none. */
 static int enter(struct df_slots *l, const cJSON *task, struct df_admission_step **ret,
@@ -157,7 +157,7 @@ void df_slots_leave(struct df_slots *l, const char *name)
     (void)pthread_mutex_lock(&l->lock);
     struct df_admission_step *step = df_admission_find(&l->waiting, name);
     if (step) {
-        step->may_start = false; /* it had no turn */
+        step->may_start = false; /* it leaves without a slot: its turn does not count */
         free(df_admission_take(&l->waiting, step));
         show_waiting(l);
         wake_locked(l);
@@ -170,8 +170,8 @@ void df_slots_leave(struct df_slots *l, const char *name)
 #define AGAIN_US INT64_C(15000000)
 #define AGAIN_EACH_US INT64_C(1000000)
 
-/* When a refused step asks again. The delay grows with its queue position, to limit the writes when
- * thousands wait. */
+/* Grants a slot, or says when the refused step asks again: the delay grows with its queue position,
+ * to limit the writes when thousands wait. */
 static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                        struct df_err *err)
 {

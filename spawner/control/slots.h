@@ -2,11 +2,11 @@
  * slots.h - concurrency slots for live steps (limits.*).
  *
  * Labels of the documents say which steps have a slot; the store counts them each time. The waiting
- * steps are kept here, in the order of model/admission.h; after a start they are found again in the
- * documents. Nothing is written here: df_slots_ask() grants a slot, the caller writes the labels in
- * the same write that makes the step live, and calls df_slots_entered() also if that write failed.
- * In between the step counts as live, and no lock is held. See docs/internals/slots.md. Thread
- * rule: any thread.
+ * steps are kept in memory, in the order of model/admission.h; after a restart they are found again
+ * in the documents. These functions write no document: df_slots_ask() grants a slot, the caller
+ * sets the labels in the same write that makes the step live, and then calls df_slots_entered(),
+ * also if that write failed. Between the two calls the step counts as live, and no lock is held.
+ * See docs/internals/slots.md. Thread rule: any thread.
  */
 #ifndef DF_CONTROL_SLOTS_H
 #define DF_CONTROL_SLOTS_H
@@ -21,7 +21,7 @@ struct df_metric;
 
 struct df_slots {
     struct df_spawner *s;
-    struct df_queue *queue; /* wakes steps that may start */
+    struct df_queue *queue; /* to wake steps that may start */
     pthread_mutex_t lock;   /* guards the rest */
     struct df_admission waiting;
     struct df_admission_step **entering; /* granted, but not in the store yet */
@@ -43,7 +43,7 @@ int df_slot_clear(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 struct df_slot {
     struct df_admission_step *entry; /* granted to this step; NULL: it had one, or is refused */
-    int64_t wake_us;   /* refused: real time to ask again, for a new queue position; or 0 */
+    int64_t wake_us; /* refused: real time to ask again, when its position may have changed; or 0 */
     char message[256]; /* refused: why */
 };
 
@@ -54,13 +54,13 @@ int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret,
 /* Call after the write that follows a grant, also if it failed. */
 void df_slots_entered(struct df_slots *l, struct df_slot *slot);
 
-/* ---- coming and going ---- */
+/* ---- the waiting steps ---- */
 
-/* Steps have released their slots: wakes the waiting steps that may start now. */
+/* Call it after steps have released their slots: wakes the waiting steps that may start now. */
 void df_slots_wake(struct df_slots *l);
 
-/* At the start: if this unfinished step waits for a slot, it is queued before steps that come
- * later. */
+/* Called at the start of the control loop: if this unfinished step waits for a slot, it is queued
+ * here, before steps that come later. */
 int df_slots_expect(struct df_slots *l, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* Removes the step from the queue, if it is there. */

@@ -19,32 +19,35 @@ struct df_task_pass {
     struct df_engine_observation seen;
     int64_t now_us;
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
-    bool pauses;         /* what this pass wrote does not count as a change */
+    bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
     char claim_hash[65]; /* of the token for the runner's claim; tofu steps only */
 };
 
 /* What differs between the two kinds of steps. Each hook may be called again after a crash at any
- * of its lines. */
+ * of its lines, so each must be repeatable. */
 struct df_task_hooks {
     bool starts_blind;    /* a pass acts also when the engine's state is unknown */
     bool outlives_system; /* a start that failed with class SYSTEM is repeated */
 
-    /* After the observation, before the decision: keeps what must not be lost. Or NULL. */
+    /* After the observation, before the decision: stores what a crash must not lose. Or NULL. */
     int (*observed)(struct df_task_pass *p, struct df_err *err);
     /* *ret_may: may the step start now? If not, the document says why. NULL: always. */
     int (*may_begin)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
-    /* A df_store_change: what must be durable before the engine is asked, beside slot and time. */
+    /* A df_store_change: sets what must be durable before the engine is asked, in addition to the
+     * slot and the time. */
     int (*set_begun)(cJSON *task, struct df_task_pass *p, struct df_err *err);
-    /* Asks the engine, with df_task_create_runner(). */
+    /* Takes the slot and asks the engine, with df_task_create_runner(). */
     int (*begin)(struct df_task_pass *p, struct df_err *err);
-    /* The engine refused to start it. *ret_handled: that is no failure, and is written. Or NULL. */
+    /* The engine refused to start the step. *ret_handled: this is not a failure, and the hook has
+     * written why the step waits. Or NULL. */
     int (*refused)(struct df_task_pass *p, const struct df_err *why, bool *ret_handled,
                    struct df_err *err);
     /* There is nothing to do: writes what the engine reports about the step. */
     int (*tell)(struct df_task_pass *p, struct df_err *err);
-    /* Ends it with this verdict (FAIL or SUCCEED). */
+    /* Ends the step with this verdict (FAIL or SUCCEED). */
     int (*end)(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err);
-    /* Ends it with the result that its runner left behind. NULL: there are no such results. */
+    /* Ends the step with the result that its runner left in the engine. NULL: there are no such
+     * results. */
     int (*collect)(struct df_task_pass *p, struct df_err *err);
     /* The step is final: the engine removes its objects. */
     int (*clean)(struct df_task_pass *p, struct df_err *err);
@@ -62,13 +65,13 @@ static inline int df_task_pass_modify(struct df_task_pass *p, df_store_change ch
     return df_task_modify(p->c->s, p->step.name, change, arg, NULL, err);
 }
 
-/* The next pass comes at this time, or sooner. */
+/* Sets the time of the next pass, unless an earlier one is set already. */
 static inline void df_task_pass_wake(struct df_task_pass *p, int64_t at_us)
 {
     p->wake_us = p->wake_us && p->wake_us < at_us ? p->wake_us : at_us;
 }
 
-/* Ends the step as failed. fault: DF_FAULT_NONE: that of the reason. */
+/* Ends the step as failed. fault: DF_FAULT_NONE: the fault that belongs to the reason. */
 static inline int df_task_pass_fail(struct df_task_pass *p, enum df_fault fault, const char *reason,
                                     const char *message, struct df_err *err)
 {
@@ -80,23 +83,24 @@ static inline int df_task_pass_fail(struct df_task_pass *p, enum df_fault fault,
 
 /* ---- task_start.c ---- */
 
-/* Takes a slot and starts the step, unless something forbids that now. */
+/* Starts the step, unless something forbids that now. */
 int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 /* Takes a slot and writes, in the same write, that the engine will be asked. *ret_has false: no
- * slot is free now; the document says so. */
+ * slot is free now, and the document says so. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
-/* Asks the engine for the runner. *ret_made false: not now; the document says why. */
+/* Asks the engine for the runner. *ret_made false: not now, and the document says why. */
 int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err *err) DF_MUST_CHECK;
-/* Writes why the step's runner is not there yet (seen.cause). */
+/* Writes into the status why the step's runner has not started yet (seen.cause). */
 int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- task_finalize.c ---- */
 
 /* A df_store_change: releases slot, lock and state password. arg is not used. */
 int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err) DF_MUST_CHECK;
-/* After that write: wakes documents that wait for the slot or the lock. */
+/* Call it after that write: wakes the steps that wait for the slot and the workflows that wait for
+ * the lock. */
 void df_task_pass_yield(struct df_task_pass *p);
-/* Both. The engine has no object of the step any more. */
+/* Both, if the step is not finalized yet. Only when no process of the step lives. */
 int df_task_pass_finalize(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -19,7 +19,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     if (p->hooks->set_begun(task, p, err) < 0 || df_slot_set(task, err) < 0 ||
         df_task_count_attempt(task, err) < 0 || df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
-    /* In a retry the message of the last try stays. */
+    /* A retry keeps the message of the last attempt. */
     bool is_new = !df_streq(df_task_reason(task), "Initializing");
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",
                                   is_new ? NULL : df_task_message(p->task), now_us, err);
@@ -34,7 +34,7 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
 }
 
-/* The slot and the start are one write. *ret_has false: no slot is free. */
+/* The slot and `created` are one write, so that no crash leaves one without the other. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 {
     struct df_slot slot;
@@ -75,7 +75,7 @@ static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
                        err);
 }
 
-/* Writes why a step does not start, before its deadline ends it. */
+/* Writes why a step does not start, so that people see it before the deadline ends the step. */
 static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 {
     const struct df_task_pass *p = arg;
@@ -93,7 +93,7 @@ int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err)
     return df_task_pass_modify(p, set_waiting, p, err);
 }
 
-/* A failure that may pass is written, and a later pass tries again. */
+/* Writes a temporary failure into the status, and lets a later pass try again. */
 static int put_off(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;

@@ -23,7 +23,7 @@ static bool is_alive(const struct df_task_pass *p)
     return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
 }
 
-/* Finalize it first; the next pass sees that. */
+/* A step that is not finalized yet is finalized first; the next pass removes the document. */
 static int remove_document(struct df_task_pass *p, struct df_err *err)
 {
     bool may = true;
@@ -73,8 +73,9 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
 
 #define BLIND_IS_TOLD_AFTER_US INT64_C(5000000)
 
-/* The engine's state is unknown. Do only what is safe without it: a first start (its name makes a
- * second one harmless), a cancel, a failure that is due. Assume that a created step is alive. */
+/* The engine could not say what exists of the step, so do only what is safe without that: a first
+ * start (the object's unique name makes a second one harmless), a cancel, or a failure that is due.
+ * Assume that a step that was created is alive. */
 static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     bool lives = p->step.was_created || p->step.was_claimed;
@@ -92,7 +93,8 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
             p->wake_us = df_task_retry_at(p->task, p->now_us);
         return 0;
     }
-    /* Not in the first moments after a start, or a restart would write every document. */
+    /* Not in the first seconds of a step or after a start of the spawner: a restart would otherwise
+     * write every document. */
     bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US &&
                    p->now_us - p->c->reachable_since_us >= BLIND_IS_TOLD_AFTER_US;
     if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)

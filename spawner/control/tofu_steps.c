@@ -1,7 +1,7 @@
 /*
- * tofu_steps.c - the hooks for steps of runs: a runner claims its step with a token, reports, and
- * may die and leave log, state and lock behind. Read the hooks at the end of the file. What is done
- * after a runner's death protects the state.
+ * tofu_steps.c - the hooks for steps of runs. A runner claims its step with a token, reports, and
+ * may die and leave a log, a state and a lock behind. Read the table of hooks at the end of the
+ * file first, then after_death(): its order protects the state.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -16,11 +16,12 @@
 
 struct ending {
     const struct df_task_pass *pass;
-    const cJSON *result;                /* of the runner; or NULL: */
-    struct df_outcome_failure *failure; /* the failure */
+    const cJSON *result;                /* the runner's result; or NULL */
+    struct df_outcome_failure *failure; /* how the step failed; used if result is NULL */
 };
 
-/* Does nothing if the runner's own result was written first. */
+/* Does nothing if the step has already ended, for example with the result that its runner
+ * posted. */
 static int set_end(cJSON *task, void *arg, struct df_err *err)
 {
     const struct ending *e = arg;
@@ -45,8 +46,8 @@ static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
     return df_outcome_unrecorded(task, arg, err);
 }
 
-/* Written before the end and before the lock is released: after a crash in between there is the
- * lock or the list. */
+/* Stores the list of unrecorded resources before the step's end is written and before its lock is
+ * released: after a crash in between, either the lock or the list still exists. */
 static int note_unrecorded(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
@@ -62,13 +63,14 @@ static int tofu_end(struct df_task_pass *p, const struct df_task_verdict *v, str
 {
     struct df_outcome_failure f = {.fault = v->fault, .reason = v->reason, .message = v->message};
     struct ending e = {.pass = p, .failure = &f};
-    /* A process that could not be ended may create more, but no later pass looks for it. */
+    /* A process that could not be ended may create more resources, but no later pass would look for
+     * them: the list is written now. */
     if (p->seen.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
         return -1;
     return df_task_pass_modify(p, set_end, &e, err);
 }
 
-/* The runner could not deliver its result. */
+/* Collects the result from the engine, because the runner could not deliver it. */
 static int tofu_collect(struct df_task_pass *p, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
@@ -86,7 +88,7 @@ static int tofu_collect(struct df_task_pass *p, struct df_err *err)
 
 /* ---- after the end ---- */
 
-/* Releases the lock that a dead step may have left. */
+/* Releases the state lock that a dead step may have left. */
 static int release_lock(struct df_task_pass *p, struct df_err *err)
 {
     const char *executor = df_json_str(p->task, "spec.executorRef.uid");
@@ -105,8 +107,8 @@ static int salvage_state(struct df_task_pass *p, struct df_err *err)
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
 
-/* Runs before the step is final, so that a client that waits for the end sees the complete log, the
- * saved state and a released lock. */
+/* Runs before the step is final, so that a client that waits for the end finds the complete log,
+ * the saved state and a released lock. */
 static int after_death(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
@@ -115,7 +117,7 @@ static int after_death(struct df_task_pass *p, struct df_err *err)
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
-    if (salvage_state(p, &why) < 0) /* repeated until it succeeds; nothing is removed before */
+    if (salvage_state(p, &why) < 0) /* tofu_clean() tries again; nothing is removed before */
         df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
     return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
 }
@@ -131,7 +133,8 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 
 #define RUN_AGAIN_US INT64_C(5000000)
 
-/* Its run has not read its end and its plan yet. */
+/* The document stays until its run is final, because the run reads the step's end and its plan from
+ * it. */
 static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *run = NULL;
@@ -146,7 +149,7 @@ static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
     return 0;
 }
 
-/* ---- what is seen ---- */
+/* ---- observations ---- */
 
 static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 {
@@ -174,7 +177,7 @@ static int tofu_observed(struct df_task_pass *p, struct df_err *err)
 
 /* ---- begin ---- */
 
-/* The claim token's hash must be durable before a runner can come with the token. */
+/* The hash of the claim token must be durable before a runner can present the token. */
 static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
@@ -186,7 +189,8 @@ static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *er
     return df_task_count_lost_attempt(task, &p->seen, df_real_us(), err);
 }
 
-/* The order of steps.h: the document, the engine's objects, the mark, then the start. */
+/* The order that steps.h requires: the step document, the engine's objects, the mark, then the
+ * release. */
 static int start_handed_over(struct df_task_pass *p, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *document = NULL;

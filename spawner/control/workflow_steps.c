@@ -1,10 +1,11 @@
 /*
- * workflow_steps.c - the hooks for workflows: they have no run and no runner, and all that is known
- * comes from the engine. Read the hooks at the end of the file.
+ * workflow_steps.c - the hooks for workflows. A workflow has no run and no runner; only the engine
+ * knows its state. Read the table of hooks at the end of the file first.
  *
- * The lock on a target is the name of the engine's object, which is unique in the cluster. Our own
- * actions on a target queue for it in order of creation: none starts before the end of the one
- * before it is in the store, so that no action removes an object whose result has not been read.
+ * The lock on a target is the name of the engine's object, which is unique in the cluster. The
+ * service's own actions on a target queue for it in the order of creation: each starts only after
+ * the end of the previous one is stored, so that no action removes an object whose result has not
+ * been read.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -13,9 +14,9 @@
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/outcome.h"
 
-/* When an action in the queue checks whether it has waited for too long. */
+/* How often an action in the queue checks whether it has waited for too long. */
 #define QUEUED_AGAIN_US INT64_C(15000000)
-/* When a Job that is being deleted is observed again. */
+/* How soon a Job that is being deleted is observed again. */
 #define CLEAN_AGAIN_US INT64_C(1000000)
 
 static bool is_alive(const struct df_task_pass *p)
@@ -23,9 +24,9 @@ static bool is_alive(const struct df_task_pass *p)
     return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
 }
 
-/* ---- what there is of it ---- */
+/* ---- observations ---- */
 
-/* *ret is NULL if there is nothing. */
+/* *ret: NULL if the engine has no result. */
 static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
@@ -36,7 +37,7 @@ static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
     return df_err_pass(err, &why);
 }
 
-/* engineRef and executionStatus. */
+/* Copies the members of the result, engineRef and executionStatus, into the status. */
 static int put_result(cJSON *task, const cJSON *result, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
@@ -69,11 +70,11 @@ static int set_news(cJSON *task, void *arg, struct df_err *err)
                                   p->seen.cause, p->now_us, err);
 }
 
-/* A change of the summary alone is written after this time: most pods have started or ended by
- * then, and each write saved is a third of an action's cost. */
+/* A change of only executionStatus, the summary, is written after this delay. Most pods have
+ * started or ended by then, and each write that is saved is a third of an action's cost. */
 #define SUMMARY_LATE_US INT64_C(3000000)
 
-/* When to write an observation in which only the summary differs; 0: now, more differs. */
+/* When to write an observation of which only the summary is new; 0: now, because more is new. */
 static int64_t summary_due_us(const struct df_task_pass *p, const cJSON *result)
 {
     const cJSON *history = df_json_at(p->task, "status.phaseHistory");
@@ -167,7 +168,8 @@ static void forget_time(cJSON *task, const char *name)
     }
 }
 
-/* While it waits for the target it uses no slot. No Job was created: the creation is repeated. */
+/* A workflow that waits for its target holds no slot. `created` is removed, because no Job was
+ * created and the creation will be repeated. */
 static int set_locked(cJSON *task, void *arg, struct df_err *err)
 {
     const char *holder = arg;
@@ -201,7 +203,7 @@ static const char *lock_of(const cJSON *task)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
 }
 
-/* False while an action before it has not ended. */
+/* *ret: false while an earlier action on the same target has not ended. */
 static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     char first[64] = "", holder[80];
@@ -240,17 +242,18 @@ static int workflow_refused(struct df_task_pass *p, const struct df_err *why, bo
     return *ret_handled ? wait_for_target(p, why->message, err) : 0;
 }
 
-/* ---- the rest ---- */
+/* ---- report and clean up ---- */
 
 static int workflow_tell(struct df_task_pass *p, struct df_err *err)
 {
-    /* The holder of its target may have changed. */
+    /* While the workflow waits for its target, the holder of the target may change. */
     return p->seen.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->seen.cause, err)
                                              : tell(p, err);
 }
 
 /* The engine's object stays for inspection until its TTL, the next action on the target, or the
- * deletion of the document. This pass is not notified when the Job goes, so it looks for it. */
+ * deletion of the document. Nothing notifies this pass of the Job's removal, so a deleted document
+ * is observed again after a delay. */
 static int workflow_clean(struct df_task_pass *p, struct df_err *err)
 {
     if (df_doc_is_deleted(p->task))
