@@ -1,12 +1,13 @@
 /*
  * creations.c - a table of the addresses that an apply touched, keyed by the parts of the address.
+ * Read df_creations_event(), df_creations_compare() and df_creations_missing().
  *
- * When is an object missing? The tool keeps its state in memory, stores it now and then, and at the
- * end. If the tool ended by itself, everything that the providers returned is in the state that it
- * stored or left as errored.tfstate, even the partial object of a failed creation. An object that
- * is not in it was never created. If the tool was killed, or if a state lacks a completed object
- * (then the state was lost, whatever the tool reported), only the state counts: every object that
- * was begun and is not in the state may exist.
+ * When is an object missing? The tool keeps its state in memory and stores it at intervals and at
+ * its end. If the tool ended by itself, everything that the providers returned is in the state that
+ * it stored or left as errored.tfstate, even the partial object of a failed creation. An object
+ * that is not in that state was never created. If the tool was killed, or if a state lacks a
+ * completed object (then the state was lost, whatever the tool reported), only the state counts:
+ * every object that was begun and is not in the state may exist.
  */
 #include "spawner/steps/creations.h"
 
@@ -28,10 +29,10 @@ struct object {
 struct df_creations {
     struct object *first, **end; /* in the order of their events */
     size_t count;
-    void *by_key;       /* tsearch(3) over the same objects */
+    void *by_key;       /* tsearch(3) tree of the same objects */
     int64_t beyond;     /* creations that did not fit into the table */
-    bool tool_ended;    /* proven by the caller */
-    bool tool_said_end; /* the newest event is one of the tool's end */
+    bool tool_ended;    /* the caller has proof of it */
+    bool tool_said_end; /* the newest event is one that the tool emits at its end */
     const char *incomparable;
 };
 
@@ -87,7 +88,7 @@ static struct object *find_object(const struct df_creations *c, char *key)
     return node ? *node : NULL;
 }
 
-/* Takes the key over. */
+/* Takes ownership of key. */
 static struct object *add_object(struct df_creations *c, char *key, const char *address,
                                  struct df_err *err)
 {
@@ -109,8 +110,8 @@ static struct object *add_object(struct df_creations *c, char *key, const char *
     return o;
 }
 
-/* The key of an object; index: number, string, null or NULL. NULL on no memory. No name contains
- * the separator; an index may, so it is last. */
+/* The key of an object. index: number, string, null or NULL. Returns NULL if out of memory. The
+ * index is last, because it may contain the separator; the names cannot. */
 static char *key_of(const char *module, const char *type, const char *name, const cJSON *index)
 {
     DF_FREE char *text =
@@ -120,7 +121,7 @@ static char *key_of(const char *module, const char *type, const char *name, cons
 
 /* ---- events ---- */
 
-/* An id with a masked secret cannot be compared. */
+/* False for an id that contains a masked secret: it cannot be compared. */
 static bool is_whole(const char *id)
 {
     return !df_str_empty(id) && !strstr(id, "***");
@@ -138,8 +139,8 @@ static int note_creation(struct object *o, const char *type, const cJSON *hook, 
     return df_str_set(&o->id, id, err) < 0 || df_str_set(&o->id_key, id_key, err) < 0 ? -1 : 0;
 }
 
-/* The destroyed half of a replacement: a state that still has the old id is older than the new
- * object. */
+/* Notes the object that a replacement destroys: a state that still has the old id is older than the
+ * new object. */
 static int note_destruction(struct object *o, const char *type, const cJSON *hook,
                             struct df_err *err)
 {
@@ -182,8 +183,8 @@ static bool has(const char *line, size_t n, const char *word)
     return memmem(line, n, word, strlen(word)) != NULL;
 }
 
-/* Most lines are progress and output of provisioners: skip them unparsed. Quotes inside strings are
- * escaped, so the quoted words cannot be part of a text. */
+/* Skips lines without parsing them, because most are progress and output of provisioners. Quotes
+ * inside strings are escaped, so the quoted words cannot be part of a text. */
 static bool matters(const char *line, size_t n)
 {
     return has(line, n, "\"apply_") || has(line, n, "\"diagnostic\"") ||
@@ -244,14 +245,14 @@ static bool is_new(const struct object *o, const cJSON *instance)
     id = o->old_id ? df_json_str(attributes, o->old_id_key) : NULL;
     if (id)
         return strcmp(id, o->old_id) != 0;
-    /* With create_before_destroy, old and new look the same until the new one is finished. */
+    /* With create_before_destroy both objects look the same until the new one is finished. */
     return o->finished || !df_json_bool(instance, "create_before_destroy", false);
 }
 
 static int compare_instance(struct df_creations *c, const cJSON *resource, const cJSON *instance,
                             struct df_err *err)
 {
-    /* Deposed: the old object, which is still to be destroyed. */
+    /* A deposed instance is the old object, which is still to be destroyed. */
     if (!cJSON_IsObject(instance) || df_json_str(instance, "deposed"))
         return 0;
     const char *type = df_json_str(resource, "type"), *name = df_json_str(resource, "name");
@@ -286,9 +287,9 @@ void df_creations_incomparable(struct df_creations *c, const char *why)
     c->incomparable = why;
 }
 
-/* ---- the rest ---- */
+/* ---- the missing objects ---- */
 
-/* See the head of this file. */
+/* The head of this file says why. */
 static bool is_state_complete(const struct df_creations *c)
 {
     if (!c->tool_ended && !c->tool_said_end)

@@ -13,8 +13,9 @@ static bool has_time(const cJSON *task, const char *name)
     return false;
 }
 
-/* The pod that the cluster's token named. A runner with a provisioned document sends only its host
- * name, which is the pod's name unless the pod uses the host network. */
+/* The uid of the pod, from the pod's verified token. A runner with a provisioned document sends no
+ * such token: its host name is used, which is the pod's name unless the pod uses the host
+ * network. */
 static const char *pod_of(const cJSON *task)
 {
     const char *uid = df_json_str(task, "status.claimedBy.podUid");
@@ -37,7 +38,8 @@ static void fill_tofu(const struct df_spawner *s, const cJSON *task, struct df_e
 static void fill_workflow(const cJSON *task, struct df_engine_step *step)
 {
     const char *holder = df_json_str(task, "status.lockedBy");
-    /* Also true if a create call got no response: the object may exist. */
+    /* The object may exist although no reference was stored: a create call may have got no
+     * response. */
     step->was_created = df_json_at(task, "status.engineRef") || has_time(task, "created");
     step->was_claimed = has_time(task, "started");
     step->workflow = (struct df_engine_workflow){

@@ -9,7 +9,7 @@
 /* The prefix of status.lockedBy while another TaskAction is ahead of this one in the queue. */
 #define DF_QUEUED_BEHIND "taskaction/"
 
-/* Borrowed from both. */
+/* Fills *ret, which borrows from both. */
 void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_engine_step *ret);
 
 #endif

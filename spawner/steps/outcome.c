@@ -1,6 +1,7 @@
 /*
  * outcome.c - first the members that progress reports and results share (df_outcome_merge()), then
- * the ends: end_step() writes exit code, reason, message and conditions for all of them.
+ * the ends of a step. Read end_step(): every end writes exit code, reason, message and conditions
+ * with it.
  */
 #include "spawner/steps/outcome.h"
 
@@ -15,7 +16,7 @@ static int malformed(const char *name, const char *must_be, struct df_err *err)
 
 /* ---- members of a report ---- */
 
-/* Copies a string member from report; an absent or null one changes nothing. */
+/* Copies a string member from the report; an absent or null one changes nothing. */
 static int merge_text(cJSON *to, const cJSON *report, const char *name, size_t max,
                       struct df_err *err)
 {
@@ -74,7 +75,7 @@ static int merge_summary(cJSON *status, const cJSON *report, struct df_err *err)
     return 0;
 }
 
-/* True for the points in time that the runner, not the spawner, reports. */
+/* True for the entries of the timeline that the runner, not the spawner, reports. */
 static bool is_runners(const char *name)
 {
     static const char *const names[] = {"started", "sourced", "initialized", "executed", "stored"};
@@ -143,8 +144,8 @@ int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *e
                       : 0;
 }
 
-/* Appends a clause about objects that may be missing from the state; if the text is too long, the
- * message is cut, not the clause. */
+/* Writes the message and a clause about objects that may be missing from the state. If both are too
+ * long, the message is truncated, not the clause. */
 static void add_clause(const cJSON *task, const char *message, char *to, size_t size)
 {
     int64_t n = df_unrecorded_count(df_json_at(task, "status.unrecorded"));
@@ -187,7 +188,7 @@ static bool is_reason(const char *s)
            strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
-/* The members of both kinds of results. */
+/* Copies the members that an ordinary and an interrupted result share. */
 static int take_result(cJSON *task, const cJSON *result, int64_t now_us, struct df_err *err)
 {
     const cJSON *code = df_json_at(result, "exitCode");

@@ -1,8 +1,8 @@
 /*
- * outcome.h - writes a runner's reports, and the end of a step, into the TaskAction. It changes the
- * document in memory only. Thread rule: pure functions.
+ * outcome.h - writes the reports of a runner and the end of a step into the TaskAction, in memory
+ * only. Thread rule: pure functions.
  *
- * Reports are validated like any input: a module can run code of its own beside the runner.
+ * Reports are validated like any other input: a module can execute its own code beside the runner.
  */
 #ifndef DF_STEPS_OUTCOME_H
 #define DF_STEPS_OUTCOME_H
@@ -19,25 +19,25 @@ int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us,
  * the end: a failure mentions them in its message, a success removes them. NULL changes nothing. */
 int df_outcome_unrecorded(cJSON *task, const cJSON *unrecorded, struct df_err *err) DF_MUST_CHECK;
 
-/* The end that a runner reports. Class USER for a malformed result. */
+/* Ends the step with the result of its runner. Class USER for a malformed result. */
 int df_outcome_result(cJSON *task, const cJSON *result, int64_t now_us,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* The result of an interrupted runner (df_task_was_interrupted()): stored as status.interrupted;
- * the step does not end yet. A second call changes nothing. Class USER for a malformed result. */
+/* Stores the result of an interrupted runner (df_task_was_interrupted()) as status.interrupted; the
+ * step does not end yet. A second call changes nothing. Class USER for a malformed result. */
 int df_outcome_interrupted(cJSON *task, const cJSON *result, int64_t now_us,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* A failure that no runner reported. */
+/* Ends the step with a failure that no runner reported. */
 struct df_outcome_failure {
     int exit_code;       /* -1: unknown */
-    enum df_fault fault; /* NONE: the default of the reason */
+    enum df_fault fault; /* NONE: the one that belongs to the reason */
     const char *reason, *message;
 };
 int df_outcome_fail(cJSON *task, const struct df_outcome_failure *f, int64_t now_us,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* A success that no runner reported. */
+/* Ends the step with a success that no runner reported. */
 int df_outcome_succeed(cJSON *task, const char *reason, const char *message, int64_t now_us,
                        struct df_err *err) DF_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * outputs.h - the outputs of modules whose state dayfly does not store: the result of the runner's
- * `output -json`, one blob for each step and one, the newest, for each executor; sealed with the
- * vault's key "outputs" and bound to the step or executor. Thread rule: any thread.
+ * outputs.h - the outputs of modules whose state dayfly does not store. They are the runner's
+ * `output -json`, in one blob for each step and one, the newest, for each executor. Each blob is
+ * sealed with the vault's key "outputs" and bound to its step or executor. Thread rule: any thread.
  */
 #ifndef DF_STEPS_OUTPUTS_H
 #define DF_STEPS_OUTPUTS_H

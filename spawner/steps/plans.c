@@ -1,7 +1,7 @@
 /*
- * plans.c - df_step_put_plan() verifies the uploaded bundle, seals it and notes its digest in the
- * TaskAction. df_step_get_plan() gives it to the apply step of the same run, once, unchanged and
- * before it expires; it marks the plan as used before the bundle leaves the spawner.
+ * plans.c - df_step_put_plan() verifies the uploaded bundle, seals it and writes its digest into
+ * the TaskAction. df_step_get_plan() gives it to the apply step of the same run, once, unchanged
+ * and before it expires; it marks the plan as used before the bundle leaves the spawner.
  */
 #include "spawner/steps/plans.h"
 
@@ -28,7 +28,7 @@ int df_plan_delete(struct df_spawner *s, const char *task_uid, struct df_err *er
     return df_blob_delete(s->blobs, key, err);
 }
 
-/* The seal is bound to this text: a plan opened for another run or step is corrupt. */
+/* The associated data of the seal: a plan of another run or step cannot be opened with it. */
 static char *bound_to(const char *run, const char *task_uid, const char *digest)
 {
     return df_strf("dayfly plan %s %s %s", run, task_uid, digest);
@@ -56,7 +56,7 @@ static int refuse_bundle(const char *member, struct df_err *err)
                           "the plan's header names another %s than its step", member);
 }
 
-/* The bundle must be complete and of this step. */
+/* Checks that the bundle is complete and belongs to this step. */
 static int check_bundle(int fd, const cJSON *task, struct df_err *err)
 {
     static const struct {
@@ -147,7 +147,7 @@ static int plan_missing(const char *why, struct df_err *err)
     return df_fail_reason(err, DF_ERR_NOT_FOUND, "PlanMissing", "%s; start a new run", why);
 }
 
-/* Checks in the documents whether this apply may get the plan. */
+/* Checks by the documents whether this apply may get the plan. */
 static int check_plan(const cJSON *apply, const cJSON *plan, struct df_err *err)
 {
     const char *run = df_json_str(apply, "spec.runRef.name");
@@ -199,7 +199,7 @@ static int open_sealed(struct df_spawner *s, const cJSON *plan, int out, int64_t
     return df_streq(found, digest) ? 0 : corrupt(err);
 }
 
-/* Must be durable before the plan leaves the spawner. */
+/* This mark must be durable before the plan leaves the spawner. */
 static int set_used(cJSON *plan, void *arg, struct df_err *err)
 {
     const cJSON *apply = arg;

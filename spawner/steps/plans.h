@@ -1,6 +1,6 @@
 /*
- * plans.h - the plan between plan step and apply step: one blob, sealed with the vault's key "plan"
- * and bound to its run, its step and its digest. Thread rule: any thread.
+ * plans.h - the plan that a plan step stores for its apply step: one blob, sealed with the vault's
+ * key "plan" and bound to its run, its step and its digest. Thread rule: any thread.
  */
 #ifndef DF_STEPS_PLANS_H
 #define DF_STEPS_PLANS_H

@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "spawner/steps/streams.h"
 
-/* The path of an orphaned file; *ret is unchanged if there is none. */
+/* The path of a file that the dead runner left; *ret is unchanged if there is none. */
 static int find_orphan(struct df_engine *e, const struct df_engine_step *step, const char *name,
                        char **ret, struct df_err *err)
 {

@@ -1,5 +1,6 @@
 /*
  * recovery.h - stores what a dead runner could not deliver, from the files that its engine kept.
+ * Thread rule: the pass over the TaskAction.
  */
 #ifndef DF_STEPS_RECOVERY_H
 #define DF_STEPS_RECOVERY_H
@@ -10,8 +11,8 @@
 void df_recover_streams(struct df_spawner *s, struct df_engine *e,
                         const struct df_engine_step *step);
 
-/* Stores a state that tofu could not upload as an errored state of the executor. Success also if
- * there is none, or if it is stored already. */
+/* Stores a state that tofu could not upload as an errored state of the executor. Also succeeds if
+ * there is no such state, or if it is stored already. */
 int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
                      const char *executor_uid, struct df_err *err) DF_MUST_CHECK;
 

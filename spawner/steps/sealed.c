@@ -54,7 +54,7 @@ int df_sealed_put(struct df_spawner *s, cJSON *run, const cJSON *secrets, struct
 
 /* ---- get and drop ---- */
 
-/* The run's entry; *ret is unchanged if there is none or if it belongs to another run. */
+/* Reads the run's entry; *ret is unchanged if there is none or if it belongs to another run. */
 static int get_entry(struct df_spawner *s, const cJSON *run, cJSON **ret, struct df_err *err)
 {
     const char *id = df_json_str(run, "spec.sealed.id");

@@ -1,11 +1,12 @@
 /*
- * sealed.h - the secrets of one run, which no document may hold: the member `secrets` of its
- * request, {environment: {NAME: text}, variables: {name: JSON}, files: {NAME.tfvars: text},
- * plain: [names]}.
+ * sealed.h - the secrets of one run, which no document may contain: the member `secrets` of its
+ * request, {environment: {NAME: text}, variables: {name: JSON}, files: {NAME.tfvars: text}, plain:
+ * [names]}.
  *
- * The values are in the vault, in one entry per run. It is written before the run is stored, bound
- * to the run's name, and deleted before the run is final. The run's spec.sealed has the entry's id
- * and the names. A sweep deletes the entries that a crash left. Thread rule: any thread.
+ * The values are in the vault, in one entry for each run. The entry is bound to the run's name; it
+ * is written before the run is stored, and deleted before the run is final. The run's spec.sealed
+ * has the entry's id and the names. A sweep deletes the entries that a crash left. Thread rule: any
+ * thread.
  */
 #ifndef DF_STEPS_SEALED_H
 #define DF_STEPS_SEALED_H
@@ -18,14 +19,15 @@ int df_sealed_put(struct df_spawner *s, cJSON *run, const cJSON *secrets,
                   struct df_err *err) DF_MUST_CHECK;
 
 /* *ret: the secrets; delete them with df_json_wipe(). Unchanged for a run without secrets. USER
- * InvalidStep if the vault has them no longer. */
+ * InvalidStep if they are not in the vault any more. */
 int df_sealed_get(struct df_spawner *s, const cJSON *run, cJSON **ret,
                   struct df_err *err) DF_MUST_CHECK;
 
 /* Deletes the run's entry. Absent is success. */
 int df_sealed_drop(struct df_spawner *s, const cJSON *run, struct df_err *err);
 
-/* Deletes the entries of runs that are final or were never stored. */
+/* Deletes the entries of runs that are final, and those that belong to no stored run and are older
+ * than the grace period. */
 int df_sealed_sweep(struct df_spawner *s, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -14,7 +14,7 @@
 #include "spawner/model/tables.h"
 #include "spawner/steps/sealed.h"
 
-/* Tools that a runner downloads are kept until its pod ends. */
+/* In a pod: where the runner keeps the tools that it downloads. They last until the pod ends. */
 #define POD_TOOLS DF_JOB_WORK_DIR "/tools"
 
 /* The longest file name that the runner accepts. */
@@ -34,7 +34,7 @@ static int copy(cJSON *to, const char *key, const cJSON *from, const char *path,
     return item ? df_json_set(to, key, cJSON_Duplicate(item, true), err) : 0;
 }
 
-/* The runner masks these values in the log. */
+/* Adds a value that the runner masks in everything that it shows. */
 static int mask(struct making *m, const char *value, struct df_err *err)
 {
     cJSON *list = df_json_array_at(m->doc, "mask");
@@ -92,8 +92,8 @@ static int add_identity(struct making *m, struct df_err *err)
     return mask(m, m->tokens->step, err);
 }
 
-/* Names the inputs that come from the run, because they override those of the executor: its
- * variables, and how many of the last variable files and arguments. */
+/* Says which inputs come from the run, because they override those of the executor: the run's
+ * variables, and how many of the last variable files and arguments are the run's. */
 static int add_of_run(struct making *m, const cJSON *run, struct df_err *err)
 {
     static const char *const lists[] = {"variableFiles", "arguments"};
@@ -124,7 +124,7 @@ static int add_run(struct making *m, struct df_err *err)
     return df_json_add_bool(m->doc, "reviewed", !df_json_bool(run, "spec.autoApprove", false), err);
 }
 
-/* For an apply: the runner must find the same source and the same tool as the plan. */
+/* For an apply: the source and the tool of the plan. The runner must find the same ones. */
 static int add_expected(struct making *m, struct df_err *err)
 {
     const char *from = df_json_str(m->task, "spec.planFrom");
@@ -201,7 +201,7 @@ struct df_placement_levels df_step_placement(const struct df_config *config, con
                                         .executor = df_json_at(task, "spec.placement")};
 }
 
-/* The runner's plugin cache: in a pod it is the volume that the placement mounts. */
+/* The plugin cache of the runner; in a pod it is the volume that the placement mounts. */
 static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
@@ -252,7 +252,7 @@ static int add_credentials(cJSON *source, const cJSON *secret, struct df_err *er
         if (value && df_json_set_str(credentials, members[i].member, value->valuestring, err) < 0)
             return -1;
     }
-    /* Git servers ignore the name beside a token; all of them document or accept oauth2. */
+    /* Git servers ignore the user name beside a token; all of them document or accept oauth2. */
     bool alone = df_json_at(credentials, "password") && !df_json_at(credentials, "username");
     return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;
 }
@@ -286,7 +286,8 @@ static int add_environment(struct making *m, struct df_err *err)
     return environment ? 0 : df_fail_oom(err);
 }
 
-/* The file is named after secret and key; the runner sets the variable to its path. */
+/* Adds a file with the value, named after secret and key; the runner sets the variable to its
+ * path. */
 static int add_secret_file(struct making *m, const char *secret, const char *key, const char *value,
                            char **ret, struct df_err *err)
 {
@@ -373,8 +374,8 @@ static bool is_value_of(const cJSON *secret, const char *value)
     return false;
 }
 
-/* Values that are not secret (a default region, the path of a file) must not be masked: they go
- * into `environment`. */
+/* Splits the integration's variables: values that are not secret (a default region, the path of a
+ * file) must not be masked, so they go into `environment`. */
 static int add_integration(struct making *m, const cJSON *entry, cJSON *all, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = NULL;
@@ -412,7 +413,8 @@ static int add_integrations(struct making *m, struct df_err *err)
 
 /* ---- the state ---- */
 
-/* tofu itself connects to the spawner; its http backend takes the PEM text, not a file. */
+/* Adds the spawner's CA, because tofu itself connects to the spawner. tofu's http backend takes the
+ * PEM text, not a file. */
 static int add_ca(struct making *m, cJSON *state, struct df_err *err)
 {
     DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
@@ -437,8 +439,8 @@ static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
     return mask(m, m->tokens->state, err);
 }
 
-/* True if the executor has a state in its own storage already, from a run or an adoption. Then the
- * override of the module's backend was intended. */
+/* True if the executor already has a state in the storage that it selects, from a run or an
+ * adoption. Then the override of the module's backend is intended. */
 static bool has_own_state(struct making *m)
 {
     DF_JSON cJSON *executor = NULL;

@@ -1,6 +1,7 @@
 /*
- * step_document.h - the document that a runner receives with its claim (docs/step-protocol.md): the
- * TaskAction, its secrets from the vault, the tools of the configuration.
+ * step_document.h - the step document, which a runner receives as the answer to its claim
+ * (docs/step-protocol.md). It is made of the TaskAction, its secrets from the vault, and the tools
+ * of the configuration.
  */
 #ifndef DF_STEPS_STEP_DOCUMENT_H
 #define DF_STEPS_STEP_DOCUMENT_H
@@ -20,7 +21,7 @@ struct df_step_tokens {
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
                      cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The levels of the configuration and the task that decide about a step's pod. Borrowed from
+/* The levels of configuration and TaskAction that decide about the step's pod. Borrowed from
  * both. */
 struct df_placement_levels df_step_placement(const struct df_config *config, const cJSON *task);
 

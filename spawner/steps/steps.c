@@ -1,7 +1,8 @@
 /*
- * steps.c - claim, progress and result of a step; streams.c and plans.c have the rest. Each call
- * authenticates and changes the TaskAction in one function (set_...) that the store runs as a
- * compare-and-swap. df_step_claim() chooses among claim(), claim_in_pod() and confirm_claim().
+ * steps.c - claim, progress and result of a step; streams.c, plans.c and outputs.c have the rest.
+ * Each call checks the token and changes the TaskAction in one function (set_...), which the store
+ * executes as a compare-and-swap. Read df_step_claim() first: it chooses among claim(),
+ * claim_in_pod() and confirm_claim().
  */
 #include "spawner/steps/steps.h"
 
@@ -18,7 +19,6 @@
 #include "spawner/steps/step_document.h"
 #include "spawner/steps/unrecorded.h"
 
-/* Changes the TaskAction with this uid. */
 static int modify_task(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
                        cJSON **ret, struct df_err *err)
 {
@@ -32,7 +32,7 @@ static int modify_task(struct df_spawner *s, const char *uid, df_store_change ch
 
 struct claim {
     const char *token;
-    const struct df_claim_pod *pod; /* verified from the pod's token; NULL: it is a claim token */
+    const struct df_claim_pod *pod; /* verified by its own token; NULL: token is a claim token */
     struct df_step_tokens tokens;
     char step_hash[65];
     char state_hash[65];
@@ -45,7 +45,8 @@ static bool is_claim_id(const char *s)
     return s && strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32;
 }
 
-/* The pod as the cluster's token names it; the runner's own words are not trusted. */
+/* Stores the pod that the verified token names. What the runner says about its pod is not
+ * trusted. */
 static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err *err)
 {
     if (df_json_set_str(claimed, "podUid", pod->uid, err) < 0 ||
@@ -70,7 +71,7 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
             df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    /* Provisioning wrote a time; the deadline starts again at the claim. */
+    /* df_step_mark_provisioned() has written a time, but the deadline starts again at the claim. */
     cJSON_DeleteItemFromObjectCaseSensitive(claimed, "at");
     if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
         df_task_reset_failures(task, err) < 0)
@@ -78,7 +79,8 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
     return df_task_add_time(task, "claimed", c->now_us, err);
 }
 
-/* True for the runner that has claimed the step: it asks again because the response was lost. */
+/* True for the runner that has claimed the step already: it repeats its claim if the response was
+ * lost. */
 static bool is_holder(const cJSON *task, const struct claim *c)
 {
     const cJSON *by = df_json_at(task, "status.claimedBy");
@@ -86,7 +88,7 @@ static bool is_holder(const cJSON *task, const struct claim *c)
            (!c->pod || df_streq(df_json_str(by, "podUid"), c->pod->uid));
 }
 
-/* Succeeds for one claimId only, which may repeat the claim. */
+/* Only the first claimId succeeds; its runner may repeat the claim. */
 static int set_claim(cJSON *task, void *arg, struct df_err *err)
 {
     const struct claim *c = arg;
@@ -116,7 +118,8 @@ static int set_failed(cJSON *task, void *arg, struct df_err *err)
     return df_task_is_final(task) ? 1 : df_outcome_fail(task, arg, df_real_us(), err);
 }
 
-/* Fails a step that refers to something that does not exist; its runner gets StepOver. */
+/* Ends a step whose document cannot be made, for example because a secret does not exist. Its
+ * runner gets StepOver. */
 static int refuse_step(struct df_spawner *s, const char *uid, const struct df_err *why,
                        struct df_err *err)
 {
@@ -158,7 +161,7 @@ static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON *
 
 /* ---- a document in a Secret ---- */
 
-/* The pod has its document already and asks whether it is the only runner. */
+/* The pod has its step document already; this decides whether it is the only runner. */
 static int set_confirmed(cJSON *task, void *arg, struct df_err *err)
 {
     const struct claim *c = arg;

@@ -2,8 +2,8 @@
  * steps.h - the spawner's side of docs/step-protocol.md: claim, streams, artifacts, result. It
  * knows no HTTP: api/steps.c translates.
  *
- * Every function checks the token it is given against the hashes in the TaskAction's status
- * (constant time) and fails with DENIED (bad token), NOT_FOUND (no such step), or CONFLICT reason
+ * Every function that takes a token compares it with the hashes in the TaskAction's status (in
+ * constant time) and fails with DENIED (wrong token), NOT_FOUND (no such step), or CONFLICT reason
  * StepOver (HTTP 410). Thread rule: any thread.
  */
 #ifndef DF_STEPS_STEPS_H
@@ -12,10 +12,10 @@
 #include "spawner/spawner.h"
 
 /* Claims the step. body: the claim request. token: the step's claim token; or, for a step in a pod,
- * the pod's own token (claim.h: its reasons, and RETRY while the cluster's keys are not available).
- * *ret: the step document; holds secrets: delete it with df_json_wipe(). CONFLICT AlreadyClaimed.
- * A step whose document was provisioned in a Secret is confirmed instead: token is its step token,
- * *ret has only the uid, and only the first runner succeeds. */
+ * the pod's own token (claim.h has its reasons; RETRY while the cluster's keys are not available).
+ * *ret: the step document, which contains secrets: delete it with df_json_wipe(). CONFLICT
+ * AlreadyClaimed. If the document was provisioned in a Secret, the call confirms the claim instead:
+ * token is the step token, *ret has only the uid, and only the first runner succeeds. */
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
@@ -27,12 +27,12 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
  *      as claimed when its pod has confirmed it (df_step_claim()).
  *   4. The engine resumes the Job.
  * *ret: delete it with df_json_wipe(). CONFLICT AlreadyClaimed after 3. CONFLICT StepOver if the
- * step was cancelled; also, and then the step has failed as in a claim, if it refers to something
- * that does not exist or its document is larger than DF_LIMIT_STEP_SECRET. */
+ * step was cancelled. Also CONFLICT StepOver if the step refers to something that does not exist or
+ * its document is larger than DF_LIMIT_STEP_SECRET: the step has then failed, as in a claim. */
 int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
-/* A second call succeeds too. CONFLICT StepOver if the step was cancelled meanwhile: remove the
- * Job. */
+/* Also succeeds when it is called again. CONFLICT StepOver if the step was cancelled meanwhile:
+ * remove the Job. */
 int df_step_mark_provisioned(struct df_spawner *s, const char *uid,
                              struct df_err *err) DF_MUST_CHECK;
 
@@ -51,7 +51,7 @@ int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
                        enum df_stream stream, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
 int df_step_progress(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                      struct df_err *err) DF_MUST_CHECK;
-/* path: a complete file in df_blob_tmp_dir(); taken over on success. */
+/* path: a complete file in df_blob_tmp_dir(); removed on success. */
 int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, const char *path,
                      struct df_err *err) DF_MUST_CHECK;
 /* *ret_fd: an unnamed file with the decrypted bundle; the caller closes it. */
@@ -59,8 +59,8 @@ int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, i
                      int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
                               const char *path, struct df_err *err) DF_MUST_CHECK;
-/* path: the output of `output -json`; at most DF_LIMIT_OUTPUTS. Stored for the step, and as the
- * newest for its executor. */
+/* path: a file with the output of `output -json`, at most DF_LIMIT_OUTPUTS bytes; removed on
+ * success. Stored for the step, and as the newest for its executor. */
 int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,
                         struct df_err *err) DF_MUST_CHECK;
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
@@ -75,8 +75,8 @@ struct df_step_state_access {
 int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
                          struct df_step_state_access *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The bytes of a step's stream from offset, at most b->max. It checks no token: the caller has
- * authorized the reader. *ret_end: the stream's size now. */
+/* Reads a step's stream from offset, at most b->max bytes. It checks no token: the caller has
+ * authorized the reader. *ret_end: the present size of the stream. */
 int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
                  struct df_buf *b, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
 

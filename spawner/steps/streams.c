@@ -1,6 +1,7 @@
 /*
- * streams.c - the log and the events of a step are append-only blobs. append_frame() locks the
- * step's stripe, skips the bytes that are stored already, appends the rest and wakes subscribers.
+ * streams.c - the log and the events of a step are append-only blobs. Read append_frame(): it locks
+ * the mutex of the step, skips the bytes that are stored already, appends the rest and wakes the
+ * subscribers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,8 @@ static void stream_key(const char *uid, enum df_stream stream, char ret[96])
     (void)snprintf(ret, 96, "logs/%s.%s", uid, stream == DF_STREAM_LOG ? "log" : "events");
 }
 
-/* One append at a time to the streams of a step. */
+/* The mutex that serializes appends to the streams of a step. Steps share a fixed number of
+ * them. */
 static pthread_mutex_t *lock_of(const char *uid)
 {
 #define FOUR(x) x, x, x, x
@@ -30,7 +32,8 @@ static pthread_mutex_t *lock_of(const char *uid)
 
 /* ---- writing ---- */
 
-/* Skips the bytes that are stored already: a runner repeats a frame if the response was lost. */
+/* Removes from the frame the bytes that are stored already: a runner repeats a frame if the
+ * response was lost. */
 static void cut_overlap(struct df_frame *f, int64_t end)
 {
     int64_t known = end - f->offset;
@@ -40,8 +43,8 @@ static void cut_overlap(struct df_frame *f, int64_t end)
     f->offset = end;
 }
 
-/* Appends on the assumption that the stream ends at the frame's offset, which is nearly always
- * true. On a conflict *end is the real end: skip the overlap and try again. */
+/* Tries to append at the frame's offset, because the stream nearly always ends there. If it does
+ * not, *end is the real end: skip the overlap and try again. */
 static int append_locked(struct df_spawner *s, const char *key, struct df_frame f, int64_t *ret_end,
                          struct df_err *err)
 {

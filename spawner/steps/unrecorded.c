@@ -1,6 +1,7 @@
 /*
- * unrecorded.c - compare_with_states() at the end of the file reads the events into a table of
- * created objects (creations.h), removes what the stored states contain, and returns the rest.
+ * unrecorded.c - read compare_with_states() near the end of the file: it reads the events into a
+ * table of created objects (creations.h), marks those that the stored states contain, and returns
+ * the others.
  */
 #include "spawner/steps/unrecorded.h"
 
@@ -60,7 +61,7 @@ static int read_events(struct df_spawner *s, const char *uid, struct df_creation
 
 /* ---- states ---- */
 
-/* States hold secrets. */
+/* Wipes the text, because states contain secrets. */
 static void cleanup_secret_buf(struct df_buf *b)
 {
     df_buf_wipe(b);
@@ -95,7 +96,7 @@ static bool is_from_step(struct df_spawner *s, const char *executor, const char 
 {
     DF_JSON cJSON *versions = NULL;
     if (df_state_versions(s->states, executor, &versions, NULL) < 0 || !versions->child)
-        return true; /* unknown: compare with the state */
+        return true; /* unknown: compare with the state all the same */
     return df_streq(df_json_str(versions->child, "step"), uid);
 }
 
@@ -118,7 +119,9 @@ static void compare_states(struct df_spawner *s, const cJSON *task, struct df_cr
     }
 }
 
-/* The tool locks before it begins, and unlocks after its state is stored or written to a file. */
+/* True if the step holds the state lock, or if nobody can tell. The tool locks before it begins,
+ * and unlocks after its state is stored or written to a file, so a held lock shows that the tool
+ * was killed. */
 static bool holds_lock(struct df_spawner *s, const char *executor, const char *uid)
 {
     DF_JSON cJSON *info = NULL;
