@@ -1,9 +1,9 @@
 /*
- * checks.h - the checks of `dayfly doctor`, and the context that they share; inside spawner/doctor
- * only.
+ * checks.h - the checks of `dayfly doctor`, and the context that they share. Only for
+ * spawner/doctor.
  *
  * A check is one row in the table of doctor.c. It reports with df_finding(), any number of times; a
- * failure that it returns is a finding of level fail. Thread rule: one thread.
+ * failure that it returns becomes a finding of level fail. Thread rule: one thread.
  */
 #ifndef DF_DOCTOR_CHECKS_H
 #define DF_DOCTOR_CHECKS_H
@@ -13,12 +13,12 @@
 
 enum df_level { DF_LEVEL_OK, DF_LEVEL_WARN, DF_LEVEL_FAIL };
 
-/* What a check may need, as bits; set by the check that provides it. */
+/* The prerequisites of checks, as bits. The check that provides one sets its bit. */
 enum df_prerequisite {
-    DF_HAS_CLUSTER = 1 << 0, /* kube answers */
-    DF_HAS_JOB = 1 << 1,     /* the first of jobs was built */
-    DF_HAS_TAKEN = 1 << 2,   /* the API server would take it */
-    DF_HAS_PROBE = 1 << 3    /* probe is there */
+    DF_HAS_CLUSTER = 1 << 0, /* the API server answers */
+    DF_HAS_JOB = 1 << 1,     /* the first of `jobs` was made */
+    DF_HAS_TAKEN = 1 << 2,   /* the API server accepts that Job and its pod */
+    DF_HAS_PROBE = 1 << 3    /* `probe` is set */
 };
 
 /* Owned, except where a member is called borrowed. */
@@ -27,40 +27,43 @@ struct df_doctor_context {
     const char *account; /* borrowed; or NULL */
     const char *module;  /* borrowed; or NULL */
     unsigned has;
-    char *url;              /* what runners are told */
-    char *ca_file;          /* what they are to trust; NULL: the system's */
-    bool owns_ca_file;      /* it was made here, and goes */
-    struct df_kube *kube;   /* NULL before "cluster" */
+    char *url;              /* the URL of the spawner that runners get */
+    char *ca_file;          /* the CA file that they trust; NULL: the system's */
+    bool owns_ca_file;      /* ca_file is a temporary file of doctor */
+    struct df_kube *kube;   /* set by the check "cluster" */
     const char *name_space; /* of the Jobs; borrowed */
-    char *issuer;           /* of pods' tokens, as the spawner expects it; NULL: not known */
-    char uid[37];           /* of the step that is made up */
-    cJSON *jobs;            /* of steps as the engine would make them, by where their placement
-                               stands: kubernetes.placement, classes.NAME, workspaces.NAME */
+    char *issuer;           /* expected in pods' tokens; NULL: unknown */
+    char uid[37];           /* of the step that doctor pretends to start */
+    cJSON *jobs;            /* Jobs of steps as the engine would make them; the names are the keys
+                               of the placement: kubernetes.placement, classes.NAME,
+                               workspaces.NAME */
     const cJSON *job;       /* the first of them; borrowed */
     cJSON *probe;           /* the report of runner/probe.h */
-    int64_t probed_from_us, probed_to_us; /* it was made between these */
+    int64_t probed_from_us, probed_to_us; /* times before and after it was made */
 
     cJSON *findings; /* borrowed from the document */
     const char *check;
     size_t counts[3]; /* by level */
-    bool is_oom;      /* sticky: a finding is lost */
+    bool is_oom;      /* sticky: a finding was lost */
 };
 
 /* Adds a finding of the current check. */
 void df_finding(struct df_doctor_context *p, enum df_level level, const char *fmt, ...)
     DF_PRINTF(3, 4);
 
-/* How far a clock that showed at_us between two looks at ours is off; a clock of whole seconds has
- * a slack of one second. */
+/* The difference between another clock and this machine's; negative if the other one is behind, 0
+ * if they may be equal. at_us: what the other clock showed between from_us and to_us. slack_us: its
+ * resolution; one second for a clock of whole seconds. */
 int64_t df_clock_skew(int64_t from_us, int64_t at_us, int64_t slack_us, int64_t to_us);
-/* Says what that means. whose: "the API server's clock". */
+/* Reports this difference. whose: "the API server's clock". */
 void df_finding_skew(struct df_doctor_context *p, const char *whose, int64_t skew_us);
 
 /* machine.c */
 /* Fills url and ca_file. */
 int df_find_server(struct df_doctor_context *p, struct df_err *err) DF_MUST_CHECK;
 int df_look_data_directory(struct df_doctor_context *p, struct df_err *err);
-/* Can this directory be written to, or the nearest one above it that exists? */
+/* Succeeds if this directory can be written to; if it does not exist, the nearest existing one
+ * above it. */
 int df_doctor_try_directory(const char *path, struct df_err *err) DF_MUST_CHECK;
 int df_look_tokens(struct df_doctor_context *p, struct df_err *err);
 int df_look_credentials(struct df_doctor_context *p, struct df_err *err);
@@ -70,7 +73,7 @@ int df_look_address(struct df_doctor_context *p, struct df_err *err);
 
 /* programs.c */
 int df_look_runner(struct df_doctor_context *p, struct df_err *err);
-/* Does a step on this machine find tofu or terraform without a download? */
+/* True if a step on this machine finds tofu or terraform without a download. */
 bool df_has_local_tool(const struct df_doctor_context *p);
 int df_look_local_tool(struct df_doctor_context *p, struct df_err *err);
 int df_look_git(struct df_doctor_context *p, struct df_err *err);
@@ -99,7 +102,7 @@ int df_look_runner_rights(struct df_doctor_context *p, struct df_err *err);
 int df_look_step(struct df_doctor_context *p, struct df_err *err);
 int df_look_job(struct df_doctor_context *p, struct df_err *err);
 int df_look_pod(struct df_doctor_context *p, struct df_err *err);
-/* The Job of a step of that name and of p's uid. */
+/* The Job of a step with that name and the uid of p. */
 struct df_job_options;
 int df_make_step_job(struct df_doctor_context *p, const struct df_job_options *o, const char *name,
                      cJSON **ret, struct df_err *err) DF_MUST_CHECK;
@@ -114,7 +117,7 @@ int df_look_nodes(struct df_doctor_context *p, struct df_err *err);
 /* probe.c */
 int df_look_start(struct df_doctor_context *p, struct df_err *err);
 
-/* report.c: what the probe tells */
+/* report.c: the contents of the probe's report */
 int df_look_image(struct df_doctor_context *p, struct df_err *err);
 int df_look_dns(struct df_doctor_context *p, struct df_err *err);
 int df_look_reach(struct df_doctor_context *p, struct df_err *err);

@@ -1,5 +1,6 @@
 /*
- * The cluster as a whole: is it there, what time has it, whose tokens do its pods bring.
+ * cluster.c - checks of the cluster as a whole: the API server answers, its clock agrees with this
+ * machine's, and the issuer and the keys of pods' tokens are known.
  */
 #include "common/base/clock.h"
 #include "common/crypto/jwks.h"
@@ -82,7 +83,7 @@ static int check_keys(const struct df_doctor_context *p, struct df_err *err)
                          "system:service-account-issuer-discovery), or set claim.jwksUrl");
 }
 
-/* What the cluster says of itself; NULL where it may not be asked. */
+/* The issuer that the cluster names; NULL if it cannot be read. */
 static char *ask_issuer(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *discovery = NULL;

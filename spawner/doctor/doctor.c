@@ -1,13 +1,14 @@
 /*
- * doctor.c - the table of checks, and the loop that runs them. A check whose prerequisite failed is
- * left out and named at the end.
+ * doctor.c - the table of checks, and the loop that executes them. A check whose prerequisite is
+ * missing is skipped and named at the end.
  */
 #include "spawner/doctor/doctor.h"
 
 #include "common/base/clock.h"
 #include "spawner/doctor/checks.h"
 
-/* Only where a cluster is used at all, with the engine `job`, where a pod may be started, too. */
+/* When a check applies: always, if the installation uses a cluster, if it has the engine `job`, or
+ * if doctor may also start a pod. Each includes the ones before it. */
 enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE };
 
 static const struct check {
@@ -64,7 +65,8 @@ static enum when reach_of(const struct df_config *c, bool probe)
     return c->in_cluster ? WITH_CLUSTER : ALWAYS;
 }
 
-/* A failed check is reported once, not again by every check that needs it. */
+/* Skips the checks whose prerequisite is missing, so that a failed check is reported once and not
+ * again by every check that needs it. */
 static void run_checks(struct df_doctor_context *p, enum when most)
 {
     DF_BUF struct df_buf left_out = DF_BUF_INIT(1000);

@@ -1,10 +1,11 @@
 /*
- * doctor.h - finds what is wrong with an installation before a run does: `dayfly doctor`.
+ * doctor.h - `dayfly doctor`: finds faults of an installation before a step fails because of them.
  *
- * It looks with the service's own configuration at this machine and at the cluster, lets the API
- * server try the very Job and pod of a step without making them, and lets one pod of the runner's
- * image tell what a step would find. What it looks at, one by one: docs/doctor.md. It changes
- * nothing but for that pod, whose Job it removes. Thread rule: one call at a time.
+ * It reads the same configuration as the service and checks this machine and the cluster. It sends
+ * the Job and the pod of a step to the API server as a dry run, and starts one pod with the
+ * runner's image, the probe, which reports what a step would find. docs/doctor.md describes each
+ * check. doctor changes nothing except for the probe, whose Job it removes. Thread rule: one call
+ * at a time.
  */
 #ifndef DF_DOCTOR_H
 #define DF_DOCTOR_H
@@ -14,19 +15,19 @@
 
 struct df_doctor_options {
     const char *config;             /* file, or NULL */
-    const struct df_strs *settings; /* "key=value" over it; or NULL */
-    const char *account; /* whose rights are looked at: a service account of the namespace;
-                            NULL: those of the credentials at hand */
+    const struct df_strs *settings; /* "key=value", which override it; or NULL */
+    const char *account; /* the service account of the namespace whose rights are checked; NULL:
+                            the account of the present credentials */
     bool probe;          /* may start a pod */
-    const char *module;  /* directory whose needs are looked at, too; or NULL */
+    const char *module;  /* directory of a module to be checked, too; or NULL */
 };
 
-/* The name of the ith check, in their order; NULL after the last. For tests. */
+/* The name of the ith check, in the order of execution; NULL after the last. For tests. */
 const char *df_doctor_check(size_t i);
 
-/* {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}; level is ok, warn or
- * fail. A configuration that cannot be read is a finding, too. The caller owns *ret. Fails on no
- * memory alone. */
+/* *ret: {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}, owned by the
+ * caller; level is ok, warn or fail. A configuration that cannot be read is a finding, too. The
+ * call fails only if memory or random numbers are not available. */
 int df_doctor(const struct df_doctor_options *o, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

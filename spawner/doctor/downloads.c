@@ -1,6 +1,6 @@
 /*
- * Where steps on this machine get tools and providers from: indices, mirrors and caches. What a
- * module without providers does not need is worth a warning.
+ * downloads.c - checks of where steps on this machine get tools and providers from: directories,
+ * indices, mirrors and caches. What a module without providers does not need is only a warning.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static int read_directory(const char *path, struct df_err *err)
     return 0;
 }
 
-/* Any answer will do: the paths below are the tool's business. */
+/* Succeeds with any response, because only the tool knows the paths below this URL. */
 static int ask(const char *url, const char *ca_file, struct df_err *err)
 {
     const struct df_http_options o = {.ca_file = ca_file};
@@ -75,7 +75,7 @@ int df_look_downloads(struct df_doctor_context *p, struct df_err *err)
     if (!is_local(p))
         return 0;
     look_at_directories(p);
-    /* A step that finds no tool here needs the download. */
+    /* Without a tool on this machine each step needs the download. */
     enum df_level level = df_has_local_tool(p) ? DF_LEVEL_WARN : DF_LEVEL_FAIL;
     look_at_url(p, "tools.index.opentofu", c->tool_index_opentofu, c->tool_ca_file, level);
     look_at_url(p, "tools.index.terraform", c->tool_index_terraform, c->tool_ca_file, level);
@@ -101,7 +101,7 @@ int df_look_providers(struct df_doctor_context *p, struct df_err *err)
         df_finding(p, DF_LEVEL_OK, "providers.filesystemMirror: %s can be read",
                    c->filesystem_mirror);
     look_at_url(p, "providers.networkMirror", c->network_mirror, NULL, DF_LEVEL_WARN);
-    /* Each step creates it, or fails. */
+    /* Each step creates this directory, and fails if it cannot. */
     if (c->plugin_cache_directory && df_doctor_try_directory(c->plugin_cache_directory, err) < 0)
         return df_err_wrap(err, "providers.pluginCacheDirectory");
     if (c->plugin_cache_directory)

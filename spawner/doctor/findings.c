@@ -33,7 +33,7 @@ int64_t df_clock_skew(int64_t from_us, int64_t at_us, int64_t slack_us, int64_t 
     return at_us > to_us ? at_us - to_us : 0;
 }
 
-/* From 30 s on tokens are refused (jwt.h), or taken too long. */
+/* From 30 s on (DF_JWT_LEEWAY_S) valid tokens are refused, or expired ones are accepted. */
 void df_finding_skew(struct df_doctor_context *p, const char *whose, int64_t skew_us)
 {
     int64_t off_s = (skew_us < 0 ? -skew_us : skew_us) / 1000000;

@@ -1,5 +1,7 @@
 /*
- * What lies on this machine, or in the spawner's own pod: directories, files, addresses.
+ * machine.c - checks of this machine, or of the spawner's own pod: data directory, token files,
+ * State Service, the address for runners, the certificate. Each section ends with its checks,
+ * df_look_...(): read these first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +18,15 @@
 #include "spawner/identity/tokens.h"
 #include "spawner/store/documents/holder.h"
 
-#define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need so much */
-#define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of a day */
+#define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need that much */
+#define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of one day */
 #define ANSWER_MS 10000
 #define SOON_US ((int64_t)14 * 24 * 3600 * 1000000)
 
 /* ---- the data directory ---- */
 
-/* The nearest directory on the way to path that exists: path itself may be made at the first start.
- */
+/* The path itself, or the nearest directory above it that exists: the path may be created only at
+ * the first start. */
 static char *existing_part(const char *path)
 {
     char *part = strdup(path);
@@ -70,7 +72,8 @@ static int find_room(struct df_doctor_context *p, const char *directory, struct 
     return 0;
 }
 
-/* Files that one user makes there another one may not open. */
+/* Warns if the data directory belongs to another user: either user may create files there that the
+ * other one cannot open. */
 static void find_owner(struct df_doctor_context *p, const struct stat *st)
 {
     bool is_laptop = p->config.runs_here && !p->config.in_cluster;
@@ -112,7 +115,7 @@ int df_look_data_directory(struct df_doctor_context *p, struct df_err *err)
     return find_room(p, directory, err);
 }
 
-/* ---- files with rights ---- */
+/* ---- tokens, credentials, State Service ---- */
 
 int df_look_tokens(struct df_doctor_context *p, struct df_err *err)
 {
@@ -153,7 +156,7 @@ int df_look_credentials(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-/* A service that is away delays no step, so that is worth a warning. */
+/* A State Service that does not answer delays no step, so that is only a warning. */
 int df_look_state_service(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
@@ -179,7 +182,8 @@ int df_look_state_service(struct df_doctor_context *p, struct df_err *err)
 
 /* ---- where runners find the spawner ---- */
 
-/* What the service would tell runners; of a service that chose a free port, what it wrote down. */
+/* The URL that the service gives to runners. If it chooses a free port, the URL that it has written
+ * into its endpoint file. */
 static char *server_url(const struct df_config *c)
 {
     DF_FREE char *file = df_fs_join(c->data_directory, "endpoint");
@@ -191,8 +195,8 @@ static char *server_url(const struct df_config *c)
     return df_strf("%s://%s", df_config_has_tls(c) ? "https" : "http", c->listen);
 }
 
-/* Without server.tls.caFile it is what the service puts there; before its first start there is
- * nothing yet. */
+/* Without server.tls.caFile the CA file is the one that the service writes; it does not exist
+ * before the first start. */
 int df_find_server(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;

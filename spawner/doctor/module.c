@@ -1,5 +1,6 @@
 /*
- * What a run of one module needs.
+ * module.c - checks whether a run can use a module as it is: the module must have configuration,
+ * and should have no state of its own.
  */
 #include "common/base/fs.h"
 #include "common/hcl/hcl.h"
@@ -18,8 +19,8 @@ static bool selects_workspace(const char *path)
     return n > 0 && !(n == strlen("default") && strncmp(df_buf_str(&name), "default", n) == 0);
 }
 
-/* A file or directory by which the tool finds a state that is not dayfly's. The caller frees; NULL:
- * none, or no memory. */
+/* A file or directory by which the tool finds a state that is not dayfly's; the caller frees. NULL:
+ * there is none, or out of memory. */
 static char *find_state(const char *module)
 {
     static const char *const names[] = {"terraform.tfstate", "terraform.tfstate.d",

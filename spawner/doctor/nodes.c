@@ -1,6 +1,7 @@
 /*
- * The nodes that steps may go to: with the labels that they want, and without a taint that they do
- * not bear. The spawner's own account may not see nodes; then the probe shows it.
+ * nodes.c - checks that there are nodes for the pods of steps: nodes with the labels of their
+ * nodeSelector and without a taint that they do not tolerate. The spawner's own account may not
+ * list nodes; then the probe shows it.
  */
 #include "spawner/doctor/checks.h"
 
@@ -8,8 +9,8 @@ static const struct df_kube_resource nodes = {"", "v1", "nodes"};
 
 struct tally {
     const cJSON *tolerations;
-    size_t open, fit; /* nodes that take pods; those of them that take these */
-    char taint[300];  /* of one that does not */
+    size_t open, fit; /* schedulable nodes, and those of them that these pods tolerate */
+    char taint[300];  /* a taint that these pods do not tolerate */
 };
 
 /* ---- taints ---- */
@@ -20,7 +21,8 @@ static bool is_equal(const cJSON *a, const cJSON *b, const char *member)
     return df_streq(of_a ? of_a : "", of_b ? of_b : "");
 }
 
-/* As Kubernetes has it: without a key or an effect it is for every one. */
+/* The rule of Kubernetes: a toleration without a key (operator Exists) or without an effect applies
+ * to every one. */
 static bool bears(const cJSON *toleration, const cJSON *taint)
 {
     bool any_value = df_streq(df_json_str(toleration, "operator"), "Exists");
@@ -64,7 +66,7 @@ static int count_node(void *arg, const cJSON *node, struct df_err *err)
     return 0;
 }
 
-/* "a=b,c=d" */
+/* Appends the labels as a selector: "a=b,c=d". */
 static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *err)
 {
     for (const cJSON *l = labels ? labels->child : NULL; l; l = l->next)
@@ -73,8 +75,8 @@ static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *er
     return df_buf_check(to, err);
 }
 
-/* Nodes for some of the steps may be made when they are needed; those for each are looked for now.
- */
+/* If only some steps need such nodes, an autoscaler may create them on demand, so their absence is
+ * a warning. Nodes for all steps must exist now. */
 static void tell(struct df_doctor_context *p, const char *of, const char *labels,
                  const struct tally *t)
 {
@@ -110,7 +112,7 @@ static int look_at(struct df_doctor_context *p, const char *of, const cJSON *pod
     return df_err_pass(err, &why);
 }
 
-/* Those that want the same are looked at once. */
+/* Checks pods with the same labels and tolerations only once. */
 int df_look_nodes(struct df_doctor_context *p, struct df_err *err)
 {
     DF_STRS struct df_strs seen = {0};

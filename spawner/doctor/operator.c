@@ -1,5 +1,6 @@
 /*
- * What the operator keeps in the cluster: custom resources, and the authority that replicas share.
+ * operator.c - checks of what the operator has created in the cluster: the definitions of the
+ * custom resources, and the Secret with the authority that replicas share.
  */
 #include <errno.h>
 
@@ -21,7 +22,8 @@ static bool serves(const cJSON *resources, const char *plural)
     return false;
 }
 
-/* "dayfly.dev/v1beta1", where the group is there and our version is not; "" otherwise. */
+/* Appends the versions of the API group that the cluster has ("dayfly.dev/v1beta1"); nothing if it
+ * does not have the group. */
 static void add_versions(const struct df_doctor_context *p, struct df_buf *to)
 {
     DF_JSON cJSON *group = NULL;
@@ -67,7 +69,8 @@ int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
 
 /* ---- the authority ---- */
 
-/* Outside of the spawner's pod there is no ca.pem of it: the probe trusts what the Secret says. */
+/* Writes the authority's certificate into a temporary file, unless there is a CA file: outside of
+ * the spawner's pod its ca.pem does not exist, and the probe needs one. */
 static int keep_certificate(struct df_doctor_context *p, const char *base64, struct df_err *err)
 {
     DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);

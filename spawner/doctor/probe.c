@@ -1,5 +1,6 @@
 /*
- * The probe: a step's Job whose runner does no step but tells what it finds.
+ * probe.c - starts the probe: the Job of a step whose runner executes no step but reports what it
+ * finds. Read df_look_start() at the end, then make_probe(), look_at_probe() and judge().
  */
 #include <time.h>
 
@@ -15,7 +16,7 @@ enum { POLL_MS = 250, LIFE_SECONDS = 60 };
 
 /* ---- its Job ---- */
 
-/* No index: a probe downloads nothing. */
+/* The member `tools` of a step document, without its index, because a probe downloads nothing. */
 static int tools_text(const struct df_doctor_context *p, char **ret, struct df_err *err)
 {
     DF_JSON cJSON *tools = NULL;
@@ -31,7 +32,8 @@ static int add_words(cJSON *args, const char *a, const char *b, struct df_err *e
     return df_json_append_str(args, a, err) < 0 ? -1 : df_json_append_str(args, b, err);
 }
 
-/* "step" becomes "probe"; what else a step is started with stays. */
+/* Replaces the argument "step" by "probe", keeps the other arguments, and adds the tools and the
+ * plugin cache. */
 static int set_arguments(const struct df_doctor_context *p, cJSON *container, struct df_err *err)
 {
     cJSON *args = df_json_array_at(container, "args");
@@ -62,8 +64,8 @@ static cJSON *runner_of(const cJSON *job)
     DF_BUG("a Job without its container");
 }
 
-/* Claimed by token also where steps are handed over as Secrets: a probe has none. It ends by itself
- * and goes soon, also when nobody is left to remove it. */
+/* The Job has a token even where steps get their document in a Secret, because a probe has no
+ * document. Its deadline and its TTL end and remove it soon, also if doctor is interrupted. */
 static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret,
                       struct df_err *err)
 {
@@ -81,9 +83,9 @@ static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret
     return 0;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- wait for its report ---- */
 
-/* Everything that can be seen of it now. Owned. */
+/* What the API server has of the probe now. Owned. */
 struct sight {
     cJSON *job, *pods, *events;
 };
@@ -140,7 +142,7 @@ static int look_at_probe(const struct df_doctor_context *p, const char *name, st
     return 0;
 }
 
-/* What may pass while one waits: a node comes, a volume is attached. */
+/* True for a cause that may end while doctor waits: a node is added, a volume is attached. */
 static bool may_pass(const struct df_pod_diagnosis *v)
 {
     return !v->reason[0] || df_streq(v->reason, "Unschedulable") ||
@@ -156,7 +158,7 @@ static const char *termination_message(const cJSON *pod)
     return NULL;
 }
 
-/* True when the report is there. */
+/* True if the pod has ended with a report, which is then stored in p. */
 static bool take_report(struct df_doctor_context *p, const cJSON *pod)
 {
     const char *text = termination_message(pod);
@@ -180,7 +182,7 @@ static int fail_without_report(const struct df_doctor_context *p, const struct d
                    image, v->message[0] ? v->message : "it ended well");
 }
 
-/* 1: wait on. */
+/* Returns 0 with the report, -1 with the cause of its absence, 1 to wait. */
 static int judge(struct df_doctor_context *p, const struct sight *s, bool is_late,
                  struct df_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The programs that a step on this machine needs. A step of the engine `job` has those of its
- * image.
+ * programs.c - checks of the programs that a step on this machine needs. A step of the engine `job`
+ * uses those of its image.
  */
 #include "common/base/fs.h"
 #include "common/process/process.h"
@@ -77,7 +77,7 @@ int df_look_local_tool(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-/* Only sources that are repositories need them. */
+/* Only steps with a repository as their source need them, so their absence is a warning. */
 int df_look_git(struct df_doctor_context *p, struct df_err *err)
 {
     (void)err;

@@ -1,7 +1,8 @@
 /*
- * What the pods of steps name and the cluster must have: Secrets, ConfigMaps, claims, classes.
- *
- * The spawner's own account may see nearly none of it; what cannot be seen is left to the probe.
+ * references.c - checks that the cluster has the objects that the pods of steps refer to: Secrets,
+ * ConfigMaps, claims, classes. The spawner's own account may read almost none of them; what doctor
+ * may not read is left to the probe. Read df_look_references() at the end, then walk() and
+ * look_at_object().
  */
 #include "spawner/doctor/checks.h"
 
@@ -11,10 +12,10 @@ static const struct df_kube_resource priorities = {"scheduling.k8s.io", "v1", "p
 static const struct df_kube_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};
 static const struct df_kube_resource storages = {"storage.k8s.io", "v1", "storageclasses"};
 
-/* Where in a pod's spec names stand; [] is every item of a list. */
+/* The places in a pod's spec that name an object; [] stands for every item of a list. */
 static const struct place {
     const char *path;
-    const char *optional; /* beside the name: true when it need not be there; or NULL */
+    const char *optional; /* beside the name: true if the object may be absent; or NULL */
     const struct df_kube_resource *resource;
     const char *kind;
     bool is_global;
@@ -38,14 +39,15 @@ static const struct place {
 struct tour {
     struct df_doctor_context *p;
     const struct place *place;
-    const char *of;       /* where the placement stands */
-    struct df_strs known; /* "kind name": looked at already */
+    const char *of;       /* the key of the placement */
+    struct df_strs known; /* "kind name" of what was checked already */
     size_t seen, unseen;
 };
 
 /* ---- claims ---- */
 
-/* A claim that waits for its first pod is well. */
+/* True if the claim is bound only when its first pod is scheduled: then it is not a fault that it
+ * is not bound. */
 static bool waits_for_a_pod(const struct df_doctor_context *p, const cJSON *claim)
 {
     const char *class = df_json_str(claim, "spec.storageClassName");
@@ -109,7 +111,7 @@ static int look_once(struct tour *t, const char *name, struct df_err *err)
                                            : df_strs_check(&t->known, err);
 }
 
-/* The Secret of a step is made with it. */
+/* True for the Secret of the step itself, which the engine creates with the step. */
 static bool is_own(const struct df_doctor_context *p, const char *name)
 {
     return df_starts_with(name, "dayfly-") && df_streq(name + strlen("dayfly-"), p->uid);

@@ -1,10 +1,11 @@
 /*
- * What the probe tells (runner/probe.h), judged. Pure but for the findings.
+ * report.c - checks of the contents of the probe's report (runner/probe.h), one function for each
+ * part. They do no I/O.
  */
 #include "common/base/clock.h"
 #include "spawner/doctor/checks.h"
 
-#define LITTLE_BYTES (512.0 * 1024 * 1024) /* a source, providers and a plan */
+#define LITTLE_BYTES (512.0 * 1024 * 1024) /* for a source, providers and a plan */
 
 static const char *probed(const struct df_doctor_context *p, const char *path)
 {
@@ -43,7 +44,7 @@ int df_look_reach(struct df_doctor_context *p, struct df_err *err)
     const char *wrong = df_json_str(p->probe, "server.error");
     int status = (int)df_json_int(p->probe, "server.status", 0);
     if (df_json_at(p->probe, "name.error"))
-        return 0; /* said before */
+        return 0; /* df_look_dns() has reported it */
     if (df_streq(df_json_str(p->probe, "server.class"), "denied"))
         return df_fail(err, DF_ERR_USER,
                        "pods do not trust the spawner's certificate (%.400s): set "
@@ -86,7 +87,7 @@ int df_look_pod_token(struct df_doctor_context *p, struct df_err *err)
     const char *wrong = df_json_str(p->probe, "token.error");
     const char *issuer = probed(p, "token.issuer");
     if (!p->issuer)
-        return 0; /* steps are not claimed by tokens, or it was said before */
+        return 0; /* steps are not claimed with tokens, or "issuer" has failed */
     if (wrong)
         return df_fail(err, DF_ERR_USER,
                        "the pod's token for its step cannot be read (%.300s): look at "

@@ -1,5 +1,6 @@
 /*
- * Who may do what: the spawner all that it does, the pods of steps nothing.
+ * rights.c - checks of rights in the cluster: the spawner must have every right that it uses, and
+ * the pods of steps must have no dangerous one. Read df_look_rights() and df_look_runner_rights().
  */
 #include "spawner/doctor/checks.h"
 #include "spawner/model/model.h"
@@ -12,9 +13,9 @@ static const struct df_kube_resource who_am_i = {"authentication.k8s.io", "v1",
                                                  "selfsubjectreviews"};
 
 struct power {
-    const char *group, *resource, *subresource; /* the last may be NULL */
+    const char *group, *resource, *subresource; /* subresource may be NULL */
     const char *verb;
-    const char *name; /* of the one object that it is about; NULL: any */
+    const char *name; /* the only object; NULL: any */
 };
 
 static int make_review(const struct df_doctor_context *p, const struct power *w,
@@ -46,7 +47,8 @@ static int make_review(const struct df_doctor_context *p, const struct power *w,
     return 0;
 }
 
-/* account: of the namespace; NULL: who asks. */
+/* *ret: true if the account may do this. account: a service account of the namespace; NULL: the
+ * account of the present credentials. */
 static int may(const struct df_doctor_context *p, const struct power *w, const char *account,
                bool *ret, struct df_err *err)
 {
@@ -59,7 +61,7 @@ static int may(const struct df_doctor_context *p, const struct power *w, const c
     return 0;
 }
 
-/* "executors.dayfly.dev/status" */
+/* Appends "executors.dayfly.dev/status". */
 static void add_resource(struct df_buf *to, const char *group, const char *resource,
                          const char *subresource)
 {
@@ -67,7 +69,7 @@ static void add_resource(struct df_buf *to, const char *group, const char *resou
                       subresource ? subresource : "");
 }
 
-/* ---- the spawner's ---- */
+/* ---- the rights of the spawner ---- */
 
 static bool has_pods(const struct df_config *c)
 {
@@ -99,12 +101,12 @@ static bool shares_authority(const struct df_config *c)
         "get", "list", "watch", "create", "update", "patch", "delete"                              \
     }
 
-/* Those of rbac/: a test compares both. */
+/* The rights of the Roles in rbac/: a test compares both. */
 static const struct want {
     bool (*needed)(const struct df_config *c);
     const char *group, *resource, *subresource;
     const char *verbs[8];
-    const char *spare; /* what is missed without it, where steps run all the same; or NULL */
+    const char *spare; /* what is missing without it, if steps run all the same; or NULL */
 } wanted[] = {
     {has_pods, "batch", "jobs", NULL, {"get", "list", "watch", "create", "delete"}, NULL},
     {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
@@ -136,7 +138,7 @@ static const struct want {
      NULL},
 };
 
-/* "get, list" of what is missing. */
+/* Appends the verbs that the account lacks: "get, list". */
 static int list_missing(const struct df_doctor_context *p, const struct want *want,
                         struct df_buf *missing, struct df_err *err)
 {
@@ -171,7 +173,7 @@ static int look_at_want(struct df_doctor_context *p, const struct want *want, co
     return 0;
 }
 
-/* Whose rights these are, for people. */
+/* The name of the account whose rights are checked, for messages. */
 static char *name_subject(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *empty = cJSON_CreateObject(), *answer = NULL;
@@ -199,9 +201,9 @@ int df_look_rights(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-/* ---- the runner's ---- */
+/* ---- the rights of the pods of steps ---- */
 
-/* With each of these a module could come to what is not its own. */
+/* With any of these rights a module could reach what does not belong to it. */
 static const struct power dangers[] = {
     {"", "secrets", NULL, "get", NULL},
     {"", "secrets", NULL, "list", NULL},

@@ -1,5 +1,6 @@
 /*
- * The Job of a step, as the engine would make it, shown to the API server without making it.
+ * step.c - checks of the Job and the pod of a step: makes them as the engine would, and sends them
+ * to the API server as a dry run. Read df_look_step(), df_look_job() and df_look_pod().
  */
 #include "spawner/doctor/checks.h"
 #include "spawner/engine/job/job.h"
@@ -45,7 +46,7 @@ static const cJSON *placement_in(const cJSON *section, const char *name)
     return df_json_at(cJSON_GetObjectItemCaseSensitive(section, name), "placement");
 }
 
-/* Each was checked with the configuration, but not with what stands below it. */
+/* Each placement was checked with the configuration, but not merged with the levels below it. */
 static int add_job(struct df_doctor_context *p, const char *section, const char *name,
                    const struct df_placement_levels *levels, struct df_err *err)
 {
@@ -106,7 +107,7 @@ int df_look_step(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-/* ---- what admission says ---- */
+/* ---- admission ---- */
 
 static bool is_first(const struct df_doctor_context *p, const cJSON *job)
 {
@@ -120,7 +121,8 @@ static void find_refused(struct df_doctor_context *p, const cJSON *job, const st
                is_first(p, job) ? "" : ": ", v.message);
 }
 
-/* What keeps the first would be said of each. */
+/* If the API server refuses the first Job, the others are not tried: they would be refused for the
+ * same reason. */
 int df_look_job(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
@@ -141,7 +143,7 @@ int df_look_job(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-/* The pod that the Job controller would make. */
+/* The pod that the Job controller would create. */
 static int make_pod(const cJSON *job, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *pod = cJSON_Duplicate(df_json_at(job, "spec.template"), true);
@@ -156,8 +158,9 @@ static int make_pod(const cJSON *job, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-/* A pod is what quotas, limit ranges and security levels are about. The spawner may not make pods,
- * so its own account does not get so far: for it the probe shows the same. */
+/* True if this account may not create pods, so that the dry run says nothing about the pod. Quotas,
+ * limit ranges and Pod Security apply to pods. The spawner's own account has no right to create
+ * pods: for it the probe's pod shows the same. */
 static bool may_not_try(const struct df_err *why)
 {
     return why->cls == DF_ERR_DENIED && strstr(why->message, "cannot create resource");
