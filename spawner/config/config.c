@@ -1,7 +1,7 @@
 /*
- * config.c - df_config_load() at the end sets the defaults, then applies file, environment and
- * flags in this order, and checks what must fit together. Keys are in keys.c, the file is read in
- * file.c.
+ * config.c - df_config_load() at the end of the file sets the defaults, applies file, environment
+ * and flags in this order, and then checks the values and their combinations. The keys are in
+ * keys.c; file.c reads the file.
  */
 #include "spawner/config/config.h"
 
@@ -15,10 +15,9 @@
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
 
-/* ---- environment and flags --------------------------------------------------------------------
- */
+/* ---- environment and flags ---- */
 
-/* tools.cacheDirectory -> DAYFLY_TOOLS_CACHE_DIRECTORY; false when out is too small. */
+/* tools.cacheDirectory -> DAYFLY_TOOLS_CACHE_DIRECTORY; false if out is too small. */
 static bool env_name(const char *key, char *out, size_t size)
 {
     size_t n = (size_t)snprintf(out, size, "DAYFLY_");
@@ -42,7 +41,7 @@ static const char *get_env(char *const *env, const char *name)
     return NULL;
 }
 
-/* Does it begin like the variables of this key's section (DAYFLY_SERVER_TLS_)? */
+/* True if the entry begins like the variables of this key's section (DAYFLY_SERVER_TLS_). */
 static bool is_of_section(const char *entry, const char *key)
 {
     char section[64], name[128];
@@ -53,8 +52,9 @@ static bool is_of_section(const char *entry, const char *key)
     return env_name(section, name, sizeof(name)) && strncmp(entry, name, strlen(name)) == 0;
 }
 
-/* Is it a variable of one of our sections that no key has? Others of our prefix may be meant for
- * clients, or be put there by Kubernetes for a Service named dayfly. */
+/* True for a variable that begins like those of a section and belongs to no key: its name is
+ * misspelt. Other variables that begin with DAYFLY_ may be meant for clients, or set by Kubernetes
+ * for a Service named dayfly. */
 static bool is_misspelt(const char *entry)
 {
     char name[128];
@@ -110,8 +110,7 @@ static int read_overrides(struct df_config *c, const struct df_strs *overrides, 
     return 0;
 }
 
-/* ---- defaults and what must fit together ------------------------------------------------------
- */
+/* ---- defaults and checks ---- */
 
 static int set_defaults(struct df_config *c, struct df_err *err)
 {
@@ -122,12 +121,12 @@ static int set_defaults(struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* <variable>/<name>, or <HOME>/<below_home>/<name>; NULL with success when neither is set. */
+/* *ret: <variable>/<name>, or <HOME>/<below_home>/<name>. Unchanged if neither is set. */
 static int home_path(char *const *env, const char *variable, const char *below_home,
                      const char *name, char **ret, struct df_err *err)
 {
     const char *base = get_env(env, variable), *home = get_env(env, "HOME");
-    /* The XDG specification wants relative paths ignored. */
+    /* The XDG specification says that relative paths must be ignored. */
     if (!df_str_empty(base) && *base == '/')
         *ret = df_strf("%s/%s", base, name);
     else if (!df_str_empty(home))
@@ -162,7 +161,7 @@ static int check_url(const char *name, const char *url, struct df_err *err)
                    url);
 }
 
-/* host:port or [v6]:port; *ret_loopback: nobody else can reach it. */
+/* Accepts host:port and [v6]:port. *ret_loopback: true if no other machine can reach it. */
 static int check_listen(const char *listen, bool *ret_loopback, struct df_err *err)
 {
     const char *colon = listen ? strrchr(listen, ':') : NULL;
@@ -181,7 +180,7 @@ bool df_config_has_tls(const struct df_config *c)
     return c->tls_cert_file || c->tls_names.len;
 }
 
-/* No wildcards: a spawner has one name, or a few. */
+/* Wildcards are refused, because a spawner has only one name, or a few. */
 static int check_tls_names(const struct df_config *c, struct df_err *err)
 {
     static const char allowed[] =
@@ -248,7 +247,8 @@ static bool is_loopback_url(const char *url)
     return df_starts_with(url, "http://127.0.0.1") || df_starts_with(url, "http://localhost");
 }
 
-/* In a cluster it is a Service without TLS, as a rule; a token is not sent over that. */
+/* http:// is accepted, because in a cluster the State Service usually has no TLS. A token, however,
+ * is sent only over TLS or to this machine. */
 static int check_state_service(const struct df_config *c, struct df_err *err)
 {
     const char *url = c->state_service_url, *protocol = c->state_service_protocol;
@@ -267,7 +267,7 @@ static int check_state_service(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* A name is what the audit trail says, and has its room. */
+/* The names go into the audit trail, which has room for DF_LIMIT_CALLER characters. */
 static int check_accounts(const struct df_config *c, struct df_err *err)
 {
     for (const cJSON *a = c->accounts ? c->accounts->child : NULL; a; a = a->next) {
@@ -306,7 +306,7 @@ static int check_whole(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* Which store is opened is decided here alone. */
+/* The only place that decides which store is opened. */
 static int fill_store(struct df_config *c, struct df_err *err)
 {
     c->in_cluster = df_streq(c->store, "kubernetes");
@@ -316,7 +316,8 @@ static int fill_store(struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* Of engines and engine, which is the same for one; what is opened is decided here alone. */
+/* Merges the keys engines and engine, which is the short form for one. The only place that decides
+ * which engines are opened. */
 static int fill_engines(struct df_config *c, struct df_err *err)
 {
     const char *key = c->engine ? "engine" : "engines";

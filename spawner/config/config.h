@@ -1,11 +1,12 @@
 /*
- * config.h - the service's configuration: defaults, then a YAML file, then DAYFLY_* environment,
- * then flags.
+ * config.h - the service's configuration: defaults, then a YAML file, then the environment
+ * (DAYFLY_*), then flags. A later source overrides the earlier ones.
  *
  * Unknown keys are errors that name the key and its line. Every string is owned by the struct.
- * The keys are listed in docs/configuration.md, which is tested against the table in keys.c; the
- * environment name of `tools.cacheDirectory` is DAYFLY_TOOLS_CACHE_DIRECTORY. Relative paths are
- * taken from the file's directory, those of the environment and of flags from the working one.
+ * docs/configuration.md lists the keys; a test compares it with the table in keys.c. The
+ * environment variable of `tools.cacheDirectory` is DAYFLY_TOOLS_CACHE_DIRECTORY. A relative path
+ * in the file is relative to the file's directory; one in the environment or in a flag, to the
+ * working directory.
  */
 #ifndef DF_CONFIG_H
 #define DF_CONFIG_H
@@ -18,20 +19,20 @@ struct df_config {
     char *data_directory;     /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
                                  ~/.local/state/dayfly) */
     char *listen;             /* listen; "127.0.0.1:8030" for serve; "127.0.0.1:0" embedded */
-    char *advertise_url;      /* advertiseUrl: what runners are told; default http://<listen> */
+    char *advertise_url;      /* advertiseUrl: the URL for runners; default http://<listen> */
     char *tls_cert_file;      /* server.tls.certFile, PEM chain; with tls_key_file */
     char *tls_key_file;       /* server.tls.keyFile */
-    char *tls_ca_file;        /* server.tls.caFile: what clients are to trust; NULL: the system's */
-    struct df_strs tls_names; /* server.tls.names: TLS by a certificate of our own, for these */
+    char *tls_ca_file;        /* server.tls.caFile: the CA that clients trust; NULL: the system's */
+    struct df_strs tls_names; /* server.tls.names: TLS with a certificate by dayfly, for these */
     char *tls_secret;         /* server.tls.secret: the Secret where replicas share the authority */
-    char *claim_issuer;       /* claim.issuer of pods' tokens; default: what the cluster says */
+    char *claim_issuer;       /* claim.issuer of pods' tokens; default: the one the cluster names */
     char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
-    char *token_file;         /* auth.tokenFile; it or the next when listen is not loopback */
+    char *token_file;         /* auth.tokenFile; it or the next if listen is not loopback */
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
-    struct df_strs engines;   /* engines: all that are opened; "local" */
+    struct df_strs engines;   /* engines: all that are opened; default "local" */
     char *engine;             /* engine: the only one; once loaded the first of engines, which new
                                  steps get */
     bool runs_here;           /* `local` is one of engines */
@@ -44,7 +45,7 @@ struct df_config {
     char *kube_namespace;  /* kubernetes.namespace of the Jobs; default: the configuration's */
     char *kube_image;      /* kubernetes.image of the runner */
     char *kube_claim;      /* kubernetes.claim: "token" or "secret" */
-    int64_t kube_ttl_s;    /* kubernetes.jobLife: ended Jobs stay that long */
+    int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 
     bool elects;              /* election.enabled: several replicas, one of which leads */
@@ -54,16 +55,16 @@ struct df_config {
     int64_t election_lease_s; /* election.leaseDuration; 15s */
 
     int64_t workers; /* control.workers; 32 */
-    /* control.maxSystemFailures: tries of a step that the system may lose; 3, and 0 means that */
+    /* control.maxSystemFailures: how many runners a step may lose; 3; 0 means 3 */
     int64_t max_system_failures;
 
-    int64_t limit_steps;         /* limits.steps: at once; 8 */
+    int64_t limit_steps;         /* limits.steps: at the same time; 8 */
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
 
     cJSON *classes;    /* classes: {name: {limit, placement}}; or NULL */
     cJSON *workspaces; /* workspaces: {executor: {class, environment, placement}}; or NULL */
 
-    char *state_service_url;        /* stateService.url; NULL: nobody is told */
+    char *state_service_url;        /* stateService.url; NULL: no State Service */
     char *state_service_protocol;   /* stateService.protocol: "events" or "put" */
     char *state_service_token_file; /* stateService.tokenFile */
     char *state_service_ca_file;    /* stateService.caFile */
@@ -77,7 +78,7 @@ struct df_config {
     char *tool_index_terraform;      /* tools.index.terraform */
     char *tool_ca_file;              /* tools.caFile */
 
-    struct df_strs caller_environment; /* caller.environment: names, or beginnings with * */
+    struct df_strs caller_environment; /* caller.environment: names, or prefixes with * */
     bool caller_files;                 /* caller.files; true */
 
     char *plugin_cache_directory;    /* providers.pluginCacheDirectory */
@@ -92,24 +93,24 @@ struct df_config {
     int64_t plan_life_s;       /* timeouts.planLife; 168h */
 
     enum df_log_level log_level; /* log.level; info */
-    bool log_json;               /* log.format: json|text; json when stderr is no terminal */
+    bool log_json;               /* log.format: json|text; json if stderr is no terminal */
     bool keep_failed;            /* runner.keepFailed */
     bool embedded;               /* not a key: set by `dayfly run` without a server */
-    bool only_answers;           /* not a key: moves no run on; for a look without a server */
+    bool only_answers;           /* not a key: no control loop; for reading without a server */
 };
 
 /* file may be NULL. env: a NULL-terminated environment. overrides: "key=value" from flags, or NULL.
- * Lists in text are separated by colons. Class USER names where the fault is: file and line, the
- * variable, or the flag. */
+ * A list in a variable or a flag is separated by colons. Class USER; the message names the place:
+ * file and line, the variable, or the flag. */
 int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
                    struct df_config *ret, struct df_err *err) DF_MUST_CHECK;
 void df_config_free(struct df_config *c);
 
-/* Does the server speak TLS? */
+/* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);
 
-/* Reads providers.credentialsFile into {"host": "token", ...}: {} when none is configured. A file
- * that others may read is refused. Holds secrets: delete with df_json_wipe(). */
+/* Reads providers.credentialsFile into {"host": "token", ...}; {} if none is configured. Refuses a
+ * file that others may read. *ret contains secrets: delete it with df_json_wipe(). */
 int df_config_credentials(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

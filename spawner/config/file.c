@@ -17,7 +17,7 @@ static int fault_at(const struct file *f, const char *name, struct df_err *err)
     return df_err_wrap(err, "%s:%u: %s", f->path, df_yaml_line(f->lines, name), name);
 }
 
-/* The text of a scalar, as it would stand in the environment; NULL on no memory. */
+/* The text of a scalar, as it would be in the environment; NULL if out of memory. */
 static char *scalar_text(const cJSON *value)
 {
     return cJSON_IsString(value) ? strdup(value->valuestring) : df_json_print(value);
@@ -65,7 +65,7 @@ static int set_members(struct df_config *c, const cJSON *section, const char *pr
 static int set_member(struct df_config *c, const cJSON *m, const char *name, const struct file *f,
                       struct df_err *err)
 {
-    /* A key is written as its path of mappings, not with the dots of its name. */
+    /* In the file a key is a path of mappings: a name with dots is no key. */
     bool dotted = strchr(m->string, '.');
     const struct df_key *k = dotted ? NULL : df_key_find(name);
     if (k)

@@ -1,5 +1,5 @@
 /*
- * The table of configuration keys and the parsers of their values. Read the table first.
+ * keys.c - the table of configuration keys and the parsers of their values. Read the table first.
  */
 #include "spawner/config/keys.h"
 
@@ -20,7 +20,7 @@
         .fallback = (text), .min = (low), .max = (high)                                            \
     }
 
-/* What `dayfly run` passes from the shell that it runs in. */
+/* The variables that `dayfly run` passes from its shell to the run. */
 #define CALLER_ENVIRONMENT                                                                         \
     "AWS_*:ARM_*:AZURE_*:GOOGLE_*:CLOUDSDK_*:TF_VAR_*:GITHUB_TOKEN:GH_TOKEN:"                      \
     "GITLAB_TOKEN:BITBUCKET_TOKEN:CLOUDFLARE_API_TOKEN:DIGITALOCEAN_TOKEN:"                        \

@@ -1,7 +1,8 @@
 /*
- * keys.h - the table of configuration keys; inside spawner/config only.
+ * keys.h - the table of configuration keys. Only for spawner/config.
  *
- * One table for all three sources: whatever names a key, its text goes through df_key_set().
+ * File, environment and flags share one table: each of them sets a key from a text, with
+ * df_key_set().
  */
 #ifndef DF_CONFIG_KEYS_H
 #define DF_CONFIG_KEYS_H
@@ -34,11 +35,11 @@ extern const size_t df_key_count;
 
 const struct df_key *df_key_find(const char *name); /* or NULL */
 
-/* Where the key's value lives in c. */
+/* The address of the value of this key in c. */
 void *df_key_member(struct df_config *c, const struct df_key *k);
 
-/* Sets a key from its text. base: the directory that relative paths are taken from. Class USER
- * without the key's name: the caller knows where it stood. */
+/* Sets a key from its text. base: the directory that a relative path is relative to. Class USER;
+ * the message does not name the key, because only the caller knows where the text came from. */
 int df_key_set(struct df_config *c, const struct df_key *k, const char *text, const char *base,
                struct df_err *err) DF_MUST_CHECK;
 
@@ -46,7 +47,7 @@ int df_key_set(struct df_config *c, const struct df_key *k, const char *text, co
 int df_key_add_item(struct df_strs *v, const struct df_key *k, const char *text, const char *base,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* Reads the YAML file. */
+/* Applies the YAML file to c. */
 int df_config_read_file(struct df_config *c, const char *path, struct df_err *err) DF_MUST_CHECK;
 
 #endif
