@@ -52,7 +52,8 @@ int df_respond_json(struct df_response *res, int status, const cJSON *doc, struc
     DF_FREE char *text = df_json_print(doc);
     if (!text)
         return df_fail_oom(err);
-    /* Room for all of it at once: a buffer that grows leaves copies behind. */
+    /* Reserves the whole size at once: a buffer that grows leaves copies of a secret in freed
+     * memory. */
     size_t n = strlen(text);
     (void)df_buf_reserve(&res->body, n + 1);
     (void)df_buf_add(&res->body, text, n);

@@ -30,7 +30,7 @@ static void store_entry(const struct df_request *req, const char *action, const 
         df_error("audit trail: %s", entry ? err.message : "out of memory");
 }
 
-/* True if this refused login is to be recorded. *ret_more: how many were skipped before it. */
+/* True if this refused login is to be recorded. *ret_more: how many before it were not. */
 static bool is_login_due(struct df_api *a, unsigned *ret_more)
 {
     int64_t now = df_mono_ms();

@@ -7,7 +7,7 @@
 
 #define CERTIFICATE "ca.crt"
 #define KEY "ca.key"
-enum { TRIES = 5 }; /* a conflict means that another replica filled it: read again */
+enum { TRIES = 5 }; /* a conflict: another replica has filled the Secret; read it again */
 
 static const char *part(const cJSON *secret, const char *name)
 {

@@ -2,9 +2,9 @@
  * authority.h - the certificate authority that the replicas of a spawner share.
  *
  * It is stored in a Secret of the spawner's namespace, as ca.crt and ca.key. The installation
- * creates the Secret empty: it is removed with the installation, and the spawner needs no right to
- * create Secrets. The first replica fills it; a replica that loses the race (resourceVersion) reads
- * what the winner wrote. The spawner never replaces the content. Thread rule: any thread.
+ * creates the Secret empty, so it is removed with the installation, and the spawner needs no right
+ * to create Secrets. The first replica fills it. A replica that loses the race (resourceVersion)
+ * reads what the winner wrote. The spawner never replaces the content. Thread rule: any thread.
  */
 #ifndef DF_SPAWNER_HTTP_AUTHORITY_H
 #define DF_SPAWNER_HTTP_AUTHORITY_H

@@ -1,6 +1,6 @@
 /*
- * connections.c - a list of all connections and one thread, reap(), that shuts overdue ones down.
- * After a burst of connections the same thread returns free memory to the system.
+ * connections.c - a list of all connections, and one thread, reap(), that shuts overdue connections
+ * down. After a burst of connections the same thread returns free memory to the system.
  */
 #include "spawner/http/connections.h"
 
@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 
-#define BURST 64 /* connections at a time, after which memory is trimmed */
+#define BURST 64 /* open at the same time: a burst, after which memory is trimmed */
 
 struct df_connection {
     struct df_connection *next, *prev;
@@ -30,7 +30,7 @@ struct df_connections {
     pthread_t reaper;
 };
 
-/* Under the lock: so no descriptor can be closed and reused meanwhile. */
+/* The caller holds the lock, so that no descriptor is closed and reused meanwhile. */
 static void cut_overdue(struct df_connections *c)
 {
     int64_t limit = df_mono_ms() - c->head_ms;
@@ -39,7 +39,8 @@ static void cut_overdue(struct df_connections *c)
             (void)shutdown(one->fd, SHUT_RDWR);
 }
 
-/* After a burst the allocator keeps the freed buffers: 30 MiB after a thousand connections. */
+/* True once after a burst. The allocator keeps the freed buffers of a burst: 30 MiB after a
+ * thousand connections. */
 static bool is_burst_over(struct df_connections *c)
 {
     bool over = c->peak >= BURST && c->count <= c->peak / 4;

@@ -19,14 +19,15 @@ int df_connections_new(int64_t head_ms, struct df_connections **ret,
                        struct df_err *err) DF_MUST_CHECK;
 void df_connections_free(struct df_connections *c);
 
-/* NULL on no memory: that connection has no time limit then. owner: for df_connection_owner(). */
+/* NULL if out of memory: then the connection has no time limit. owner: for
+ * df_connection_owner(). */
 struct df_connection *df_connections_add(struct df_connections *c, int fd, void *owner);
 void *df_connection_owner(const struct df_connection *one); /* NULL for NULL */
 /* Call it before the descriptor is closed. NULL is fine. */
 void df_connections_remove(struct df_connections *c, struct df_connection *one);
 
-/* True: a request head is complete. False: its response was sent; the connection waits for the
- * next request. NULL is fine. */
+/* busy true: a request head is complete. False: its response was sent, and the connection waits for
+ * the next request. one may be NULL. */
 void df_connections_busy(struct df_connections *c, struct df_connection *one, bool busy);
 
 size_t df_connections_count(struct df_connections *c);

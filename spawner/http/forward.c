@@ -1,7 +1,7 @@
 /*
- * forward.c - df_forward() starts a thread that sends the request to the leader. The thread writes
- * the body of the response into a pipe; the connection's own thread reads the pipe and checks every
- * 250 ms that the leader is still the same. Read df_forward(), ask_leader(), relay_next().
+ * forward.c - df_forward() starts a thread that sends the request to the leader. This thread writes
+ * the body of the response into a pipe. The connection's own thread reads the pipe, and checks
+ * every 250 ms that the leader is still the same. Read df_forward(), ask_leader(), relay_next().
  */
 #include "spawner/http/forward.h"
 
@@ -19,7 +19,7 @@
 #include "spawner/http/problem.h"
 
 #define FORWARDED "Dayfly-Forwarded" /* this header stops a second forwarding */
-#define KEPT 8                       /* idle connections to the leader */
+#define KEPT 8                       /* idle connections to the leader that are kept */
 #define IDLE_MS 60000                /* above the 15 s heartbeat of streams */
 #define LEADER_CHECK_MS 250          /* how often a waiting request checks who leads */
 
@@ -31,7 +31,8 @@ struct df_forwarder {
     size_t kept_count;
 };
 
-/* One forwarded request. It is the stream of the response; its thread feeds the pipe. */
+/* One forwarded request. It is the source of the response stream; its thread writes into the
+ * pipe. */
 struct relay {
     struct df_stream_source base;
     struct df_forwarder *f;
@@ -118,7 +119,8 @@ static void *ask_leader(void *arg)
     return NULL;
 }
 
-/* A leader that hangs or is cut off keeps its requests until another one is elected. */
+/* True if another leader was elected. A leader that hangs or has lost its network keeps its
+ * requests until then. */
 static bool is_replaced(const struct relay *r)
 {
     struct df_lease_view now;
@@ -283,7 +285,7 @@ static int relay_prepare(struct relay *r, struct df_request *req, const char *le
     return take_connection(r->f, &r->http, err);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void wait_for_change(struct relay *r)
 {
     int64_t until_ms = df_mono_ms() + LEADER_CHECK_MS;

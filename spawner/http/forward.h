@@ -1,9 +1,7 @@
 /*
- * forward.h - forwards requests to the leader: every replica accepts requests, only the leader
- * acts. The request is sent as it was received; the leader's response is relayed as a stream. Both
- * replicas check the authorization.
- *
- * Thread rule: any thread.
+ * forward.h - forwards requests to the leader: every replica accepts requests, but only the leader
+ * executes them. The request is sent as it was received; the leader's response is relayed as a
+ * stream. Both replicas check the authorization. Thread rule: any thread.
  */
 #ifndef DF_SPAWNER_HTTP_FORWARD_H
 #define DF_SPAWNER_HTTP_FORWARD_H
@@ -16,14 +14,15 @@ int df_forwarder_new(struct df_spawner *s, struct df_forwarder **ret,
                      struct df_err *err) DF_MUST_CHECK;
 void df_forwarder_free(struct df_forwarder *f); /* no request may be in flight; NULL is fine */
 
-/* True if this replica must forward the request. Also true for a new leader until its cache has
- * the writes of the leaders before it; no replica leads then. */
+/* True if this replica must forward the request. Also true on a new leader until its cache has the
+ * writes of the previous leaders; until then no replica leads. */
 bool df_forwards(const struct df_request *req);
 
 int df_fail_no_leader(struct df_err *err, const char *why); /* RETRY, reason "NoLeader" */
 
-/* Sends the request with its received body to the leader and makes its response ours. RETRY, reason
- * "NoLeader": no replica leads, or the leader does not respond; *res is unchanged then. */
+/* Sends the request with its received body to the leader; *res becomes the leader's response.
+ * RETRY, reason "NoLeader": no replica leads, or the leader does not respond; then *res is
+ * unchanged. */
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,
                struct df_err *err) DF_MUST_CHECK;
 

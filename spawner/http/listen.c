@@ -1,6 +1,6 @@
 /*
- * listen.c - parses "host:port", resolves it, binds (the previous port first if the configured port
- * is 0) and derives the URL from the bound address. Read df_listen() at the end first.
+ * listen.c - parses "host:port", resolves it, binds (if the configured port is 0, to the previous
+ * port first), and derives the URL from the bound address. Read df_listen() at the end first.
  */
 #include "spawner/http/listen.h"
 
@@ -103,7 +103,7 @@ static int try_bind(const struct address *a, int *ret_fd)
     return 0;
 }
 
-/* The port of the previous spawner, or 0. */
+/* The port of the previous spawner; 0 if it is unknown. */
 static uint16_t last_port(const char *endpoint_file)
 {
     DF_BUF struct df_buf url = DF_BUF_INIT(256);

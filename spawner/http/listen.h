@@ -1,5 +1,6 @@
 /*
- * listen.h - opens the listening socket: the configured address, and the previous port if possible.
+ * listen.h - opens the listening socket, on the configured address and, if possible, the previous
+ * port.
  */
 #ifndef DF_SPAWNER_HTTP_LISTEN_H
 #define DF_SPAWNER_HTTP_LISTEN_H

@@ -1,5 +1,5 @@
 /*
- * problem.c - two tables, then the code: reason to status, status to title and default reason.
+ * problem.c - two tables (reason to status; status to title and default reason), then the code.
  * df_problem_status() looks up the status; df_problem_write() writes the document.
  */
 #include "spawner/http/problem.h"
@@ -29,7 +29,7 @@ static const struct {
     {"PlanExpired", 409},
     {"PlanUsed", 409},
     {"PlanMissing", 404},
-    /* Tokens of pods. */
+    /* Refused tokens of pods. */
     {"TokenTooLarge", 401},
     {"TokenMalformed", 401},
     {"TokenDuplicateClaim", 401},
@@ -75,7 +75,7 @@ static int limit_status(const struct df_err *err)
 {
     if (err->os_errno == ENOSPC || err->os_errno == EDQUOT)
         return 507;
-    /* Descriptors and memory become free again: retry. A fixed limit stays: 413. */
+    /* Descriptors and memory become free again, so a retry helps: 503. A fixed limit stays: 413. */
     return err->os_errno || df_streq(err->message, "out of memory") ? 503 : 413;
 }
 
@@ -88,7 +88,8 @@ int df_problem_status(const struct df_err *err)
     case DF_ERR_USER:
         return 400;
     case DF_ERR_DENIED:
-        /* With an errno, the spawner may not read its own file: not the caller's fault. */
+        /* An errno means that the spawner may not read its own file, which is not the caller's
+         * fault. */
         return err->os_errno ? 500 : 403;
     case DF_ERR_NOT_FOUND:
         return 404;
@@ -114,7 +115,8 @@ static size_t title_index(int status)
     DF_BUG("status %d has no title", status);
 }
 
-/* A message may end inside a character or contain foreign bytes; the document must stay valid. */
+/* A message may end inside a character or contain bytes that are not UTF-8, but the document must
+ * be valid. */
 static void make_utf8(char *s)
 {
     size_t n = strlen(s);

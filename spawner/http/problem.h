@@ -1,9 +1,9 @@
 /*
- * problem.h - a failure as an HTTP answer: RFC 9457 problem+json.
+ * problem.h - a failure as an HTTP response: RFC 9457 problem+json.
  *
  * {"type": "https://dayfly.dev/problems/<Reason>", "title", "status", "detail"}. The reason is a
- * stable word ("StateLocked"): programs read type and status, people read detail. Thread rule:
- * pure functions.
+ * stable word ("StateLocked"): programs read type and status, people read detail. Thread rule: pure
+ * functions.
  */
 #ifndef DF_SPAWNER_HTTP_PROBLEM_H
 #define DF_SPAWNER_HTTP_PROBLEM_H
@@ -12,7 +12,8 @@
 
 #define DF_PROBLEM_TYPE "application/problem+json"
 
-/* The HTTP status of a failure: that of its reason if there is one, else that of its class. */
+/* The HTTP status of a failure: the status of its reason if that has one, else the status of its
+ * class. */
 int df_problem_status(const struct df_err *err);
 
 /* Appends the document. extra: further members, or NULL. */

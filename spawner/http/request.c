@@ -18,7 +18,7 @@
 #include "spawner/http/server.h"
 #include "spawner/http/validate.h"
 
-/* A streamed response is made in pieces; the largest is an escaped document or log frame. */
+/* A streamed response is sent in pieces; the largest is an escaped document or log frame. */
 #define OUTGOING_MAX (16 * DF_MIB)
 
 struct transaction {
@@ -131,7 +131,7 @@ static void record_metrics(struct transaction *t)
     const char *route = t->req.route ? t->req.route->pattern : "none";
     double seconds = (double)(df_mono_us() - t->began_us) / 1e6;
     char labels[160];
-    /* The caller chooses an unknown method's name: it must not create a time series. */
+    /* The caller chooses the name of an unknown method, so it must not create a time series. */
     (void)snprintf(labels, sizeof(labels), "%s,%s,%d", t->req.route ? t->req.method : "other",
                    route, t->res.status);
     df_metric_add(a->requests, labels, 1);
@@ -152,7 +152,7 @@ void df_mhd_end(void *api, struct MHD_Connection *connection, void **con_cls,
         return;
     df_connections_busy(((struct df_api *)api)->connections, connection_of(t), false);
     if (t->started && !t->measured)
-        record_metrics(t); /* the connection broke before a response */
+        record_metrics(t); /* the connection was lost before a response */
     if (t->in_flight)
         count_in_flight(t, -1);
     free_transaction(t);
@@ -167,7 +167,7 @@ static ssize_t read_stream(void *cls, uint64_t position, char *to, size_t max)
     while (t->sent == t->outgoing.len) {
         if (t->stream_ended)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        df_buf_free(&t->outgoing); /* a stream may be idle for hours: keep no memory */
+        df_buf_free(&t->outgoing); /* a stream may be idle for hours: hold no memory */
         t->sent = 0;
         int more = t->res.stream->next(t->res.stream, &t->outgoing);
         if (more < 0 || t->outgoing.failed)
@@ -192,7 +192,8 @@ static struct MHD_Response *create_response(struct transaction *t)
             (void)close(fd);
         return r;
     }
-    /* libmicrohttpd sends from our buffer: df_mhd_end() comes after the last byte. */
+    /* libmicrohttpd sends from this buffer without a copy. It calls df_mhd_end() after the last
+     * byte. */
     return MHD_create_response_from_buffer(t->res.body.len, t->res.body.data,
                                            MHD_RESPMEM_PERSISTENT);
 }
@@ -203,8 +204,8 @@ static void add_response_header(struct MHD_Response *r, const char *name, const 
         (void)MHD_add_response_header(r, name, value);
 }
 
-/* tofu waits without limit on a kept connection to a frozen replica. A new connection reaches a
- * ready replica, or fails and tofu tries again. */
+/* tofu waits without a limit on a kept connection to a frozen replica. With a new connection it
+ * reaches a replica that is ready, or fails and tries again. */
 static bool must_close(const struct df_request *req)
 {
     return req->route && req->route->basic && req->s->config->elects;
@@ -297,8 +298,8 @@ static enum MHD_Result begin_request(struct transaction *t, const char *method)
     return waits || large ? send_response(t) : MHD_YES;
 }
 
-/* A client may take DF_LIMIT_HTTP_IDLE_SECONDS, plus the time that its body needs at
- * DF_LIMIT_HTTP_RATE. */
+/* True if the client takes longer than DF_LIMIT_HTTP_IDLE_SECONDS plus the time that its body needs
+ * at DF_LIMIT_HTTP_RATE. */
 static bool is_too_slow(const struct transaction *t)
 {
     int64_t seconds = (df_mono_us() - t->began_us) / 1000000;
@@ -328,14 +329,16 @@ static enum MHD_Result receive_body(struct transaction *t, const char *bytes, si
     return MHD_YES;
 }
 
-/* steps/ checks the step's token and fails with DENIED without a reason: here it becomes a 401. */
+/* steps/ checks the step's token and fails with DENIED without a reason. The reason Unauthorized
+ * makes this a 401. */
 static void set_denied_reason(struct transaction *t)
 {
     if (t->req.route->access == DF_ACCESS_STEP && t->err.cls == DF_ERR_DENIED && !t->err.os_errno)
         (void)df_err_reason(&t->err, "Unauthorized");
 }
 
-/* True: the response is complete: the leader's, or a failure. False: handle the request here. */
+/* True if the response is complete: the leader's, or a failure. False if this replica handles the
+ * request. */
 static bool forward_to_leader(struct transaction *t)
 {
     if (!df_forwards(&t->req))
@@ -349,8 +352,8 @@ static bool forward_to_leader(struct transaction *t)
     return !t->leaderless;
 }
 
-/* A replica that does not lead may not know a new document yet. Only the leader can say 404; the
- * others say 503. */
+/* A replica that does not lead may not know a new document yet. Only the leader can respond with
+ * 404; the others respond with 503. */
 static void replace_not_found(struct transaction *t)
 {
     if (t->leaderless && t->err.cls == DF_ERR_NOT_FOUND)

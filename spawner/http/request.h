@@ -6,6 +6,7 @@
  * It returns 0 with the response in *res, or -1 with err, which becomes problem+json. Before the
  * call, validate.c has checked the caller's role, the media type, the size of the body and the
  * names of the query parameters against the route, and has parsed a JSON or YAML body.
+ *
  * Thread rule: one request, one thread.
  */
 #ifndef DF_SPAWNER_HTTP_REQUEST_H
@@ -26,7 +27,7 @@ struct df_request {
     struct MHD_Connection *connection;
     const struct df_route *route;
     char *uri;          /* as received; owned */
-    const char *method; /* as received: "HEAD" where the route says GET */
+    const char *method; /* as received: it may be "HEAD" if the route has GET */
     struct df_target target;
     const char *params[DF_ROUTE_PARAMS]; /* values of the route's {x}, in order */
     struct df_caller caller;
@@ -49,8 +50,8 @@ struct df_response {
     int status;               /* 200 unless set */
     const char *content_type; /* literal; NULL: no body */
     struct df_buf body;
-    bool secret; /* the body holds secrets: it is wiped after sending */
-    int fd;      /* a file as the body; -1: none; closed after sending */
+    bool secret; /* the body contains secrets: it is wiped after sending */
+    int fd;      /* the body is this file; -1: none; closed after sending */
     int64_t fd_size;
     struct df_stream_source *stream; /* owned; NULL: none */
     char etag[128];                  /* with its quotes, or "" */
@@ -64,33 +65,36 @@ struct df_response {
 
 typedef int (*df_handler)(struct df_request *req, struct df_response *res, struct df_err *err);
 
-/* The request's header, or NULL. Borrowed. */
+/* The value of this header of the request, or NULL. Borrowed. */
 const char *df_request_header(const struct df_request *req, const char *name);
-/* The query parameter, or NULL. */
+/* The value of this query parameter, or NULL. Borrowed. */
 const char *df_request_query(const struct df_request *req, const char *name);
-/* "true", "false" or "" (true); absent leaves *ret unchanged. Class USER for anything else. */
+/* Reads "true", "false" or "" (true). An absent one leaves *ret unchanged. USER for any other
+ * value. */
 int df_request_flag(const struct df_request *req, const char *name, bool *ret,
                     struct df_err *err) DF_MUST_CHECK;
-/* A whole number within [min, max]; absent leaves *ret unchanged. */
+/* Reads a whole number within [min, max]. An absent one leaves *ret unchanged. */
 int df_request_number(const struct df_request *req, const char *name, int64_t min, int64_t max,
                       int64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Makes this JSON value the response. */
+/* Responds with this JSON value. */
 int df_respond_json(struct df_response *res, int status, const cJSON *doc,
                     struct df_err *err) DF_MUST_CHECK;
-/* {"items": [...], "nextCursor": "..."}; cursor may be NULL. Takes items over, also on failure. */
+/* Responds with {"items": [...], "nextCursor": "..."}. cursor may be NULL. Takes ownership of
+ * items, also on failure. */
 int df_respond_list(struct df_response *res, cJSON *items, const char *cursor,
                     struct df_err *err) DF_MUST_CHECK;
-/* A document as clients may see it (without status.auth), with its ETag; 304 if If-None-Match
- * lists that ETag. */
+/* Responds with a document as clients may see it (without status.auth) and its ETag; with 304 if
+ * If-None-Match lists that ETag. */
 int df_respond_document(const struct df_request *req, struct df_response *res, int status,
                         cJSON *doc, struct df_err *err) DF_MUST_CHECK;
-/* 201 with the Location of the created document. */
+/* Responds with 201, the created document and its Location. */
 int df_respond_created(const struct df_request *req, struct df_response *res, enum df_kind kind,
                        cJSON *doc, struct df_err *err) DF_MUST_CHECK;
-/* True if a list of entity tags (If-Match, If-None-Match; NULL: false) has this document's tag. */
+/* True if a list of entity tags (If-Match, If-None-Match; NULL: false) contains this document's
+ * tag. */
 bool df_etag_listed(const char *list, const cJSON *doc);
-/* 204 */
+/* Responds with 204, without a body. */
 void df_respond_nothing(struct df_response *res);
 
 /* Removes the fields that only the spawner may see. */

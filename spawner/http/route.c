@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Compares a pattern with the segments; params gets the values of the {x}. */
+/* Compares a pattern with the segments of the path. params: gets the values of the {x}. */
 static bool matches(const char *pattern, const struct df_target *t,
                     const char *params[DF_ROUTE_PARAMS])
 {

@@ -1,7 +1,6 @@
 /*
- * route.h - a row of the table of routes: method, path, required role, accepted body, handler.
- *
- * The table itself is in api/routes.c and is passed to df_api_start().
+ * route.h - a row of the table of routes: method, path, required role, accepted body, handler. The
+ * table is in api/routes.c; df_api_start() gets it.
  */
 #ifndef DF_SPAWNER_HTTP_ROUTE_H
 #define DF_SPAWNER_HTTP_ROUTE_H
@@ -13,7 +12,6 @@
 struct df_request;
 struct df_response;
 
-/* Who may call a route. */
 enum df_access {
     DF_ACCESS_ANYONE, /* probes and descriptions: the response has no user data */
     DF_ACCESS_READ,
@@ -39,12 +37,12 @@ struct df_route {
     size_t body_max;
     const char *query; /* names of its parameters, separated by blanks; or NULL */
     int (*handler)(struct df_request *req, struct df_response *res, struct df_err *err);
-    /* Checks the caller before a large body is received, if `access` is not enough to decide; or
-     * NULL */
+    /* Checks the caller before a large body is received, if `access` alone cannot decide; or
+     * NULL. */
     int (*gate)(struct df_request *req, struct df_err *err);
     const char *audit; /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;  /* the object's kind in the audit trail */
-    bool basic;        /* HTTP basic is accepted too: password = token */
+    bool basic;        /* HTTP basic is also accepted: password = token */
     bool any_replica;  /* a read that any replica may serve if none leads (forward.h) */
 };
 
@@ -53,8 +51,8 @@ struct df_route_table {
     size_t count;
 };
 
-/* Finds the route of a method (HEAD finds GET) and path; params gets the values of the {x}.
- * NOT_FOUND, or USER MethodNotAllowed with the path's methods in allow ("GET, HEAD, PUT"). */
+/* Finds the route of a method (HEAD finds GET) and a path; params gets the values of the {x}.
+ * NOT_FOUND, or USER MethodNotAllowed with the methods of this path in allow ("GET, HEAD, PUT"). */
 int df_route_find(const struct df_route_table *table, const char *method,
                   const struct df_target *target, const struct df_route **ret,
                   const char *params[DF_ROUTE_PARAMS], char allow[64],

@@ -1,6 +1,7 @@
 /*
- * server.c - start and stop of the HTTP server. start() opens the socket, the token file, the
- * certificate and the forwarder, then the libmicrohttpd daemon; request.c has its callbacks.
+ * server.c - start and stop of the HTTP server. Read start(): it opens the socket, the token file,
+ * the certificate, the list of connections and the forwarder, and then starts the libmicrohttpd
+ * daemon, whose callbacks are in request.c.
  */
 #include "spawner/http/server.h"
 
@@ -14,7 +15,7 @@
 #include "spawner/http/listen.h"
 #include "spawner/http/mhd.h"
 
-/* SQLite and the JSON parser need most of it. Only touched pages use memory. */
+/* SQLite and the JSON parser need most of it. Pages that are not touched use no memory. */
 #define THREAD_STACK (256 * DF_KIB)
 #define STOP_MS 5000
 

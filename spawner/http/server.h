@@ -1,5 +1,5 @@
 /*
- * server.h - what the files of http/ share about the running server.
+ * server.h - the running server, as the files of http/ share it.
  */
 #ifndef DF_SPAWNER_HTTP_SERVER_H
 #define DF_SPAWNER_HTTP_SERVER_H
@@ -19,7 +19,7 @@ struct df_api {
     struct df_spawner *s;
     const struct df_route_table *routes;
     struct MHD_Daemon *daemon;
-    struct df_tokens *tokens; /* NULL: the embedded shape, loopback only */
+    struct df_tokens *tokens; /* NULL: no tokens; only this machine can connect */
     struct df_connections *connections;
     struct df_tls *tls; /* NULL: plain HTTP */
     struct df_forwarder *forwarder;
@@ -28,7 +28,7 @@ struct df_api {
     pthread_cond_t quiet; /* in_flight fell to 0 */
     unsigned in_flight;
     bool stopping;
-    int64_t denied_at_ms;    /* monotonic; the last refused login that was audited */
+    int64_t denied_at_ms;    /* monotonic; when a refused login was last audited */
     unsigned denied_skipped; /* refused logins since then, not audited */
 
     pthread_mutex_t keyed; /* one POST with an Idempotency-Key at a time */

@@ -16,7 +16,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes in place. plus: a '+' means a blank, as in queries. */
+/* Decodes in place. plus: '+' means a blank, as in queries. */
 static int decode(char *s, bool plus, struct df_err *err)
 {
     char *to = s;
@@ -102,8 +102,8 @@ static int split_query(struct df_target *t, char *query, struct df_err *err)
     return 0;
 }
 
-/* Where the path begins: behind the authority of an absolute form. An absolute form without a path
- * yields its terminating NUL or query. */
+/* The start of the path: in the absolute form it follows the authority. An absolute form without a
+ * path yields its query or the terminating NUL. */
 static const char *path_of(const char *raw)
 {
     if (!df_starts_with(raw, "http://") && !df_starts_with(raw, "https://"))

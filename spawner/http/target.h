@@ -2,10 +2,10 @@
  * target.h - the target of a request line: path and query.
  *
  * It is decoded once and strictly, so that no two parsers can understand it differently. Class USER
- * (reason BadTarget) for: a bad or encoded-NUL escape, an encoded slash, control characters,
- * bytes that are not UTF-8, the segments "." and "..", a parameter given twice. Empty segments
- * ("//", a slash at the end) are kept as they are: no route has one.
- * Thread rule: one target, one thread.
+ * (reason BadTarget) for: a bad or encoded-NUL escape, an encoded slash, control characters, bytes
+ * that are not UTF-8, the segments "." and "..", a parameter that is given twice. Empty segments
+ * ("//", a slash at the end) are kept as they are: no route has one. Thread rule: one target, one
+ * thread.
  */
 #ifndef DF_SPAWNER_HTTP_TARGET_H
 #define DF_SPAWNER_HTTP_TARGET_H
@@ -26,12 +26,12 @@ struct df_target {
     size_t query_count;
 };
 
-/* raw: as received ("/v1/runs/a%2Db?follow=true"); the absolute form (http://host/path) is taken
- * too. */
+/* raw: as received ("/v1/runs/a%2Db?follow=true"); the absolute form (http://host/path) is also
+ * accepted. */
 int df_target_parse(const char *raw, struct df_target *ret, struct df_err *err) DF_MUST_CHECK;
 void df_target_free(struct df_target *t);
 
-/* The parameter's value ("" when it stands without one), or NULL. Borrowed. */
+/* The value of the parameter ("" if it has none), or NULL. Borrowed. */
 const char *df_target_query(const struct df_target *t, const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * tls.c - configured certificate files, or a certificate of our own authority that renew() keeps
- * valid. df_tls_open() prepares either; refresh() then reloads changed files before each handshake.
+ * tls.c - the certificate is read from the configured files, or issued by an authority of dayfly's
+ * own and kept valid by renew(). Read df_tls_open(), which prepares either, and refresh(), which
+ * reloads changed files before each handshake.
  */
 #include "spawner/http/tls.h"
 
@@ -18,7 +19,7 @@
 #define RENEW_BEFORE_US ((int64_t)30 * 24 * 3600 * 1000000)
 #define RENEW_CHECK_MS 60000
 
-/* Tells one version of a file from another. */
+/* Distinguishes the versions of a file. */
 struct version {
     ino_t inode;
     off_t size;
@@ -27,7 +28,7 @@ struct version {
 
 struct df_tls {
     char *cert_file, *key_file;
-    char *authority_file, *authority_key_file; /* our own; NULL: configured files are used */
+    char *authority_file, *authority_key_file; /* dayfly's own; NULL: configured files are used */
     char *extra_ca_file;                       /* server.tls.caFile, or NULL */
     char *ca_file;                             /* <data>/ca.pem */
     bool has_ca;
@@ -77,9 +78,9 @@ static int load(struct df_tls *t, struct df_err *err)
     return 0;
 }
 
-/* ---- our own authority ---- */
+/* ---- dayfly's own authority ---- */
 
-/* Writes the authority's files: the shared authority, or one for this data directory. */
+/* Writes the files of the authority: the shared one, or one for this data directory. */
 static int get_authority(const struct df_tls *t, const struct df_config *c, struct df_kube *kube,
                          struct df_err *err)
 {
@@ -93,7 +94,8 @@ static int get_authority(const struct df_tls *t, const struct df_config *c, stru
     int result = c->tls_secret
                      ? df_authority_shared(kube, c->tls_secret, &key, &cert, err)
                      : df_certificate_authority("dayfly certificate authority", &key, &cert, err);
-    /* The key first: after a crash in between there is no certificate, and both are made again. */
+    /* The key is written first: after a crash in between there is no certificate, and both are made
+     * again. */
     if (result == 0)
         result = df_fs_replace(t->authority_key_file, df_buf_str(&key), key.len, 0600, err);
     if (result == 0)
@@ -142,7 +144,8 @@ static int renew(const struct df_tls *t, struct df_err *err)
 
 /* ---- reload ---- */
 
-/* Under the lock. */
+/* Renews dayfly's own certificate if it is due, and loads the files if they have changed. The
+ * caller holds the lock. */
 static void refresh(struct df_tls *t)
 {
     struct version cert, key;

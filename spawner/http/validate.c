@@ -1,7 +1,7 @@
 /*
- * validate.c - df_request_validate() at the end of the file runs the checks in this order: length
- * headers, browser protection, route, caller, query parameters, body. Each check is a function of
- * its own. The first failure becomes the response.
+ * validate.c - df_request_validate() at the end of the file executes the checks in this order:
+ * length headers, browser protection, route, caller, query parameters, body. Each check is a
+ * function of its own. The first failure becomes the response.
  */
 #include "spawner/http/validate.h"
 
@@ -56,7 +56,7 @@ static unsigned headers_named(const struct df_request *req, const char *name)
     return c.count;
 }
 
-/* The body's length. Rejects every head that two parsers could understand differently (request
+/* The length of the body. Refuses each head that two parsers could understand differently (request
  * smuggling). */
 static int body_length(const struct df_request *req, uint64_t *ret, struct df_err *err)
 {
@@ -186,7 +186,7 @@ int df_request_validate(struct df_request *req, struct df_response *res, uint64_
         check_caller(req, err) < 0 || check_query(req, err) < 0 ||
         check_body(req, *ret_length, err) < 0)
         return -1;
-    /* A forwarded request is checked by the leader: this replica may not know the step yet. */
+    /* The leader checks a forwarded request: this replica may not know the step yet. */
     return req->route->gate && !df_forwards(req) ? req->route->gate(req, err) : 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * validate.h - authenticates and validates a request before its body is read: the route exists, the
- * caller may use it, and the route accepts a body of this type and size.
+ * validate.h - authenticates and validates a request before its body is received: the route exists,
+ * the caller may use it, and the route accepts a body of this type and size.
  */
 #ifndef DF_SPAWNER_HTTP_VALIDATE_H
 #define DF_SPAWNER_HTTP_VALIDATE_H
@@ -9,13 +9,14 @@
 
 #define DF_BODY_UNKNOWN UINT64_MAX
 
-/* Fills route, params, credentials and caller of the request, whose target has been parsed. On
- * failure res->allow may be set. ret_length (always set): the body's announced length, or
+/* Sets route, params, credentials and caller of the request, whose target has been parsed. On
+ * failure res->allow may be set. *ret_length is always set: the announced length of the body, or
  * DF_BODY_UNKNOWN for chunks. */
 int df_request_validate(struct df_request *req, struct df_response *res, uint64_t *ret_length,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* Call it with the complete body: parses JSON or YAML, by the media type, into req->json. */
+/* Call it when the body is complete: parses JSON or YAML, according to the media type, into
+ * req->json. */
 int df_request_parse_body(struct df_request *req, struct df_err *err) DF_MUST_CHECK;
 
 #endif
