@@ -1,6 +1,6 @@
 /*
- * Fetches the approved bundle, checks it against this step (source, tool, lock file), applies the
- * plan file, and takes care of a state that tofu could not store. Read df_apply() at the end first.
+ * Fetches the approved bundle, checks it against this step (run, source, tool, lock file), applies
+ * the plan file, and saves a state that tofu could not store. Read df_apply() at the end first.
  */
 #include "runner/apply.h"
 
@@ -17,7 +17,7 @@
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
 
-/* As long as for the result: the file may be the only record of what was created. */
+/* As long as the result is retried: the file may be the only record of what was created. */
 enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
 
 /* ---- the approved plan ---- */
@@ -82,7 +82,8 @@ static const char *part_digest(const cJSON *header, const char *name)
     return NULL;
 }
 
-/* Digest of the lock file: in the bundle, in its header, and as stored by the spawner. */
+/* The lock file in the bundle must have the digest that the bundle's header names, and the one that
+ * the spawner stored when the plan was made. */
 static int check_lock(const struct df_context *c, const cJSON *header, struct df_err *err)
 {
     const char *inside = part_digest(header, "lock");
@@ -167,7 +168,7 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
 
 /* ---- errored.tfstate ---- */
 
-/* Moves it beside the work directory, which is removed at the end. */
+/* Moves the file out of the work directory, which is removed at the end. */
 static int keep_errored_state(const struct df_context *c, const char *path, char **ret,
                               struct df_err *err)
 {
@@ -180,7 +181,8 @@ static int keep_errored_state(const struct df_context *c, const char *path, char
     return df_fs_sync_dir(c->step_dir, err);
 }
 
-/* Uploads or keeps errored.tfstate; words: what became of it, "" if there is none. */
+/* Uploads or keeps errored.tfstate. words: where the file is now, for the message; "" if there is
+ * none. */
 static void save_errored_state(struct df_context *c, char *words, size_t size)
 {
     DF_FREE char *path = df_fs_join(c->source.module_dir, "errored.tfstate");
@@ -217,7 +219,7 @@ static int fail_apply(struct df_context *c, const char *state_words, struct df_e
     size_t used = strlen(err->message), words = strlen(state_words);
     size_t room = sizeof err->message - 1;
     if (used + words > room)
-        used = words < room ? room - words : 0; /* the place of the state matters more */
+        used = words < room ? room - words : 0; /* cut the error: where the state is matters more */
     (void)snprintf(err->message + used, sizeof err->message - used, "%s", state_words);
     return -1;
 }

@@ -6,12 +6,13 @@
 
 #include "runner/context.h"
 
-/* While a step runs only a foreign tofu can hold the lock: wait briefly, then name its holder. */
+/* While a step runs, only a tofu that dayfly did not start can hold the lock. A long wait would not
+ * help: the command fails soon, and its error names the holder. */
 #define DF_LOCK_TIMEOUT "-lock-timeout=5s"
 
-/* How plan and apply of this tool give their events; adds the argument that asks for them. */
+/* Adds the argument that makes plan or apply print events, and returns where they are printed. */
 enum df_command_events df_args_add_events(const struct df_context *c, struct df_strs *args);
-/* No memory: see df_strs_check(). */
+/* Appends all items of from. If there is no memory, df_strs_check() reports it. */
 void df_args_add_all(struct df_strs *args, const struct df_strs *from);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * context.h - what the stages of one step share: the step document, what earlier stages found out,
- * and where log and report go. pipeline.h runs the stages.
+ * context.h - the data that the stages of one step share: the step document, the findings of
+ * earlier stages, and the log and the report. pipeline.h runs the stages.
  *
- * A stage takes the context and returns 0, or -1 with the reason of the run's status. It adds what
- * it finds out to `result` at once, so that a step that fails half-way reports how far it came.
+ * A stage takes the context and returns 0, or -1 with the reason for the run's status. It adds its
+ * findings to `result` at once, so that a step that fails reports how far it came.
  * Thread rule: main thread.
  */
 #ifndef DF_RUNNER_CONTEXT_H
@@ -19,7 +19,7 @@
 #include "runner/tofu/varfiles.h"
 #include "runner/tofu/workspace.h"
 
-/* Also in the header of a bundle, where an apply reads it. */
+/* Also in the header of a bundle: the apply reads there that the plan destroys. */
 #define DF_ACTION_PLAN_DESTROY "plan-destroy"
 
 /* How a step ended: a reason word, and a sentence for people. */
@@ -48,13 +48,14 @@ struct df_context {
     char *pid_path, *fifo_path;
     struct df_commander commander;
     struct df_outcome outcome;
-    bool partial;             /* something was changed before the step failed */
-    struct df_failure logged; /* the error of a command whose text is in the log already */
+    bool partial;             /* the apply changed resources before the step failed */
+    struct df_failure logged; /* the error of a failed command, which is in the log already */
 };
 
 void df_context_free(struct df_context *c);
 
-/* Adds {name, at} (real time) to the timeline and reports it with what is known by then. */
+/* Adds {name, at} (real time) to the timeline, and reports it together with source and tool if they
+ * are known. */
 int df_context_mark(struct df_context *c, const char *name, int64_t at_us,
                     struct df_err *err) DF_MUST_CHECK;
 /* Adds planSummary to the result. */

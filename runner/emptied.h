@@ -1,6 +1,6 @@
 /*
- * emptied.h - what must not pass unnoticed: a folder without configuration, and a plan after which
- * the state is empty. Thread rule: any thread.
+ * emptied.h - detects two probable mistakes: a folder without configuration, and a plan that leaves
+ * the state empty. Thread rule: any thread.
  */
 #ifndef DF_RUNNER_EMPTIED_H
 #define DF_RUNNER_EMPTIED_H
@@ -8,15 +8,16 @@
 #include "runner/context.h"
 
 /* A stage of a plan: class USER, reason NoConfiguration, if the module's directory has no file of
- * configuration. The tool itself would refuse it, but our override files hide that from the tool:
- * the stage runs before they are written. A plan-destroy needs no configuration. */
+ * configuration. The tool would refuse such a directory, but it takes dayfly's override file for
+ * configuration; therefore this stage runs before that file is written. A plan-destroy needs no
+ * configuration. */
 int df_configuration_check(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 /* True if the plan just made may leave the state empty; its JSON has the answer. */
 bool df_plan_may_empty(const struct df_context *c);
 
-/* True if the plan leaves the state empty: every resource of the state goes, and at least one is
- * destroyed. json_path: the output of `show -json`; an unreadable file, or one larger than
+/* True if the plan leaves the state empty: it removes every resource from the state and destroys
+ * at least one. json_path: the output of `show -json`; an unreadable file, or one larger than
  * DF_LIMIT_PLAN_READ, counts as true. */
 bool df_plan_empties(const char *json_path);
 

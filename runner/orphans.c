@@ -36,7 +36,7 @@ static int64_t parent_of(const char *pid)
     return number && df_parse_i64(number, 0, INT32_MAX, &ppid, NULL) == 0 ? ppid : -1;
 }
 
-/* An unreaped child keeps its pid, so no other process can be hit. */
+/* A child keeps its pid until it is reaped, so the signal cannot hit another process. */
 static void kill_children(void)
 {
     DIR *proc = opendir("/proc");

@@ -1,5 +1,5 @@
 /*
- * orphans.h - no process of a step outlives it.
+ * orphans.h - ends every process that a step leaves behind.
  *
  * As a child subreaper the runner becomes the parent of every process that tofu, its providers and
  * its provisioners leave behind, however they detach themselves. Thread rule: main thread.

@@ -1,5 +1,5 @@
 /*
- * outputs.h - keeps a module's outputs with the run if dayfly does not store its state.
+ * outputs.h - stores a module's outputs with the run if dayfly does not store its state.
  */
 #ifndef DF_RUNNER_OUTPUTS_H
 #define DF_RUNNER_OUTPUTS_H

@@ -1,6 +1,6 @@
 /*
- * Which stages a step consists of, by its action. Each stage adds to the context what later ones
- * need; the first failure ends the step. Read recipes[] first.
+ * The table recipes[] lists the stages of each action; read it first. A stage adds to the context
+ * what later stages need. The first failure ends the step.
  */
 #include "runner/pipeline.h"
 

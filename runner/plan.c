@@ -1,7 +1,7 @@
 /*
- * init, plan, show, bundle. `show -json` takes as long as half the plan, so it is started together
- * with the plan and waits at a gate (tofu/gate.h) for the plan file. Read df_plan() at the end
- * first.
+ * Runs `init`, `plan` and `show`, and uploads the bundle. `show -json` takes half as long as
+ * the plan, so it is started together with the plan and waits at a gate (tofu/gate.h) for the plan
+ * file. Read df_plan() at the end first.
  */
 #include "runner/plan.h"
 
@@ -76,8 +76,8 @@ static bool has_more_than(const char *dir, const char *name)
     return more;
 }
 
-/* A fresh directory needs an init only for provider plugins, fetched modules, and a backend that
- * `output` reads after the apply. */
+/* True if the apply must run `init`. In its new directory it needs that only for provider plugins,
+ * fetched modules, and a backend that `output` reads after the apply. */
 static int needs_init(const struct df_context *c, bool *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);

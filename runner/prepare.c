@@ -1,6 +1,7 @@
 /*
- * The stages before the action, in the order of prepare.h. Each checks what an apply must have in
- * common with its plan: commit and digest of the source, name and version of the tool.
+ * The stages before the action: source, tool, then secrets and workspace. The first two also
+ * check what an apply must have in common with its plan: commit and digest of the source, name and
+ * version of the tool.
  */
 #include "runner/prepare.h"
 
@@ -59,9 +60,9 @@ static int check_source(const struct df_context *c, struct df_err *err)
     return 0;
 }
 
-/* <dir>/module leads to where tofu leaves an errored.tfstate: the engine looks there after its
- * runner was killed. The link goes through <dir>/work, because the engine may move what it
- * names. */
+/* Links <dir>/module to the module's directory, where tofu leaves an errored.tfstate: the engine
+ * reads it there after the runner was killed. The link goes through <dir>/work, because the engine
+ * may move the directory that <dir>/work names. */
 static int link_module(const struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->step_dir, "module");
@@ -92,7 +93,7 @@ int df_prepare_source(struct df_context *c, struct df_err *err)
 
 /* ---- toolchain ---- */
 
-/* An apply needs exactly the version that planned: no other reads its plan file. */
+/* An apply needs exactly the version that made the plan: no other version reads its plan file. */
 static int find_tool(struct df_context *c, struct df_err *err)
 {
     const char *planned = df_json_str(c->doc, "expected.toolVersion");
@@ -150,8 +151,6 @@ static int collect_secrets(const struct df_context *c, const struct df_hcl_modul
     return failed ? -1 : 0;
 }
 
-/* The module now shows which variables are sensitive: the others need no mask any more, and values
- * in variable files get one. */
 int df_prepare_secrets(struct df_context *c, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module module = {0};

@@ -12,8 +12,9 @@ int df_prepare_source(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 int df_prepare_tool(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 /* Writes the backend, variables, credentials and environment that the tool gets. */
 int df_prepare_workspace(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
-/* Narrows masking to what the module, known by now, declares sensitive, and adds the values in
- * variable files. */
+/* Refuses documents that contain sensitive values (df_secrets_check()). Then masks the sensitive
+ * values in variable files, and no longer masks plain values (tofu/sealed.h) of variables that the
+ * module does not declare sensitive. */
 int df_prepare_secrets(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One function a check (look_at_...) and the table parts[] that names them; each check fills its
- * part of the report.
+ * Each check is one function, look_at_..., which fills its part of the report. The table parts[]
+ * names the checks and when they apply; read it first.
  */
 #include "runner/probe.h"
 

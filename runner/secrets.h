@@ -1,7 +1,7 @@
 /*
- * secrets.h - the values of a step to mask: those that the spawner names, the credentials in the
- * document, and the values of variables that the module declares sensitive. Thread rule: main
- * thread.
+ * secrets.h - collects the values that a step must mask: those that the spawner names, the
+ * credentials in the document, and the values of variables that the module declares sensitive.
+ * Thread rule: main thread.
  */
 #ifndef DF_RUNNER_SECRETS_H
 #define DF_RUNNER_SECRETS_H

@@ -1,6 +1,6 @@
 /*
  * From the handoff to the result: df_step() at the end receives the step (step_start) and runs it
- * (step_run). From the claim on every end is a result; before it, a failure is only logged.
+ * (step_run). After the claim every end has a result; a failure before it is only logged.
  */
 #include "runner/step.h"
 
@@ -255,8 +255,8 @@ static int save_result(const struct run *r, struct df_err *err)
     return df_fs_write(path, text, strlen(text), 0600, err);
 }
 
-/* To the disk and the termination log first: the spawner may be away until this process must
- * end. */
+/* Writes to the disk and the termination log first: the spawner may be unreachable until this
+ * process must end. */
 static void deliver_result(struct run *r)
 {
     struct df_err err = {0};
@@ -285,7 +285,7 @@ static int step_prepare(struct run *r, struct df_err *err)
 }
 
 /* If the kernel killed a process of this container, the memory limit caused the failure, whatever
- * tofu reports. Only in a pod is the limit the step's own. */
+ * tofu reports. Only in a pod does the limit belong to this step alone. */
 static void explain_memory(const struct run *r, struct df_err *err)
 {
     struct df_err why = *err;
@@ -299,7 +299,7 @@ static void explain_memory(const struct run *r, struct df_err *err)
                              (long long)kills, kills == 1 ? " was" : "es were", why.message);
 }
 
-/* True if the log already has this failure in the tool's words, and the message adds nothing. */
+/* True if the tool already printed this failure to the log, and the message adds nothing to it. */
 static bool is_logged_by_tool(const struct run *r, const char *message)
 {
     const struct df_output_summary *summary = df_output_summary(r->output);

@@ -1,5 +1,5 @@
 /*
- * stop.h - why a step must end early, noticed at once by every stage.
+ * stop.h - informs every stage at once that the step must end early, and why.
  *
  * The causes are SIGTERM, SIGINT and SIGHUP to the runner, the spawner's answer that the step is
  * over, and the step's time limit. The first cause sets a flag, for calls that poll one, and makes

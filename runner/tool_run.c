@@ -4,8 +4,8 @@
 
 #include "common/base/backoff.h"
 
-/* A spawner that restarts is waited for by the tool itself; this covers one that dies repeatedly.
- */
+/* The tool itself waits for a spawner that restarts. These tries are for a spawner that dies again
+ * while it sends the state. */
 enum { TRIES_MAX = 5, PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 4000 };
 
 /* Some commands of terraform write their error without "Error: ". */
@@ -27,7 +27,8 @@ static void read_text(const char *text, struct df_failure *ret)
         read_last_line(text, ret);
 }
 
-/* events: the first error is an event, and what the tool worked on is known, too. */
+/* True if the command ended while it read the state. events: it printed events, which show its
+ * errors and whether it worked on a resource. */
 static bool ended_reading(const struct df_context *c, bool events, const struct df_buf *tail,
                           const struct df_command_end *end)
 {

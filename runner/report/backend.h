@@ -1,5 +1,5 @@
 /*
- * backend.h - what a backend of reports implements: the calls of report.h.
+ * backend.h - the functions that a backend of reports implements, one for each call of report.h.
  */
 #ifndef DF_REPORT_BACKEND_H
 #define DF_REPORT_BACKEND_H

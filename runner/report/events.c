@@ -180,7 +180,7 @@ static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_er
     return df_buf_check(out, err);
 }
 
-/* Events that the tool's own text does not have, or that the plan shown afterwards repeats. */
+/* True for events that the tool does not print as text, or that `show` prints after the plan. */
 static bool is_silent(const cJSON *event, const char *type)
 {
     static const char *const silent[] = {"version", "planned_change", "refresh_complete"};
@@ -273,7 +273,7 @@ int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_re
     DF_FREE char *text = changed ? df_json_print(event) : strndup(line, n);
     if (!text)
         return df_fail_oom(err);
-    /* What still matches lies in the line's JSON syntax, for example across an escape. */
+    /* A match that is left spans JSON syntax, for example an escape sequence. */
     bool again = false;
     if (mask_text(&text, set, &again, err) < 0)
         return -1;

@@ -1,9 +1,9 @@
 /*
- * events.h - events of tofu's machine-readable UI (`-json`, `-json-into`): counted, rendered as
- * text, and redacted so that they stay JSON.
+ * events.h - counts the events of tofu's machine-readable UI (`-json`, `-json-into`), renders them
+ * as text, and redacts them without breaking the JSON.
  *
- * Unknown types and absent members are fine: most releases of tofu and terraform add some. Thread
- * rule: none; pure functions.
+ * Unknown types and absent members are no error: most releases of tofu and terraform add some.
+ * Thread rule: pure functions, any thread.
  */
 #ifndef DF_REPORT_EVENTS_H
 #define DF_REPORT_EVENTS_H

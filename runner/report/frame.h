@@ -1,5 +1,6 @@
 /*
- * frame.h - the meaning of the spawner's answer to one frame of a stream (docs/step-protocol.md).
+ * frame.h - decides from the spawner's answer to one frame which frame comes next
+ * (docs/step-protocol.md).
  */
 #ifndef DF_FRAME_H
 #define DF_FRAME_H

@@ -11,7 +11,8 @@
 #include "common/base/fs.h"
 
 enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 2048 };
-/* A frozen replica keeps its connections open: time out, the next attempt may reach another one. */
+/* A frozen replica keeps its connections open. After a timeout the next attempt may reach another
+ * replica. */
 enum { CONNECT_MS = 5000, IDLE_MS = 15000 };
 
 struct df_link {

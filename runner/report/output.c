@@ -147,7 +147,7 @@ static int take_line(struct df_output *o, struct df_err *err)
     return result;
 }
 
-/* A line too long for an event is text, and passes on as it comes. */
+/* A line that is too long for an event counts as text; its parts are passed on as they arrive. */
 static int take_part(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
 {
     if (!o->long_line && o->line.len + n < o->line.max)

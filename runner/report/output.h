@@ -34,7 +34,8 @@ int df_output_events(struct df_output *o, const char *bytes, size_t n, bool rend
                      struct df_err *err) DF_MUST_CHECK;
 /* A line of dayfly's own, for people ("dayfly: ..."). */
 int df_output_note(struct df_output *o, const char *fmt, ...) DF_PRINTF(2, 3);
-/* Writes out what is held back, at the end of a command. */
+/* Writes out the bytes that were held back: an incomplete line, or the possible start of a secret.
+ * To be called at the end of a command. */
 int df_output_flush(struct df_output *o, struct df_err *err) DF_MUST_CHECK;
 
 /* Figures and first error from the events so far. Strings are redacted. */

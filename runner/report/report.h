@@ -1,5 +1,5 @@
 /*
- * report.h - where a step's log, events, artifacts and result go. Two backends: the spawner
+ * report.h - delivers a step's log, events, artifacts and result. Two backends: the spawner
  * (docs/step-protocol.md), and a directory for use without a spawner
  * (`dayfly-runner step --file step.json --report-dir DIR`).
  *
@@ -39,8 +39,8 @@ void df_report_free(struct df_report *r); /* NULL is fine */
 
 /* Claims the step and returns its document (it has secrets: df_json_wipe() it). Retries with the
  * same claimId while the spawner cannot be reached, until *stop (may be NULL) or for pending_ms;
- * then starts the sender. CONFLICT AlreadyClaimed or StepOver, DENIED: touch nothing. To be called
- * once; the directory backend has no claim. */
+ * then starts the sender. After CONFLICT AlreadyClaimed or StepOver, or DENIED, the runner must not
+ * start the tool. To be called once; the directory backend has no claim. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
@@ -49,8 +49,8 @@ int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pend
 int df_report_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
                       int64_t pending_ms, struct df_err *err) DF_MUST_CHECK;
 
-/* Appends redacted bytes. Fails only if the spool does: the step continues, the message is for
- * stdout, and the last line of the stream reports the loss. */
+/* Appends redacted bytes. Fails only if the spool cannot be written. The step continues then: the
+ * caller prints the message to stdout, and the last line of the stream reports the loss. */
 int df_report_log(struct df_report *r, const char *bytes, size_t n,
                   struct df_err *err) DF_MUST_CHECK;
 /* The same for whole lines of JSON, each with its newline. */
@@ -62,7 +62,7 @@ int df_report_event(struct df_report *r, const char *lines, size_t n,
 void df_report_progress(struct df_report *r, const cJSON *body);
 
 /* True once the spawner answered that the step is cancelled or over (410): the pipeline must stop.
- * Noticed within 5 seconds even if the step prints nothing. Any thread. */
+ * The flag is set within 5 seconds, even if the step prints nothing. Any thread. */
 bool df_report_is_over(const struct df_report *r);
 /* The same as a descriptor that becomes and stays readable, for poll(2); do not read or close it.
  * -1 for a directory, where it never happens. */

@@ -30,10 +30,11 @@ int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *er
 /* Ends the thread within 100 ms; undelivered bytes stay in the spools. NULL is fine. */
 void df_sender_free(struct df_sender *s);
 
-/* Never waits for the network. Fails if the spool does. */
+/* Never waits for the network. Fails if the spool cannot be written. */
 int df_sender_append(struct df_sender *s, enum df_stream stream, const char *bytes, size_t n,
                      struct df_err *err) DF_MUST_CHECK;
-/* Merges body, borrowed, into the progress that is not sent yet. Without memory it is left out. */
+/* Merges body, borrowed, into the progress that is not sent yet. Drops it if
+ * there is no memory. */
 void df_sender_progress(struct df_sender *s, const cJSON *body);
 
 /* Ends the streams and waits until each is acknowledged or refused, the step is over, or

@@ -1,5 +1,6 @@
 /*
- * spool.h - one stream (log or events) on its way out of the runner: an append-only file, capped.
+ * spool.h - an append-only file with a size limit, which keeps one stream (log or events) until the
+ * spawner has it.
  *
  * Byte i of the file is byte i of the stream, also after its front was returned to the disk and
  * reads as a hole. After a runner died the engine therefore continues from the file where the last

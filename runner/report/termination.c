@@ -5,7 +5,7 @@
 
 #include "common/base/fs.h"
 
-/* Members to leave out, in this order. */
+/* Members that are removed until the result fits, in this order. */
 static const char *const spare[] = {"timeline", "tool", "source", "lockFileSha256", "traceparent"};
 
 static bool fits(const char *text)

@@ -17,7 +17,8 @@
 /* The caller frees *ret, which is at most DF_TERMINATION_MAX bytes long. */
 int df_termination_text(const cJSON *result, char **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Writes a sentence instead, for a runner that did not get its step. It must contain no secret. */
+/* Writes a sentence instead of a result, for a runner that did not get its step. The sentence must
+ * contain no secret. */
 int df_termination_tell(const char *path, const char *sentence, struct df_err *err) DF_MUST_CHECK;
 
 /* Writes the result to path, a file that the kubelet made and that cannot be replaced. */

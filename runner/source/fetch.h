@@ -1,5 +1,5 @@
 /*
- * fetch.h - the three kinds of fetch, and what they share. Internal to runner/source.
+ * fetch.h - the three kinds of fetch, and the functions that they share. Internal to runner/source.
  */
 #ifndef DF_SOURCE_FETCH_H
 #define DF_SOURCE_FETCH_H

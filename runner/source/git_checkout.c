@@ -31,7 +31,7 @@ static bool has_commit(const struct df_git *g, const struct df_git_repo *r)
     return name && df_git_run(g, r, DF_GIT_ARGS("cat-file", "-e", name), NULL, NULL) == 0;
 }
 
-/* The server serves no commits by id: fetch history until it contains the commit. */
+/* Fetches history until it contains the commit, for a server that serves no commits by id. */
 static int dig_for_commit(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
 {
     static const char *const depths[] = {"--depth=100", "--depth=5000"};

@@ -9,8 +9,8 @@
 #include "runner/source/git.h"
 #include "runner/source/source.h"
 
-/* The only configuration that git processes of this fetch read, also the process that serves a file
- * URL, which does not see "-c". */
+/* The only configuration that git processes of this fetch read. It is a file, because the process
+ * that serves a file URL does not get `-c` options. */
 static const char configuration[] = "[core]\n"
                                     "\thooksPath = /dev/null\n"
                                     "\tfsmonitor = false\n"

@@ -1,7 +1,7 @@
 #include "runner/source/git.h"
 
 /* Messages of git, ssh and libcurl (LC_ALL=C), and what a person can do. The first needle that is
- * found counts: the more specific ones come first. */
+ * found decides: the more specific ones come first. */
 static const struct {
     const char *needle;
     enum df_err_class cls;

@@ -43,8 +43,8 @@ static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e,
     return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
 }
 
-/* What the digest leaves out must not come with the source: a planted .terraform could bring
- * modules and providers that nobody reviewed. */
+/* Removes what the digest leaves out: a .terraform in the source could contain modules and
+ * providers that nobody reviewed. Refuses symbolic links that lead out of the checkout. */
 static enum df_tree_visit clean_visitor(void *arg, const struct df_tree_entry *e,
                                         struct df_err *err)
 {

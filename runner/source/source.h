@@ -2,9 +2,9 @@
  * source.h - fetches a module from a directory, a git repository or an archive, and identifies it
  * by commit and digest.
  *
- * Sources are hostile: see archive.h for archives. git runs without hooks, prompts, ext:: and fd::
- * transports, user or system configuration, and LFS filters. It gets credentials through an askpass
- * helper and a key file in the step's private directory, never through argv, a URL or the
+ * Sources are not trusted: see archive.h for archives. git runs without hooks, prompts, ext:: and
+ * fd:: transports, user or system configuration, and LFS filters. It gets credentials through an
+ * askpass helper and a key file in the step's private directory, never through argv, a URL or the
  * environment of tofu.
  */
 #ifndef DF_SOURCE_H

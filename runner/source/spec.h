@@ -1,6 +1,6 @@
 /*
- * spec.h - the `source` member of a step document, read and checked before it is used. The spawner
- * checked it too, but a runner trusts nobody. Internal to runner/source.
+ * spec.h - reads and checks the `source` member of a step document. The spawner has checked it,
+ * too, but a runner does not rely on that. Internal to runner/source.
  */
 #ifndef DF_SOURCE_SPEC_H
 #define DF_SOURCE_SPEC_H

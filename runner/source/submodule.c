@@ -1,7 +1,8 @@
 /*
- * Submodules without `git submodule`, which skips some of them silently and was the way in for most
- * attacks by hostile repositories. The commit's links have the path and commit of a submodule; only
- * its URL is read from .gitmodules. It is then checked out like any repository.
+ * Checks out submodules without `git submodule`, which skips some of them silently and was the
+ * target of most attacks by malicious repositories. The links in the commit's tree have the path
+ * and commit of each submodule; only its URL is read from .gitmodules. It is then checked out like
+ * any repository. Read df_git_submodules() at the end first.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -113,7 +114,8 @@ static int check_url(const struct df_git *g, const char *path, const char *url, 
     return 0;
 }
 
-/* git created an empty directory for the submodule; anything else there is an attack. */
+/* git created an empty directory for the submodule. Refuse anything else, such as a symbolic link
+ * that leads out of the checkout. */
 static int check_directory(const char *directory, const char *path, struct df_err *err)
 {
     struct stat st;

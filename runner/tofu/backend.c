@@ -1,7 +1,8 @@
 /*
- * Finds out whether the module keeps its state elsewhere than the executor does, and refuses with
- * the ways out. df_backend_check() at the end decides; find_state() collects what there is: a
- * selected workspace, a backend block, a noted backend, state files.
+ * Checks whether the module keeps its state elsewhere than in the executor's storage, and refuses
+ * such a module with a message that names the ways out. df_backend_check() at the end decides;
+ * find_state() searches in this order: a selected workspace, a backend block, a noted backend,
+ * state files.
  */
 #include "runner/tofu/backend.h"
 
@@ -36,7 +37,7 @@ static bool holds_resources(const char *path)
     return !resources || cJSON_GetArraySize(resources) > 0;
 }
 
-/* What shows that the module keeps its state elsewhere. */
+/* The first evidence that the module keeps its state elsewhere. */
 struct finding {
     enum { NOTHING, BLOCK, PARTIAL, NOTED, STATE, WORKSPACE } kind;
     char what[320];               /* for people: `the block `backend "s3"` in main.tf, line 3` */
@@ -171,7 +172,7 @@ static int look_at_files(const char *dir, const char *shown_dir, struct finding 
     return 0;
 }
 
-/* Leaves NOTHING in f if there is no such state. File names are for people: those in a checkout are
+/* Leaves NOTHING in f if there is no evidence. File names are for messages: those in a checkout are
  * relative to the module. */
 static int find_state(const struct df_backend_request *q, const struct df_hcl_module *m,
                       struct finding *f, struct df_err *err)

@@ -15,8 +15,8 @@
  * note. Fails only if there is no memory. */
 int df_backend_noted_load(const char *module_dir, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* To be called after `init`, with the step document. Class USER, reason BackendInModule, unless
- * `init` noted the step's backend with its settings. Checks nothing for state.type module. */
+/* To be called after `init`, with the step document. Class USER, reason BackendInModule, if `init`
+ * noted another backend or other settings than the step's. Checks nothing for state.type module. */
 int df_backend_noted_check(const cJSON *step, const char *module_dir,
                            struct df_err *err) DF_MUST_CHECK;
 

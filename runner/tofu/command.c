@@ -1,7 +1,7 @@
 /*
- * Runs one command of the tool: spawn with pipes, then watch_command() moves its output and, when
- * the step must stop, steps from RUNNING to INTERRUPTED (one SIGINT) to KILLED. Read
- * df_command_run() and df_command_wait() at the end first.
+ * Runs one command of the tool: spawns it with pipes, then watch_command() passes its output on.
+ * When the step must stop, the stage changes from RUNNING to INTERRUPTED (one SIGINT) to KILLED.
+ * Read df_command_run() and df_command_wait() at the end first.
  */
 #include "runner/tofu/command.h"
 
@@ -200,7 +200,7 @@ static int follow_command(const struct df_commander *c, struct df_process *p, st
     int code = -1;
     if (watch_command(c, p, f, &stage, err) < 0 || reap_command(p, &code, err) < 0)
         return -1;
-    /* Only what the pipes hold now: a process left behind may write for ever. */
+    /* Read only what the pipes contain now: a process that tofu left behind may write forever. */
     if (f->text_fd >= 0)
         (void)pump(c, f, f->text_fd, PIPE_BYTES);
     if (f->events_fd >= 0)

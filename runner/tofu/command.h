@@ -1,6 +1,6 @@
 /*
- * command.h - runs one command of the tool: moves its output, sends one SIGINT when the step must
- * stop, and SIGKILL when the grace period is over.
+ * command.h - runs one command of the tool: passes its output to the report, sends one SIGINT when
+ * the step must stop, and SIGKILL when the grace period is over.
  *
  * The tool runs in its own process group within the runner's session, by which the engine finds it.
  * It outlives a runner that is killed, and still writes its state: it holds a read end of the pipe

@@ -5,7 +5,7 @@
     "Google Cloud", "GOOGLE_APPLICATION_CREDENTIALS", "gcloud auth application-default login"
 #define AZURE "Azure", "ARM_CLIENT_SECRET", "az login"
 
-/* Words from releases of the providers, and of the backends that use the same libraries. */
+/* The words are from messages of the providers, and of backends that use the same libraries. */
 static const struct df_credentials_case cases[] = {
     {"No valid credential sources found", AWS},
     {"no valid credential sources for", AWS},

@@ -110,7 +110,7 @@ void df_failure_from_events(const struct df_output_summary *summary, struct df_f
 
 /* ---- meaning ---- */
 
-/* The first row whose words are all in the message counts; an empty word always is. */
+/* The first row whose words are all in the message applies; "" is in every message. */
 static const struct {
     const char *summary, *detail, *reason;
 } meanings[] = {
@@ -142,8 +142,8 @@ static const char *reason_of(const struct df_failure *f, const char *fallback)
 
 bool df_failure_is_broken_read(const struct df_failure *f)
 {
-    /* Of plan, apply and import; init; state rm; state mv. In some versions the cause is part of
-     * the summary, in others it is the detail. */
+    /* Printed by plan, apply and import; by init; by state rm; by state mv. In some versions the
+     * cause is part of the summary, in others it is the detail. */
     static const char *const summaries[] = {
         "error loading state: ", "Error refreshing state: ", "Failed to refresh state: ",
         "Failed to refresh source state: "};
@@ -167,7 +167,7 @@ static void word_after(const char *text, const char *key, char out[128])
     (void)snprintf(out, 128, "%.*s", (int)strcspn(at, " \n"), at);
 }
 
-/* terraform describes its own attempt as the holder; the id of the real one is in the error. */
+/* terraform shows its own attempt as the holder; only the error has the id of the real lock. */
 static int explain_lock(const struct df_failure *f, const char *what, struct df_err *err)
 {
     char who[128], operation[128], created[128], id[128], true_id[128];

@@ -19,7 +19,7 @@ void df_failure_from_text(const char *text, struct df_failure *ret);
 /* From the diagnostics in the events of `plan` and `apply`. */
 void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret);
 
-/* The tool ended because the answer with its state broke off, before it worked on a resource. */
+/* True if the tool failed because the answer with its state broke off. */
 bool df_failure_is_broken_read(const struct df_failure *f);
 
 /* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with

@@ -36,7 +36,7 @@ void df_gate_drop(struct df_gate *g)
 {
     if (g->fd < 0)
         return;
-    /* To close it releases the lease only where no process that was just forked holds it, too. */
+    /* close() alone keeps the lease while a process that was just forked has the descriptor. */
     (void)fcntl(g->fd, F_SETLEASE, F_UNLCK);
     (void)close(g->fd);
     g->fd = -1;

@@ -1,11 +1,11 @@
 /*
- * gate.h - a file that exists before its content: open(2) of it waits for the content.
+ * gate.h - a file that is created before its content exists: open(2) blocks until it has content.
  *
  * `tofu show` needs tens of milliseconds from its start until it opens the plan. With a gate
- * instead of the plan file it spends them while the plan is still being made, and a plan step takes
- * that much less time. A gate is a write lease of fcntl(2): the kernel delays every other open(2)
- * until the lease is released, for at most /proc/sys/fs/lease-break-time seconds; then the file
- * opens empty. Not every file system has leases, so callers need a way without. SIGIO must be
+ * instead of the plan file it can be started while the plan is still being made, which saves that
+ * time. A gate is a write lease of fcntl(2): the kernel delays every other open(2) until the lease
+ * is released, for at most /proc/sys/fs/lease-break-time seconds; then the file opens empty. Not
+ * every file system has leases, so callers must be able to continue without a gate. SIGIO must be
  * ignored. Thread rule: one gate, one thread.
  */
 #ifndef DF_GATE_H

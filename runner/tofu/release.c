@@ -1,6 +1,6 @@
 /*
- * Which release (from_index() or from_mirror()), its digest from SHA256SUMS, the zip, and the
- * program into the cache. Read df_release_fetch() at the end first.
+ * Chooses a release (from_index() or from_mirror()), reads its digest from SHA256SUMS, downloads
+ * the zip, and installs the program in the cache. Read df_release_fetch() at the end first.
  */
 #include "runner/tofu/release.h"
 

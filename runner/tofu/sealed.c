@@ -1,6 +1,6 @@
 /*
- * The run's own secrets: which values to mask, the environment, variables and files. Each
- * df_sealed_ function serves one stage; sealed.h describes the member.
+ * Reads the sealed values of a run: those to mask, then the environment, variables and files. Each
+ * df_sealed_ function is called by one stage; sealed.h describes the member.
  */
 #include "runner/tofu/sealed.h"
 

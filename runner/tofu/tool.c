@@ -3,7 +3,7 @@
 static const struct df_version v1_8 = {.number = {1, 8, 0}}, v1_10 = {.number = {1, 10, 0}},
                                v1_12 = {.number = {1, 12, 0}};
 
-/* Of a feature the first version that has it; NULL: none has. */
+/* The members of type df_version: the first version with that feature; NULL: no version has it. */
 static const struct {
     const char *name, *program, *title;
     enum df_hcl_tool hcl;

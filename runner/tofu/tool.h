@@ -48,10 +48,11 @@ char *df_tool_print_banner(const struct df_tool *t);
 const char *df_tool_command_name(const struct df_tool *t, const char *command,
                                  char out[DF_TOOL_COMMAND_TEXT]);
 
-/* Has -json-into, which writes the events to a file and the text to standard output. */
+/* True if the tool has -json-into, which writes the events to a file and the text to standard
+ * output. */
 bool df_tool_has_json_into(const struct df_tool *t);
-/* Where variable files may be given beside the plan's own. `init` may need the values of variables;
- * an apply compares them with those in the plan, and ephemeral ones must be given again. */
+/* True if `init` or `apply` accepts variable files, as `plan` does. `init` may need the values of
+ * variables; `apply` compares them with those in the plan, and needs ephemeral ones again. */
 bool df_tool_init_takes_varfiles(const struct df_tool *t);
 bool df_tool_apply_takes_varfiles(const struct df_tool *t);
 

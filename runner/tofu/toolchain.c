@@ -1,7 +1,6 @@
 /*
- * Searches directories and PATH for the best version (consider() looks at one program), and
- * downloads a release if there is none. What a program is, identify() asks it once and then
- * remembers.
+ * Searches directories and PATH for the best version (consider() checks one program), and downloads
+ * a release if there is none. identify() runs each program's `version` once and caches the answer.
  */
 #include "runner/tofu/toolchain.h"
 
@@ -54,7 +53,7 @@ static int recall(const char *memo, struct df_tool *ret)
                                                    : -1;
 }
 
-/* An unwritable cache only costs time. */
+/* If the cache cannot be written, the next step asks the program again. */
 static void remember(const char *cache, const char *memo, const struct df_tool *t)
 {
     DF_FREE char *dir = cache ? df_fs_join(cache, "versions") : NULL;

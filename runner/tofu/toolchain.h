@@ -3,8 +3,8 @@
  *
  * It takes the highest version that satisfies the constraint from tools.directories (`<dir>/tofu`,
  * `<dir>/<anything>/tofu`), from PATH if tools.searchPath, and from earlier downloads in
- * tools.cacheDirectory. If there is none, it downloads a release (release.h). The output of a
- * program's `version` is kept in `<cacheDirectory>/versions` for its path, size, mtime and inode.
+ * tools.cacheDirectory. If there is none, it downloads a release (release.h). The
+ * version of each program is cached in `<cacheDirectory>/versions`, by path, size, mtime and inode.
  * Thread rule: any thread; many processes may share one cache directory.
  */
 #ifndef DF_TOOLCHAIN_H

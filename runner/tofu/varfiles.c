@@ -1,6 +1,6 @@
 /*
- * The order of variable files: collect_in_order() lists them as varfiles.h says; the functions
- * above it check names of files and split -var-file from the other arguments.
+ * Lists the variable files: collect_in_order() adds them in the order of varfiles.h; the functions
+ * above it check the names of files and separate -var-file from the other arguments.
  */
 #include "runner/tofu/varfiles.h"
 
@@ -182,14 +182,14 @@ static int collect_in_order(const struct df_varfiles_request *q, struct df_varfi
     if (add_level(q, (int[]){own_files, files}, (int[]){own_arguments, arguments}, v, err) < 0 ||
         df_sealed_files(q->step, q->secret_dir, &v->files, err) < 0)
         return -1;
-    /* Without a file in between, `variables` already has the run's own. */
+    /* If no file was added since, the file of `variables` already sets the run's values. */
     if (v->files.len > plain &&
         add_variables(q, df_json_at(of_run, "variables"), "run.tfvars.json", v, err) < 0)
         return -1;
     return 0;
 }
 
-/* Only files need an order. */
+/* True if the step names variable files: only they make an order necessary. */
 static bool names_files(const cJSON *step)
 {
     const cJSON *argument;

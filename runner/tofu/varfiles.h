@@ -5,8 +5,8 @@
  * module and must lie in the source. A later file wins:
  *   1. the executor's files   2. all `variables`            3. the run's files
  *   4. `sealed.files`         5. the run's `variables`      6. `sealed.variables`
- * Without any file the list is empty: the tool reads the variables in the module's directory
- * (workspace.h) by itself.
+ * If 1, 3 and 4 name no file, only 6 is listed: the tool reads the `variables` in the module's
+ * directory (workspace.h) by itself.
  * Thread rule: one thread.
  */
 #ifndef DF_VARFILES_H

@@ -43,7 +43,7 @@ static void wipe_values(struct df_hcl_module *m)
                            strlen(m->blocks[i].attributes.items[j]));
 }
 
-/* Such a file has the syntax of a block's body. */
+/* A .tfvars file has the syntax of a block's body, so it is scanned as one. */
 static int scan_native(const struct search *s, const char *text, struct df_err *err)
 {
     struct df_buf block = DF_BUF_INIT(DF_LIMIT_HCL_FILE + DF_KIB);

@@ -1,6 +1,6 @@
 /*
  * workspace.h - prepares a fetched module: its backend, variables, credentials and environment.
- * Only what is listed here is inherited from the machine.
+ * The tool inherits nothing else from the machine than the environment below.
  *
  * In the module's directory it writes `zzzz_dayfly_override.tf.json` (the backend, which wins over
  * the module's; not for the state type "module") and `zzzz_dayfly.auto.tfvars.json` (the variables,
