@@ -1,11 +1,11 @@
 /*
- * args.h - the command line as tables: what a command takes, checked, explained and completed from
- * one place.
+ * args.h - parses the command line. A table describes the options of a command; parser, --help and
+ * completion use the same tables.
  *
- * A long option is spelled in full: a script that says --auto must not change its meaning when a
- * second option with these letters comes. It may have one dash, too, as tofu writes it:
- * -auto-approve, -var x=1, -var=x=1, -refresh=false. Letters may be joined where that cannot be
- * taken for a long option: -fw for flags, -ojson for words that the option knows, -o=json.
+ * A long option must be written in full: if --auto were accepted for --auto-approve, a script would
+ * break when a second option with this beginning is added. A long option may have one dash, as in
+ * tofu: -auto-approve, -var x=1, -var=x=1, -refresh=false. Short options may be joined if that
+ * cannot be mistaken for a long option: -fw for flags, -ojson for words of the option, -o=json.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_CLI_ARGS_H
@@ -17,9 +17,9 @@
 struct df_option {
     const char *name;  /* long name, without dashes; NULL ends a table */
     char letter;       /* its short form, or 0 */
-    const char *value; /* what its value is called in the help; NULL: a flag without value */
+    const char *value; /* name of its value in the help; NULL: a flag without value */
     const char *help;
-    const char *words; /* the values that are accepted, separated by '|'; NULL: any */
+    const char *words; /* the accepted values, separated by '|'; NULL: any */
 };
 
 struct df_arg {
@@ -30,7 +30,7 @@ struct df_arg {
 struct df_args {
     struct df_arg *given; /* owned; in the order of the command line */
     size_t given_count;
-    char **words; /* what is no option; borrowed from argv */
+    char **words; /* arguments that are no options; borrowed from argv */
     size_t word_count;
 };
 
@@ -38,14 +38,14 @@ struct df_args {
 void df_args_free(struct df_args *a);
 
 enum df_args_mode {
-    DF_ARGS_LEADING, /* stop at the first word, which is the command */
+    DF_ARGS_LEADING, /* stop at the first word: it is the command */
     DF_ARGS_ALL      /* options and words may be mixed; "--" ends the options */
 };
 
-/* Reads argv[1..] against both tables (own may be NULL) and adds what was given to args. argv is
- * reordered: words to its front. Class USER: unknown option (the nearest known one is named, or
- * our way to do what tofu has it for), missing value, a value that is not among the option's words.
- */
+/* Parses argv[1..] with both tables (own may be NULL) and adds options and words to args. Reorders
+ * argv: words move to its front. Class USER: an unknown option (the message names the nearest known
+ * one, or what dayfly has instead of an option of tofu), a missing value, or a value that is not
+ * among the option's words. */
 int df_args_parse(int argc, char **argv, const struct df_option *own,
                   const struct df_option *common, enum df_args_mode mode, struct df_args *args,
                   struct df_err *err) DF_MUST_CHECK;
@@ -56,7 +56,7 @@ bool df_arg_given(const struct df_args *a, const char *name);
 /* The values of an option that may be repeated: NULL after the last. */
 const char *df_arg_nth(const struct df_args *a, const char *name, size_t n);
 
-/* Is value one of "a|b|c"? */
+/* True if value is one of "a|b|c". */
 bool df_args_word(const char *words, const char *value);
 
 /* One line for each option, aligned, for --help. */

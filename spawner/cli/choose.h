@@ -1,6 +1,6 @@
 /*
- * choose.h - which of the listed documents `get` shows, and in what order: --state, --namespace,
- * --sort-by, --limit. Thread rule: pure functions.
+ * choose.h - filters and sorts the documents that `get` shows: --state, --namespace, --sort-by,
+ * --limit. Thread rule: pure functions, any thread.
  */
 #ifndef DF_CLI_CHOOSE_H
 #define DF_CLI_CHOOSE_H
@@ -10,15 +10,15 @@
 struct df_choice {
     const char *states;     /* "Failed,Canceled", in any case; NULL: all */
     const char *name_space; /* or NULL: all */
-    const char *sort_by;    /* a column's title or ".metadata.name"; NULL: as they come */
+    const char *sort_by;    /* a column's title or ".metadata.name"; NULL: as listed */
     size_t limit;           /* 0: all */
 };
 
-/* Class USER: a state that the kind cannot have, or a column that it has not. */
+/* Class USER: the kind cannot have this state, or has no such column. */
 int df_choice_check(const struct df_choice *c, const struct df_shown *kind,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* Takes out of items what is not chosen, and sorts the rest. The choice has been checked. */
+/* Removes the items that are not chosen, and sorts the rest. df_choice_check() has succeeded. */
 int df_choose(const struct df_choice *c, const struct df_shown *kind, cJSON *items,
               struct df_err *err) DF_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 /*
- * kinds.h - what `get` and `describe` can show, and the columns of each.
+ * kinds.h - the kinds of objects that `get` and `describe` show, with their columns. Thread rule:
+ * main thread.
  */
 #ifndef DF_CLI_KINDS_H
 #define DF_CLI_KINDS_H
@@ -16,8 +17,8 @@ enum df_cell {
     DF_CELL_SHORT,   /* the first 12 characters of a digest */
     DF_CELL_KEYS,    /* the names of an object's members */
     DF_CELL_PAIRS,   /* an object's members: name=value */
-    DF_CELL_NAMES,   /* the member "name" of each of a list */
-    DF_CELL_SPAN     /* "startedAt": the time from there to finishedAt beside it, or to now */
+    DF_CELL_NAMES,   /* the member "name" of each item of a list */
+    DF_CELL_SPAN     /* an object: the time from its startedAt to its finishedAt, or to now */
 };
 
 struct df_column {
@@ -30,21 +31,21 @@ struct df_column {
 struct df_shown {
     const char *plural;        /* "executors": also the route */
     const char *singular;      /* "executor": before the slash of -o name */
-    const char *names;         /* what a person may type: "executor|executors|ex" */
-    const char *id;            /* path of its name, for -o name and get KIND NAME */
-    const char *const *states; /* paths that --state looks at; NULL: no object of the service */
-    const char *state_words;   /* what may be there: "Pending|Running"; NULL: any word */
+    const char *names;         /* accepted names: "executor|executors|ex" */
+    const char *id;            /* path of the name, for -o name and get KIND NAME */
+    const char *const *states; /* paths that --state compares; NULL: it has no state */
+    const char *state_words;   /* possible states: "Pending|Running"; NULL: any word */
     const struct df_column *columns;
-    const struct df_column *details; /* `describe` shows these, one a line; NULL: the columns */
+    const struct df_column *details; /* of `describe`, one a line; NULL: the columns */
 };
 
-/* Class USER with the kinds there are. */
+/* Finds a kind by an accepted name. Class USER if there is none; the message lists the kinds. */
 int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The kind with this plural, which there is. */
+/* The kind with this plural, which must exist. */
 const struct df_shown *df_shown_of(const char *plural);
 
-/* The nth kind, or NULL behind the last one. */
+/* The nth kind, or NULL after the last one. */
 const struct df_shown *df_shown_nth(size_t n);
 
 struct df_shown_options {
@@ -53,27 +54,27 @@ struct df_shown_options {
     struct df_table_shape *shape; /* or NULL */
 };
 
-/* The table of these items. */
+/* Appends the table of these items. */
 int df_shown_table(const struct df_shown *kind, const cJSON *items,
                    const struct df_shown_options *o, struct df_buf *out,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* Room in each column for what may come later: a run that is Pending will be Succeeded. */
+/* Sets column widths for values that may come later: a run that is Pending may become Succeeded. */
 void df_shown_room(const struct df_shown *kind, bool wide, struct df_table_shape *shape);
 
-/* One line for each detail that has a value: "Title:   value". */
+/* Appends one line, title and value, for each detail that has a value. */
 int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
                      struct df_table_shape shape, struct df_buf *out,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* All pages of a list. *ret is an array. */
+/* Fetches all pages of a list. *ret: an array. */
 int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
-/* The first items of it; 0: all. */
+/* Fetches pages until there are at least `most` items; 0: all pages. */
 int df_cli_list_some(struct df_cli *cli, const char *path, size_t most, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* One object of a kind. */
+/* Fetches one object of a kind. */
 int df_cli_get(struct df_cli *cli, const struct df_shown *kind, const char *name, cJSON **ret,
                struct df_err *err) DF_MUST_CHECK;
 

@@ -1,31 +1,31 @@
 /*
- * module.h - what the word behind `dayfly run` means: a directory, a file, a URL or an executor;
- * and the executor that stands for it.
+ * module.h - resolves the first word of `dayfly run` (a directory, a file, a URL or an executor) to
+ * an executor; creates the executor if necessary. Thread rule: main thread.
  */
 #ifndef DF_CLI_MODULE_H
 #define DF_CLI_MODULE_H
 
 #include "spawner/cli/cli.h"
 
-/* A git or archive URL, "https://...", "file://...", "git@host:path"? */
+/* True for the URL of a repository or archive: "https://...", "file://...", "git@host:path". */
 bool df_module_is_url(const char *word);
 
-/* A DNS label made of the last part of a URL and the folder in it ("infra-net"); hashed: with 8 hex
- * of the SHA-256 of both behind it. */
+/* A DNS label made of the last part of a URL and of the folder in it ("infra-net"). hashed:
+ * followed by 8 hex digits of the SHA-256 of both. */
 int df_module_name(const char *url, const char *folder, bool hashed, char ret[64],
                    struct df_err *err) DF_MUST_CHECK;
 
 /* spec.source for a directory, file or URL with --branch, --tag, --commit, --folder, --sha256. A
- * directory is taken as it lies there, unless one of the first three asks for git. Class USER when
- * there is no such directory or the options contradict each other. */
+ * directory is copied as it is, unless one of the first three options asks for git. Class USER if
+ * the path does not exist or the options contradict each other. */
 int df_module_source(const char *word, const struct df_args *args, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* The name of the executor for the word and options of the command line: an existing one, or one
- * that is made or brought up to date for this source. body: the request of the run, with its
- * action; what a dry-run says instead of an executor that exists is added there. NULL: no run is
- * asked for. A word that is both an executor and a directory is CONFLICT unless they are the same
- * module. The caller frees the name. */
+/* The name of the executor for the word and the options of the command line; the caller frees. An
+ * executor of this source is created, or updated if the options differ. body: the request of the
+ * run, with its action; NULL: no run is requested. A dry-run does not update an existing executor:
+ * its options are added to body. CONFLICT if the word is both an executor and a directory, unless
+ * they are the same module. */
 int df_module_executor(struct df_cli *cli, cJSON *body, char **ret,
                        struct df_err *err) DF_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /*
- * named.h - what a person names on the command line: kinds, KIND NAME, kind/name, or a name alone,
+ * named.h - resolves what the command line names: kinds, KIND NAME, kind/name, or a name alone,
  * which is looked up. Thread rule: main thread.
  */
 #ifndef DF_CLI_NAMED_H
@@ -12,13 +12,13 @@ struct df_named {
     const char *name; /* borrowed from the words; NULL: all of the kind */
 };
 
-/* What these words mean: `all`, KIND[,KIND], KIND NAME..., kind/name..., NAME... The caller frees
- * *ret. Class USER for an unknown kind and for a name that an executor and a run have. */
+/* Parses these words: `all`, KIND[,KIND], KIND NAME..., kind/name..., NAME... The caller frees
+ * *ret. Class USER for an unknown kind, and for a name that both an executor and a run have. */
 int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct df_named **ret,
                    size_t *ret_count, struct df_err *err) DF_MUST_CHECK;
 
-/* The run that a word means: its name, run/NAME, or an executor (executor/NAME), whose latest run
- * it is. The caller frees. NOT_FOUND for an executor that never ran. */
+/* The run that a word names: NAME or run/NAME, or the latest run of an executor (NAME or
+ * executor/NAME). The caller frees. NOT_FOUND if the executor has no run. */
 int df_named_run(struct df_cli *cli, const char *word, char **ret,
                  struct df_err *err) DF_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * paint.h - the colours of tofu and terraform, for the plain text that they log. The log itself has
- * none: a pipe, `dayfly logs | cat` and documents get it as it is. Thread rule: one painter, one
- * thread.
+ * paint.h - adds the colours of tofu and terraform to their plain log text, for a terminal. The
+ * stored log has no colours; a pipe such as `dayfly logs | cat` gets it unchanged. Thread rule: one
+ * painter, one thread.
  */
 #ifndef DF_CLI_PAINT_H
 #define DF_CLI_PAINT_H
@@ -9,13 +9,13 @@
 #include "common/base/buf.h"
 
 struct df_paint {
-    bool changes; /* within the list of changes: "+", "-" and "~" in front of a line have colours */
-    size_t column;  /* of those signs within a heredoc that the plan changes; 0: there are none */
+    bool changes;   /* within the list of changes: a leading "+", "-" or "~" is coloured */
+    size_t column;  /* of these signs within a heredoc that the plan changes; 0: no such heredoc */
     char until[48]; /* the word that ends the heredoc, or "" */
 };
 
-/* One whole line, its newline at the end or not, which is safe for a terminal (df_text_safe()).
- * What no line of the tool looks like is left as it is. */
+/* Appends one whole line, with or without its newline, with colours. The line must be safe for a
+ * terminal (df_text_safe()). Unknown lines are not changed. */
 void df_paint_line(struct df_paint *p, const char *line, size_t n, struct df_buf *out);
 
 #endif

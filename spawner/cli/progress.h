@@ -1,9 +1,8 @@
 /*
- * progress.h - the steps of a run, shown in the order in which they make sense.
+ * progress.h - shows the steps of a run in the right order.
  *
- * What happens is told by two streams that do not wait for each other: documents and log. A step is
- * said to run before its first line of log, and to have ended behind its last one. Thread rule:
- * main thread.
+ * Documents and log come from two streams that are not synchronized. The start of a step is shown
+ * before the first line of its log, and its end after the last line. Thread rule: main thread.
  */
 #ifndef DF_CLI_PROGRESS_H
 #define DF_CLI_PROGRESS_H
@@ -14,10 +13,10 @@
 
 struct df_progress_step {
     const char *name;  /* "plan", "apply", "state": as in the run's status.steps */
-    cJSON *final;      /* its TaskAction in its final shape; owned */
-    char obstacle[80]; /* what it was last said to wait for */
+    cJSON *final;      /* its TaskAction after its end; owned */
+    char obstacle[80]; /* what it waits for, as last shown */
     bool log_complete;
-    bool started, ended; /* that was shown */
+    bool started, ended; /* start and end were shown */
 };
 
 struct df_progress {
@@ -28,20 +27,20 @@ struct df_progress {
 void df_progress_init(struct df_progress *p, struct df_view *view);
 void df_progress_free(struct df_progress *p);
 
-/* A TaskAction as it is now. */
+/* Processes the current version of a TaskAction. */
 void df_progress_task(struct df_progress *p, const cJSON *task);
 
-/* A piece of the log of this TaskAction, and that there is no more of it. */
+/* Processes a piece of the log of this TaskAction, and the end of that log. */
 void df_progress_log(struct df_progress *p, const char *task_name, const char *text);
 void df_progress_log_complete(struct df_progress *p, const char *task_name);
 
-/* Has this TaskAction been shown to run? What belongs to no step of a run counts as shown. */
+/* True if the start of this TaskAction was shown, or if it is no step of a run. */
 bool df_progress_knows(const struct df_progress *p, const char *task_name);
 
-/* Leaves out the steps that this run has behind it. */
+/* Does not show the steps of this run that have ended. */
 void df_progress_skip_past(struct df_progress *p, const cJSON *run);
 
-/* Was the plan, or everything of it, shown? */
+/* True if the plan was shown to its end, or skipped. */
 bool df_progress_plan_shown(const struct df_progress *p);
 
 #endif

@@ -1,18 +1,20 @@
 /*
- * run.h - a run that is asked for and followed. Thread rule: main thread.
+ * run.h - requests a run and follows it. Thread rule: main thread.
  */
 #ifndef DF_CLI_RUN_H
 #define DF_CLI_RUN_H
 
 #include "spawner/cli/cli.h"
 
-/* POST of body to executors/<executor>/<what>, then with the run to its end, or not with --detach:
- * the exit code. signals_fd: of df_signals_open(), from before the connection was made. */
+/* Posts body to executors/<executor>/<what> and follows the run to its end, unless --detach is
+ * given. Returns the exit code, or -1. signals_fd: of df_signals_open(), called before the
+ * connection was made. */
 int df_request_run(struct df_cli *cli, const char *executor, const char *what, const cJSON *body,
                    int signals_fd, struct df_err *err);
 
-/* state_run.c: releases the lock of a state that is not managed, in a run with the tool's own
- * force-unlock. id: NULL is the lock that the executor's runs failed at last. */
+/* In state_run.c: releases the lock of a state that is not managed, by a run with the tool's
+ * force-unlock. id: of the lock; NULL: the lock that the executor's latest StateLocked run
+ * found. */
 int df_state_unlock_elsewhere(struct df_cli *cli, const char *executor, const char *id,
                               struct df_err *err);
 

@@ -1,20 +1,21 @@
 /*
- * signals.h - SIGINT, SIGTERM and SIGHUP as something to poll, for commands that have to act on
- * them.
+ * signals.h - a descriptor for SIGINT, SIGTERM and SIGHUP, for commands that handle these signals
+ * in poll(2). Thread rule: main thread.
  */
 #ifndef DF_CLI_SIGNALS_H
 #define DF_CLI_SIGNALS_H
 
 #include "common/base/err.h"
 
-/* Blocks the three and returns a descriptor that becomes readable when one comes. Call it before
- * any thread starts, so that all inherit the mask. Owned by the caller. */
+/* Blocks the three signals and returns a descriptor that is readable while one is pending. Call it
+ * before any thread starts, so that all threads inherit the mask. The caller owns the
+ * descriptor. */
 int df_signals_open(int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
-/* The number of a signal that came since the last call, or 0. Never blocks. */
+/* Takes one pending signal and returns its number, or 0 if there is none. Never blocks. */
 int df_signals_take(int fd);
 
-/* Gives the three their ordinary effect on this process back: the next one kills it. */
+/* Unblocks the three signals: the next one ends this process. */
 void df_signals_release(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * unrecorded.h - what an apply may have made without a state that knows it, for people: each object
- * with the command that takes it over, or the advice to look for it.
+ * unrecorded.h - lists unrecorded resources for people: each with the command that imports it, or
+ * the advice to look for it. Thread rule: pure functions, any thread.
  */
 #ifndef DF_CLI_UNRECORDED_H
 #define DF_CLI_UNRECORDED_H
@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "common/json/json.h"
 
-/* Adds the list of this TaskAction, if it has one. Failures stick in out. */
+/* Appends the list of this TaskAction, if it has one. df_buf_check() of out reports a failure. */
 void df_unrecorded_add(const cJSON *task, struct df_buf *out);
 
 #endif

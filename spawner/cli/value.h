@@ -1,5 +1,5 @@
-/* value.h - a secret value: from a file, from standard input, or from a prompt that does not show
- * it. */
+/* value.h - reads a secret value from a file, from standard input, or from a prompt without echo.
+ * Thread rule: main thread. */
 #ifndef DF_CLI_VALUE_H
 #define DF_CLI_VALUE_H
 
