@@ -1,4 +1,4 @@
-/* dayfly state push and pull: a state comes from elsewhere, and goes there. */
+/* dayfly state push and pull: store a state that was created elsewhere, and read the newest one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,8 +9,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/module.h"
 
-/* ---- push -------------------------------------------------------------------------------------
- */
+/* ---- push ---- */
 
 static int too_large(const char *name, struct df_err *err)
 {
@@ -36,7 +35,7 @@ static int open_file(const char *name, int *ret_fd, size_t *ret_size, struct df_
     return 0;
 }
 
-/* Its size must be known before it is sent. */
+/* Reads standard input completely, because the size must be known before the state is sent. */
 static int collect_input(int *ret_fd, size_t *ret_size, struct df_err *err)
 {
     DF_CLOSE int fd = memfd_create("state", MFD_CLOEXEC);
@@ -102,10 +101,9 @@ int df_cmd_state_push(struct df_cli *cli, struct df_err *err)
     return say_pushed(cli, executor, version, err);
 }
 
-/* ---- pull -------------------------------------------------------------------------------------
- */
+/* ---- pull ---- */
 
-/* Never over a file that is there: it could be the only copy of another state. */
+/* Does not replace an existing file: it could be the only copy of another state. */
 static int create_file(const char *name, int *ret_fd, struct df_err *err)
 {
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -6,12 +6,12 @@
 
 #include "spawner/cli/foreign.h"
 
-/* A command line that is being read. */
+/* The state of the parser. */
 struct reader {
     const struct df_option *tables[2]; /* of the command, and of all; either may be NULL */
     char **argv;
     int argc;
-    int next; /* the element to be read */
+    int next; /* index of the next element */
     struct df_args *args;
 };
 
@@ -44,7 +44,8 @@ static const struct df_option *find(const struct reader *r, const char *name, si
     return NULL;
 }
 
-/* element as it was typed, with one dash or two. 0: it asks for what happens anyway. */
+/* element: the option as typed, with one dash or two. 0: it asks for something that dayfly always
+ * does (foreign.h). */
 static int unknown_option(const struct reader *r, const char *element, struct df_err *err)
 {
     const char *name = element + strspn(element, "-"), *best = NULL;
@@ -78,7 +79,7 @@ static int add_given(struct df_args *args, const struct df_option *o, const char
     return 0;
 }
 
-/* "-auto-approve=true" is how Go's programs spell a flag, and =false is one that is not given. */
+/* A flag may be written as in Go programs: "-auto-approve=true"; with "=false" it is not given. */
 static int add_flag(struct reader *r, const struct df_option *o, const char *value,
                     struct df_err *err)
 {
@@ -89,8 +90,7 @@ static int add_flag(struct reader *r, const struct df_option *o, const char *val
     return df_fail(err, DF_ERR_USER, "option --%s takes no value", o->name);
 }
 
-/* value: what stands behind "=", or NULL: then the next element is the value of o, if it has one.
- */
+/* value: the text after "=", or NULL: then the next element is the value, if o takes one. */
 static int add_option(struct reader *r, const struct df_option *o, const char *value,
                       struct df_err *err)
 {
@@ -101,7 +101,7 @@ static int add_option(struct reader *r, const struct df_option *o, const char *v
     return add_given(r->args, o, value ? value : r->argv[r->next++], err);
 }
 
-/* "-fw": letters of flags alone. */
+/* True if each letter is a flag: "-fw". */
 static bool are_flags(const struct reader *r, const char *letters)
 {
     for (; *letters; letters++) {
@@ -112,8 +112,8 @@ static bool are_flags(const struct reader *r, const char *letters)
     return true;
 }
 
-/* "-o", "-o=json", "-ojson" where json is a word that the option knows, "-fw". Other words behind
- * one dash are no letters: -no-colour is not the name o-colour. 1: it is none of these. */
+/* Reads "-o", "-o=json", "-ojson" if json is a word of the option, or "-fw". Returns 1 for anything
+ * else: "-no-colour" must not be read as -n with the value "o-colour". */
 static int read_letters(struct reader *r, const char *letters, struct df_err *err)
 {
     const struct df_option *o = find(r, NULL, 0, *letters);
@@ -142,7 +142,7 @@ static int read_option(struct reader *r, const char *element, struct df_err *err
     return result == 1 ? unknown_option(r, element, err) : result;
 }
 
-/* Words move to the front of argv, where options were that have been read. */
+/* Moves the words to the front of argv, over the options that have been read. */
 static int read_all(struct reader *r, enum df_args_mode mode, struct df_err *err)
 {
     bool ended = false;

@@ -1,6 +1,7 @@
 /*
- * What a run gets of the caller's shell. First which names match and what the executor sets itself,
- * then each source in its order: --env, the shell's variables, credential files. Read add().
+ * Passes values of the caller's shell to a run: first the rules (which names match, what the
+ * executor sets), then the sources in order: --env, the shell's variables, credential files. At the
+ * end: the note about variables that a service does not get. Read add() first.
  */
 #include "spawner/cli/caller.h"
 
@@ -14,7 +15,7 @@
 struct caller {
     const cJSON *executor; /* NULL: not known */
     cJSON *body;
-    struct df_strs said; /* what was added, for people */
+    struct df_strs said; /* names of the values that were added, for the note */
 };
 
 /* ---- names ---- */
@@ -27,8 +28,8 @@ static bool matches(const char *pattern, const char *name)
                                       : df_streq(pattern, name);
 }
 
-/* Variables that name a place or an account, not a secret: the log may show them. The runner
- * decides about TF_VAR_*: it knows which variables the module declares sensitive. */
+/* Variables that contain a location or an account, not a secret: the log may show them. For
+ * TF_VAR_* the runner decides, because it knows which variables the module declares sensitive. */
 static const char *const plain_names[] = {
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
@@ -90,7 +91,8 @@ static bool is_plain(const char *name)
 
 /* ---- what the executor sets itself ---- */
 
-/* An integration is whole: no variable of the shell is mixed with its own. */
+/* If the executor has an integration for the provider, it alone sets these variables: none of the
+ * shell is added to them. */
 static const struct {
     const char *provider, *pattern;
 } families[] = {
@@ -209,8 +211,8 @@ static bool is_listed(const struct df_strs *patterns, const char *name)
     return false;
 }
 
-/* Does this entry of the environment go with a run without a service? Its name in *ret if so, for
- * the caller to free; else NULL. */
+/* *ret: the name of this environment entry if a run without a service gets it, for the caller to
+ * free; else NULL. */
 static int find_variable(const struct caller *c, const struct df_strs *patterns, const char *entry,
                          char **ret, struct df_err *err)
 {
@@ -236,14 +238,14 @@ static int give_variable(struct caller *c, const struct df_strs *patterns, const
 /* ---- the files of the providers' own tools ---- */
 
 struct credential_file {
-    const char *directory; /* below HOME */
-    const char *file;      /* in it; "": the directory itself */
-    const char *variable;  /* that names it */
-    const char *unless;    /* another variable that names credentials, or NULL */
+    const char *directory; /* relative to HOME */
+    const char *file;      /* in directory; "": the directory itself */
+    const char *variable;  /* the environment variable for its path */
+    const char *unless;    /* not if this variable is set, which has credentials; or NULL */
 };
 
-/* Google's libraries look for the file of `gcloud auth application-default login` below HOME alone,
- * and HOME of a step is its own. */
+/* A variable is set for each file, because a step has its own HOME: Google's libraries search the
+ * file of `gcloud auth application-default login` only below HOME. */
 static const struct credential_file credential_files[] = {
     {".aws", "config", "AWS_CONFIG_FILE", NULL},
     {".aws", "credentials", "AWS_SHARED_CREDENTIALS_FILE", NULL},
@@ -309,10 +311,10 @@ static int say(const struct caller *c, struct df_err *err)
     return 0;
 }
 
-/* ---- a service gets nothing of the shell by itself ---- */
+/* ---- the note about what a service does not get ---- */
 
-/* Without it a run most likely fails, or does something else. A region alone is not worth a line.
- */
+/* True if the run would probably fail or behave differently without this variable. A region alone
+ * does not justify a note. */
 static bool is_worth_a_note(const char *name)
 {
     return !is_plain(name) || df_starts_with(name, TF_VAR) || df_streq(name, "AWS_PROFILE") ||
@@ -348,7 +350,7 @@ static int say_kept(const struct caller *c, const struct df_strs *patterns, stru
     return 0;
 }
 
-/* The list is that of this machine's configuration; without a good one nothing is said. */
+/* Uses the list in this machine's configuration; prints nothing if that is invalid. */
 static int say_not_passed(const struct df_cli *cli, const struct caller *c, struct df_err *err)
 {
     struct df_config config = {0};

@@ -1,5 +1,6 @@
 /*
- * Filters and sorts the documents of `dayfly get`: --state first, then --sort-by. Read df_choose().
+ * Filters and sorts the documents of `dayfly get`: first --state, then --sort-by. Read df_choose()
+ * at the end first.
  */
 #include "spawner/cli/choose.h"
 
@@ -8,10 +9,9 @@
 #include "common/base/clock.h"
 #include "spawner/cli/text.h"
 
-/* ---- --state ----------------------------------------------------------------------------------
- */
+/* ---- --state ---- */
 
-/* Is the n bytes long word among "a|b|c" or "a,b,c"? */
+/* True if the word of n bytes is in "a|b|c" or "a,b,c", ignoring case. */
 static bool is_listed(const char *words, char separator, const char *word, size_t n)
 {
     const char ends[] = {separator, '\0'};
@@ -43,17 +43,16 @@ static bool has_state(const struct df_shown *kind, const cJSON *item, const char
     for (const char *const *path = kind->states; *path; path++) {
         const char *value = df_json_str(item, *path);
         if (!value && df_streq(*path, "status.phase"))
-            value = "Pending"; /* not looked at yet */
+            value = "Pending"; /* not reconciled yet */
         if (value && is_listed(states, ',', value, strlen(value)))
             return true;
     }
     return false;
 }
 
-/* ---- --sort-by --------------------------------------------------------------------------------
- */
+/* ---- --sort-by ---- */
 
-/* Titles as typed: in any case, with - or _ for a blank. */
+/* Compares titles as typed: ignores case, and accepts - or _ for a blank. */
 static bool same_title(const char *title, const char *typed)
 {
     for (; *title && *typed; title++, typed++) {
@@ -98,7 +97,7 @@ static char *plain_path(const char *sort_by)
 
 struct key {
     cJSON *item;
-    size_t place; /* as it came: equal ones keep their order */
+    size_t place; /* position in the list: equal items keep their order */
     const char *text;
     double number;
     bool is_number;
@@ -125,7 +124,7 @@ static void set_key(struct key *k, const struct df_column *column, const char *p
     }
 }
 
-/* Numbers, then texts, then what has no value. */
+/* Numbers sort first, then texts, then items without a value. */
 static int rank(const struct key *k)
 {
     return k->is_number ? 0 : k->text ? 1 : 2;
@@ -160,8 +159,7 @@ static int sort(const struct df_shown *kind, const char *sort_by, cJSON *items, 
     return 0;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 int df_choice_check(const struct df_choice *c, const struct df_shown *kind, struct df_err *err)
 {

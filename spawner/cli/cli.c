@@ -1,5 +1,5 @@
 /*
- * What every command uses: notes, output, the connection to the service, one request.
+ * Functions that all commands use: notes and output first, then the connection and requests.
  */
 #include "spawner/cli/cli.h"
 
@@ -109,8 +109,7 @@ struct df_table_shape df_cli_text_shape(const struct df_cli *cli)
     return shape;
 }
 
-/* ---- the server -------------------------------------------------------------------------------
- */
+/* ---- the server ---- */
 
 static const char *option_or_env(const struct df_cli *cli, const char *option, const char *env)
 {

@@ -1,6 +1,6 @@
 /*
- * Requests to a spawner over libcurl: plain calls, uploads, downloads, and a stream of events at
- * the end of the file.
+ * Requests to a spawner over libcurl: JSON calls first (read df_client_call()), then uploads and
+ * downloads, and at the end event streams.
  */
 #include "spawner/cli/client.h"
 
@@ -103,7 +103,7 @@ static char *url_of(const struct df_client *c, const char *path)
     return df_strf("%s%s", c->address.url, path);
 }
 
-/* Says where nothing answered; problems speak for themselves. */
+/* Adds the server's address to the message if the request got no answer. */
 static int send_to(struct df_client *c, const struct df_http_request *req,
                    struct df_http_response *ret, struct df_err *err)
 {
@@ -121,7 +121,7 @@ static int add_idempotency_key(struct df_strs *headers, const char *key, struct 
     return df_strs_check(headers, err);
 }
 
-/* Says where a token comes from, to somebody who has none or a wrong one. */
+/* After 401: adds to the message where this command takes its token from. */
 static int name_token(int status, struct df_err *err)
 {
     if (status != 401)
@@ -133,7 +133,7 @@ static int name_token(int status, struct df_err *err)
                           whole.message);
 }
 
-/* Of a problem a person needs the sentence; class and reason stay for the program. */
+/* The message becomes the problem's `detail`, which is for people; class and reason stay. */
 static int check_answer(const struct df_http_response *r, const char *what, struct df_err *err)
 {
     if (df_http_check(r, what, err) == 0)

@@ -1,4 +1,5 @@
-/* The one table of sub-commands: what each is called, takes and says about itself. */
+/* The table of sub-commands, df_commands[] at the end: name, arguments, help text, options and
+ * function of each. The options of each command are in tables before it. */
 #include "spawner/cli/commands.h"
 
 #define ANY SIZE_MAX
@@ -22,7 +23,7 @@
 #define DETACH       {"detach", 'd', NULL, "create the run and do not follow it", NULL}
 #define FOLLOW       {"follow", 'f', NULL, "follow the run until it has ended", NULL}
 #define SERVICE_TOKENS {"token-file", 0, "FILE", "token file of the service; default: auth.tokenFile", NULL}
-/* What is for the tool's plan, */
+/* Options that are passed to the tool's plan. */
 #define TOOL_OPTIONS                                                                               \
     {"target", 0, "ADDRESS", "only this resource and its dependencies; repeatable", NULL},      \
     {"exclude", 0, "ADDRESS", "all except this resource (opentofu); repeatable", NULL},           \
@@ -31,9 +32,9 @@
     {"refresh-only", 0, NULL, "only accept changes made outside of the tool", NULL},       \
     {"parallelism", 0, "NUMBER", "operations of the tool at once", NULL},                          \
     {"compact-warnings", 0, NULL, "each warning of the tool in one line", NULL}
-/* what every command takes that makes a run, */
+/* Options of all commands that create a run. */
 #define RUN_OPTIONS  VAR, VAR_FILE, SECRET_VAR, ENV, NO_ENV, ARG, TOOL_OPTIONS, PRIORITY, CLASS, DETACH, DOCUMENT
-/* and what says which module it is. */
+/* Options that describe the module. */
 #define SOURCE_OPTIONS                                                                             \
     {"name", 'n', "NAME", "executor; default: derived from the directory or URL", NULL},       \
     {"branch", 0, "BRANCH", "branch of a git source", NULL},                                              \

@@ -1,6 +1,6 @@
 /*
- * Completion: reads what was typed (read_words()), then offers words, options, values or names
- * (offer_all()). Nothing here may fail aloud or start a service.
+ * Completion: parses the typed words (read_words()), then offers words, options, values or names
+ * (offer_all()). It prints no errors and starts no service. Read df_complete() at the end first.
  */
 #include "spawner/cli/complete.h"
 
@@ -18,20 +18,19 @@ struct completion {
     struct df_cli *cli;
     char **words; /* the last one is being typed */
     size_t count;
-    const char *typed;  /* of that one, what candidates begin with */
-    const char *prefix; /* "--output=": is written before each candidate; or "" */
+    const char *typed;  /* of that word: the part that candidates begin with */
+    const char *prefix; /* "--output=": printed before each candidate; or "" */
     size_t prefix_len;
     const struct df_command *command;
-    char *group;         /* "state", while the second word is to come */
-    char *positional[8]; /* words of the command that are no options */
+    char *group;         /* "state", while the second word is missing */
+    char *positional[8]; /* arguments of the command that are no options */
     size_t positionals;
-    const struct df_option *wants_value; /* the word before is this option */
-    bool options_ended;                  /* behind "--" */
+    const struct df_option *wants_value; /* the previous word is this option */
+    bool options_ended;                  /* after "--" */
     enum rest rest;
 };
 
-/* ---- offering ---------------------------------------------------------------------------------
- */
+/* ---- offering ---- */
 
 static void print_line(const char *text)
 {
@@ -40,7 +39,7 @@ static void print_line(const char *text)
         _exit(0);
 }
 
-/* before: a part of the word that was typed already, or "". */
+/* Prints a candidate if it begins with the typed text. before: a typed part of it, or "". */
 static void offer(const struct completion *c, const char *before, const char *word,
                   const char *remark)
 {
@@ -53,7 +52,7 @@ static void offer(const struct completion *c, const char *before, const char *wo
         print_line(line);
 }
 
-/* Each of "a|b|c". */
+/* Offers each of "a|b|c". */
 static void offer_words(const struct completion *c, const char *before, const char *words)
 {
     for (const char *w = words; *w; w += *w == '|') {
@@ -65,8 +64,7 @@ static void offer_words(const struct completion *c, const char *before, const ch
     }
 }
 
-/* ---- names, from the service ------------------------------------------------------------------
- */
+/* ---- names, from the service ---- */
 
 static void give_up(int sig)
 {
@@ -116,7 +114,7 @@ static const struct df_shown *kind_named(const char *word)
     return df_shown_find(word, &kind, &ignored) == 0 ? kind : NULL;
 }
 
-/* "run/ne": the names behind the slash. */
+/* "run/ne": offers the names after the slash. */
 static void offer_pair(const struct completion *c)
 {
     const char *slash = strchr(c->typed, '/');
@@ -127,8 +125,7 @@ static void offer_pair(const struct completion *c)
         offer_names(c, kind, before);
 }
 
-/* ---- words of a command -----------------------------------------------------------------------
- */
+/* ---- words of a command ---- */
 
 static void offer_kinds(const struct completion *c)
 {
@@ -158,7 +155,8 @@ static void offer_second_words(const struct completion *c, const char *group)
             offer(c, "", o->name + n + 1, o->summary);
 }
 
-/* NAME is of the kind that was typed before it; without one an executor, once it is begun. */
+/* Offers names of the kind that was typed before; without a kind, executors, once a letter is
+ * typed. */
 static void offer_named(const struct completion *c)
 {
     const struct df_shown *kind = c->positionals ? kind_named(c->positional[0]) : NULL;
@@ -168,7 +166,7 @@ static void offer_named(const struct completion *c)
         offer_names(c, df_shown_of("executors"), "");
 }
 
-/* "taskaction/NAME" before its slash was typed. */
+/* "taskaction/NAME": offers the part up to the slash, unless it was typed. */
 static void offer_pair_start(const struct completion *c, const char *token)
 {
     DF_FREE char *start = strndup(token, strcspn(token, "/") + 1);
@@ -176,7 +174,7 @@ static void offer_pair_start(const struct completion *c, const char *token)
         offer(c, "", start, NULL);
 }
 
-/* One way to go on, as the synopsis has it: "EXECUTOR", "DIR", "bash". */
+/* Offers candidates for one token of the synopsis: "EXECUTOR", "DIR", "bash". */
 static void offer_token(struct completion *c, const char *token)
 {
     if (df_streq(token, "KIND"))
@@ -201,7 +199,7 @@ static void offer_token(struct completion *c, const char *token)
         offer(c, "", token, NULL);
 }
 
-/* The alternatives of a place: "RUN|taskaction/NAME". */
+/* Offers the alternatives of one argument: "RUN|taskaction/NAME". */
 static void offer_place(struct completion *c, const char *place, size_t n)
 {
     DF_FREE char *copy = strndup(place, n);
@@ -216,7 +214,7 @@ static void offer_place(struct completion *c, const char *place, size_t n)
         offer_pair(c);
 }
 
-/* Finds the place of the word that is being typed in the synopsis; the last one may repeat. */
+/* Finds the argument that is being typed in the synopsis; the last argument may repeat. */
 static void offer_positional(struct completion *c)
 {
     const char *place = NULL, *s = c->command->synopsis;
@@ -236,8 +234,7 @@ static void offer_positional(struct completion *c)
         offer_place(c, place, len);
 }
 
-/* ---- options ----------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static void offer_option_table(const struct completion *c, const struct df_option *options)
 {
@@ -245,7 +242,7 @@ static void offer_option_table(const struct completion *c, const struct df_optio
         offer(c, "--", o->name, o->help);
 }
 
-/* "Failed,Ca": the last of several. */
+/* "Failed,Ca": offers states for the part after the last comma. */
 static void offer_states(struct completion *c)
 {
     const char *comma = strrchr(c->typed, ',');
@@ -255,7 +252,7 @@ static void offer_states(struct completion *c)
         offer_words(c, before, kind->state_words);
 }
 
-/* Titles as they are easily typed: "last-run". */
+/* Offers titles in a form that is easy to type: "last-run". */
 static void offer_columns(const struct completion *c)
 {
     const struct df_shown *kind = c->positionals ? kind_named(c->positional[0]) : NULL;
@@ -300,10 +297,9 @@ static const struct df_option *find_option(const struct completion *c, const cha
     return found ? found : find_in(df_common_options, word, n);
 }
 
-/* ---- reading what was typed -------------------------------------------------------------------
- */
+/* ---- reading what was typed ---- */
 
-/* --server and the like say where the service is. */
+/* Keeps the option: --server and others are needed to connect. */
 static void remember(struct completion *c, const struct df_option *o, const char *value)
 {
     struct df_args *args = &c->cli->args;
@@ -355,7 +351,7 @@ static void read_words(struct completion *c)
     }
 }
 
-/* "--output=js" */
+/* "--output=js": offers values. False: the typed word is no such option. */
 static bool offer_joined_value(struct completion *c)
 {
     const char *equals = df_starts_with(c->typed, "--") ? strchr(c->typed, '=') : NULL;

@@ -1,10 +1,10 @@
-/* dayfly completion: scripts for bash, zsh and fish. All that they know they ask this program
- * (complete.h), so that there is one table. */
+/* dayfly completion: scripts for bash, zsh and fish. The scripts get all candidates from this
+ * program (complete.h), so that only one table exists. */
 #include "spawner/cli/complete.h"
 
 #include "spawner/cli/commands.h"
 
-/* bash takes words apart at = and :, which are put together again here. */
+/* bash splits words at = and :. The script joins them again. */
 static const char bash_script[] =
     "# bash completion of dayfly: source <(dayfly completion bash)\n"
     "_dayfly() {\n"

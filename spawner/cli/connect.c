@@ -1,6 +1,6 @@
 /*
- * Finds the service in the order of connect.h. Read open_connection(), then find(): join the
- * service of another process, or take the data directory and run one in this process.
+ * Finds the service in the order of connect.h. Read open_connection(), then find(), which locks the
+ * data directory and starts an embedded service, or connects to the process that holds it.
  */
 #include "spawner/cli/connect.h"
 
@@ -11,7 +11,7 @@
 #include "spawner/service.h"
 #include "spawner/store/documents/holder.h"
 
-#define PATIENCE_MS 15000 /* for a process that holds the directory and does not answer yet */
+#define PATIENCE_MS 15000 /* for an answer of the process that holds the directory */
 #define PAUSE_MS 50
 
 struct df_connection {
@@ -23,8 +23,7 @@ struct df_connection {
     struct df_service *service; /* embedded only */
 };
 
-/* ---- who we are -------------------------------------------------------------------------------
- */
+/* ---- identity and client ---- */
 
 static int read_token(const char *path, char **ret, struct df_err *err)
 {
@@ -70,11 +69,10 @@ static int set_client(struct df_connection *c, const char *url, struct df_err *e
     return df_client_new(&c->address, &c->client, err);
 }
 
-/* ---- where it is ------------------------------------------------------------------------------
- */
+/* ---- finding the service ---- */
 
-/* What the service inside logs would get between the lines of the command: errors, unless more was
- * asked for. */
+/* The log of an embedded service would mix with the output of the command. Therefore it contains
+ * only errors, unless DAYFLY_LOG_LEVEL is set. */
 static void set_log(const struct df_config *config)
 {
     if (getenv("DAYFLY_LOG_LEVEL"))
@@ -96,7 +94,7 @@ static int load_config(struct df_connection *c, struct df_err *err)
     return 0;
 }
 
-/* A service of this machine says in its data directory what its clients are to trust. */
+/* A service of this machine stores the CA that its clients must trust in its data directory. */
 static int trust_data_directory(struct df_connection *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->config.data_directory, "ca.pem");
@@ -115,7 +113,7 @@ static int start_embedded(struct df_connection *c, struct df_err *err)
     return trust_data_directory(c, err) < 0 ? -1 : set_client(c, df_service_url(c->service), err);
 }
 
-/* The URL in <data>/endpoint, if somebody answers there. */
+/* Connects to the URL in <data>/endpoint; fails if no service answers there. */
 static int join_running(struct df_connection *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->config.data_directory, "endpoint");
@@ -146,8 +144,8 @@ static int fail_silent(const struct df_connection *c, const struct df_err *last,
                    (int)holder.pid, holder.command, directory, last->message);
 }
 
-/* The lock of the data directory decides: its holder is the service, and there is only one. A
- * process that has just taken it may need a moment before it answers. */
+/* The process that holds the lock of the data directory is the only service. A process that has
+ * just taken the lock may need a moment until it answers. */
 static int find(struct df_connection *c, struct df_err *err)
 {
     struct df_err last = {0};
@@ -163,7 +161,7 @@ static int find(struct df_connection *c, struct df_err *err)
     return fail_silent(c, &last, err);
 }
 
-/* Nothing is started and the lock is not touched. */
+/* Connects to a running service. Starts none, and does not touch the lock. */
 static int find_running(struct df_connection *c, struct df_err *err)
 {
     struct df_holder holder = {0};
@@ -221,8 +219,8 @@ struct df_client *df_connection_client(const struct df_connection *c)
     return c->client;
 }
 
-/* Commands whose process is a service for their own user alone. What else holds the directory is
- * taken for a service, to which a shell gives nothing. */
+/* True for commands that run the service only for their own user. Any other holder of the directory
+ * counts as a service for several users, which gets no variables of a shell by default. */
 static bool is_own_run(const char *command)
 {
     static const char *const verbs[] = {" run", " plan", " destroy", " recreate", " approve"};
@@ -241,17 +239,16 @@ const struct df_config *df_connection_shell(const struct df_connection *c)
     return c->kind == DF_SERVICE_EMBEDDED || is_running ? &c->config : NULL;
 }
 
-/* ---- leaving it -------------------------------------------------------------------------------
- */
+/* ---- closing ---- */
 
-#define LOOK_BACK 200 /* runs: an older one that is still under way lives on without us */
+#define LOOK_BACK 200 /* newest runs to check: an older run does not keep this process alive */
 
 static bool has_phase(const cJSON *run, const char *phase)
 {
     return df_streq(df_run_phase(run), phase);
 }
 
-/* A Pending run moves on by itself unless an earlier one of its executor waits for a person. */
+/* True if a run of the same executor waits for approval: then a Pending run needs a person. */
 static bool is_blocked(const cJSON *runs, const cJSON *run)
 {
     const cJSON *other = NULL;

@@ -15,7 +15,7 @@ static const char *url_of(const cJSON *source)
     return url ? url : "";
 }
 
-/* Without "./" before and slashes behind; "." is no folder. */
+/* The folder without a leading "./" and without slashes at its end; "." is the same as none. */
 static const char *folder_of(const cJSON *source, int *ret_len)
 {
     const char *folder = df_json_str(source, "folder");
@@ -30,7 +30,8 @@ static const char *folder_of(const cJSON *source, int *ret_len)
     return folder ? folder : "";
 }
 
-/* What lies there on this machine; NULL: nothing, or it is elsewhere. The caller frees. */
+/* The real path of a source on this machine, for the caller to free; NULL if it is elsewhere or
+ * does not exist. */
 static char *real_place(const cJSON *source, bool with_folder)
 {
     int n = 0;
@@ -60,9 +61,9 @@ bool df_copies_same_module(const cJSON *a, const cJSON *b)
     return df_copies_same_source(a, b) || (one && other && strcmp(one, other) == 0);
 }
 
-/* ---- who has it ---- */
+/* ---- the executors that have it ---- */
 
-/* "prod (branch main), test"; the number of them. */
+/* Appends "prod (branch main), test" and returns the number of executors with this module. */
 static size_t name_them(const cJSON *executors, const cJSON *source, struct df_buf *out,
                         const char **ret_first)
 {

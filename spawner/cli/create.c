@@ -1,4 +1,7 @@
-/* dayfly create, apply: executors, runs and workflows as documents. */
+/*
+ * dayfly create, apply: sends executors, runs and workflows from documents. Reading first, then one
+ * function for each kind; read send_all() near the end first.
+ */
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "common/yaml/yaml.h"
@@ -9,8 +12,7 @@
 
 enum how { HOW_CREATE, HOW_APPLY };
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static int read_input(const char *file, struct df_buf *out, struct df_err *err)
 {
@@ -39,7 +41,7 @@ static bool is_list(const cJSON *doc)
     return cJSON_IsArray(df_json_at(doc, "items")) && (!kind || df_streq(kind, "List"));
 }
 
-/* A list, as `get -o yaml` prints it, becomes its items. docs: an array, replaced by another. */
+/* Replaces each list, as `get -o yaml` prints it, by its items. docs: an array; it is replaced. */
 static int flatten(cJSON **docs, struct df_err *err)
 {
     DF_JSON cJSON *flat = cJSON_CreateArray();
@@ -70,8 +72,7 @@ static int load_documents(const char *file, cJSON **ret, struct df_err *err)
     return flatten(ret, err);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending ---- */
 
 static int say(const char *kind, const char *name, const char *what, struct df_err *err)
 {
@@ -115,7 +116,7 @@ static int send_executor(struct df_cli *cli, const cJSON *doc, enum how how, str
                              : apply_executor(cli, doc, name, err);
 }
 
-/* A run is asked for with the members of its spec. */
+/* The members of spec are the body of the request. */
 static int send_run(struct df_cli *cli, const cJSON *doc, struct df_err *err)
 {
     const char *executor = df_json_str(doc, "spec.executorRef.name");

@@ -1,4 +1,4 @@
-/* dayfly approve, discard, cancel: a person's word about a run, or a workflow. */
+/* dayfly approve, discard, cancel: decisions of a person about a run or a workflow. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
 #include "spawner/cli/signals.h"
@@ -17,7 +17,7 @@ static int post(struct df_cli *cli, const char *plural, const char *name, const 
     return df_cli_call(cli, "POST", path, body, NULL, err);
 }
 
-/* Without a server this process is what carries the run to its end. */
+/* Follows the run: an embedded service must stay until the run ends or waits for approval. */
 static int carry_on(struct df_cli *cli, const char *run, int signals_fd, bool show,
                     struct df_err *err)
 {
@@ -67,7 +67,7 @@ int df_cmd_discard(struct df_cli *cli, struct df_err *err)
     return decide(cli, "discard", "discarded", err);
 }
 
-/* A workflow is not followed, and none runs in this process. */
+/* Workflows cannot be followed, and an embedded service runs none. */
 static int cancel_task(struct df_cli *cli, const char *name, struct df_err *err)
 {
     DF_FREE char *line = df_strf("taskaction/%s will be cancelled\n", name);

@@ -1,4 +1,7 @@
-/* dayfly delete: executors and workflows. */
+/*
+ * dayfly delete: executors and workflows; with --forget, first a copy of the state. Read
+ * df_cmd_delete() at the end, then forget_executor().
+ */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -20,12 +23,12 @@ static int delete_at(struct df_cli *cli, const char *path, const char *query, st
 
 /* ---- leaving the resources ---- */
 
-/* The copy of a state. The file is new, or nothing is done. */
+/* The copy of a state, in a new file. If the file exists, nothing is deleted. */
 struct copy {
     char *path; /* owned */
     int fd;
-    bool is_empty;   /* there is no state here to be copied */
-    int64_t version; /* of the state; 0: there is none; -1: it is elsewhere */
+    bool is_empty;   /* there was no state to copy; the file is removed */
+    int64_t version; /* of the state; 0: there is none; -1: dayfly does not store it */
 };
 
 static void copy_free(struct copy *c)
@@ -59,7 +62,8 @@ static void copy_drop(struct copy *c)
     c->is_empty = true;
 }
 
-/* Where there is no state of ours there is nothing to copy: the service says why. */
+/* *ret: the newest version; 0: there is none; -1: dayfly does not store the state of this executor,
+ * or there is no such executor. */
 static int find_version(struct df_cli *cli, const char *name, int64_t *ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, "state", "versions", NULL);
@@ -119,7 +123,7 @@ static int forget_executor(struct df_cli *cli, const char *name, struct df_err *
         (void)snprintf(query, sizeof(query), "?forget=true&stateVersion=%lld",
                        (long long)copy.version);
     if (delete_at(cli, path, query, err) < 0) {
-        /* An answer that was lost may have been a success. */
+        /* If the answer was lost, the executor may be deleted: keep the copy. */
         if (err->cls != DF_ERR_RETRY && !copy.is_empty)
             copy_drop(&copy);
         return -1;
@@ -168,8 +172,7 @@ static int delete_nth(struct df_cli *cli, size_t n, struct df_err *err)
     return delete_one(cli, name, is_task, err);
 }
 
-/* Every name is tried, and each failure is said where it happens; a server that does not answer
- * ends it. */
+/* Tries every name and prints each failure at once. Ends if the server does not answer. */
 static int delete_all(struct df_cli *cli, struct df_err *err)
 {
     bool failed = false;

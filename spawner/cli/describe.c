@@ -1,4 +1,4 @@
-/* dayfly describe: one object in full, for people. */
+/* dayfly describe: all details of an object, as text. */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
@@ -44,7 +44,7 @@ static int add_steps(const struct df_cli *cli, const cJSON *doc, struct df_buf *
     return df_table_print(&t, 2, out, err);
 }
 
-/* What the asking person may do with an executor now. */
+/* The actions that the caller is allowed to request for an executor now. */
 static int add_actions(struct df_cli *cli, const cJSON *doc, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", df_json_str(doc, "metadata.name"), "actions", NULL);

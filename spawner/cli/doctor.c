@@ -1,4 +1,4 @@
-/* dayfly doctor: what is wrong with an installation, before a run finds it out. */
+/* dayfly doctor: checks an installation and prints the findings. */
 #include "spawner/doctor/doctor.h"
 
 #include "spawner/cli/commands.h"

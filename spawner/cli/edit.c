@@ -1,4 +1,7 @@
-/* dayfly edit: an executor's document in the person's editor, and back. */
+/*
+ * dayfly edit: opens an executor's document in an editor and sends the result. Read edit() near the
+ * end, then one_turn().
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,11 +18,11 @@
 struct edit {
     const char *name;
     char *path;    /* of the executor */
-    char *file;    /* what the editor opens, 0600 */
-    cJSON *doc;    /* as it was read */
-    char *text;    /* what the person wrote last, without our comment */
-    bool attempts; /* something was sent already */
-    bool keep;     /* the file stays: it holds work that was not stored */
+    char *file;    /* the file for the editor, 0600 */
+    cJSON *doc;    /* as fetched */
+    char *text;    /* the latest text of the editor, without comment lines */
+    bool attempts; /* a document was sent before */
+    bool keep;     /* do not remove the file: its text was not stored */
 };
 
 static void end_edit(struct edit *e)
@@ -32,8 +35,7 @@ static void end_edit(struct edit *e)
     cJSON_Delete(e->doc);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 static int make_file(struct edit *e, struct df_err *err)
 {
@@ -52,7 +54,7 @@ static int make_file(struct edit *e, struct df_err *err)
     return 0;
 }
 
-/* The comment above the document: what to do, and why it was refused. */
+/* Writes the document below a comment: instructions, and why it was refused. */
 static int write_file(const struct edit *e, const char *refusal, struct df_err *err)
 {
     DF_BUF struct df_buf out = DF_BUF_INIT(2 * DF_LIMIT_DOCUMENT);
@@ -73,7 +75,7 @@ static int write_file(const struct edit *e, const char *refusal, struct df_err *
     return df_fs_write(e->file, df_buf_str(&out), out.len, 0600, err);
 }
 
-/* Without lines that are comments. */
+/* Reads the file without its comment lines. */
 static int read_file(const struct edit *e, char **ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_DOCUMENT),
@@ -93,8 +95,7 @@ static int read_file(const struct edit *e, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* ---- the editor -------------------------------------------------------------------------------
- */
+/* ---- the editor ---- */
 
 static const char *editor(void)
 {
@@ -102,7 +103,7 @@ static const char *editor(void)
     return !df_str_empty(visual) ? visual : !df_str_empty(plain) ? plain : "vi";
 }
 
-/* The editor has the terminal, the process group and the signals of this command. */
+/* The editor shares the terminal, the process group and the signals of this command. */
 static int spawn_editor(const struct edit *e, pid_t *ret, struct df_err *err)
 {
     DF_FREE char *command = df_strf("%s \"$1\"", editor());
@@ -120,7 +121,7 @@ static int run_editor(const struct edit *e, struct df_err *err)
     int status = 0;
     if (spawn_editor(e, &pid, err) < 0)
         return -1;
-    void (*before)(int) = signal(SIGINT, SIG_IGN); /* Ctrl-C is the editor's */
+    void (*before)(int) = signal(SIGINT, SIG_IGN); /* Ctrl-C is for the editor */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     (void)signal(SIGINT, before);
@@ -132,8 +133,7 @@ static int run_editor(const struct edit *e, struct df_err *err)
                    editor(), e->name);
 }
 
-/* ---- there and back ---------------------------------------------------------------------------
- */
+/* ---- fetching and sending ---- */
 
 static int fetch(struct df_cli *cli, struct edit *e, struct df_err *err)
 {
@@ -141,7 +141,7 @@ static int fetch(struct df_cli *cli, struct edit *e, struct df_err *err)
     if (df_cli_call(cli, "GET", e->path, NULL, &e->doc, err) < 0 ||
         df_client_part(e->doc, true, &own, err) < 0)
         return -1;
-    /* The editor may be open for long: nobody shall wait for it. */
+    /* The editor may be open for long: do not hold the data directory meanwhile. */
     df_cli_disconnect(cli);
     e->text = df_yaml_print(own);
     return e->text ? 0 : df_fail_oom(err);
@@ -160,14 +160,15 @@ static int send(struct df_cli *cli, const struct edit *e, bool *ret_changed, str
     return df_replace_document(cli, e->path, now, doc, ret_changed, err);
 }
 
-/* The person's words are not lost. */
+/* Keeps the file, so that the text is not lost. */
 static int keep_file(struct edit *e, struct df_err *err)
 {
     e->keep = true;
     return df_err_wrap(err, "nothing was changed; your text is in %s", e->file);
 }
 
-/* 1: once more, with *err above the document; 0: done. */
+/* Runs the editor and sends the document. 1: it was refused; repeat with *err above the document.
+ * 0: done. */
 static int one_turn(struct df_cli *cli, struct edit *e, const char **ret_word, struct df_err *err)
 {
     char *text = NULL;

@@ -1,6 +1,6 @@
 /*
- * The streams of a run that is followed: each is read by a thread of its own, and all are merged
- * into one queue for the main thread.
+ * Reads several event streams: one thread for each puts its events into one queue, which the main
+ * thread takes them from. The side of the threads first, then the side of the reader.
  */
 #include "spawner/cli/feed.h"
 
@@ -37,10 +37,10 @@ void df_feed_event_free(struct df_feed_event *e)
     *e = (struct df_feed_event){0};
 }
 
-/* ---- the threads' side ------------------------------------------------------------------------
- */
+/* ---- the side of the threads ---- */
 
-/* Takes the event over. -1 when the feed is being closed. */
+/* Puts the event into the queue; waits while that is full. Owns *e. -1: the feed is being
+ * closed. */
 static int push(struct df_feed *f, struct df_feed_event *e)
 {
     (void)pthread_mutex_lock(&f->lock);
@@ -83,8 +83,7 @@ static void *read_stream(void *arg)
     return NULL;
 }
 
-/* ---- the reader's side ------------------------------------------------------------------------
- */
+/* ---- the side of the reader ---- */
 
 int df_feed_open(struct df_feed **ret, struct df_err *err)
 {

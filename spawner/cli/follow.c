@@ -1,6 +1,6 @@
 /*
- * Follows a run until it ends or asks: shows its log and progress, reconnects, asks for approval,
- * handles Ctrl-C. Read df_follow_run() at the end, then what one event does.
+ * Follows a run until it ends or waits for approval: shows its log and progress, reconnects, asks
+ * for approval, handles Ctrl-C. Read df_follow_run() and turn() at the end first, then on_event().
  */
 #include "spawner/cli/follow.h"
 
@@ -19,7 +19,7 @@
 #define RETRY_PAUSE_MS 250
 #define LOG_END_MS 10000 /* for the rest of the log after the run has ended */
 #define ANSWER_MAX 256
-#define QUEUE_LOOK_MS 1000 /* how often a waiting run looks at what is ahead of it */
+#define QUEUE_LOOK_MS 1000 /* how often to check which run ours waits for */
 
 enum stream { STREAM_WATCH, STREAM_LOG };
 
@@ -34,23 +34,23 @@ struct follow {
     cJSON *run; /* as last seen */
     struct df_progress progress;
     enum question question;
-    char log_id[DF_SSE_ID]; /* where the log stream is to be taken up again */
-    bool log_ended;         /* every line of a final run has come */
-    int64_t final_ms;       /* monotonic: when the run was first seen final; 0: not yet */
-    bool canceled;          /* we asked for it */
+    char log_id[DF_SSE_ID]; /* the last event of the log stream, to resume after it */
+    bool log_ended;         /* all log lines of the ended run were received */
+    int64_t final_ms;       /* monotonic: when the end of the run was seen; 0: not yet */
+    bool canceled;          /* this command requested it */
     bool left;
-    char *ahead;     /* the run that ours waits for, once that was said; owned */
-    char *behind;    /* the run that waits for approval, and nobody here waits for it; owned */
-    int64_t look_ms; /* monotonic: when to look again for what is ahead */
+    char *ahead;     /* the message about the run that ours waits for, once printed; owned */
+    char *behind;    /* the run for whose approval ours would have waited; owned */
+    int64_t look_ms; /* monotonic: when to check again which run ours waits for */
     struct df_buf answer;
-    struct df_err lost; /* a stream broke off: why */
-    int64_t lost_ms;    /* monotonic: when that was last mended */
+    struct df_err lost; /* a stream broke off: the cause */
+    int64_t lost_ms;    /* monotonic: when the connection was last restored */
 };
 
-/* ---- what the streams tell --------------------------------------------------------------------
- */
+/* ---- events of the streams ---- */
 
-/* A connection that broke is mended by the loop; the server then tells everything again. */
+/* Returns result, but keeps a failure of class RETRY in f->lost: turn() then reconnects, and the
+ * server sends the current documents again. */
 static int unless_lost(struct follow *f, int result, const struct df_err *err)
 {
     if (result == 0 || err->cls != DF_ERR_RETRY)
@@ -59,7 +59,7 @@ static int unless_lost(struct follow *f, int result, const struct df_err *err)
     return 0;
 }
 
-/* The log was faster than the news that its step has started. */
+/* Fetches the TaskAction, because its log arrived before the document that shows its start. */
 static int learn_of(struct follow *f, const char *task_name, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", task_name, NULL);
@@ -92,7 +92,7 @@ static void on_run(struct follow *f, const cJSON *run)
 {
     cJSON *copy = cJSON_Duplicate(run, true);
     if (!copy)
-        return; /* the next event brings it again */
+        return; /* the next event contains the run, too */
     cJSON_Delete(f->run);
     f->run = copy;
     if (df_run_is_final(f->run) && !f->final_ms)
@@ -107,7 +107,7 @@ static void on_watch(struct follow *f, const struct df_feed_event *e)
         df_progress_task(&f->progress, e->data);
 }
 
-/* A stream is over. Before its time, that is a connection to be mended. */
+/* Handles the end of a stream. If it came too early, the connection is lost. */
 static int on_closed(struct follow *f, const struct df_feed_event *e, struct df_err *err)
 {
     if (e->stream == STREAM_LOG ? f->log_ended : f->final_ms != 0)
@@ -134,8 +134,7 @@ static bool has_phase(const struct follow *f, const char *phase)
     return f->run && df_streq(df_run_phase(f->run), phase);
 }
 
-/* ---- the server -------------------------------------------------------------------------------
- */
+/* ---- the server ---- */
 
 static int add_stream(struct follow *f, enum stream stream, const char *what, const char *query,
                       struct df_err *err)
@@ -151,7 +150,7 @@ static int add_stream(struct follow *f, enum stream stream, const char *what, co
     return df_feed_add(f->feed, &source, err);
 }
 
-/* The plan's log is left out for whoever has seen it. */
+/* Leaves out the plan's log if the person has seen it. */
 static int add_log_stream(struct follow *f, struct df_err *err)
 {
     return add_stream(
@@ -185,7 +184,7 @@ static int reconnect_in_time(struct follow *f, struct df_err *err)
     return 0;
 }
 
-/* The server went away: a named service is waited for, the place of another process is taken. */
+/* Reconnects: waits for a named service, or starts an embedded one in place of another process. */
 static int find_again(struct follow *f, struct df_err *err)
 {
     enum df_service_kind before = df_connection_kind(f->cli->server);
@@ -193,13 +192,13 @@ static int find_again(struct follow *f, struct df_err *err)
         df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
     df_view_status(f->view, "the service does not answer, trying again");
     if (df_mono_ms() - f->lost_ms < 1000)
-        (void)poll(NULL, 0, RETRY_PAUSE_MS); /* it breaks off as soon as it is mended */
+        (void)poll(NULL, 0, RETRY_PAUSE_MS); /* it breaks off again and again */
     if (reconnect_in_time(f, err) < 0)
         return -1;
     f->lost_ms = df_mono_ms();
     df_view_idle(f->view);
     if (f->question == QUESTION_OPEN)
-        f->question = QUESTION_NONE; /* asked anew, below what was said in between */
+        f->question = QUESTION_NONE; /* ask again, below the lines printed meanwhile */
     if (before == DF_SERVICE_RUNNING && df_connection_kind(f->cli->server) == DF_SERVICE_EMBEDDED)
         df_view_say(f->view, DF_TONE_DIM,
                     "The process that ran the service has ended; this one carries the run on.");
@@ -216,8 +215,7 @@ static int post(struct follow *f, const char *verb, struct df_err *err)
     return df_cli_call(f->cli, "POST", path, body, &run, err);
 }
 
-/* ---- waiting in line --------------------------------------------------------------------------
- */
+/* ---- waiting for other runs ---- */
 
 /* The oldest unfinished run of the executor, if it is another one. Borrowed from runs. */
 static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
@@ -231,7 +229,7 @@ static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
     return df_streq(df_json_str(oldest, "metadata.name"), f->run_name) ? NULL : oldest;
 }
 
-/* It may wait for days, and nobody here could decide: our run is cancelled. */
+/* Cancels our run: the run before it may wait for approval for days, and nobody here can decide. */
 static int give_up(struct follow *f, const char *name, struct df_err *err)
 {
     if (post(f, "cancel", err) < 0 && !df_streq(err->reason, "WrongState"))
@@ -241,7 +239,7 @@ static int give_up(struct follow *f, const char *name, struct df_err *err)
     return f->behind ? 0 : df_fail_oom(err);
 }
 
-/* A person is asked about it, and has not answered yet. */
+/* True if the run waits for approval and nobody has decided or cancelled it. */
 static bool is_undecided(const cJSON *run)
 {
     return df_streq(df_run_phase(run), "WaitingApproval") && !df_json_at(run, "spec.decision") &&
@@ -268,7 +266,7 @@ static int say_ahead(struct follow *f, const cJSON *other, struct df_err *err)
     return 0;
 }
 
-/* Runs of an executor go one at a time; whoever waits is told for whom. */
+/* Runs of an executor execute one at a time: prints which run ours waits for. */
 static int look_ahead(struct follow *f, struct df_err *err)
 {
     if (!has_phase(f, "Pending") || df_mono_ms() < f->look_ms)
@@ -283,8 +281,7 @@ static int look_ahead(struct follow *f, struct df_err *err)
     return other ? say_ahead(f, other, err) : 0;
 }
 
-/* ---- the person -------------------------------------------------------------------------------
- */
+/* ---- the person ---- */
 
 static void ask(struct follow *f)
 {
@@ -300,7 +297,7 @@ static int answer(struct follow *f, struct df_err *err)
     f->question = QUESTION_ANSWERED;
     bool yes = df_streq(df_buf_str(&f->answer), "yes\n");
     if (post(f, yes ? "approve" : "discard", err) < 0)
-        /* Somebody else was faster: the run says what became of it. */
+        /* Somebody else has decided; the run shows how. */
         return df_streq(err->reason, "WrongState") ? 0 : -1;
     if (!yes)
         df_view_say(f->view, DF_TONE_PLAIN,
@@ -308,7 +305,7 @@ static int answer(struct follow *f, struct df_err *err)
     return 0;
 }
 
-/* A line, or the end of the input, is an answer. */
+/* Reads from the terminal. A line, or the end of the input, is the answer. */
 static int read_answer(struct follow *f, struct df_err *err)
 {
     char bytes[ANSWER_MAX];
@@ -336,7 +333,8 @@ static void leave(struct follow *f)
                     f->run_name, f->run_name);
 }
 
-/* A signal in place of an answer: no tool is at work, and the plan goes with the run. */
+/* Handles a signal while the question is open: no tool is running, so the run is cancelled, and its
+ * plan with it. */
 static void drop_plan(struct follow *f)
 {
     struct df_err err = {0};
@@ -381,7 +379,7 @@ static void interrupted(struct follow *f)
         cancel(f);
 }
 
-/* The run went on without our answer. */
+/* The run left WaitingApproval without our answer. */
 static void answered_elsewhere(struct follow *f)
 {
     const char *by = df_json_str(f->run, "spec.decision.by");
@@ -392,8 +390,7 @@ static void answered_elsewhere(struct follow *f)
                 verdict ? verdict : "ended", by ? by : "somebody else");
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop ---- */
 
 static int take_events(struct follow *f, struct df_err *err)
 {
@@ -435,8 +432,8 @@ static bool is_over(const struct follow *f)
     return f->final_ms && (f->log_ended || df_mono_ms() - f->final_ms > LOG_END_MS);
 }
 
-/* The plan is shown whole before anybody is asked about it. A decision may have been made that the
- * service has not acted on yet. */
+/* True if the run waits for a decision. The whole plan must have been shown before. A decision may
+ * exist already that the service has not processed. */
 static bool waits_for_person(const struct follow *f)
 {
     return has_phase(f, "WaitingApproval") && df_progress_plan_shown(&f->progress) &&
@@ -459,7 +456,7 @@ static int turn(struct follow *f, struct df_err *err)
     return wait_a_moment(f, err);
 }
 
-/* It may have had its turn before it could be cancelled: then it ended as any other. */
+/* Fails if give_up() cancelled our run. The run may have started before; then it ended normally. */
 static int check_turn(const struct follow *f, struct df_err *err)
 {
     if (!f->behind || !has_phase(f, "Canceled"))
@@ -524,8 +521,7 @@ int df_follow_run(struct df_cli *cli, struct df_view *view, const char *run,
     return result;
 }
 
-/* ---- how it ended -----------------------------------------------------------------------------
- */
+/* ---- how it ended ---- */
 
 enum df_exit df_run_exit(const cJSON *run, const cJSON *tasks)
 {

@@ -1,6 +1,6 @@
 /*
- * Commands and options of other tools, each with the dayfly command that does the same: tables
- * first, the search after them.
+ * Commands and options of other tools, each with what dayfly has instead: the table of commands and
+ * its search first, then the table of options and its search.
  */
 #include "spawner/cli/foreign.h"
 
@@ -9,7 +9,7 @@
 /* ---- commands ---- */
 
 struct answer {
-    const char *words; /* "init", or both of "auth login"; "*" is any second word */
+    const char *words; /* "init", or two words: "auth login"; "*" is any second word */
     const char *answer;
 };
 
@@ -97,7 +97,7 @@ static const struct answer commands[] = {
     {"api", "openapi.yaml of a service describes its API; -o json prints documents"},
 };
 
-/* Words behind a command of ours. */
+/* Words after one of dayfly's commands. */
 static const struct answer after[] = {
     {"run list", "`dayfly get runs` lists runs"},
     {"run ls", "`dayfly get runs` lists runs"},
@@ -159,7 +159,7 @@ const char *df_foreign_at(size_t i, const char **ret_answer)
 
 static const struct {
     const char *name;
-    const char *harmless; /* this value asks for what happens anyway; NULL: none does */
+    const char *harmless; /* with this value dayfly always does it; NULL: no such value */
     const char *answer;
 } options[] = {
     {"input", "false", "nobody is asked for variables; name them with --var NAME=VALUE"},

@@ -5,8 +5,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
 
-/* ---- what was asked for -----------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static int read_choice(const struct df_args *args, struct df_choice *ret, struct df_err *err)
 {
@@ -43,10 +42,9 @@ static int check(const struct df_cli *cli, const struct df_get *get, struct df_e
     return 0;
 }
 
-/* ---- printing ---------------------------------------------------------------------------------
- */
+/* ---- printing ---- */
 
-/* One thing that was named is its document; everything else a list. */
+/* Prints the document if one object was named, else a list. */
 static int print_document(const struct df_cli *cli, const struct df_get *get, cJSON *all,
                           struct df_err *err)
 {
@@ -67,7 +65,7 @@ static int append_all(cJSON *all, cJSON *items, struct df_err *err)
     return 0;
 }
 
-/* A table for each kind, with a blank line between two. */
+/* Prints one table for each kind, separated by a blank line. */
 static int print_group(const struct df_cli *cli, const struct df_shown *kind, const cJSON *items,
                        bool first, struct df_err *err)
 {

@@ -1,4 +1,4 @@
-/* get_fetch.c - what both halves of `dayfly get` do: fetch a group of documents, print it. */
+/* dayfly get, with and without --watch: fetches and prints a group of documents. */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/cli/get.h"
@@ -8,7 +8,7 @@ bool df_get_wants_document(const struct df_cli *cli)
     return df_streq(df_cli_output(cli), "json") || df_streq(df_cli_output(cli), "yaml");
 }
 
-/* Where a list is, with what the server can choose by itself. */
+/* The path of a list, with the filters that the server applies: executor and labels. */
 static int list_path(const struct df_cli *cli, const struct df_get *get,
                      const struct df_shown *kind, char **ret, struct df_err *err)
 {
@@ -20,21 +20,20 @@ static int list_path(const struct df_cli *cli, const struct df_get *get,
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* ---- fetching ---------------------------------------------------------------------------------
- */
+/* ---- fetching ---- */
 
 static int fetch_list(struct df_cli *cli, const struct df_get *get, const struct df_shown *kind,
                       cJSON **ret, struct df_err *err)
 {
     const struct df_choice *c = &get->choice;
-    bool here = c->states || c->name_space || c->sort_by; /* the server cannot stop earlier */
+    bool here = c->states || c->name_space || c->sort_by; /* needs all pages */
     DF_FREE char *path = NULL;
     if (list_path(cli, get, kind, &path, err) < 0)
         return -1;
     return df_cli_list_some(cli, path, here ? 0 : c->limit, ret, err);
 }
 
-/* Adds one that is named. 1: it is not there, which is no failure of the others. */
+/* Fetches a named document. 1: it does not exist; the others are fetched all the same. */
 static int fetch_one(struct df_cli *cli, const struct df_named *named, cJSON *items,
                      struct df_err *err)
 {
@@ -87,8 +86,7 @@ int df_get_fetch(struct df_cli *cli, struct df_get *get, size_t from, size_t n, 
     return 0;
 }
 
-/* ---- printing ----------------------------------------------------------------------------------
- */
+/* ---- printing ---- */
 
 static int print_names(const struct df_shown *kind, const cJSON *items, struct df_err *err)
 {

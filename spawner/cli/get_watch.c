@@ -1,4 +1,4 @@
-/* dayfly get -w: the same list again and again, of which only changes are shown. */
+/* dayfly get --watch: polls the same list and prints only changes. */
 #include <poll.h>
 
 #include "spawner/cli/get.h"
@@ -12,11 +12,11 @@ struct watch {
     cJSON *seen;  /* {name: resourceVersion} */
     struct df_table_shape shape;
     bool shown;   /* the header was printed */
-    bool stale;   /* what was seen last may not be the end: look once without a service */
-    bool waiting; /* said that nobody serves */
+    bool stale;   /* there may be changes since the last service ended: read them once */
+    bool waiting; /* it was printed that no service runs */
 };
 
-/* Takes out of items what was seen with the same resourceVersion; seen learns the rest. */
+/* Removes the items that were seen with the same resourceVersion, and adds the others to seen. */
 static int keep_changed(const struct df_shown *kind, cJSON *items, cJSON *seen, struct df_err *err)
 {
     for (cJSON *item = items->child, *next; item; item = next) {
@@ -61,8 +61,8 @@ static int look(struct df_cli *cli, struct watch *w, struct df_err *err)
     return df_get_print(cli, w->kind, items, header, &w->shape, err);
 }
 
-/* Nobody serves: what the last one left is read once, by a service that moves nothing on and lets
- * the data directory go at once. */
+/* No service runs: reads the data directory once with an embedded service that does not reconcile,
+ * and releases the directory at once. */
 static int look_alone(struct df_cli *cli, struct watch *w, struct df_err *err)
 {
     w->stale = false;
@@ -80,7 +80,7 @@ static void say_waiting(struct watch *w)
     w->waiting = true;
 }
 
-/* One round. A service that goes away is looked for again. */
+/* One poll. If the service goes away, the next polls search for another one. */
 static int round_of(struct df_cli *cli, struct watch *w, struct df_err *err)
 {
     if (!cli->client && df_cli_connect_as(cli, DF_CONNECT_RUNNING, err) < 0) {

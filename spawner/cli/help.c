@@ -22,7 +22,7 @@ static bool has_option(const struct df_option *options, const char *name)
     return false;
 }
 
-/* Those that the command does not take in a sense of its own. */
+/* Adds the common options, except those that the command defines itself. */
 static void add_common(const struct df_option *own, struct df_buf *out)
 {
     for (const struct df_option *o = df_common_options; o->name; o++) {

@@ -1,14 +1,16 @@
-/* dayfly set, and --keep of dayfly run: what stays with an executor. */
+/*
+ * dayfly set, and --keep of dayfly run: change variables and settings of an executor. Read
+ * change_executor() in the middle, then df_cmd_set() at the end.
+ */
 #include "spawner/cli/keep.h"
 
 #include "common/hcl/hcl.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/variables.h"
 
-/* ---- sensitive variables ---------------------------------------------------------------------
- */
+/* ---- sensitive variables ---- */
 
-/* The module's folder, if its source is a directory of this machine; else NULL in *ret. */
+/* *ret: the module's folder, if its source has a file URL; else NULL. */
 static int local_module(const cJSON *executor, char **ret, struct df_err *err)
 {
     static const char scheme[] = "file://";
@@ -43,7 +45,7 @@ static int check_sensitive(const cJSON *executor, const cJSON *variables, struct
     DF_FREE char *dir = NULL;
     if (local_module(executor, &dir, err) < 0)
         return -1;
-    /* A source that cannot be read here is the runner's to read. */
+    /* If the module cannot be read here, the runner checks it. */
     if (!dir || df_hcl_scan(dir, DF_HCL_ANY, &m, NULL) < 0)
         return 0;
     const cJSON *v;
@@ -55,10 +57,9 @@ static int check_sensitive(const cJSON *executor, const cJSON *variables, struct
     return 0;
 }
 
-/* ---- the change --------------------------------------------------------------------------------
- */
+/* ---- the change ---- */
 
-/* Members that are null in from go; all others are replaced as a whole. */
+/* Removes the members of `to` that are null in `from`, and replaces the others as a whole. */
 static int overwrite(cJSON *to, const cJSON *from, struct df_err *err)
 {
     const cJSON *item;
@@ -71,7 +72,7 @@ static int overwrite(cJSON *to, const cJSON *from, struct df_err *err)
     return to ? 0 : df_fail_oom(err);
 }
 
-/* What a client may send of a document that it got. */
+/* *ret: the parts of a fetched document that a client may send. */
 static int sendable(const cJSON *executor, cJSON **ret, struct df_err *err)
 {
     static const char *const members[] = {"apiVersion", "kind", "metadata", "spec"};
@@ -94,7 +95,8 @@ struct change {
     cJSON *spec;      /* the same for the members of runtime, source and storage; or NULL */
 };
 
-/* git alone has branches, tags and commits; another storage has another path. */
+/* A branch, tag or commit turns a directory source into a git source. A new storage type replaces
+ * the whole storage, because its other settings belong to the old type. */
 static int follow_up(cJSON *spec, const cJSON *change, struct df_err *err)
 {
     cJSON *source = df_json_object_at(spec, "source");
@@ -147,10 +149,9 @@ int df_executor_keep(struct df_cli *cli, const char *name, const cJSON *variable
     return copy ? change_executor(cli, name, &c, ret_changed, err) : df_fail_oom(err);
 }
 
-/* ---- dayfly set --------------------------------------------------------------------------------
- */
+/* ---- dayfly set ---- */
 
-/* "name-" takes it away; else "name=value". */
+/* Handles "name-", which removes a variable. *ret: false for other words. */
 static int add_removal(cJSON *to, const char *word, bool *ret, struct df_err *err)
 {
     size_t n = strlen(word);
@@ -172,7 +173,7 @@ static const struct setting settings[] = {
     {"commit", "source", "commit", false}, {"storage", "storage", "type", false},
 };
 
-/* Of branch, tag and commit the new one takes the others' place. */
+/* Sets a member. A new branch, tag or commit replaces the other two. */
 static int set_member(cJSON *spec, const struct setting *s, cJSON *value, struct df_err *err)
 {
     cJSON *part = df_json_object_at(spec, s->part);

@@ -1,6 +1,6 @@
 /*
- * The kinds that `get` and `describe` show: columns and details of each, then the table of kinds,
- * then cells, and at the end the requests that fetch documents.
+ * The kinds that `get` and `describe` show, in this order: columns and details of each kind, the
+ * table kinds[], the text of cells, and the requests that fetch documents.
  */
 #include "spawner/cli/kinds.h"
 
@@ -66,8 +66,7 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
                                                  {"DETAIL", "detail", DF_CELL_TEXT, true},
                                                  {0}};
 
-/* ---- what describe says -----------------------------------------------------------------------
- */
+/* ---- details, for describe ---- */
 
 static const struct df_column executor_details[] = {
     {"Name", "metadata.name", DF_CELL_TEXT, false},
@@ -198,8 +197,7 @@ int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err 
                    typed);
 }
 
-/* ---- cells ------------------------------------------------------------------------------------
- */
+/* ---- cells ---- */
 
 static void add_list(struct df_buf *out, const cJSON *list)
 {
@@ -323,7 +321,7 @@ int df_shown_table(const struct df_shown *kind, const cJSON *items,
     return df_table_print(&t, 0, out, err);
 }
 
-/* The longest word that is usual in a column with this title. */
+/* The length of the longest usual word in a column with this title. */
 static size_t room_of(const struct df_column *column)
 {
     static const struct {
@@ -360,8 +358,7 @@ int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now
     return df_table_print(&t, 0, out, err);
 }
 
-/* ---- asking the server ------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 static int get_page(struct df_cli *cli, const char *path, const char *cursor, cJSON **ret,
                     struct df_err *err)
@@ -413,7 +410,7 @@ int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err
     return df_cli_list_some(cli, path, 0, ret, err);
 }
 
-/* Secrets and audit entries have no route of their own. */
+/* Finds one item in the list, because secrets and audit entries have no route of their own. */
 static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *path,
                          const char *name, cJSON **ret, struct df_err *err)
 {

@@ -1,4 +1,4 @@
-/* dayfly logs: the log or the events of a run, as they stand or as they come. */
+/* dayfly logs: prints the log or the events of a run, with --follow until the run has ended. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/view.h"
@@ -6,7 +6,7 @@
 struct tail {
     struct df_view view;
     char last_id[DF_SSE_ID];
-    bool events; /* lines of JSON, not pieces of text */
+    bool events; /* the stream has lines of JSON instead of text */
     bool ended;
 };
 
@@ -58,7 +58,7 @@ static int on_event(void *arg, const struct df_sse_event *event)
     return 0;
 }
 
-/* A connection that breaks is taken up again where it broke. */
+/* After a broken connection the stream is resumed after its last event. */
 static int follow(struct df_cli *cli, const char *path, struct tail *t, struct df_err *err)
 {
     for (;;) {

@@ -25,7 +25,7 @@ const struct df_command *df_command_find(const struct df_command *commands, char
     return NULL;
 }
 
-/* "state" alone, or "state lst": names the second words there are. */
+/* Fails for "state" alone and for "state lst"; the message names the possible second words. */
 static int incomplete(const struct df_command *commands, const char *first, const char *second,
                       struct df_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The manual pages, from the same table as --help. Read df_cli_man() at the end.
+ * Generates the manual pages from the same table as --help. Read df_cli_man() at the end first.
  */
 #include "spawner/cli/man.h"
 
@@ -59,7 +59,7 @@ static void add_exit_status(struct df_buf *out)
         (void)df_buf_addf(out, ".TP\n.B %d\n%s\n", x->code, x->meaning);
 }
 
-/* "state list" has the page dayfly-state-list. */
+/* The page of "state list" is dayfly-state-list. */
 static void page_of(const struct df_command *c, char *ret, size_t size)
 {
     (void)snprintf(ret, size, "dayfly-%s", c->name);

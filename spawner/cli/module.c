@@ -1,7 +1,7 @@
 /*
- * From the word after `dayfly run` to an executor: is it a directory, an archive, a repository, a
- * name? Then the executor is found, changed by the options, or created. Read df_module_executor()
- * at the end and follow the calls upward.
+ * Resolves the word after `dayfly run` to an executor: the word is a directory, an archive, a
+ * repository or a name. The executor is found, changed by the options, or created. Read
+ * df_module_executor() at the end and follow the calls upward.
  */
 #include "spawner/cli/module.h"
 
@@ -19,8 +19,7 @@
 
 #define BASE_MAX 40 /* leaves room for "-<8 hex>" and for "-<run number>-apply" */
 
-/* ---- names and sources ------------------------------------------------------------------------
- */
+/* ---- names and sources ---- */
 
 bool df_module_is_url(const char *word)
 {
@@ -30,7 +29,7 @@ bool df_module_is_url(const char *word)
     return colon && !memchr(word, '/', (size_t)(colon - word));
 }
 
-/* The last part of a path or URL, without what only says how it is packed. */
+/* Appends the last part of a path or URL, without ".git" or the ending of an archive. */
 static void add_last_part(struct df_buf *out, const char *path)
 {
     static const char repository[] = ".git";
@@ -45,7 +44,7 @@ static void add_last_part(struct df_buf *out, const char *path)
     (void)df_buf_add(out, path + start, n - start);
 }
 
-/* Letters and digits in lower case, everything else one dash. */
+/* Converts letters to lower case and each sequence of other characters to one dash. */
 static void to_label(const char *text, char ret[BASE_MAX + 1])
 {
     size_t n = 0;
@@ -101,7 +100,8 @@ static int url_of_path(const char *path, bool *ret_directory, char **ret, struct
 
 static const char *const references[] = {"branch", "tag", "commit"};
 
-/* At most one of the three; NULL in *ret when none was given. */
+/* *ret: the one of --branch, --tag and --commit that was given, or NULL. More than one is an
+ * error. */
 static int reference_of(const struct df_args *args, const char **ret, struct df_err *err)
 {
     const char *found = NULL;
@@ -123,7 +123,8 @@ static bool has_entry(const char *directory, const char *name)
     return path && access(path, F_OK) == 0;
 }
 
-/* git clones whole repositories: a directory in one is its --folder. */
+/* Fails unless the directory is the root of a git repository: git fetches only whole repositories,
+ * and --folder names a directory in one. */
 static int check_root(const char *directory, const char *reference, const struct df_args *args,
                       struct df_err *err)
 {
@@ -177,10 +178,9 @@ int df_module_source(const char *word, const struct df_args *args, cJSON **ret, 
     return 0;
 }
 
-/* ---- the executor -----------------------------------------------------------------------------
- */
+/* ---- the executor ---- */
 
-/* What --tool and --tool-version ask for, or NULL in *ret. */
+/* *ret: spec.runtime from --tool and --tool-version, or NULL. */
 static int runtime_of(const struct df_args *args, cJSON **ret, struct df_err *err)
 {
     const char *tool = df_arg(args, "tool"), *version = df_arg(args, "tool-version");
@@ -195,7 +195,7 @@ static int runtime_of(const struct df_args *args, cJSON **ret, struct df_err *er
     return 0;
 }
 
-/* What --storage asks for. */
+/* Adds spec.storage from --storage. */
 static int add_storage(const struct df_args *args, cJSON *spec, struct df_err *err)
 {
     const char *type = df_arg(args, "storage");
@@ -282,7 +282,7 @@ static int check_reference(const cJSON *source, struct df_err *err)
                    url);
 }
 
-/* taken: the name that it would have if no other module had it, or NULL. */
+/* taken: the preferred name, if another module already has it; or NULL. */
 static int create_executor(struct df_cli *cli, const char *name, const char *taken,
                            const cJSON *source, const cJSON *body, struct df_err *err)
 {
@@ -293,7 +293,7 @@ static int create_executor(struct df_cli *cli, const char *name, const char *tak
     return say_created(name, source, taken, body, err);
 }
 
-/* A merge patch of the source: what is not asked for any more is taken away. */
+/* A merge patch of spec.source: members that the new source does not have become null. */
 static int source_patch(const cJSON *source, cJSON **ret, struct df_err *err)
 {
     static const char *const members[] = {"kind", "branch", "tag", "commit", "sha256"};
@@ -308,7 +308,7 @@ static int source_patch(const cJSON *source, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-/* Options that were given change the executor; what was not given stays as it is. */
+/* A merge patch of the executor, from the options that were given. */
 static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret,
                     struct df_err *err)
 {
@@ -331,7 +331,8 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
     return 0;
 }
 
-/* A directory as it lies there is something else than what is committed in it. */
+/* Fails if a directory is given, but the executor uses a branch, tag or commit of it: these can
+ * have other files than the directory. */
 static int check_kind(const cJSON *executor, const cJSON *source, struct df_err *err)
 {
     const cJSON *theirs = df_json_at(executor, "spec.source");
@@ -365,7 +366,7 @@ static void tell_changes(const cJSON *before, const cJSON *after, struct df_buf 
     }
 }
 
-/* An executor that has all of it already is left alone. */
+/* Applies the options to the executor, if they change anything. */
 static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source,
                            struct df_err *err)
 {
@@ -389,7 +390,7 @@ static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSO
     return 0;
 }
 
-/* What a dry-run says of the source: only options, for the executor has all else. */
+/* *ret: the members of spec.source that the options of a dry-run override, or NULL. */
 static int overriding_source(const struct df_args *args, cJSON **ret, struct df_err *err)
 {
     static const char *const options[] = {"branch", "tag", "commit", "folder", "sha256"};
@@ -406,7 +407,7 @@ static int overriding_source(const struct df_args *args, cJSON **ret, struct df_
     return 0;
 }
 
-/* The options of a dry-run are the run's alone. */
+/* Adds the options to the request of a dry-run, for this run only. */
 static int override_in_run(const struct df_args *args, cJSON *body, struct df_err *err)
 {
     DF_JSON cJSON *source = NULL, *runtime = NULL;
@@ -417,7 +418,7 @@ static int override_in_run(const struct df_args *args, cJSON *body, struct df_er
     return runtime ? df_json_add(body, "runtime", DF_TAKE(runtime), err) : 0;
 }
 
-/* A dry-run changes no executor. */
+/* Refuses another --storage: a dry-run does not change the executor. */
 static int check_storage(const struct df_args *args, const cJSON *executor, struct df_err *err)
 {
     const char *type = df_arg(args, "storage"), *name = df_json_str(executor, "metadata.name");
@@ -435,7 +436,7 @@ static int check_storage(const struct df_args *args, const cJSON *executor, stru
         df_json_str(executor, "spec.storage.type"));
 }
 
-/* An executor that exists takes this run of a module. */
+/* Uses an existing executor for this run: updates it, or overrides its settings in a dry-run. */
 static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source, cJSON *body,
                         struct df_err *err)
 {
@@ -448,7 +449,7 @@ static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *
 
 /* ---- which executor it is ---- */
 
-/* The options were said of another directory than the executor's. */
+/* Fails: the executor has the same module under another path. */
 static int other_path(const struct df_cli *cli, const cJSON *executor, struct df_err *err)
 {
     const char *folder = df_json_str(executor, "spec.source.folder");
@@ -460,7 +461,8 @@ static int other_path(const struct df_cli *cli, const cJSON *executor, struct df
                    folder ? folder : "", cli->command->name, name);
 }
 
-/* The executor of this name serves if it is free or of the same module; 1: it is another's. */
+/* Creates the executor of this name, or uses it if it has the same source. 1: the name belongs to
+ * another module. */
 static int try_name(struct df_cli *cli, const char *name, const char *taken, const cJSON *source,
                     cJSON *body, struct df_err *err)
 {
@@ -488,7 +490,7 @@ static int for_named(struct df_cli *cli, const char *name, const char *taken, co
     return result;
 }
 
-/* The plain name, or the one with a hash where another module has taken it. */
+/* Uses the plain name, or the name with a hash if another module has the plain one. */
 static int pick_name(struct df_cli *cli, const cJSON *source, cJSON *body, char ret[64],
                      struct df_err *err)
 {
@@ -535,7 +537,7 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Names the command that changes the executor. */
+/* Fails; the message names the command that changes the executor. */
 static int refuse_option(const struct df_args *args, const char *option, const char *name,
                          struct df_err *err)
 {
@@ -551,7 +553,7 @@ static int refuse_option(const struct df_args *args, const char *option, const c
                    is_directory(name) ? " is the directory" : "");
 }
 
-/* An executor is run as it is: only a dry-run may say otherwise, for itself. */
+/* Runs an executor as it is defined. Only a dry-run may override its settings. */
 static int for_executor(const struct df_args *args, const char *name, cJSON *body, char **ret,
                         struct df_err *err)
 {
@@ -569,7 +571,7 @@ static int for_executor(const struct df_args *args, const char *name, cJSON *bod
 
 #define EXECUTOR_PREFIX "executor/"
 
-/* executor/NAME: never a directory. */
+/* The word is executor/NAME, which never means a directory. */
 static int for_spelled_out(struct df_cli *cli, const char *name, cJSON *body, char **ret,
                            struct df_err *err)
 {
@@ -601,8 +603,8 @@ static int refuse_ambiguous(const char *word, const cJSON *executor, const cJSON
         folder ? folder : "", df_json_str(source, "url"), word, word);
 }
 
-/* The word is the name of an executor and of a directory here: good if both are one thing, for
- * then the first call, which made the executor, and the second one mean the same. */
+/* The word names both an executor and a directory. That is allowed if both are the same module: the
+ * first `dayfly run DIR` created this executor, and the second one means it. */
 static int for_both(struct df_cli *cli, const char *word, const cJSON *executor, cJSON *body,
                     char **ret, struct df_err *err)
 {
@@ -628,7 +630,7 @@ static int for_both(struct df_cli *cli, const char *word, const cJSON *executor,
                    : refuse_ambiguous(word, executor, source, err);
 }
 
-/* Neither an executor nor a directory: perhaps a name that was misspelt. */
+/* Fails: the word is no executor and no directory. The message names a similar executor. */
 static int fail_unknown(struct df_cli *cli, const char *word, struct df_err *err)
 {
     DF_JSON cJSON *executors = NULL;
@@ -640,7 +642,7 @@ static int fail_unknown(struct df_cli *cli, const char *word, struct df_err *err
     if (!path)
         return df_fail_oom(err);
     if (df_cli_list(cli, path, &executors, &ignored) < 0)
-        executors = NULL; /* no guess then */
+        executors = NULL; /* then the message has no suggestion */
     cJSON_ArrayForEach (executor, executors) {
         df_nearest(word, df_json_str(executor, "metadata.name"), &best, &distance);
     }

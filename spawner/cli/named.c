@@ -1,15 +1,14 @@
 /*
- * Parses what a person names: `all`, kinds, KIND NAME, kind/name, or a name alone, which is looked
- * up. Read df_named_parse().
+ * Parses names on the command line: `all`, kinds, KIND NAME, kind/name, or a name alone, which is
+ * looked up. Read df_named_parse() first, then df_named_run() at the end.
  */
 #include "spawner/cli/named.h"
 
 #include "common/base/parse.h"
 
-/* ---- a name alone -----------------------------------------------------------------------------
- */
+/* ---- a name alone ---- */
 
-/* 1: it is there, 0: not. */
+/* 1: it exists; 0: it does not. */
 static int exists(struct df_cli *cli, const struct df_shown *kind, const char *name,
                   struct df_err *err)
 {
@@ -22,7 +21,7 @@ static int exists(struct df_cli *cli, const struct df_shown *kind, const char *n
     return df_err_pass(err, &why);
 }
 
-/* An executor, else a run; a name that both have is not guessed. */
+/* *ret: executors or runs, or NULL if neither has the name. Fails if both have it. */
 static int look_up(struct df_cli *cli, const char *name, const struct df_shown **ret,
                    struct df_err *err)
 {
@@ -57,8 +56,7 @@ static int find_kind(struct df_cli *cli, const char *word, const struct df_shown
     return 0;
 }
 
-/* ---- several words ----------------------------------------------------------------------------
- */
+/* ---- several words ---- */
 
 struct list {
     struct df_named *items;
@@ -97,7 +95,7 @@ static bool is_kind(const char *word)
     return df_shown_find(word, &kind, &ignored) == 0;
 }
 
-/* "runs,executors" with the names behind them, if there are any. */
+/* Adds the kinds of "runs,executors", or, if there are names, each name for each kind. */
 static int add_kinds(struct list *l, const char *word, char *const *names, size_t count,
                      struct df_err *err)
 {
@@ -150,8 +148,7 @@ int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct 
     return 0;
 }
 
-/* ---- a run ------------------------------------------------------------------------------------
- */
+/* ---- a run ---- */
 
 static int latest_run(struct df_cli *cli, const char *executor, char **ret, struct df_err *err)
 {

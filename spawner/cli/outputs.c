@@ -1,4 +1,4 @@
-/* dayfly outputs */
+/* dayfly outputs: prints all outputs of a module, or one. */
 #include "spawner/cli/outputs.h"
 
 #include "spawner/cli/commands.h"
@@ -58,7 +58,7 @@ static int unknown_output(const cJSON *outputs, const char *name, struct df_err 
                    known.len ? df_buf_str(&known) : "none");
 }
 
-/* A string as it is, so that a script can use it; everything else as JSON. */
+/* Prints a string without quotes, so that a script can use it; any other value as JSON. */
 static int print_one(const struct df_cli *cli, const cJSON *outputs, const char *name,
                      struct df_err *err)
 {

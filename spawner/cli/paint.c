@@ -1,6 +1,7 @@
 /*
- * Colours for the tool's plain output, line by line: what a line begins with decides. The list of
- * changes and heredocs need memory of earlier lines (struct df_paint). Read paint().
+ * Adds colours to the tool's plain output, line by line, by the beginning of a line. For the list
+ * of changes and for heredocs it remembers earlier lines (struct df_paint). Read paint() near the
+ * end first.
  */
 #include "spawner/cli/paint.h"
 
@@ -43,7 +44,7 @@ static void add_styled(struct df_buf *out, const char *style, const char *text, 
     (void)df_buf_adds(out, RESET);
 }
 
-/* ---- lines that stand at the beginning of a line ---- */
+/* ---- lines outside of the list of changes ---- */
 
 static const struct {
     const char *prefix;
@@ -76,7 +77,7 @@ static bool paint_head(const struct line *l, struct df_buf *out)
     return false;
 }
 
-/* "ADDRESS: Creating...": what the tool does to one resource. */
+/* "ADDRESS: Creating...": the progress of one resource. */
 static bool paint_progress(const struct line *l, struct df_buf *out)
 {
     static const char *const phrases[] = {": Creating...",
@@ -104,7 +105,7 @@ static bool paint_progress(const struct line *l, struct df_buf *out)
 
 /* ---- the list of changes ---- */
 
-/* Begins, goes on, or ends with this line. */
+/* Determines whether the list of changes begins, continues or ends with this line. */
 static void follow_changes(struct df_paint *p, const struct line *l)
 {
     static const char *const within[] = {"Plan:", "OpenTofu ", "Terraform ", "plan. ",
@@ -145,7 +146,7 @@ static bool paint_title(const struct line *l, struct df_buf *out)
     return true;
 }
 
-/* "->" and "# forces replacement", but not in a string. */
+/* Colours "->" and "# forces replacement", except in strings. */
 static void add_value(const char *text, size_t n, struct df_buf *out)
 {
     static const char arrow[] = " -> ", forces[] = "# forces replacement";
@@ -192,7 +193,7 @@ static bool paint_change(const struct line *l, struct df_buf *out)
     return false;
 }
 
-/* ---- heredocs: text of the module, which may look like anything ---- */
+/* ---- heredocs: text of the module, which may look like other lines ---- */
 
 static void enter_heredoc(struct df_paint *p, const struct line *l)
 {

@@ -1,6 +1,6 @@
 /*
- * program.c - the whole program: finds the command, reads its options, runs it, leaves. Read from
- * the end.
+ * The program `dayfly`: finds the command, parses its options, runs it, and closes the connection.
+ * Read df_cli_main() at the end first, then the functions above it in reverse order.
  */
 #include "spawner/cli/program.h"
 
@@ -29,7 +29,7 @@ static int show_help(struct df_cli *cli, struct df_err *err)
     return df_cli_print(df_buf_str(&text), err);
 }
 
-/* "state --help" */
+/* True for "state --help" and the like. */
 static bool asks_for_group(const struct df_cli *cli, char *const *words, size_t count)
 {
     return count == 2 && df_command_is_group(cli->commands, words[0]) &&
@@ -46,7 +46,8 @@ static int show_group(const struct df_cli *cli, const char *word, struct df_err 
 
 /* ---- leaving ---- */
 
-/* Other commands may wait for steps that report to the service in this process. */
+/* Keeps this process while its embedded service is needed: steps report to it, and other commands
+ * may wait for them. */
 static void stay_while_busy(struct df_cli *cli)
 {
     DF_FREE char *run = NULL;
@@ -61,7 +62,7 @@ static void stay_while_busy(struct df_cli *cli)
         (void)poll(NULL, 0, BUSY_POLL_MS);
 }
 
-/* The end of a command. */
+/* Closes the connection at the end of a command. */
 static void leave(struct df_cli *cli)
 {
     if (!cli->server)
@@ -100,7 +101,7 @@ static void look_around(struct df_cli *cli)
                  !df_streq(term, "dumb") && !df_arg_given(&cli->args, "no-color");
 }
 
-/* The command's own arguments: everything behind its name, which stands in argv[0] then. */
+/* argv[0]: the last word of the command's name; its arguments follow. */
 static int run_command(struct df_cli *cli, int argc, char **argv, struct df_err *err)
 {
     if (df_args_parse(argc, argv, cli->command->options, df_common_options, DF_ARGS_ALL, &cli->args,
@@ -144,7 +145,7 @@ static int find_and_run(struct df_cli *cli, int argc, char **argv, struct df_err
 
 int df_cli_main(int argc, char **argv)
 {
-    (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), not our death */
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2) */
     df_log_setup(DF_LOG_ERROR, false, "dayfly");
     struct df_cli cli = {.commands = df_commands};
     struct df_err err = {0};

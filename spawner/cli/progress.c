@@ -16,7 +16,7 @@ void df_progress_free(struct df_progress *p)
         cJSON_Delete(p->steps[i].final);
 }
 
-/* The index of the step: "net-1-plan" is the plan. DF_PROGRESS_STEPS: none of them. */
+/* The index of a step by its TaskAction: "net-1-plan" is the plan. DF_PROGRESS_STEPS: no step. */
 static size_t step_index(const struct df_progress *p, const char *task_name)
 {
     const char *dash = task_name ? strrchr(task_name, '-') : NULL;
@@ -43,7 +43,8 @@ static void say_started(struct df_progress *p, struct df_progress_step *s, const
     df_view_status(p->view, "%s", s->name);
 }
 
-/* What keeps it, once: Kubernetes' own words, in brackets, change with every try. */
+/* Prints once why the step has not started. Compares only the text before the brackets: Kubernetes'
+ * message in them changes with every attempt. */
 static void say_obstacle(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
 {
     const char *message = df_task_message(task);
@@ -57,7 +58,7 @@ static void say_obstacle(struct df_progress *p, struct df_progress_step *s, cons
     df_view_say(p->view, DF_TONE_PLAIN, "%s: waits: %s", s->name, message);
 }
 
-/* What was done, or why not, stands in the log above, and in the verdict on the run. */
+/* Prints only the end and the duration: the log and the summary of the run have the details. */
 static void say_ended(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
 {
     char took[DF_SHORT_TEXT];

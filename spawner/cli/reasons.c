@@ -1,13 +1,13 @@
 /*
- * The reason words with a sentence and a way out each: one table. A test compares it with
+ * The table of reason words, each with its meaning and what to do. A test compares it with
  * docs/objects.md.
  */
 #include "spawner/cli/reasons.h"
 
 #include "common/base/util.h"
 
-/* %s-free on purpose: the message of the run says which file, host or version; this says what that
- * kind of end means. Same order as docs/objects.md. */
+/* The texts have no parameters: the message of the run names the file, host or version, and the
+ * text explains the reason. In the order of docs/objects.md. */
 const struct df_reason df_reasons[] = {
     {"Applied", "The approved plan was applied.", NULL},
     {"NoChanges", "The plan found nothing to change; nothing was applied.", NULL},

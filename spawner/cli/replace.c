@@ -24,7 +24,7 @@ int df_client_part(const cJSON *doc, bool keep_version, cJSON **ret, struct df_e
     if (!copy)
         return df_fail_oom(err);
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
-    /* A status that was written by hand is a mistake, which the service explains. */
+    /* Without a uid the status was written by hand: the service refuses it with an explanation. */
     if (cJSON_HasObjectItem(metadata, "uid"))
         cJSON_DeleteItemFromObjectCaseSensitive(copy, "status");
     for (size_t i = 0; i < DF_ARRAY_SIZE(set_by_service); i++)
@@ -37,7 +37,7 @@ int df_client_part(const cJSON *doc, bool keep_version, cJSON **ret, struct df_e
     return 0;
 }
 
-/* Would this document change nothing? */
+/* *ret: true if this document would change nothing. */
 static int is_same(const cJSON *old, const cJSON *own, bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *left = NULL, *right = NULL;

@@ -1,4 +1,7 @@
-/* dayfly run: one request on a module or an executor, watched to its end. */
+/*
+ * dayfly run, plan, destroy, recreate: request a run of a module or an executor, and follow it.
+ * Read run_module() near the end, then df_request_run().
+ */
 #include "spawner/cli/run.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -14,14 +17,14 @@
 #include "spawner/cli/summary.h"
 #include "spawner/cli/variables.h"
 
-/* Options of ours that are the tool's own, under its name. */
+/* True for options that the tool has under the same name. */
 static bool is_for_tool(const char *option)
 {
     return df_args_word("target|exclude|replace|refresh|refresh-only|parallelism|compact-warnings",
                         option);
 }
 
-/* The argument of the tool that this option asks for; empty for none. */
+/* Appends the tool's argument for this option; nothing for other options. */
 static void argument_of(const struct df_arg *given, struct df_buf *out)
 {
     const char *option = given->option->name;
@@ -50,7 +53,7 @@ static int add_arguments(cJSON *body, const struct df_args *args, struct df_err 
     return 0;
 }
 
-/* When it starts, as the service's limits go. */
+/* Adds class and priority, which decide when the run starts. */
 static int add_turn(cJSON *body, const struct df_args *args, struct df_err *err)
 {
     const char *class_name = df_arg(args, "class"), *number = df_arg(args, "priority");
@@ -83,7 +86,8 @@ static bool wants_document(const struct df_cli *cli)
     return df_cli_output(cli)[0] != '\0';
 }
 
-/* With -o the document has standard output for itself; a terminal still sees the progress. */
+/* With -o only the document goes to standard output; the progress goes to standard error if that is
+ * a terminal. */
 static void open_view(const struct df_cli *cli, struct df_view *view)
 {
     int fd = !wants_document(cli) ? STDOUT_FILENO : cli->err_tty ? STDERR_FILENO : -1;
@@ -91,7 +95,7 @@ static void open_view(const struct df_cli *cli, struct df_view *view)
     df_view_init(view, fd, terminal, terminal && cli->color);
 }
 
-/* It waits for approval and there is nobody to ask here. */
+/* Ends the command for a run that waits for approval when nobody can be asked. */
 static int nobody_to_ask(struct df_cli *cli, const char *run, const cJSON *doc, struct df_err *err)
 {
     bool no_wait = df_arg_given(&cli->args, "no-wait");
@@ -112,8 +116,8 @@ static int nobody_to_ask(struct df_cli *cli, const char *run, const cJSON *doc, 
                    run, run, run);
 }
 
-/* The exit code of a run that has ended. --detailed-exitcode is tofu's: a plan with changes is 2.
- */
+/* Prints the summary and returns the exit code. --detailed-exitcode as in tofu: 2 for a plan with
+ * changes. */
 static int conclude(struct df_cli *cli, const cJSON *run, const char *note, struct df_err *err)
 {
     int code = df_summary_print(cli, run, note, err);
@@ -142,7 +146,8 @@ static int follow(struct df_cli *cli, struct df_view *view, const char *run, int
     return cli->left ? DF_EXIT_INTERRUPTED : conclude(cli, doc, view->note, err);
 }
 
-/* It goes on without us; where this process is the service, that stays for it. */
+/* --detach: prints the run and returns. An embedded service stays until the run needs it no
+ * more. */
 static int leave(struct df_cli *cli, const char *name, const cJSON *run, struct df_err *err)
 {
     DF_FREE char *line = df_strf("run/%s created\n", name);
@@ -174,7 +179,7 @@ int df_request_run(struct df_cli *cli, const char *executor, const char *what, c
     return follow(cli, &view, name, signals_fd, err);
 }
 
-/* --keep: the variables of this run stay with the executor. */
+/* --keep: stores the variables of this run in the executor. */
 static int keep(struct df_cli *cli, const char *executor, const cJSON *body, struct df_err *err)
 {
     const cJSON *variables = df_json_at(body, "variables");
@@ -204,7 +209,7 @@ static int check_keep(const struct df_args *args, const cJSON *body, struct df_e
     return 0;
 }
 
-/* What no document may hold of what this run is given. */
+/* Moves sealed values into the request's secrets, and adds those of the shell. */
 static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);

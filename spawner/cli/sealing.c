@@ -1,6 +1,6 @@
 /*
- * Moves secret values from a request's variables into its secrets: --secret-var first, then
- * variables that the module declares sensitive.
+ * Adds the values of --secret-var to a request's secrets, then moves variables that the module
+ * declares sensitive there. Read df_sealing_add() at the end first.
  */
 #include "spawner/cli/sealing.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- --secret-var ---- */
 
-/* As --var: what begins with [ or { is JSON, all else is a string that the tool converts. The
- * caller deletes *ret with df_json_wipe(). */
+/* As for --var: a value that begins with [ or { is JSON, any other value is a string, which the
+ * tool converts. The caller deletes *ret with df_json_wipe(). */
 static int parse_value(const char *name, const char *text, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
@@ -19,7 +19,7 @@ static int parse_value(const char *name, const char *text, cJSON **ret, struct d
         *ret = cJSON_CreateString(text);
         return *ret ? 0 : df_fail_oom(err);
     }
-    /* The reason of a parser may quote what it read. */
+    /* Do not pass the parser's message on: it may quote the value. */
     if (df_json_parse(text, strlen(text), ret, &why) < 0)
         return df_fail(err, DF_ERR_USER, "--secret-var %s: the value begins as JSON and is none",
                        name);
@@ -86,7 +86,7 @@ static int add_secret_vars(struct df_cli *cli, cJSON *body, struct df_err *err)
 
 /* ---- --var ---- */
 
-/* The blocks of the executor's module, if it is a directory that can be read here. */
+/* Reads the blocks of the executor's module. False: it is no directory that can be read here. */
 static bool read_module(const cJSON *executor, const cJSON *body, struct df_hcl_module *ret)
 {
     static const char scheme[] = "file://";

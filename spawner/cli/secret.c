@@ -1,4 +1,5 @@
-/* dayfly secret ...: values go in by a file, a pipe or a prompt, and never come out again. */
+/* dayfly secret set, list, delete: a value is read from a file, a pipe or a prompt, and is never
+ * printed. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/value.h"
 

@@ -18,10 +18,10 @@ static void wait_for_signal(int fd)
     (void)df_signals_take(fd);
 }
 
-#define PATIENCE_MS 5000 /* for a command that holds the data directory for a moment */
+#define PATIENCE_MS 5000 /* for a command that holds the data directory only briefly */
 #define PAUSE_MS 50
 
-/* A service beside this one is there to stay; a command like `get` is gone soon. */
+/* True if a `dayfly serve` holds the data directory. A command like `get` releases it soon. */
 static bool is_service(const struct df_config *config)
 {
     struct df_holder holder = {0};
@@ -43,7 +43,7 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
 {
     struct df_service *service = NULL;
     df_log_setup(config->log_level, config->log_json, "spawner");
-    /* Each thread that ever parsed a document would keep a heap of its own. */
+    /* Limit the arenas: otherwise each thread that parsed a document would keep its own heap. */
     (void)mallopt(M_ARENA_MAX, 2);
     if (start(config, &service, err) < 0)
         return -1;

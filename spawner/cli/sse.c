@@ -20,7 +20,7 @@ static int dispatch(struct df_sse *s)
 {
     int result = 0;
     if (s->data.len) {
-        s->data.data[s->data.len - 1] = '\0'; /* the newline behind the last data line */
+        s->data.data[s->data.len - 1] = '\0'; /* the newline after the last data line */
         const struct df_sse_event event = {.name = s->name[0] ? s->name : "message",
                                            .id = s->id,
                                            .data = s->data.data,

@@ -1,4 +1,7 @@
-/* dayfly state ...: versions, lock and leftovers of an executor's managed state. */
+/*
+ * dayfly state list, show, rollback, lock, unlock, errored, push-errored: the managed state of an
+ * executor. One section for each; the commands are at the end of their sections.
+ */
 #include <pwd.h>
 
 #include "common/base/clock.h"
@@ -7,7 +10,7 @@
 #include "spawner/cli/run.h"
 #include "spawner/cli/text.h"
 
-/* GET of <executor>/state/<what>. */
+/* GET of executors/<executor>/state/<what>. */
 static int get_state(struct df_cli *cli, const char *what, cJSON **ret, struct df_err *err)
 {
     const char *executor = NULL;
@@ -19,8 +22,7 @@ static int get_state(struct df_cli *cli, const char *what, cJSON **ret, struct d
     return df_cli_call(cli, "GET", path, NULL, ret, err);
 }
 
-/* ---- list -------------------------------------------------------------------------------------
- */
+/* ---- list ---- */
 
 static const char *number_at(const cJSON *item, const char *key, char out[DF_SHORT_TEXT])
 {
@@ -86,8 +88,7 @@ int df_cmd_state_list(struct df_cli *cli, struct df_err *err)
     return print_versions(cli, df_json_at(versions, "items"), lock, err);
 }
 
-/* ---- versions ---------------------------------------------------------------------------------
- */
+/* ---- versions ---- */
 
 static int version_number(const char *text, int64_t *ret, struct df_err *err)
 {
@@ -131,8 +132,7 @@ int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err)
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
-/* ---- lock -------------------------------------------------------------------------------------
- */
+/* ---- lock ---- */
 
 static int who_am_i(char out[256])
 {
@@ -143,7 +143,7 @@ static int who_am_i(char out[256])
     return snprintf(out, 256, "%s@%s", user ? user->pw_name : "unknown", host);
 }
 
-/* The lock info that tofu itself would send. */
+/* *ret: lock information in the format of tofu. */
 static int lock_info(const struct df_cli *cli, cJSON **ret, struct df_err *err)
 {
     char id[37], who[256];
@@ -178,7 +178,7 @@ int df_cmd_state_lock(struct df_cli *cli, struct df_err *err)
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
-/* An ID is that of the lock that is meant: another one stays. */
+/* Fails if an ID is given and the lock has another one: only the named lock may be released. */
 static int check_lock(const char *executor, const cJSON *lock, const char *id, struct df_err *err)
 {
     const char *held = df_json_str(lock, "ID");
@@ -214,8 +214,7 @@ int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
     return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
 }
 
-/* ---- errored states ---------------------------------------------------------------------------
- */
+/* ---- errored states ---- */
 
 int df_cmd_state_errored(struct df_cli *cli, struct df_err *err)
 {
@@ -225,7 +224,7 @@ int df_cmd_state_errored(struct df_cli *cli, struct df_err *err)
     return df_cli_print_json(cli, list, err);
 }
 
-/* The only one, when none was named. */
+/* *ret: the step of the only errored state. Fails if there is none or more than one. */
 static int pick_errored(struct df_cli *cli, char **ret, struct df_err *err)
 {
     DF_JSON cJSON *list = NULL;

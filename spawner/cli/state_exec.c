@@ -1,4 +1,4 @@
-/* dayfly state exec: a command of the user's with the address of an executor's state. */
+/* dayfly state exec: runs a command with the address of an executor's state in its environment. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,10 +12,9 @@
 
 #define PREFIX "TF_HTTP_"
 
-/* ---- the environment --------------------------------------------------------------------------
- */
+/* ---- the environment ---- */
 
-/* The caller's own, but for what would lead the tool to another state. */
+/* Copies the caller's environment without TF_HTTP_*, which could name another state. */
 static void copy_environment(struct df_strs *env)
 {
     for (char **e = environ; *e; e++)
@@ -55,11 +54,10 @@ static int make_environment(const struct df_client_address *a, const char *execu
     return df_strs_check(env, err);
 }
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
-/* Ctrl-C reaches the command by itself, which is in the foreground of the same terminal: it decides
- * what to do. What is sent to this process alone is passed on. */
+/* Waits for the command. Ctrl-C reaches it without our help, because it is in the foreground of the
+ * same terminal. Other signals are forwarded to it. */
 static int wait_for(struct df_process *p, int signals_fd, int *ret_status, struct df_err *err)
 {
     struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN},
@@ -129,7 +127,7 @@ int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
     int result = make_environment(df_client_address_of(cli->client), executor, &env, err) < 0
                      ? -1
                      : run(argv, &env, signals_fd, err);
-    for (size_t i = 0; i < env.len; i++) /* a token is among them */
+    for (size_t i = 0; i < env.len; i++) /* one of them has the token */
         explicit_bzero(env.items[i], strlen(env.items[i]));
     return result;
 }

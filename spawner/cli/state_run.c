@@ -1,5 +1,5 @@
-/* dayfly state mv, rm, import, and the unlock of a state that is kept elsewhere: runs of one step,
- * in which the tool's own command changes the state. */
+/* dayfly state mv, rm, import, and unlock for a state that dayfly does not store: each is a run of
+ * one step, in which the tool's command changes the state. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/run.h"
@@ -36,7 +36,7 @@ static int request(struct df_cli *cli, const char *executor, const char *name,
     return df_request_run(cli, executor, "runs", body, signals_fd, err);
 }
 
-/* With the words behind the executor. */
+/* Requests the command with the words after the executor. */
 static int change(struct df_cli *cli, const char *name, struct df_err *err)
 {
     const char *executor = NULL;
@@ -61,10 +61,10 @@ int df_cmd_state_import(struct df_cli *cli, struct df_err *err)
     return change(cli, "import", err);
 }
 
-/* ---- unlock -----------------------------------------------------------------------------------
- */
+/* ---- unlock ---- */
 
-/* "... (lock ID): ..." or "..., lock ID): ..." in the words of a StateLocked failure. */
+/* The ID in the message of a StateLocked failure: "... (lock ID): ..." or "..., lock ID): ...". The
+ * caller frees. */
 static char *id_within(const char *message)
 {
     static const char key[] = "lock ";
@@ -77,7 +77,7 @@ static char *id_within(const char *message)
     return NULL;
 }
 
-/* The lock that the newest of the refused runs found. */
+/* *ret: the ID of the lock that the executor's latest StateLocked run found. */
 static int last_lock(struct df_cli *cli, const char *executor, char **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", executor, "runs", NULL);

@@ -1,5 +1,6 @@
 /*
- * How a run ended: as a document for programs, or as text for people, with outputs.
+ * Prints how a run ended: as a document for programs, or as text for people, with outputs. Read
+ * df_summary_print() at the end first.
  */
 #include "spawner/cli/summary.h"
 
@@ -32,8 +33,7 @@ int df_summary_tasks(struct df_cli *cli, const char *run, cJSON **ret, struct df
     return 0;
 }
 
-/* ---- for programs -----------------------------------------------------------------------------
- */
+/* ---- for programs ---- */
 
 static const cJSON *task_named(const cJSON *tasks, const char *name)
 {
@@ -50,7 +50,7 @@ static int copy_member(cJSON *to, const char *key, const cJSON *value, struct df
     return value ? df_json_add(to, key, cJSON_Duplicate(value, true), err) : 0;
 }
 
-/* The run's own entry, with what only the TaskAction knows. */
+/* Adds the run's entry for a step, and members that only the TaskAction has. */
 static int add_step(cJSON *steps, const cJSON *entry, const cJSON *task, struct df_err *err)
 {
     cJSON *step = cJSON_Duplicate(entry, true);
@@ -91,10 +91,9 @@ int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outpu
     return 0;
 }
 
-/* ---- for people -------------------------------------------------------------------------------
- */
+/* ---- for people ---- */
 
-/* "dayfly: PlanFailed: ...", or without message where the tool's own error stands above. */
+/* True if the log ended with this reason: "dayfly: PlanFailed: ...". */
 static bool is_told(const char *note, const char *reason)
 {
     DF_FREE char *start = reason ? df_strf("dayfly: %s", reason) : NULL;
@@ -128,7 +127,7 @@ static void add_how(const cJSON *run, const char *note, struct df_buf *out)
         (void)df_buf_addf(out, "  `dayfly why %s` says more.\n", df_json_str(run, "metadata.name"));
 }
 
-/* The tool shows the outputs at the end of an apply; where there was none, we do. */
+/* True if the run had no apply, at whose end the tool would have printed the outputs. */
 static bool shows_outputs(const cJSON *run)
 {
     return df_streq(df_json_str(run, "status.reason"), "NoChanges") &&

@@ -1,6 +1,7 @@
 /*
- * Durations, ages and foreign text; then tables: widths are found, fitted to the terminal by
- * cutting or wrapping the widest column, and printed.
+ * Durations, ages and untrusted text first, then tables. Read df_table_print() at the end:
+ * find_widths() computes the widths and fits them to the terminal, by cutting the widest columns or
+ * by wrapping the last one.
  */
 #include "spawner/cli/text.h"
 
@@ -31,7 +32,7 @@ const char *df_text_age(int64_t us, char out[DF_SHORT_TEXT])
 {
     static const struct {
         int64_t unit;
-        int64_t until; /* use the next unit from here on */
+        int64_t until; /* from here on the next unit is used */
         char letter;
     } units[] = {{SECOND, 2 * MINUTE, 's'},
                  {MINUTE, 2 * HOUR, 'm'},
@@ -54,7 +55,7 @@ int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64
     return b > a ? b - a : 0;
 }
 
-/* The earliest or latest time in the timeline, of this entry or (NULL) of any. */
+/* The earliest or latest time in the timeline of entries with this name; NULL: of all entries. */
 static int64_t timeline_time(const cJSON *task, const char *name, bool latest, int64_t fallback)
 {
     int64_t found = -1, us = 0;
@@ -112,8 +113,7 @@ void df_text_write(int fd, const char *s, size_t n)
         return;
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
 void df_table_free(struct df_table *t)
 {
@@ -129,7 +129,7 @@ void df_table_add(struct df_table *t, const char *cell)
     (void)df_strs_take(&t->cells, df_buf_take(&safe));
 }
 
-/* Columns on the screen, near enough: code points. */
+/* The width on the screen, approximated by the number of code points. */
 static size_t width_of(const char *s)
 {
     size_t n = 0;
@@ -149,8 +149,8 @@ static size_t column_width(const struct df_table *t, size_t column)
 }
 
 #define GAP 3            /* blanks between two columns */
-#define LEAST_WRAPPED 16 /* columns for a text; below it the terminal wraps */
-#define LEAST_WIDTH 5    /* of a column that is cut, while others can be cut, too */
+#define LEAST_WRAPPED 16 /* minimum for a wrapped column; if there is less, the terminal wraps */
+#define LEAST_WIDTH 5    /* columns are not cut below this while others are wider */
 
 static size_t total_width(const size_t *widths, size_t columns, size_t indent)
 {
@@ -160,7 +160,8 @@ static size_t total_width(const size_t *widths, size_t columns, size_t indent)
     return total;
 }
 
-/* The widest column but the first, which holds names; of all when the others are narrow. */
+/* The widest column except the first, which has the names; of all columns if the others are
+ * narrow. */
 static size_t widest_of(const size_t *widths, size_t columns)
 {
     size_t widest = 0;
@@ -173,7 +174,7 @@ static size_t widest_of(const size_t *widths, size_t columns)
     return widest;
 }
 
-/* Lets the last column alone fit, which goes on in the lines below. */
+/* Makes a line fit by the width of the last column, whose text is wrapped. */
 static void wrap(size_t *widths, size_t columns, size_t indent, size_t limit)
 {
     size_t *last = &widths[columns - 1], whole = *last;
@@ -183,7 +184,7 @@ static void wrap(size_t *widths, size_t columns, size_t indent, size_t limit)
     *last = whole < room || room < LEAST_WRAPPED ? whole : room;
 }
 
-/* Takes from the widest columns until a line fits. */
+/* Narrows the widest columns until a line fits. */
 static void fit(size_t *widths, size_t columns, size_t indent, size_t limit)
 {
     while (total_width(widths, columns, indent) > limit) {
@@ -214,7 +215,7 @@ static void find_widths(const struct df_table *t, size_t indent, size_t *widths)
     shape->fixed = true;
 }
 
-/* The text within this many columns, its last one being an ellipsis where something is missing. */
+/* Appends the text, cut to this width; a cut text ends with an ellipsis. */
 static void add_cut(struct df_buf *out, const char *text, size_t width)
 {
     if (width_of(text) <= width) {
@@ -232,7 +233,7 @@ static void add_cut(struct df_buf *out, const char *text, size_t width)
     (void)df_buf_adds(out, "\u2026");
 }
 
-/* How many bytes of the text fit into this many columns, up to a blank where there is one. */
+/* How many bytes of the text fit into this width; up to the last blank, if there is one. */
 static size_t piece_of(const char *text, size_t width)
 {
     size_t shown = 0, blank = 0, n = 0;

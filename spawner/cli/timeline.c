@@ -4,7 +4,7 @@
 
 #define STAGES_MAX 32 /* there are nine */
 
-/* What had happened when the stage was reached; the names are those of docs/objects.md. */
+/* Each stage, as named in docs/objects.md, and what had happened when it was reached. */
 static const char *const stages[][2] = {
     {"queued", "waited for its turn"},
     {"created", "waited for a free place"},
@@ -31,7 +31,7 @@ static bool is_later(const cJSON *a, const cJSON *b)
     return strcmp(x ? x : "", y ? y : "") > 0;
 }
 
-/* Who writes an entry is not always who is first to see it: in order of time. */
+/* Sorts the entries by time: runner and service write them, so their order may differ. */
 static size_t sorted(const cJSON *timeline, const cJSON *ret[STAGES_MAX])
 {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* dayfly token create: a new bearer token and its line for the token file. Asks no server. */
+/* dayfly token create: creates a bearer token and its line for the token file. Needs no server. */
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
@@ -18,7 +18,7 @@ static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct 
     return df_sha256_hex(token, strlen(token), sha256, err);
 }
 
-/* file: the token file that has the line now, or NULL. */
+/* file: the token file to which the line was added, or NULL. */
 static int print_token(const struct df_cli *cli, const char *token, const char *line,
                        const char *file, struct df_err *err)
 {

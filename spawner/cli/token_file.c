@@ -1,4 +1,7 @@
-/* dayfly token list, revoke: the service's own token file, read and changed. Asks no server. */
+/*
+ * dayfly token list, revoke: reads and changes the service's token file. Needs no server. Reading
+ * first, then list; then the functions that change the file, and the commands that use them.
+ */
 #include "spawner/cli/token_file.h"
 
 #include <errno.h>
@@ -43,8 +46,7 @@ static int read_file(const char *path, struct df_buf *text, struct df_token **re
     return 0;
 }
 
-/* ---- list -------------------------------------------------------------------------------------
- */
+/* ---- list ---- */
 
 static int print_list(const struct df_cli *cli, const struct df_token *list, size_t count,
                       struct df_err *err)
@@ -94,8 +96,7 @@ int df_cmd_token_list(struct df_cli *cli, struct df_err *err)
                                  : print_list(cli, list, count, err);
 }
 
-/* ---- changes ----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 static bool is_line_of(const char *line, const char *name)
 {
@@ -103,7 +104,8 @@ static bool is_line_of(const char *line, const char *name)
     return strcspn(line, " \t\r\n") == strlen(name) && df_starts_with(line, name);
 }
 
-/* Everything but the line of this name, comments too, as it stands. */
+/* Copies the text, comments included, without the line of this name. False: there is no such
+ * line. */
 static bool without(const char *text, const char *name, struct df_buf *out)
 {
     bool found = false;
@@ -119,7 +121,7 @@ static bool without(const char *text, const char *name, struct df_buf *out)
     return found;
 }
 
-/* The new file has the owner and the permissions of the old one. */
+/* Replaces the file; keeps its owner and permissions. */
 static int replace_file(const char *path, const struct df_buf *text, struct df_err *err)
 {
     struct stat old, now;
@@ -134,8 +136,7 @@ static int replace_file(const char *path, const struct df_buf *text, struct df_e
     return 0;
 }
 
-/* ---- create -----------------------------------------------------------------------------------
- */
+/* ---- create ---- */
 
 static int check_new(const struct df_token *list, size_t count, const char *name, const char *path,
                      struct df_err *err)
@@ -177,8 +178,7 @@ int df_token_file_add(const char *path, const char *name, const char *line, stru
     return 0;
 }
 
-/* ---- revoke -----------------------------------------------------------------------------------
- */
+/* ---- revoke ---- */
 
 int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err)
 {

@@ -8,7 +8,8 @@ static void add_safe(struct df_buf *out, const char *text)
     df_text_safe(out, text, strlen(text));
 }
 
-/* One word of a shell. Addresses have brackets and quotes; what stands in an id, nobody knows. */
+/* Appends one word for a shell, quoted if necessary: addresses have brackets and quotes, and an id
+ * may have any character. */
 static void add_word(struct df_buf *out, const char *text)
 {
     static const char plain[] =

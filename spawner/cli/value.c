@@ -8,8 +8,8 @@
 #define CTRL_C 3
 #define CTRL_D 4
 
-/* One line from the terminal without showing it. Signals are off meanwhile, so that Ctrl-C cannot
- * leave a terminal behind that shows nothing. */
+/* Reads one line from the terminal without echo. Signals are disabled meanwhile, so that Ctrl-C
+ * cannot end the process before the echo is restored. */
 static int read_hidden(const char *prompt, struct df_buf *out, struct df_err *err)
 {
     struct termios shown, hidden;
@@ -32,7 +32,7 @@ static int read_hidden(const char *prompt, struct df_buf *out, struct df_err *er
     return c == CTRL_C ? df_fail(err, DF_ERR_USER, "interrupted; nothing was set") : 0;
 }
 
-/* `echo value | dayfly ...` means the value without echo's newline. */
+/* Removes a final newline: `echo value | dayfly ...` means the value without it. */
 static void drop_newline(struct df_buf *b)
 {
     if (b->len && b->data[b->len - 1] == '\n')

@@ -55,14 +55,14 @@ static int add_values(cJSON *all, const char *path, struct df_err *err)
     return 0;
 }
 
-/* ---- files of the tool's own ---- */
+/* ---- .tfvars files ---- */
 
 static bool is_tfvars(const char *path)
 {
     return df_ends_with(path, ".tfvars") || df_ends_with(path, ".tfvars.json");
 }
 
-/* "2-prod.tfvars": no two have the same name, whatever directory they come from. */
+/* Adds the file as "2-prod.tfvars": the number makes names unique, and keeps their order. */
 static int add_text(cJSON *body, const char *name, const char *text, struct df_err *err)
 {
     cJSON *secrets = df_json_object_at(body, "secrets");
@@ -78,7 +78,7 @@ static int add_text(cJSON *body, const char *name, const char *text, struct df_e
     return df_json_add_str(files, unique, text, err);
 }
 
-/* What was said before a file loses against it. */
+/* Moves the earlier variables into a file before the next one, which then wins over them. */
 static int put_before(cJSON *body, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_DetachItemFromObjectCaseSensitive(body, "variables");

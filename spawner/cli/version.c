@@ -1,4 +1,4 @@
-/* dayfly version: ours, and the server's when one is named. */
+/* dayfly version: prints dayfly's version, and the server's if one is named. */
 #include "spawner/cli/commands.h"
 
 int df_cmd_version(struct df_cli *cli, struct df_err *err)

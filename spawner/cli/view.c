@@ -1,6 +1,7 @@
 /*
- * The output of a followed run: log lines, our own lines, and on a terminal a status line at the
- * bottom, which is erased before anything else is written.
+ * The output of a followed run: log lines, lines about its progress, and on a terminal a status
+ * line at the bottom, which is erased before anything else is written. The functions build text
+ * with add_... and write it once with put().
  */
 #include "spawner/cli/view.h"
 
@@ -44,7 +45,7 @@ static size_t terminal_width(const struct df_view *v)
     return ioctl(v->fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
-/* Cut to the width of the terminal: a line that wraps could not be erased again. */
+/* Appends the status line, cut to the width of the terminal: a wrapped line could not be erased. */
 static void add_status(struct df_view *v, struct df_buf *out)
 {
     if (!v->live || !v->status[0])
@@ -86,7 +87,7 @@ static void add_line(struct df_view *v, struct df_buf *out)
         (void)df_buf_add(out, df_buf_str(&safe), safe.len);
 }
 
-/* Whole lines go out at once, the rest waits for its newline. */
+/* Adds whole lines to out, and keeps an incomplete line until its newline arrives. */
 static void add_log(struct df_view *v, const char *text, size_t n, struct df_buf *out)
 {
     while (n) {

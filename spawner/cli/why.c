@@ -1,5 +1,6 @@
-/* dayfly why: how a run or a workflow came to its end, in words: cause, stages, the end of the log,
- * what to do.
+/*
+ * dayfly why: explains how a run or a workflow ended: cause, stages, the end of the log, and what
+ * to do. Read tell() for a run and why_task() for a TaskAction.
  */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
@@ -13,10 +14,9 @@
 
 #define TAIL_BYTES (16 * DF_KIB)
 #define TAIL_LINES 20
-#define REPEATED_BYTES 200 /* of a message: enough to know it again */
+#define REPEATED_BYTES 200 /* of a message: enough to recognize it */
 
-/* ---- the end of the log -----------------------------------------------------------------------
- */
+/* ---- the end of the log ---- */
 
 static int keep_tail(void *arg, const char *bytes, size_t n)
 {
@@ -30,7 +30,7 @@ static int keep_tail(void *arg, const char *bytes, size_t n)
     return df_buf_add(tail, bytes, n);
 }
 
-/* Where the last lines begin. */
+/* The beginning of the last lines. */
 static const char *last_lines(const struct df_buf *tail, size_t lines)
 {
     const char *text = df_buf_str(tail), *p = text + tail->len;
@@ -40,7 +40,8 @@ static const char *last_lines(const struct df_buf *tail, size_t lines)
     return p;
 }
 
-/* The runner ends the log with the message that the cause has shown already. */
+/* True if the line repeats the message, which add_cause() has printed: the runner ends the log with
+ * it. */
 static bool repeats(const char *line, size_t n, const char *message)
 {
     size_t m = message ? strnlen(message, REPEATED_BYTES) : 0;
@@ -77,8 +78,7 @@ static int add_log(struct df_cli *cli, const cJSON *run, const char *step, struc
     return 0;
 }
 
-/* ---- the cause --------------------------------------------------------------------------------
- */
+/* ---- the cause ---- */
 
 static void add_waiting(const cJSON *run, struct df_buf *out)
 {
@@ -118,7 +118,8 @@ static void add_cause(const cJSON *run, struct df_buf *out)
     }
 }
 
-/* Where dayfly does not keep the state, its commands for states are of no use. */
+/* The advice if dayfly does not store the state, and therefore has no versions and no errored state
+ * of it; else NULL. */
 static const char *next_elsewhere(const cJSON *run, const char *reason)
 {
     static const struct {
@@ -142,7 +143,7 @@ static const char *next_elsewhere(const cJSON *run, const char *reason)
     return NULL;
 }
 
-/* What `init` could not read: "lstat ../mod: no such file or directory". */
+/* Names the directory that `init` could not read: "lstat ../mod: no such file or directory". */
 static void add_unreadable(const char *message, struct df_buf *out)
 {
     static const char key[] = "lstat ";
@@ -157,7 +158,7 @@ static void add_unreadable(const char *message, struct df_buf *out)
                                : ", which is not in the source.\n");
 }
 
-/* Is it about what `init` fetches? */
+/* True if the message is about something that `init` downloads. */
 static bool is_unreachable(const char *message)
 {
     static const char *const words[] = {"provider", "registry",   "download", "dial tcp",
@@ -168,7 +169,7 @@ static bool is_unreachable(const char *message)
     return false;
 }
 
-/* True: said. */
+/* Adds special advice for InitFailed. False: there is none for this message. */
 static bool add_next_of_init(const char *message, struct df_buf *out)
 {
     if (strstr(message, "nreadable module directory"))
@@ -193,7 +194,7 @@ static void add_next(const cJSON *run, struct df_buf *out)
         (void)df_buf_addf(out, "What to do: %s\n", elsewhere ? elsewhere : known->next);
 }
 
-/* What keeps a step from its start. */
+/* Adds why the step has not started. */
 static void add_obstacle(const cJSON *task, struct df_buf *out)
 {
     const char *message = df_task_message(task);
@@ -228,7 +229,7 @@ static int add_tasks(const struct df_cli *cli, const cJSON *tasks, struct df_buf
     return 0;
 }
 
-/* The log that tells most: of the last step there was. */
+/* The last step, whose log is shown. */
 static const char *last_step(const cJSON *run)
 {
     const cJSON *steps = df_json_at(run, "status.steps");
@@ -270,7 +271,7 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
     return tell(cli, run, tasks, out, err);
 }
 
-/* A step of a run says so; a workflow says all there is. */
+/* Explains one TaskAction, a workflow or a step. */
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);

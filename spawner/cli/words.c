@@ -17,7 +17,7 @@ static int check_name(const char *name, const char *what, struct df_err *err)
                    name);
 }
 
-/* The kind before the slash of "kind/name"; NULL without one. */
+/* *ret: the kind before the slash of "kind/name"; NULL if there is no slash. */
 static int kind_of(const char *word, const struct df_shown **ret, struct df_err *err)
 {
     const char *slash = strchr(word, '/');
