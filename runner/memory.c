@@ -6,7 +6,7 @@
 
 #define WORD "oom_kill "
 
-/* The number behind WORD at the start of a line. */
+/* The number after WORD at the start of a line. */
 static int64_t count_in(const char *text)
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {

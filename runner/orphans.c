@@ -20,7 +20,8 @@ int df_orphans_adopt(struct df_err *err)
     return 0;
 }
 
-/* Field 4 of /proc/<pid>/stat, behind a name of any bytes. -1: there is no such process. */
+/* Field 4 of /proc/<pid>/stat, after the name, which may have any bytes. -1: there is no such
+ * process. */
 static int64_t parent_of(const char *pid)
 {
     DF_FREE char *path = df_strf("/proc/%s/stat", pid);

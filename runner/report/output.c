@@ -58,7 +58,7 @@ void df_output_free(struct df_output *o)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Our stdout is a convenience: once it is closed, the report continues without it. */
+/* The copy on stdout is optional: once stdout is closed, the report continues without it. */
 static void echo(struct df_output *o, const char *bytes, size_t n)
 {
     if (o->echo_fd >= 0 && df_fs_write_all(o->echo_fd, bytes, n, NULL) < 0)

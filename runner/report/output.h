@@ -1,6 +1,6 @@
 /*
- * output.h - redacts what tofu prints and passes it to the report (log and events) and to our
- * stdout.
+ * output.h - redacts what tofu prints and passes it to the report (log and events) and to the
+ * runner's stdout.
  *
  * Text and events are two streams, because newer versions of tofu write both at once
  * (`-json-into`, see tofu/tool.h). Other tools write events alone (`-json`), which are then also

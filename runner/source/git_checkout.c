@@ -63,7 +63,7 @@ static int fetch_commit(const struct df_git *g, const struct df_git_repo *r, str
     return df_err_pass(err, &why);
 }
 
-/* The commit that a name stands for, also through annotated tags. */
+/* Resolves a name to its commit, also through annotated tags. */
 static int resolve_commit(const struct df_git *g, const struct df_git_repo *r, const char *name,
                           char ret[65], struct df_err *err)
 {

@@ -34,7 +34,7 @@ static int fetch_by_kind(const struct df_fetch *f, char ret_commit[65], struct d
 struct cleaning {
     int root;
     const char *checkout;
-    bool own_git; /* our git made .git at the top */
+    bool own_git; /* .git at the top was created by this fetch */
 };
 
 static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e, struct df_err *err)

@@ -1,9 +1,9 @@
 /*
  * backend.h - refuses a module that keeps its state elsewhere than in the executor's storage.
  *
- * Our override file would silently win over its `backend` or `cloud` block, a state file beside it
- * or a workspace other than the default one, and the first plan would create everything a second
- * time. Thread rule: one thread.
+ * dayfly's override file would silently win over its `backend` or `cloud` block, a state file
+ * beside it or a workspace other than the default one, and the first plan would create everything a
+ * second time. Thread rule: one thread.
  */
 #ifndef DF_RUNNER_BACKEND_H
 #define DF_RUNNER_BACKEND_H

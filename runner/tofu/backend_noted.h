@@ -1,8 +1,8 @@
 /*
  * backend_noted.h - the backend that `init` notes in `.terraform/terraform.tfstate`.
  *
- * A file of the source that sorts after our override file wins over it: `init` then uses another
- * backend than the step's, and the state would be stored there. Thread rule: one thread.
+ * A file of the source that sorts after dayfly's override file wins over it: `init` then uses
+ * another backend than the step's, and the state would be stored there. Thread rule: one thread.
  */
 #ifndef DF_BACKEND_NOTED_H
 #define DF_BACKEND_NOTED_H

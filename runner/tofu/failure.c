@@ -17,7 +17,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* The text behind "Error: " in a line, also within a frame; NULL: another line. */
+/* The text after "Error: " in a line, which may be in a frame; NULL: the line has none. */
 static const char *error_words(const char *line)
 {
     static const char mark[] = "Error: ";
@@ -158,7 +158,7 @@ bool df_failure_is_broken_read(const struct df_failure *f)
     return false;
 }
 
-/* The word behind "Who:" and the like; "" when text is NULL or has none. */
+/* The word after key, such as "Who:"; "" if text is NULL or has no such key. */
 static void word_after(const char *text, const char *key, char out[128])
 {
     const char *at = text ? strstr(text, key) : NULL;

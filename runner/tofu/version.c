@@ -20,7 +20,7 @@ static bool is_pre(const char *s, size_t n, size_t cap)
     return true;
 }
 
-/* Takes the digits at *p as the next number and moves *p behind them. */
+/* Takes the digits at *p as the next number and moves *p after them. */
 static bool take_number(const char **p, struct df_version *v)
 {
     size_t n = strspn(*p, "0123456789");

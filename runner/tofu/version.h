@@ -2,7 +2,7 @@
  * version.h - versions of tofu and terraform, and version constraints.
  *
  * A version has one to three numbers ("1.9" is 1.9.0), optionally a "v" before and a pre-release
- * behind them ("1.10.0-rc1"), in the order of SemVer 2.0.0; build metadata ("+...") is ignored.
+ * after them ("1.10.0-rc1"), in the order of SemVer 2.0.0; build metadata ("+...") is ignored.
  * A constraint is a comma-separated list of an operator (`=`, the default, `!=`, `>`, `>=`, `<`,
  * `<=`, `~>`) and a version. A pre-release satisfies it only if the list names a pre-release with
  * the same numbers.
