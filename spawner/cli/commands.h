@@ -1,4 +1,4 @@
-/* commands.h - the functions behind the rows of commands.c; see cli.h for their rules. */
+/* commands.h - the functions of the commands in commands.c; cli.h has their rules. */
 #ifndef DF_CLI_COMMANDS_H
 #define DF_CLI_COMMANDS_H
 

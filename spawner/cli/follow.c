@@ -19,7 +19,7 @@
 #define RETRY_PAUSE_MS 250
 #define LOG_END_MS 10000 /* for the rest of the log after the run has ended */
 #define ANSWER_MAX 256
-#define QUEUE_LOOK_MS 1000 /* how often to check which run ours waits for */
+#define QUEUE_LOOK_MS 1000 /* how often to check which other run this run waits for */
 
 enum stream { STREAM_WATCH, STREAM_LOG };
 
@@ -39,9 +39,9 @@ struct follow {
     int64_t final_ms;       /* monotonic: when the end of the run was seen; 0: not yet */
     bool canceled;          /* this command requested it */
     bool left;
-    char *ahead;     /* the message about the run that ours waits for, once printed; owned */
-    char *behind;    /* the run for whose approval ours would have waited; owned */
-    int64_t look_ms; /* monotonic: when to check again which run ours waits for */
+    char *ahead;     /* the printed message about the run before this one; owned */
+    char *behind;    /* the run for whose approval this run would have waited; owned */
+    int64_t look_ms; /* monotonic: when to check again which run is before this one */
     struct df_buf answer;
     struct df_err lost; /* a stream broke off: the cause */
     int64_t lost_ms;    /* monotonic: when the connection was last restored */
@@ -229,7 +229,8 @@ static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
     return df_streq(df_json_str(oldest, "metadata.name"), f->run_name) ? NULL : oldest;
 }
 
-/* Cancels our run: the run before it may wait for approval for days, and nobody here can decide. */
+/* Cancels this run: the run before it may wait for approval for days, and nobody here can
+ * decide. */
 static int give_up(struct follow *f, const char *name, struct df_err *err)
 {
     if (post(f, "cancel", err) < 0 && !df_streq(err->reason, "WrongState"))
@@ -266,7 +267,7 @@ static int say_ahead(struct follow *f, const cJSON *other, struct df_err *err)
     return 0;
 }
 
-/* Runs of an executor execute one at a time: prints which run ours waits for. */
+/* Runs of an executor execute one at a time: prints which run this one waits for. */
 static int look_ahead(struct follow *f, struct df_err *err)
 {
     if (!has_phase(f, "Pending") || df_mono_ms() < f->look_ms)
@@ -379,7 +380,7 @@ static void interrupted(struct follow *f)
         cancel(f);
 }
 
-/* The run left WaitingApproval without our answer. */
+/* The run was decided elsewhere while the question was open. */
 static void answered_elsewhere(struct follow *f)
 {
     const char *by = df_json_str(f->run, "spec.decision.by");
@@ -456,7 +457,7 @@ static int turn(struct follow *f, struct df_err *err)
     return wait_a_moment(f, err);
 }
 
-/* Fails if give_up() cancelled our run. The run may have started before; then it ended normally. */
+/* Fails if give_up() cancelled the run. It may have started before; then it ended normally. */
 static int check_turn(const struct follow *f, struct df_err *err)
 {
     if (!f->behind || !has_phase(f, "Canceled"))

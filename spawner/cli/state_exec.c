@@ -56,7 +56,7 @@ static int make_environment(const struct df_client_address *a, const char *execu
 
 /* ---- the command ---- */
 
-/* Waits for the command. Ctrl-C reaches it without our help, because it is in the foreground of the
+/* Waits for the command. Ctrl-C reaches it directly, because it is in the foreground of the
  * same terminal. Other signals are forwarded to it. */
 static int wait_for(struct df_process *p, int signals_fd, int *ret_status, struct df_err *err)
 {
