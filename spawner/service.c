@@ -188,10 +188,10 @@ static char *find_runner(const struct df_config *config)
     return path ? df_process_which(name, path) : NULL;
 }
 
-static void on_engine_news(void *arg, const char *step_name)
+static void on_engine_change(void *arg, const char *step_name)
 {
     const struct df_spawner *s = arg;
-    df_control_engine_news(s->control, step_name);
+    df_control_notify(s->control, step_name);
 }
 
 static int add_engine(struct df_service *s, struct df_engine *e, struct df_err *err)
@@ -214,7 +214,7 @@ static int open_local(struct df_service *s, struct df_err *err)
                        "dayfly-runner is neither beside this program nor in PATH: set runner.path");
     const struct df_local_options o = {.directory = directory,
                                        .runner_path = runner,
-                                       .notify = on_engine_news,
+                                       .notify = on_engine_change,
                                        .notify_arg = &s->spawner,
                                        .keep_failed = s->spawner.config->keep_failed};
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
@@ -230,7 +230,7 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .by_secret = df_streq(c->kube_claim, "secret"),
                                      .reachable = true,
                                      .ttl_seconds = c->kube_ttl_s,
-                                     .notify = on_engine_news,
+                                     .notify = on_engine_change,
                                      .notify_arg = &s->spawner};
     return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
 }

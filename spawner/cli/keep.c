@@ -164,7 +164,7 @@ static int add_removal(cJSON *to, const char *word, bool *ret, struct df_err *er
 
 struct setting {
     const char *key, *part, *member;
-    bool may_go;
+    bool may_remove;
 };
 
 static const struct setting settings[] = {
@@ -194,7 +194,7 @@ static int add_setting(cJSON *spec, const char *word, struct df_err *err)
             continue;
         if (word[n] == '=')
             return set_member(spec, &settings[i], cJSON_CreateString(word + n + 1), err);
-        if (settings[i].may_go && df_streq(word + n, "-"))
+        if (settings[i].may_remove && df_streq(word + n, "-"))
             return set_member(spec, &settings[i], cJSON_CreateNull(), err);
     }
     return df_fail(err, DF_ERR_USER,

@@ -50,7 +50,7 @@ static cJSON *as_sent(const cJSON *doc)
 }
 
 /* *ret: the admitted document. -1 with class USER: the document is to be refused. */
-static int admit(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err *err)
+static int validate(enum df_kind kind, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *sent = as_sent(doc);
     if (!sent)
@@ -144,13 +144,13 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
                              df_real_us(), err);
 }
 
-static int judge_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
+static int admit_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
 {
     DF_JSON cJSON *admitted = NULL;
     struct df_err why = {0};
     struct verdict v = {.kind = DF_KIND_EXECUTOR, .generation = generation_of(executor)};
     bool is_new = !df_json_at(executor, "status");
-    if (admit(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
+    if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
         if (!is_final(&why))
@@ -168,15 +168,15 @@ int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_d
                         int64_t *ret_wake_us, struct df_err *err)
 {
     bool is_deleted = df_doc_is_deleted(executor);
-    bool is_unborn = !df_json_at(executor, "status");
+    bool is_new = !df_json_at(executor, "status");
     /* A deletion also increments the generation, so this pass first judges the spec again, and a
      * later pass deletes the executor. */
-    if (is_deleted && (is_unborn || df_executor_is_accepted(executor)))
+    if (is_deleted && (is_new || df_executor_is_accepted(executor)))
         return df_deleted_executor(c, executor, ret_done, ret_wake_us, err);
     if (df_executor_is_accepted(executor))
         return 0;
     df_storage_lock();
-    int result = judge_executor(c, executor, err);
+    int result = admit_executor(c, executor, err);
     df_storage_unlock();
     *ret_done = result == 0;
     return result;
@@ -208,15 +208,15 @@ static bool may_wait(const struct df_control *c, const cJSON *run, const struct 
     return df_real_us() < created_us + c->s->config->timeout_pending_s * 1000000;
 }
 
-static int take_in_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_us,
-                       struct df_err *err)
+static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_us,
+                     struct df_err *err)
 {
     DF_JSON cJSON *admitted = NULL, *owner = NULL, *next = cJSON_Duplicate(run, true);
     struct df_err why = {0};
     int64_t number = 0;
     if (!next)
         return df_fail_oom(err);
-    if (admit(DF_KIND_RUN, run, &admitted, &why) == 0 &&
+    if (validate(DF_KIND_RUN, run, &admitted, &why) == 0 &&
         df_request_number_run(c->s, run, DF_ROLE_ADMIN, &owner, &number, &why) == 0)
         return accept_run(c, next, owner, number, err);
     if (may_wait(c, run, &why)) {
@@ -247,7 +247,7 @@ static int set_signature(cJSON *doc, void *arg, struct df_err *err)
     return df_json_set_str(note, "at", df_time_format(s->now_us, at), err);
 }
 
-static const char *deed_of(const cJSON *doc, const char *key)
+static const char *audit_action(const cJSON *doc, const char *key)
 {
     const char *verdict = df_json_str(doc, "spec.decision.verdict");
     if (strcmp(key, "cancel") == 0)
@@ -266,7 +266,7 @@ static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const
         return 0;
     if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
         return -1;
-    df_control_audit(c->s, deed_of(doc, key), kind, name_of(doc), "done", NULL);
+    df_control_audit(c->s, audit_action(doc, key), kind, name_of(doc), "done", NULL);
     *ret_done = true;
     return 0;
 }
@@ -278,7 +278,7 @@ int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         return df_deleted_run(c, run, ret_done, ret_wake_us, err);
     if (!df_json_at(run, "status")) {
         *ret_done = true;
-        return take_in_run(c, run, ret_wake_us, err);
+        return admit_run(c, run, ret_wake_us, err);
     }
     if (sign(c, DF_KIND_RUN, run, "decision", ret_done, err) < 0)
         return -1;
@@ -287,21 +287,21 @@ int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 
 /* ---- TaskActions ---- */
 
-static int set_taken_in(cJSON *task, void *arg, struct df_err *err)
+static int set_accepted(cJSON *task, void *arg, struct df_err *err)
 {
     DF_JSON cJSON *admitted = NULL;
     if (df_json_at(task, "status"))
         return 1;
-    if (admit(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
+    if (validate(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
         df_json_set(task, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), err) < 0)
         return -1;
     return df_new_workflow(arg, task, DF_BY_KUBERNETES, err);
 }
 
-static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_err *err)
+static int admit_workflow(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_task_modify(c->s, name_of(task), set_taken_in, c->s, NULL, &why) == 0) {
+    if (df_task_modify(c->s, name_of(task), set_accepted, c->s, NULL, &why) == 0) {
         df_control_audit(c->s, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
         return 0;
     }
@@ -313,7 +313,7 @@ static int take_in_workflow(struct df_control *c, const cJSON *task, struct df_e
 /* A step without status was never started. If its run has not ended, a crash between the two writes
  * of its creation left the step: it is removed, and its run creates it again. Otherwise the step is
  * refused, because only the service creates steps. */
-static int take_in_step(struct df_control *c, const cJSON *task, struct df_err *err)
+static int admit_step(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     const char *run = df_json_str(task, "spec.runRef.name");
     DF_JSON cJSON *owner = NULL;
@@ -339,5 +339,5 @@ int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, str
     if (df_json_at(task, "status"))
         return sign(c, DF_KIND_TASK_ACTION, task, "cancel", ret_done, err);
     *ret_done = true;
-    return df_task_is_workflow(task) ? take_in_workflow(c, task, err) : take_in_step(c, task, err);
+    return df_task_is_workflow(task) ? admit_workflow(c, task, err) : admit_step(c, task, err);
 }

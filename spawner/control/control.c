@@ -21,7 +21,7 @@
 
 /* ---- waking ---- */
 
-void df_control_engine_news(struct df_control *c, const char *name)
+void df_control_notify(struct df_control *c, const char *name)
 {
     if (!atomic_load(&c->working)) /* df_control_start() queues every unfinished document */
         return;
@@ -53,7 +53,7 @@ static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, str
         return -1;
     const cJSON *doc;
     cJSON_ArrayForEach (doc, list) {
-        if (kind == DF_KIND_TASK_ACTION && df_slots_expect(&c->slots, doc, err) < 0) {
+        if (kind == DF_KIND_TASK_ACTION && df_slots_enqueue(&c->slots, doc, err) < 0) {
             free(next);
             return -1;
         }
@@ -88,13 +88,13 @@ static const reconciler reconcilers[DF_KIND_COUNT] = {
     [DF_KIND_TASK_ACTION] = df_reconcile_task,
 };
 
-static void say_whose_pass(const struct df_queue_key *key)
+static void set_log_context(const struct df_queue_key *key)
 {
     df_log_context(key->kind == DF_KIND_RUN ? key->name : NULL,
                    key->kind == DF_KIND_TASK_ACTION ? key->name : NULL);
 }
 
-static int look_again_at(struct df_control *c, const struct df_queue_key *key, int64_t wake_us,
+static int schedule_next(struct df_control *c, const struct df_queue_key *key, int64_t wake_us,
                          struct df_err *err)
 {
     int64_t delay_us = wake_us - df_real_us();
@@ -105,7 +105,7 @@ static int look_again_at(struct df_control *c, const struct df_queue_key *key, i
  * otherwise the process would keep the memory that the burst needed. */
 enum { PASSES_PER_TRIM = 1000, PASSES_PER_REST = 100 };
 
-static void give_memory_back(struct df_control *c)
+static void trim_memory(struct df_control *c)
 {
     unsigned done = atomic_fetch_add(&c->untrimmed_passes, 1) + 1;
     if (done < PASSES_PER_REST || (done < PASSES_PER_TRIM && !df_queue_is_idle(c->queue)))
@@ -119,9 +119,9 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
     struct df_err err = {0};
     int64_t wake_us = 0;
-    say_whose_pass(key);
+    set_log_context(key);
     int result = reconcilers[key->kind](c, key->name, &wake_us, &err);
-    if (result >= 0 && wake_us && look_again_at(c, key, wake_us, &err) < 0)
+    if (result >= 0 && wake_us && schedule_next(c, key, wake_us, &err) < 0)
         result = -1;
     /* Conflict: another writer was faster, and the next pass reads what it wrote. NotListedYet: the
      * engine logs that itself, once instead of for each step. */
@@ -136,7 +136,7 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     df_metric_add(c->passes, labels, 1);
     df_queue_done(c->queue, key, result);
     df_log_context(NULL, NULL);
-    give_memory_back(c);
+    trim_memory(c);
 }
 
 static void *worker_thread(void *arg)
@@ -228,7 +228,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
 #define STOP_BY "dayfly"
 #define STOP_WHY "the spawner was stopped"
 
-static bool lives_here(const struct df_control *c, const cJSON *step)
+static bool runs_here(const struct df_control *c, const cJSON *step)
 {
     struct df_engine *engine = NULL;
     return df_engine_get(&c->s->engines, df_json_str(step, "spec.engine"), &engine, NULL) == 0 &&
@@ -244,7 +244,7 @@ static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
         return -1;
     for (cJSON *step = live->child, *after = NULL; step; step = after) {
         after = step->next;
-        if (!lives_here(c, step))
+        if (!runs_here(c, step))
             cJSON_Delete(cJSON_DetachItemViaPointer(live, step));
     }
     *ret = live;

@@ -24,7 +24,7 @@ int df_control_start(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
 
 /* Call it when an engine's object with this name has changed. name: of a step, or of the lock on a
  * target; then all workflows that wait for that lock are queued. */
-void df_control_engine_news(struct df_control *c, const char *name);
+void df_control_notify(struct df_control *c, const char *name);
 
 /* Stops starting steps, and joins the workers. cancel_steps: first cancels the steps of engines on
  * this machine, and waits until they have ended or the grace period is over; the API must still

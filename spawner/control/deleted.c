@@ -23,14 +23,14 @@ static int remove_unaccepted(struct df_control *c, enum df_kind kind, const cJSO
     return df_store_remove(c->s->store, kind, name_of(doc), df_json_str(doc, "metadata.uid"), err);
 }
 
-static void try_again_soon(int64_t *ret_wake_us)
+static void retry_soon(int64_t *ret_wake_us)
 {
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
 
 /* ---- executors ---- */
 
-static int set_why_not(cJSON *executor, void *arg, struct df_err *err)
+static int set_not_deleted(cJSON *executor, void *arg, struct df_err *err)
 {
     if (df_streq(df_task_message(executor), arg))
         return 1;
@@ -55,8 +55,8 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     }
     if (!df_streq(why.reason, "WrongState"))
         return df_err_pass(err, &why);
-    try_again_soon(ret_wake_us);
-    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_why_not,
+    retry_soon(ret_wake_us);
+    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_not_deleted,
                            why.message, NULL, err);
 }
 
@@ -93,7 +93,7 @@ int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, str
     return *ret_done ? remove_unaccepted(c, DF_KIND_TASK_ACTION, task, err) : 0;
 }
 
-int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err)
+int df_deleted_remove(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     if (df_purge_step(c->s, task, err) < 0)
         return -1;

@@ -10,7 +10,7 @@
 
 /* A document that was never accepted is removed at once. Otherwise: the deletion of an executor is
  * requested; a run is canceled, and removed when it has ended; a TaskAction is left to its own
- * pass, which ends it and then calls df_deleted_let_go(). */
+ * pass, which ends it and then calls df_deleted_remove(). */
 int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
                         int64_t *ret_wake_us, struct df_err *err) DF_MUST_CHECK;
 int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64_t *ret_wake_us,
@@ -18,6 +18,6 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done,
                     struct df_err *err) DF_MUST_CHECK;
 /* Removes a deleted TaskAction that has ended, together with its streams and blobs. */
-int df_deleted_let_go(struct df_control *c, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
+int df_deleted_remove(struct df_control *c, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -49,7 +49,7 @@ static bool earlier(const struct entry *a, const struct entry *b)
     return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
 }
 
-static void place(struct df_queue *q, size_t i, struct entry *e)
+static void put_at(struct df_queue *q, size_t i, struct entry *e)
 {
     q->heap[i] = e;
     e->heap_index = i;
@@ -59,8 +59,8 @@ static void sift_up(struct df_queue *q, struct entry *e)
 {
     size_t i = e->heap_index;
     for (; i > 0 && earlier(e, q->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        place(q, i, q->heap[(i - 1) / 2]);
-    place(q, i, e);
+        put_at(q, i, q->heap[(i - 1) / 2]);
+    put_at(q, i, e);
 }
 
 static void sift_down(struct df_queue *q, struct entry *e)
@@ -72,10 +72,10 @@ static void sift_down(struct df_queue *q, struct entry *e)
             child++;
         if (child >= q->heap_len || !earlier(q->heap[child], e))
             break;
-        place(q, i, q->heap[child]);
+        put_at(q, i, q->heap[child]);
         i = child;
     }
-    place(q, i, e);
+    put_at(q, i, e);
 }
 
 static void push(struct df_queue *q, struct entry *e, int64_t due_us)

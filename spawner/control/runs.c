@@ -1,7 +1,7 @@
 /*
  * runs.c - one pass over one run: copies the results of its steps into its status, asks
  * df_run_next(), does one thing, and writes the executor and then the run. Read one_pass() near the
- * end, then observe(), take_over() and act().
+ * end, then observe(), copy_results() and act().
  *
  * The order makes a crash harmless: a step's document is written before the run that refers to it,
  * the executor before the run, and the plan's blob and the run's secrets are removed before the run
@@ -158,7 +158,7 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
 }
 
 /* While an approval needs more than a write token, the run's message says so. */
-static int tell_who_approves(const struct pass *p, cJSON *status, struct df_err *err)
+static int report_approver(const struct pass *p, cJSON *status, struct df_err *err)
 {
     const char *name = df_json_str(p->run, "metadata.name");
     DF_FREE char *text = df_strf("the plan destroys everything that executor %s holds: an admin "
@@ -168,11 +168,11 @@ static int tell_who_approves(const struct pass *p, cJSON *status, struct df_err 
 }
 
 /* While a step cannot start, the run's message says why. */
-static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
+static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
 {
     bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* never of a destroy */
     if (!p->apply && df_task_succeeded(p->plan) && destroys_all && df_run_needs_admin(p->run))
-        return tell_who_approves(p, status, err);
+        return report_approver(p, status, err);
     const cJSON *step = p->apply ? p->apply : p->plan;
     bool waits = !df_task_is_final(step) && !df_task_has_runner(step);
     const char *message = waits ? df_task_message(step) : NULL;
@@ -182,7 +182,7 @@ static int tell_obstacle(const struct pass *p, cJSON *status, struct df_err *err
     return 0;
 }
 
-static int take_over(const struct pass *p, struct df_err *err)
+static int copy_results(const struct pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
     const struct df_recipe *recipe = df_recipe_of(p->run);
@@ -200,7 +200,7 @@ static int take_over(const struct pass *p, struct df_err *err)
         copy(status, "tool", p->plan, "status.tool", err) < 0 ||
         copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
         copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0 ||
-        tell_obstacle(p, status, err) < 0)
+        report_obstacle(p, status, err) < 0)
         return -1;
     if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", p->run, "spec.decision.by", err);
@@ -232,7 +232,7 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
             return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
                                   "a document of the name of step %s is being taken away", step);
     }
-    if (take_over(p, err) < 0)
+    if (copy_results(p, err) < 0)
         return -1;
     return set_phase(p, "Running", err);
 }
@@ -264,7 +264,7 @@ static int cancel_step(struct pass *p, struct df_err *err)
 
 /* Removes secrets of ended runs that a crash left in the vault, at most once in the grace period.
  * After a failure a later run tries again. */
-static void sweep_now_and_then(struct pass *p)
+static void sweep_if_due(struct pass *p)
 {
     struct df_err why = {0};
     int64_t last = atomic_load(&p->c->swept_us);
@@ -283,7 +283,7 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
     if ((p->plan && df_plan_delete(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0) ||
         df_sealed_drop(p->c->s, p->run, err) < 0)
         return -1;
-    sweep_now_and_then(p);
+    sweep_if_due(p);
     if (set_phase(p, v->phase, err) < 0 || df_json_set_str(status, "reason", v->reason, err) < 0 ||
         df_json_set_str(status, "message", v->message, err) < 0 ||
         df_json_set_str(status, "finishedAt", df_time_format(p->now_us, at), err) < 0 ||
@@ -321,7 +321,7 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
 
 /* ---- write ---- */
 
-static int follow(cJSON *executor, void *arg, struct df_err *err)
+static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
     if (!before)
@@ -335,8 +335,8 @@ static int write_executor(struct pass *p, struct df_err *err)
 {
     if (!p->executor || (!p->is_first && !df_run_is_final(p->run)))
         return 0;
-    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), follow, p->run, NULL,
-                           err);
+    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_executor, p->run,
+                           NULL, err);
 }
 
 static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
@@ -369,7 +369,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     DF_JSON cJSON *before = cJSON_Duplicate(p->run, true);
     if (!before)
         return df_fail_oom(err);
-    if (observe(p, err) < 0 || take_over(p, err) < 0)
+    if (observe(p, err) < 0 || copy_results(p, err) < 0)
         return -1;
     const struct df_run_view view = {p->run, p->executor, p->plan, p->apply, p->is_first};
     struct df_run_verdict v = df_run_next(&view, p->now_us);

@@ -1,6 +1,7 @@
 /*
- * slots.c - df_slots_ask() goes through the waiting steps in their order and counts, by label, the
- * live steps under each limit. Read count(), decide(), then df_slots_ask() and df_slots_entered().
+ * slots.c - df_slots_acquire() goes through the waiting steps in their order and counts, by label,
+ * the live steps under each limit. Read count(), decide(), then df_slots_acquire() and
+ * df_slots_unreserve().
  */
 #include "spawner/control/slots.h"
 
@@ -18,14 +19,14 @@ int df_slots_init(struct df_slots *l, struct df_spawner *s, struct df_queue *que
     (void)pthread_mutex_init(&l->lock, NULL);
     l->waits =
         df_metric_gauge("dayfly_steps_waiting", "Steps that wait for a slot (limits).", NULL);
-    l->entering = calloc(DF_LIMIT_WORKERS, sizeof(struct df_admission_step *));
-    return l->entering ? 0 : df_fail_oom(err);
+    l->reserved = calloc(DF_LIMIT_WORKERS, sizeof(struct df_admission_step *));
+    return l->reserved ? 0 : df_fail_oom(err);
 }
 
 void df_slots_free(struct df_slots *l)
 {
     df_admission_free(&l->waiting);
-    free(l->entering);
+    free(l->reserved);
     (void)pthread_mutex_destroy(&l->lock);
 }
 
@@ -62,7 +63,7 @@ static bool is_under(const struct df_admission_step *s, enum df_admission_by by,
 }
 
 /* A step whose write is under way may count twice for a moment. Then one step too few may start;
- * df_slots_entered() wakes it after that write. */
+ * df_slots_unreserve() wakes it after that write. */
 static int count(void *arg, enum df_admission_by by, const char *of, int64_t *ret,
                  struct df_err *err)
 {
@@ -73,8 +74,8 @@ static int count(void *arg, enum df_admission_by by, const char *of, int64_t *re
         return df_fail_oom(err);
     if (df_store_count(l->s->store, DF_KIND_TASK_ACTION, label, &live, err) < 0)
         return -1;
-    for (size_t i = 0; i < l->entering_count; i++)
-        live += is_under(l->entering[i], by, of);
+    for (size_t i = 0; i < l->reserved_count; i++)
+        live += is_under(l->reserved[i], by, of);
     *ret = live;
     return 0;
 }
@@ -97,7 +98,7 @@ static void wake_locked(struct df_slots *l)
     if (!a->len)
         return;
     if (decide(l, &err) < 0) {
-        df_warn("who waits for a slot is not woken now: %s", err.message);
+        df_warn("the steps that wait for a slot are not woken now: %s", err.message);
         return;
     }
     for (size_t i = 0; i < a->len; i++) {
@@ -123,8 +124,8 @@ static void show_waiting(const struct df_slots *l)
 /* ---- the waiting steps ---- */
 
 /* The step's entry in the queue; creates it if there is none. */
-static int enter(struct df_slots *l, const cJSON *task, struct df_admission_step **ret,
-                 struct df_err *err)
+static int find_or_enqueue(struct df_slots *l, const cJSON *task, struct df_admission_step **ret,
+                           struct df_err *err)
 {
     struct df_admission *a = &l->waiting;
     *ret = df_admission_find(a, df_json_str(task, "metadata.name"));
@@ -139,20 +140,20 @@ static int enter(struct df_slots *l, const cJSON *task, struct df_admission_step
     return 0;
 }
 
-int df_slots_expect(struct df_slots *l, const cJSON *task, struct df_err *err)
+int df_slots_enqueue(struct df_slots *l, const cJSON *task, struct df_err *err)
 {
     struct df_admission_step *step = NULL;
     if (df_task_is_final(task) || df_label_has(task, DF_LABEL_LIVE) ||
         !df_str_empty(df_json_str(task, "status.lockedBy")))
         return 0;
     (void)pthread_mutex_lock(&l->lock);
-    int result = enter(l, task, &step, err);
+    int result = find_or_enqueue(l, task, &step, err);
     show_waiting(l);
     (void)pthread_mutex_unlock(&l->lock);
     return result;
 }
 
-void df_slots_leave(struct df_slots *l, const char *name)
+void df_slots_dequeue(struct df_slots *l, const char *name)
 {
     (void)pthread_mutex_lock(&l->lock);
     struct df_admission_step *step = df_admission_find(&l->waiting, name);
@@ -165,21 +166,21 @@ void df_slots_leave(struct df_slots *l, const char *name)
     (void)pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- asking ---- */
+/* ---- acquire ---- */
 
 #define AGAIN_US INT64_C(15000000)
 #define AGAIN_EACH_US INT64_C(1000000)
 
-/* Grants a slot, or says when the refused step asks again: the delay grows with its queue position,
- * to limit the writes when thousands wait. */
+/* Grants a slot, or says when the refused step tries again: the delay grows with its queue
+ * position, to limit the writes when thousands wait. */
 static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                        struct df_err *err)
 {
     struct df_admission_step *step = NULL;
-    if (enter(l, task, &step, err) < 0 || decide(l, err) < 0)
+    if (find_or_enqueue(l, task, &step, err) < 0 || decide(l, err) < 0)
         return -1;
     if (step->may_start) {
-        ret->entry = l->entering[l->entering_count++] = df_admission_take(&l->waiting, step);
+        ret->entry = l->reserved[l->reserved_count++] = df_admission_take(&l->waiting, step);
     } else {
         step->is_woken = false;
         int64_t ahead = (int64_t)df_admission_ahead(&l->waiting, step);
@@ -190,7 +191,7 @@ static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *re
     return 0;
 }
 
-int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret, struct df_err *err)
+int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret, struct df_err *err)
 {
     *ret = (struct df_slot){0};
     if (df_label_has(task, DF_LABEL_LIVE))
@@ -201,15 +202,15 @@ int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret, str
     return result;
 }
 
-void df_slots_entered(struct df_slots *l, struct df_slot *slot)
+void df_slots_unreserve(struct df_slots *l, struct df_slot *slot)
 {
     if (!slot->entry)
         return;
     (void)pthread_mutex_lock(&l->lock);
     size_t i = 0;
-    while (l->entering[i] != slot->entry)
+    while (l->reserved[i] != slot->entry)
         i++;
-    l->entering[i] = l->entering[--l->entering_count];
+    l->reserved[i] = l->reserved[--l->reserved_count];
     free(DF_TAKE(slot->entry));
     wake_locked(l);
     (void)pthread_mutex_unlock(&l->lock);

@@ -3,10 +3,10 @@
  *
  * Labels of the documents say which steps have a slot; the store counts them each time. The waiting
  * steps are kept in memory, in the order of model/admission.h; after a restart they are found again
- * in the documents. These functions write no document: df_slots_ask() grants a slot, the caller
- * sets the labels in the same write that makes the step live, and then calls df_slots_entered(),
- * also if that write failed. Between the two calls the step counts as live, and no lock is held.
- * See docs/internals/slots.md. Thread rule: any thread.
+ * in the documents. These functions write no document: df_slots_acquire() grants a slot, the caller
+ * sets the labels in the same write that makes the step live, and then calls df_slots_unreserve(),
+ * also if that write failed. Between the two calls the slot is reserved: the step counts as live,
+ * and no lock is held. See docs/internals/slots.md. Thread rule: any thread.
  */
 #ifndef DF_CONTROL_SLOTS_H
 #define DF_CONTROL_SLOTS_H
@@ -24,8 +24,8 @@ struct df_slots {
     struct df_queue *queue; /* to wake steps that may start */
     pthread_mutex_t lock;   /* guards the rest */
     struct df_admission waiting;
-    struct df_admission_step **entering; /* granted, but not in the store yet */
-    size_t entering_count;
+    struct df_admission_step **reserved; /* granted, but not in the store yet */
+    size_t reserved_count;
     struct df_metric *waits; /* number of waiting steps */
 };
 
@@ -39,20 +39,21 @@ void df_slots_free(struct df_slots *l);
 int df_slot_set(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 int df_slot_clear(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
-/* ---- asking ---- */
+/* ---- acquire ---- */
 
 struct df_slot {
     struct df_admission_step *entry; /* granted to this step; NULL: it had one, or is refused */
-    int64_t wake_us; /* refused: real time to ask again, when its position may have changed; or 0 */
-    char message[256]; /* refused: why */
+    int64_t wake_us;                 /* refused: real time of the next attempt; or 0 */
+    char message[256];               /* refused: why */
 };
 
 /* Asks for a slot, unless the step has one. A refused step waits here and is woken when its turn
  * comes. */
-int df_slots_ask(struct df_slots *l, const cJSON *task, struct df_slot *ret,
-                 struct df_err *err) DF_MUST_CHECK;
-/* Call after the write that follows a grant, also if it failed. */
-void df_slots_entered(struct df_slots *l, struct df_slot *slot);
+int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret,
+                     struct df_err *err) DF_MUST_CHECK;
+/* Call after the write that follows a grant, also if it failed: its labels count from now on, the
+ * reservation no longer does. */
+void df_slots_unreserve(struct df_slots *l, struct df_slot *slot);
 
 /* ---- the waiting steps ---- */
 
@@ -61,9 +62,9 @@ void df_slots_wake(struct df_slots *l);
 
 /* Called at the start of the control loop: if this unfinished step waits for a slot, it is queued
  * here, before steps that come later. */
-int df_slots_expect(struct df_slots *l, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
+int df_slots_enqueue(struct df_slots *l, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
 /* Removes the step from the queue, if it is there. */
-void df_slots_leave(struct df_slots *l, const char *name);
+void df_slots_dequeue(struct df_slots *l, const char *name);
 
 #endif

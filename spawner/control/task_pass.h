@@ -16,7 +16,7 @@ struct df_task_pass {
     cJSON *task; /* as it was when the pass began */
     struct df_engine *engine;
     struct df_engine_step step;
-    struct df_engine_observation seen;
+    struct df_engine_observation observed;
     int64_t now_us;
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
@@ -26,11 +26,11 @@ struct df_task_pass {
 /* What differs between the two kinds of steps. Each hook may be called again after a crash at any
  * of its lines, so each must be repeatable. */
 struct df_task_hooks {
-    bool starts_blind;    /* a pass acts also when the engine's state is unknown */
+    bool acts_unobserved; /* a pass acts also when the engine's state is unknown */
     bool outlives_system; /* a start that failed with class SYSTEM is repeated */
 
     /* After the observation, before the decision: stores what a crash must not lose. Or NULL. */
-    int (*observed)(struct df_task_pass *p, struct df_err *err);
+    int (*after_observe)(struct df_task_pass *p, struct df_err *err);
     /* *ret_may: may the step start now? If not, the document says why. NULL: always. */
     int (*may_begin)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
     /* A df_store_change: sets what must be durable before the engine is asked, in addition to the
@@ -43,7 +43,7 @@ struct df_task_hooks {
     int (*refused)(struct df_task_pass *p, const struct df_err *why, bool *ret_handled,
                    struct df_err *err);
     /* There is nothing to do: writes what the engine reports about the step. */
-    int (*tell)(struct df_task_pass *p, struct df_err *err);
+    int (*report)(struct df_task_pass *p, struct df_err *err);
     /* Ends the step with this verdict (FAIL or SUCCEED). */
     int (*end)(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err);
     /* Ends the step with the result that its runner left in the engine. NULL: there are no such
@@ -52,7 +52,7 @@ struct df_task_hooks {
     /* The step is final: the engine removes its objects. */
     int (*clean)(struct df_task_pass *p, struct df_err *err);
     /* The step is final, deleted and cleaned. *ret_may: may the document be removed? NULL: yes. */
-    int (*may_go)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
+    int (*may_remove)(struct df_task_pass *p, bool *ret_may, struct df_err *err);
 };
 
 extern const struct df_task_hooks df_tofu_hooks;
@@ -90,8 +90,8 @@ int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
 /* Asks the engine for the runner. *ret_made false: not now, and the document says why. */
 int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err *err) DF_MUST_CHECK;
-/* Writes into the status why the step's runner has not started yet (seen.cause). */
-int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+/* Writes into the status why the step's runner has not started yet (observed.cause). */
+int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- task_finalize.c ---- */
 

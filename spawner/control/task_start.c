@@ -38,12 +38,12 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 {
     struct df_slot slot;
-    if (df_slots_ask(&p->c->slots, p->task, &slot, err) < 0)
+    if (df_slots_acquire(&p->c->slots, p->task, &slot, err) < 0)
         return -1;
     *ret_has = !slot.wake_us;
     if (*ret_has) {
         int result = df_task_pass_modify(p, set_created, p, err);
-        df_slots_entered(&p->c->slots, &slot);
+        df_slots_unreserve(&p->c->slots, &slot);
         return result;
     }
     p->wake_us = slot.wake_us;
@@ -81,33 +81,33 @@ static int set_waiting(cJSON *task, void *arg, struct df_err *err)
     const struct df_task_pass *p = arg;
     if (df_task_is_final(task) || df_task_has_runner(task))
         return 1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->seen.cause, p->now_us,
-                                  err);
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->observed.cause,
+                                  p->now_us, err);
 }
 
-int df_task_pass_tell_waiting(struct df_task_pass *p, struct df_err *err)
+int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err)
 {
-    bool is_waiting = p->seen.cause[0] && !df_task_has_runner(p->task);
-    if (!is_waiting || df_streq(df_task_message(p->task), p->seen.cause))
+    bool is_waiting = p->observed.cause[0] && !df_task_has_runner(p->task);
+    if (!is_waiting || df_streq(df_task_message(p->task), p->observed.cause))
         return 0;
     return df_task_pass_modify(p, set_waiting, p, err);
 }
 
 /* Writes a temporary failure into the status, and lets a later pass try again. */
-static int put_off(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+static int postpone(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;
     int64_t retry_us = df_task_retry_at(p->task, p->now_us);
     p->wake_us = retry_us > after_us ? retry_us : after_us;
     p->pauses = true;
-    (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
-                   why->message);
-    if (!df_streq(df_task_message(p->task), p->seen.cause))
+    (void)snprintf(p->observed.cause, sizeof(p->observed.cause), "%.*s",
+                   (int)sizeof(p->observed.cause) - 1, why->message);
+    if (!df_streq(df_task_message(p->task), p->observed.cause))
         df_warn("step %s is not started yet: %s", p->step.name, why->message);
-    return df_task_pass_tell_waiting(p, err);
+    return df_task_pass_report_waiting(p, err);
 }
 
-static bool may_pass(const struct df_task_pass *p, const struct df_err *why)
+static bool is_temporary(const struct df_task_pass *p, const struct df_err *why)
 {
     return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_LIMIT || why->cls == DF_ERR_CONFLICT ||
            (why->cls == DF_ERR_SYSTEM && p->hooks->outlives_system);
@@ -125,8 +125,8 @@ int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err 
         return -1;
     if (handled)
         return 0;
-    return may_pass(p, &why)
-               ? put_off(p, &why, err)
+    return is_temporary(p, &why)
+               ? postpone(p, &why, err)
                : df_task_pass_fail(p, DF_FAULT_NONE, why.reason[0] ? why.reason : "EngineFailed",
                                    why.message, err);
 }

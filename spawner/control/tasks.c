@@ -20,7 +20,7 @@ static void free_pass(struct df_task_pass *p)
 
 static bool is_alive(const struct df_task_pass *p)
 {
-    return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+    return p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
 }
 
 /* A step that is not finalized yet is finalized first; the next pass removes the document. */
@@ -29,22 +29,22 @@ static int remove_document(struct df_task_pass *p, struct df_err *err)
     bool may = true;
     if (df_label_has(p->task, DF_LABEL_UNFINISHED))
         return df_task_pass_finalize(p, err);
-    if (p->hooks->may_go && p->hooks->may_go(p, &may, err) < 0)
+    if (p->hooks->may_remove && p->hooks->may_remove(p, &may, err) < 0)
         return -1;
-    return may ? df_deleted_let_go(p->c, p->task, err) : 0;
+    return may ? df_deleted_remove(p->c, p->task, err) : 0;
 }
 
 static int wait(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_is_final(p->task))
-        return p->hooks->tell(p, err);
+        return p->hooks->report(p, err);
     return is_alive(p) ? 0 : df_task_pass_finalize(p, err);
 }
 
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
     if (v->next != DF_TASK_CREATE)
-        df_slots_leave(&p->c->slots, p->step.name);
+        df_slots_dequeue(&p->c->slots, p->step.name);
     if (v->next == DF_TASK_WAIT || v->next == DF_TASK_CANCEL)
         p->wake_us = v->wake_us;
     switch (v->next) {
@@ -71,20 +71,21 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
 
 /* ---- the pass ---- */
 
-#define BLIND_IS_TOLD_AFTER_US INT64_C(5000000)
+#define UNOBSERVED_REPORT_AFTER_US INT64_C(5000000)
 
 /* The engine could not say what exists of the step, so do only what is safe without that: a first
  * start (the object's unique name makes a second one harmless), a cancel, or a failure that is due.
  * Assume that a step that was created is alive. */
-static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+static int act_unobserved(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
-    bool lives = p->step.was_created || p->step.was_claimed;
-    p->seen = (struct df_engine_observation){.phase = lives ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
-                                             .exit_code = -1,
-                                             .reachable_since_us = p->c->reachable_since_us};
-    (void)snprintf(p->seen.cause, sizeof(p->seen.cause), "%.*s", (int)sizeof(p->seen.cause) - 1,
-                   why->message);
-    struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
+    bool alive = p->step.was_created || p->step.was_claimed;
+    p->observed =
+        (struct df_engine_observation){.phase = alive ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
+                                       .exit_code = -1,
+                                       .reachable_since_us = p->c->reachable_since_us};
+    (void)snprintf(p->observed.cause, sizeof(p->observed.cause), "%.*s",
+                   (int)sizeof(p->observed.cause) - 1, why->message);
+    struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
     bool is_due = v.next == DF_TASK_CREATE || v.next == DF_TASK_CANCEL || v.next == DF_TASK_FAIL;
     if (!df_task_is_final(p->task) && is_due) {
         if (act(p, &v, err) < 0)
@@ -95,9 +96,9 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
     }
     /* Not in the first seconds of a step or after a start of the spawner: a restart would otherwise
      * write every document. */
-    bool is_long = df_task_age_us(p->task, p->now_us) >= BLIND_IS_TOLD_AFTER_US &&
-                   p->now_us - p->c->reachable_since_us >= BLIND_IS_TOLD_AFTER_US;
-    if (!df_task_is_final(p->task) && is_long && df_task_pass_tell_waiting(p, err) < 0)
+    bool is_long = df_task_age_us(p->task, p->now_us) >= UNOBSERVED_REPORT_AFTER_US &&
+                   p->now_us - p->c->reachable_since_us >= UNOBSERVED_REPORT_AFTER_US;
+    if (!df_task_is_final(p->task) && is_long && df_task_pass_report_waiting(p, err) < 0)
         return -1;
     return df_err_pass(err, why);
 }
@@ -105,16 +106,16 @@ static int blind_pass(struct df_task_pass *p, const struct df_err *why, struct d
 static int one_pass(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (p->engine->ops->status(p->engine, &p->step, &p->seen, &why) < 0) {
-        if (p->hooks->starts_blind)
-            return blind_pass(p, &why, err);
+    if (p->engine->ops->status(p->engine, &p->step, &p->observed, &why) < 0) {
+        if (p->hooks->acts_unobserved)
+            return act_unobserved(p, &why, err);
         return df_err_pass(err, &why);
     }
-    p->seen.reachable_since_us = p->c->reachable_since_us;
-    p->seen.max_system_failures = p->c->s->config->max_system_failures;
-    if (p->hooks->observed && p->hooks->observed(p, err) < 0)
+    p->observed.reachable_since_us = p->c->reachable_since_us;
+    p->observed.max_system_failures = p->c->s->config->max_system_failures;
+    if (p->hooks->after_observe && p->hooks->after_observe(p, err) < 0)
         return -1;
-    struct df_task_verdict v = df_task_next(p->task, &p->seen, p->now_us);
+    struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
     return act(p, &v, err);
 }
 
@@ -151,7 +152,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     if (df_store_find(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, err) < 0)
         return -1;
     if (!p.task) {
-        df_slots_leave(&c->slots, name);
+        df_slots_dequeue(&c->slots, name);
         return 0;
     }
     if (df_applied_task(c, p.task, &done, err) < 0)
@@ -159,7 +160,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     if (done)
         return 0;
     if (df_task_is_final(p.task))
-        df_slots_leave(&c->slots, name);
+        df_slots_dequeue(&c->slots, name);
     if (reconcile_accepted(&p, err) < 0)
         return -1;
     *ret_wake_us = p.wake_us;

@@ -1,7 +1,7 @@
 /*
  * tofu_steps.c - the hooks for steps of runs. A runner claims its step with a token, reports, and
  * may die and leave a log, a state and a lock behind. Read the table of hooks at the end of the
- * file first, then after_death(): its order protects the state.
+ * file first, then recover(): its order protects the state.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -32,9 +32,9 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
         return df_outcome_interrupted(task, e->result, p->now_us, err);
     if (e->result)
         return df_outcome_result(task, e->result, p->now_us, err);
-    int64_t code = df_json_int(task, "status.interrupted.exitCode", p->seen.exit_code);
+    int64_t code = df_json_int(task, "status.interrupted.exitCode", p->observed.exit_code);
     e->failure->exit_code = (int)code;
-    if (df_task_count_lost_attempt(task, &p->seen, p->now_us, err) < 0)
+    if (df_task_count_lost_attempt(task, &p->observed, p->now_us, err) < 0)
         return -1;
     return df_outcome_fail(task, e->failure, p->now_us, err);
 }
@@ -65,7 +65,7 @@ static int tofu_end(struct df_task_pass *p, const struct df_task_verdict *v, str
     struct ending e = {.pass = p, .failure = &f};
     /* A process that could not be ended may create more resources, but no later pass would look for
      * them: the list is written now. */
-    if (p->seen.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
+    if (p->observed.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
         return -1;
     return df_task_pass_modify(p, set_end, &e, err);
 }
@@ -101,7 +101,7 @@ static int release_lock(struct df_task_pass *p, struct df_err *err)
     return 0;
 }
 
-static int salvage_state(struct df_task_pass *p, struct df_err *err)
+static int recover_state(struct df_task_pass *p, struct df_err *err)
 {
     return df_recover_state(p->c->s, p->engine, &p->step,
                             df_json_str(p->task, "spec.executorRef.uid"), err);
@@ -109,7 +109,7 @@ static int salvage_state(struct df_task_pass *p, struct df_err *err)
 
 /* Runs before the step is final, so that a client that waits for the end finds the complete log,
  * the saved state and a released lock. */
-static int after_death(struct df_task_pass *p, struct df_err *err)
+static int recover(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
     if (!df_task_has_runner(p->task))
@@ -117,14 +117,14 @@ static int after_death(struct df_task_pass *p, struct df_err *err)
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
-    if (salvage_state(p, &why) < 0) /* tofu_clean() tries again; nothing is removed before */
+    if (recover_state(p, &why) < 0) /* tofu_clean() tries again; nothing is removed before */
         df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
     return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
 }
 
 static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 {
-    if (df_task_has_runner(p->task) && salvage_state(p, err) < 0)
+    if (df_task_has_runner(p->task) && recover_state(p, err) < 0)
         return -1;
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
@@ -135,7 +135,7 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 
 /* The document stays until its run is final, because the run reads the step's end and its plan from
  * it. */
-static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
+static int tofu_may_remove(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *run = NULL;
     const char *name = df_json_str(p->task, "spec.runRef.name");
@@ -154,24 +154,24 @@ static int tofu_may_go(struct df_task_pass *p, bool *ret, struct df_err *err)
 static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 {
     const struct df_task_pass *p = arg;
-    if (!df_task_is_disruption(task, &p->seen))
+    if (!df_task_is_disruption(task, &p->observed))
         return 1;
     cJSON *status = df_json_object_at(task, "status");
     cJSON *kept = status ? df_json_object_at(status, "disruption") : NULL;
     if (!kept)
         return df_fail_oom(err);
-    if (df_json_set_str(kept, "reason", p->seen.reason, err) < 0)
+    if (df_json_set_str(kept, "reason", p->observed.reason, err) < 0)
         return -1;
-    return df_json_set_str(kept, "message", p->seen.cause, err);
+    return df_json_set_str(kept, "message", p->observed.cause, err);
 }
 
-static int tofu_observed(struct df_task_pass *p, struct df_err *err)
+static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 {
-    if (p->seen.phase == DF_ENGINE_ENDED && after_death(p, err) < 0)
+    if (p->observed.phase == DF_ENGINE_ENDED && recover(p, err) < 0)
         return -1;
-    if (!df_task_is_disruption(p->task, &p->seen))
+    if (!df_task_is_disruption(p->task, &p->observed))
         return 0;
-    df_warn("step %s is being ended: %s", p->step.name, p->seen.cause);
+    df_warn("step %s is being ended: %s", p->step.name, p->observed.cause);
     return df_task_pass_modify(p, set_disruption, p, err);
 }
 
@@ -186,7 +186,7 @@ static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *er
         return df_fail_oom(err);
     if (df_json_set_str(auth, "claim", p->claim_hash, err) < 0)
         return -1;
-    return df_task_count_lost_attempt(task, &p->seen, df_real_us(), err);
+    return df_task_count_lost_attempt(task, &p->observed, df_real_us(), err);
 }
 
 /* The order that steps.h requires: the step document, the engine's objects, the mark, then the
@@ -234,13 +234,13 @@ static int tofu_begin(struct df_task_pass *p, struct df_err *err)
 }
 
 const struct df_task_hooks df_tofu_hooks = {
-    .starts_blind = true,
-    .observed = tofu_observed,
+    .acts_unobserved = true,
+    .after_observe = tofu_after_observe,
     .set_begun = tofu_set_begun,
     .begin = tofu_begin,
-    .tell = df_task_pass_tell_waiting,
+    .report = df_task_pass_report_waiting,
     .end = tofu_end,
     .collect = tofu_collect,
     .clean = tofu_clean,
-    .may_go = tofu_may_go,
+    .may_remove = tofu_may_remove,
 };

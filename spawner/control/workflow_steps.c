@@ -21,7 +21,7 @@
 
 static bool is_alive(const struct df_task_pass *p)
 {
-    return p->seen.phase == DF_ENGINE_PENDING || p->seen.phase == DF_ENGINE_RUNNING;
+    return p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
 }
 
 /* ---- observations ---- */
@@ -31,7 +31,7 @@ static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     *ret = NULL;
-    if (p->seen.phase == DF_ENGINE_ABSENT ||
+    if (p->observed.phase == DF_ENGINE_ABSENT ||
         p->engine->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
@@ -51,23 +51,23 @@ static int put_result(cJSON *task, const cJSON *result, struct df_err *err)
     return 0;
 }
 
-struct news {
+struct progress {
     const struct df_task_pass *pass;
     const cJSON *result; /* or NULL */
 };
 
-static int set_news(cJSON *task, void *arg, struct df_err *err)
+static int set_progress(cJSON *task, void *arg, struct df_err *err)
 {
-    const struct news *n = arg;
-    const struct df_task_pass *p = n->pass;
-    bool runs = p->seen.phase == DF_ENGINE_RUNNING;
+    const struct progress *new_progress = arg;
+    const struct df_task_pass *p = new_progress->pass;
+    bool runs = p->observed.phase == DF_ENGINE_RUNNING;
     if (df_task_is_final(task))
         return 1;
-    if (put_result(task, n->result, err) < 0 ||
+    if (put_result(task, new_progress->result, err) < 0 ||
         (runs && df_task_add_time(task, "started", p->now_us, err) < 0))
         return -1;
     return df_task_set_conditions(task, DF_OUTCOME_NONE, runs ? "Executing" : "Initializing",
-                                  p->seen.cause, p->now_us, err);
+                                  p->observed.cause, p->now_us, err);
 }
 
 /* A change of only executionStatus, the summary, is written after this delay. Most pods have
@@ -80,36 +80,36 @@ static int64_t summary_due_us(const struct df_task_pass *p, const cJSON *result)
     const cJSON *history = df_json_at(p->task, "status.phaseHistory");
     const cJSON *last = cJSON_GetArrayItem(history, cJSON_GetArraySize(history) - 1);
     const char *at = df_json_str(last, "occurredAt"), *message = df_task_message(p->task);
-    const char *phase = p->seen.phase == DF_ENGINE_RUNNING ? "Executing" : "Initializing";
+    const char *phase = p->observed.phase == DF_ENGINE_RUNNING ? "Executing" : "Initializing";
     int64_t at_us = 0;
     bool is_same =
         df_streq(df_task_reason(p->task), phase) &&
-        df_streq(message ? message : "", p->seen.cause) &&
+        df_streq(message ? message : "", p->observed.cause) &&
         df_json_equal(df_json_at(p->task, "status.engineRef"), df_json_at(result, "engineRef"));
     return is_same && at && df_time_parse(at, &at_us, NULL) == 0 ? at_us + SUMMARY_LATE_US : 0;
 }
 
-static bool is_told(const struct df_task_pass *p, const cJSON *result)
+static bool is_reported(const struct df_task_pass *p, const cJSON *result)
 {
     return df_json_equal(df_json_at(p->task, "status.executionStatus"),
                          df_json_at(result, "executionStatus"));
 }
 
 /* The store ignores an update that changes nothing. */
-static int tell(struct df_task_pass *p, struct df_err *err)
+static int report(struct df_task_pass *p, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
     if (df_task_is_final(p->task))
         return 0;
     if (read_result(p, &result, err) < 0)
         return -1;
-    struct news n = {p, result};
+    struct progress new_progress = {p, result};
     int64_t due_us = summary_due_us(p, result);
-    if (due_us > p->now_us && !is_told(p, result)) {
+    if (due_us > p->now_us && !is_reported(p, result)) {
         df_task_pass_wake(p, due_us);
         return 0;
     }
-    return result ? df_task_pass_modify(p, set_news, &n, err) : 0;
+    return result ? df_task_pass_modify(p, set_progress, &new_progress, err) : 0;
 }
 
 /* ---- ends ---- */
@@ -127,11 +127,11 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     int64_t now_us = e->pass->now_us;
     if (df_task_is_final(task))
         return 1;
-    bool ran = e->pass->seen.phase == DF_ENGINE_ENDED;
+    bool ran = e->pass->observed.phase == DF_ENGINE_ENDED;
     if (put_result(task, e->result, err) < 0 ||
         (ran && df_task_add_time(task, "executed", now_us, err) < 0))
         return -1;
-    const struct df_outcome_failure f = {.exit_code = e->pass->seen.exit_code,
+    const struct df_outcome_failure f = {.exit_code = e->pass->observed.exit_code,
                                          .fault = v->fault,
                                          .reason = v->reason,
                                          .message = v->message};
@@ -190,7 +190,7 @@ static int wait_for_target(struct df_task_pass *p, const char *holder, struct df
     (void)snprintf(text, sizeof(text), "%s", holder);
     if (df_task_pass_modify(p, set_locked, text, err) < 0)
         return -1;
-    df_slots_leave(&p->c->slots, p->step.name);
+    df_slots_dequeue(&p->c->slots, p->step.name);
     df_slots_wake(&p->c->slots);
     return 0;
 }
@@ -244,11 +244,11 @@ static int workflow_refused(struct df_task_pass *p, const struct df_err *why, bo
 
 /* ---- report and clean up ---- */
 
-static int workflow_tell(struct df_task_pass *p, struct df_err *err)
+static int workflow_report(struct df_task_pass *p, struct df_err *err)
 {
     /* While the workflow waits for its target, the holder of the target may change. */
-    return p->seen.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->seen.cause, err)
-                                             : tell(p, err);
+    return p->observed.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->observed.cause, err)
+                                                 : report(p, err);
 }
 
 /* The engine's object stays for inspection until its TTL, the next action on the target, or the
@@ -267,7 +267,7 @@ const struct df_task_hooks df_workflow_hooks = {
     .set_begun = workflow_set_begun,
     .begin = workflow_begin,
     .refused = workflow_refused,
-    .tell = workflow_tell,
+    .report = workflow_report,
     .end = workflow_end,
     .clean = workflow_clean,
 };

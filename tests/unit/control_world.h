@@ -437,7 +437,7 @@ static void end_processes(struct world *w, const char *name, int exit_code, cons
     s->seen.has_result = s->result != NULL;
     (void)snprintf(s->seen.cause, sizeof(s->seen.cause), "%s", cause);
     (void)pthread_mutex_unlock(&w->engine.lock);
-    df_control_engine_news(w->s.control, name);
+    df_control_notify(w->s.control, name);
 }
 
 static void report(const struct runner *r, const char *body)

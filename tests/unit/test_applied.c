@@ -288,7 +288,7 @@ static void a_step_that_was_made_by_half_is_made_anew(void **state)
     apply(w, DF_KIND_TASK_ACTION, "net-1-plan",
           "{'action':'plan','engine':'forged','runRef':{'name':'net-1'}}");
     start(w);
-    df_control_engine_news(w->s.control, "net-1-plan");
+    df_control_notify(w->s.control, "net-1-plan");
     (void)await_start(w, "net-1-plan");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.source.url", "file:///nowhere");
 }

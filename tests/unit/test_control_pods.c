@@ -28,7 +28,7 @@ static void engine_sees(struct world *w, const char *step, const char *reason, c
     (void)snprintf(seen->reason, sizeof(seen->reason), "%s", reason);
     (void)snprintf(seen->cause, sizeof(seen->cause), "%s", cause);
     (void)pthread_mutex_unlock(&w->engine.lock);
-    df_control_engine_news(w->s.control, step);
+    df_control_notify(w->s.control, step);
 }
 
 static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(void **state)

@@ -200,7 +200,7 @@ static void set_gone(struct world *w, const char *name)
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, name)->seen.is_gone = true;
     (void)pthread_mutex_unlock(&w->engine.lock);
-    df_control_engine_news(w->s.control, name);
+    df_control_notify(w->s.control, name);
 }
 
 static void await_gone(struct world *w, const char *name)

@@ -97,7 +97,7 @@ static void a_workflow_runs_without_run_and_runner(void **state)
     start(w);
     ask(w, "restart", APP);
     (void)await_start(w, "restart");
-    df_control_engine_news(w->s.control, "restart");
+    df_control_notify(w->s.control, "restart");
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, "restart")->result =
         strdup("{\"executionStatus\":{\"status\":\"True\",\"totalTasks\":1}}");
@@ -149,7 +149,7 @@ static void who_waits_for_a_target_holds_no_place(void **state)
     end_processes(w, "runs", 0, "");
     await_settled(w, "runs");
     set_absent_reason(w, "waits", "");
-    df_control_engine_news(w->s.control, "waits");
+    df_control_notify(w->s.control, "waits");
     (void)await_start(w, "waits");
     assert_value(w, DF_KIND_TASK_ACTION, "waits", "status.lockedBy", "");
 }
@@ -274,7 +274,7 @@ static void news_of_a_lock_wake_all_who_use_it(void **state)
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, "restart")->seen.phase = DF_ENGINE_ENDED;
     (void)pthread_mutex_unlock(&w->engine.lock);
-    df_control_engine_news(w->s.control, lock);
+    df_control_notify(w->s.control, lock);
     await_value(w, DF_KIND_TASK_ACTION, "restart", "status.reason", "WorkflowFailed");
 }
 
