@@ -75,7 +75,8 @@ const struct df_reason df_reasons[] = {
      "The log has the tool's own words: mostly an address that is not in the state or in the "
      "configuration. Mend the command and run it again."},
     {"PlanCorrupt", "The stored plan is not the one that was sealed; it was refused.",
-     "Run again to make a new plan. If it happens twice, suspect the disk of the data directory."},
+     "Run again to make a new plan. If the message names two keys, somebody replaced the vault's "
+     "key. Otherwise, if it happens twice, suspect the disk of the data directory."},
     {"PlanOfOtherRun", "The stored plan belongs to another run; it was refused.",
      "Run again, and look at who has access to the data directory."},
     {"PlanExpired", "The plan is older than timeouts.planLife allows.",
@@ -111,6 +112,9 @@ const struct df_reason df_reasons[] = {
      "The message says why: runner.path, memory or the limit of processes; or the API server."},
     {"InvalidStep", "The step cannot be run as requested; nothing was run.",
      "The message names the field. Correct the executor or the run's options."},
+    {"SecretUnreadable", "A stored secret does not open; nothing was run.",
+     "Set it again with `dayfly secret set`. If many do not open, the vault's key was replaced or "
+     "the database is damaged: restore both from the same copy."},
     {"InvalidDocument",
      "What was applied is no valid document, or cannot be done now; it was refused.",
      "The message names the field. Mend an executor and apply it again; of a run, apply another "

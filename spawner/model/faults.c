@@ -54,6 +54,7 @@ static const struct {
     {"MaxSystemFailuresExceeded", SYSTEM},
     {"EngineFailed", SYSTEM},
     {"InvalidStep", USER},
+    {"SecretUnreadable", SYSTEM},
     {"InvalidDocument", USER},
     {"DiskFull", SYSTEM},
     {"ExecutorGone", USER},

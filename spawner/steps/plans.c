@@ -101,6 +101,7 @@ struct stored_plan {
     char digest[DF_SHA256_HEX];
     int64_t size;
     int64_t expires_us;
+    char key_id[DF_VAULT_KEY_ID]; /* of the vault's key that it is sealed under */
 };
 
 static int set_plan(cJSON *task, void *arg, struct df_err *err)
@@ -114,6 +115,7 @@ static int set_plan(cJSON *task, void *arg, struct df_err *err)
     }
     if (df_json_set(status, "plan", plan, err) < 0 ||
         df_json_add_str(plan, "sha256", p->digest, err) < 0 ||
+        df_json_add_str(plan, "keyId", p->key_id, err) < 0 ||
         df_json_add_num(plan, "size", (double)p->size, err) < 0)
         return -1;
     return df_json_add_time(plan, "expiresAt", p->expires_us, err);
@@ -132,6 +134,7 @@ int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, c
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
     if (check_bundle(fd, task, err) < 0 || df_sha256_file_hex(fd, p.digest, &p.size, err) < 0 ||
+        df_vault_key_id(s->vault, p.key_id, err) < 0 ||
         store_sealed(s, task, fd, p.digest, err) < 0 ||
         df_store_modify(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), set_plan,
                         &p, NULL, err) < 0)
@@ -171,8 +174,17 @@ static int check_plan(const cJSON *apply, const cJSON *plan, struct df_err *err)
     return 0;
 }
 
-static int corrupt(struct df_err *err)
+/* A plan without keyId is older than this member. */
+static int corrupt(struct df_spawner *s, const cJSON *plan, struct df_err *err)
 {
+    const char *sealed_with = df_json_str(plan, "status.plan.keyId");
+    char now[DF_VAULT_KEY_ID];
+    if (sealed_with && df_vault_key_id(s->vault, now, NULL) == 0 && !df_streq(sealed_with, now))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "PlanCorrupt",
+                              "the plan is sealed under the key %s, and the key of the vault is %s "
+                              "now: somebody replaced it; start a new run, and restore the old key "
+                              "if secrets do not open either",
+                              sealed_with, now);
     return df_fail_reason(err, DF_ERR_CONFLICT, "PlanCorrupt",
                           "the stored plan is not the one that was approved; start a new run");
 }
@@ -193,10 +205,11 @@ static int open_sealed(struct df_spawner *s, const cJSON *plan, int out, int64_t
         return why.cls == DF_ERR_NOT_FOUND ? plan_missing("the stored plan is gone", err)
                                            : df_fail(err, why.cls, "%s", why.message);
     if (seal_or_open(s, OPEN, aad, in, out, &why) < 0)
-        return why.cls == DF_ERR_DENIED ? corrupt(err) : df_fail(err, why.cls, "%s", why.message);
+        return why.cls == DF_ERR_DENIED ? corrupt(s, plan, err)
+                                        : df_fail(err, why.cls, "%s", why.message);
     if (df_sha256_file_hex(out, found, ret_size, err) < 0)
         return -1;
-    return df_streq(found, digest) ? 0 : corrupt(err);
+    return df_streq(found, digest) ? 0 : corrupt(s, plan, err);
 }
 
 /* This mark must be durable before the plan leaves the spawner. */

@@ -54,6 +54,11 @@ int df_sealed_put(struct df_spawner *s, cJSON *run, const cJSON *secrets, struct
 
 /* ---- get and drop ---- */
 
+static bool is_unreadable(const struct df_err *why)
+{
+    return df_streq(why->reason, "SecretUnreadable");
+}
+
 /* Reads the run's entry; *ret is unchanged if there is none or if it belongs to another run. */
 static int get_entry(struct df_spawner *s, const cJSON *run, cJSON **ret, struct df_err *err)
 {
@@ -65,6 +70,11 @@ static int get_entry(struct df_spawner *s, const cJSON *run, cJSON **ret, struct
     if (df_vault_run_get(s->vault, id, &entry, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND)
             return 0;
+        if (is_unreadable(&why))
+            return df_fail_reason(err, DF_ERR_SYSTEM, why.reason,
+                                  "the secrets that run %s was given cannot be read: their sealed "
+                                  "values do not open; start a new run",
+                                  name_of(run));
         return df_err_pass(err, &why);
     }
     if (df_streq(df_json_str(entry, "run"), name_of(run)))
@@ -92,8 +102,10 @@ int df_sealed_get(struct df_spawner *s, const cJSON *run, cJSON **ret, struct df
 int df_sealed_drop(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *entry = NULL;
-    if (get_entry(s, run, &entry, err) < 0)
-        return -1;
+    struct df_err why = {0};
+    if (get_entry(s, run, &entry, &why) < 0)
+        /* Whose entry it is cannot be known. The run ends all the same; the sweep deletes it. */
+        return is_unreadable(&why) ? 0 : df_err_pass(err, &why);
     return entry ? df_vault_run_drop(s->vault, df_json_str(run, "spec.sealed.id"), err) : 0;
 }
 
@@ -107,8 +119,10 @@ static int is_needed(struct df_spawner *s, const char *id, bool is_young, bool *
     DF_JSON cJSON *run = NULL;
     struct df_err why = {0};
     *ret = false;
-    if (df_vault_run_get(s->vault, id, &entry, &why) < 0)
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (df_vault_run_get(s->vault, id, &entry, &why) < 0) {
+        *ret = is_unreadable(&why) && is_young;
+        return why.cls == DF_ERR_NOT_FOUND || is_unreadable(&why) ? 0 : df_err_pass(err, &why);
+    }
     const char *name = df_json_str(entry, "run");
     if (df_store_find(s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
         return -1;

@@ -56,7 +56,8 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
                 "%s: there is no secret \"%s\"; create it with: dayfly secret set "
                 "%s KEY",
                 what, name, name);
-        return df_err_pass(err, &why);
+        (void)df_err_pass(err, &why);
+        return df_err_wrap(err, "%s", what);
     }
     const cJSON *value;
     cJSON_ArrayForEach (value, secret) {

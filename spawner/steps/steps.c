@@ -129,6 +129,12 @@ static int refuse_step(struct df_spawner *s, const char *uid, const struct df_er
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
 }
 
+/* True if the document can never be made, however often the runner repeats its claim. */
+static bool is_hopeless(const struct df_err *why)
+{
+    return why->cls == DF_ERR_USER || df_streq(why->reason, "SecretUnreadable");
+}
+
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
                         struct df_err *err)
 {
@@ -138,7 +144,7 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
         return -1;
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
         return 0;
-    if (why.cls == DF_ERR_USER)
+    if (is_hopeless(&why))
         return refuse_step(s, uid, &why, err);
     return df_err_pass(err, &why);
 }
@@ -235,7 +241,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
         return 0;
     }
     df_json_wipe(doc);
-    if (why.cls == DF_ERR_USER)
+    if (is_hopeless(&why))
         return refuse_step(s, uid, &why, err);
     return df_err_pass(err, &why);
 }

@@ -125,7 +125,7 @@ static void what_is_no_text_in_a_secret_of_a_person_is_refused_without_showing_i
     cJSON *secret = NULL;
     VAULT *v = suite_open(*state);
     make("git", "\"dayfly.dev/vault\":\"true\"", "{\"a\":\"YQ==\",\"bin\":\"aHVudGVyMgD/\"}");
-    assert_fails(df_vault_get(v, "git", &secret, &err), &err, DF_ERR_USER, "bin");
+    assert_fails(df_vault_get(v, "git", &secret, &err), &err, DF_ERR_SYSTEM, "bin");
     assert_null(strstr(err.message, "hunter2"));
     assert_null(strstr(err.message, "aHVudGVy"));
 }

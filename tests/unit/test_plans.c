@@ -105,11 +105,16 @@ static void change_plan_status(struct world *w, const char *task, const char *ke
         fail_msg("%s", err.message);
 }
 
-static int get_plan(const struct runner *a, struct df_err *err)
+static int get_plan_from(struct df_spawner *s, const struct runner *a, struct df_err *err)
 {
     DF_CLOSE int fd = -1;
     int64_t size;
-    return df_step_get_plan(&a->w->s, a->uid, a->step_token, &fd, &size, err);
+    return df_step_get_plan(s, a->uid, a->step_token, &fd, &size, err);
+}
+
+static int get_plan(const struct runner *a, struct df_err *err)
+{
+    return get_plan_from(&a->w->s, a, err);
 }
 
 static void a_used_an_expired_and_a_missing_plan_are_refused_each_with_its_reason(void **state)
@@ -127,6 +132,24 @@ static void a_used_an_expired_and_a_missing_plan_are_refused_each_with_its_reaso
     DF_FREE char *key = df_strf("plans/%s", plan_uid);
     assert_int_equal(df_blob_delete(w->s.blobs, key, NULL), 0);
     assert_fails(get_plan(&a, &err), err, DF_ERR_NOT_FOUND, "PlanMissing");
+}
+
+static void a_plan_under_a_key_that_was_replaced_names_the_keys(void **state)
+{
+    struct world *w = *state;
+    struct runner a = reach_apply(w);
+    struct df_err err;
+    DF_FREE char *db = df_fs_join(w->dir, "other.db"), *key = df_fs_join(w->dir, "other-key");
+    char old[DF_VAULT_KEY_ID], new[DF_VAULT_KEY_ID];
+    struct df_spawner other = w->s;
+    assert_int_equal(df_vault_open(db, key, &other.vault, NULL), 0);
+    assert_int_equal(df_vault_key_id(w->s.vault, old, NULL), 0);
+    assert_int_equal(df_vault_key_id(other.vault, new, NULL), 0);
+    assert_fails(get_plan_from(&other, &a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
+    df_vault_close(other.vault);
+    assert_string_not_equal(old, new);
+    assert_true(strstr(err.message, old) && strstr(err.message, new));
+    assert_int_equal(get_plan(&a, &err), 0);
 }
 
 static void any_flipped_bit_of_a_stored_plan_is_found(void **state)
@@ -207,6 +230,7 @@ int main(void)
         TEST(an_apply_is_told_what_was_planned_with_what),
         TEST(a_bundle_of_another_step_or_a_broken_one_is_not_taken),
         TEST(a_used_an_expired_and_a_missing_plan_are_refused_each_with_its_reason),
+        TEST(a_plan_under_a_key_that_was_replaced_names_the_keys),
         TEST(any_flipped_bit_of_a_stored_plan_is_found),
         TEST(the_plan_of_another_run_is_refused),
         TEST(a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store),

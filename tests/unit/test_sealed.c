@@ -8,6 +8,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/steps/sealed.h"
+#include "tests/unit/database.h"
 #include "tests/unit/step_world.h"
 
 #define VALUE "correct-horse"
@@ -76,6 +77,27 @@ static void a_step_whose_secrets_are_lost_fails_and_says_so(void **state)
     assert_int_equal(df_sealed_drop(&w->s, run, NULL), 0);
     assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
     await_value(w, DF_KIND_RUN, "db-1", "status.reason", "InvalidStep");
+}
+
+static void a_step_whose_secrets_do_not_open_fails_and_its_run_ends(void **state)
+{
+    struct world *w = *state;
+    struct df_err err;
+    cJSON *doc = NULL;
+    make_executor(w, "db", "");
+    cJSON_Delete(make_run(w, "db", GIVEN));
+    struct fake_step *s = await_start(w, "db-1-plan");
+    execute(w->dir, "UPDATE secrets SET sealed = x'00'");
+    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    await_value(w, DF_KIND_RUN, "db-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "db-1", "status.reason", "SecretUnreadable");
+    assert_value(w, DF_KIND_RUN, "db-1", "status.message",
+                 "the secrets that run db-1 was given cannot be read: their sealed values do not "
+                 "open; start a new run");
+    /* Nobody can know whose values these were: they go when no run can need them any more. */
+    int64_t later = df_real_us() + DF_RUN_SECRETS_GRACE_SECONDS * INT64_C(1000000) + MINUTE;
+    assert_int_equal(df_sealed_sweep(&w->s, later, NULL), 0);
+    assert_int_equal(entries(w), 0);
 }
 
 static void the_secrets_of_another_run_are_not_handed_out_or_dropped(void **state)
@@ -167,6 +189,7 @@ int main(void)
         TEST(the_step_gets_the_values_and_documents_get_names),
         TEST(they_are_gone_when_the_run_is_over),
         TEST(a_step_whose_secrets_are_lost_fails_and_says_so),
+        TEST(a_step_whose_secrets_do_not_open_fails_and_its_run_ends),
         TEST(the_secrets_of_another_run_are_not_handed_out_or_dropped),
         TEST(what_a_crash_left_behind_is_swept),
         TEST(bad_secrets_are_refused_without_their_values),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
+#include "tests/unit/database.h"
 #include "tests/unit/step_world.h"
 
 /* ---- claim ---- */
@@ -191,6 +192,26 @@ static void a_missing_secret_ends_the_step_and_is_named(void **state)
         "spec.secrets: there is no secret \"app\"; create it with: dayfly secret set app KEY");
 }
 
+static void a_secret_that_does_not_open_ends_the_step_at_once_and_is_named(void **state)
+{
+    struct world *w = *state;
+    set_secret(w, "app", "password", "pa55word");
+    set_secret(w, "app", "other", "an0ther");
+    /* Somebody swaps two sealed values: the seal of each is bound to its name and key. */
+    execute(w->dir, "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE key = 'other') "
+                    "WHERE key = 'password'");
+    struct fake_step *s = await_start(w, "net-1-plan");
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "SecretUnreadable");
+    assert_value(
+        w, DF_KIND_RUN, "net-1", "status.message",
+        "spec.secrets: secret \"app\" key password cannot be read: its sealed value does not "
+        "open; set it again with: dayfly secret set app password");
+}
+
 static void a_missing_key_ends_the_step_and_is_named(void **state)
 {
     struct world *w = *state;
@@ -369,6 +390,7 @@ int main(void)
         TEST(of_many_runners_at_once_one_gets_the_step),
         TEST_RICH(a_runner_is_told_everything_it_needs_and_every_secret_is_masked),
         TEST_RICH(a_missing_secret_ends_the_step_and_is_named),
+        TEST_RICH(a_secret_that_does_not_open_ends_the_step_at_once_and_is_named),
         TEST_RICH(a_missing_key_ends_the_step_and_is_named),
         cmocka_unit_test_setup_teardown(
             a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source,

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #define vault_test(f) scratch_test(f)
 #include "tests/unit/vault_suite.h"
 
 #include "spawner/store/store.h"
+#include "tests/unit/database.h"
 
 static int try_open(const char *dir, struct df_vault **ret, struct df_err *err)
 {
@@ -70,15 +70,6 @@ static void the_key_file_of_another_database_is_refused(void **state)
     assert_fails(try_open(*state, &v, &err), &err, DF_ERR_SYSTEM, key);
 }
 
-static void execute(const char *dir, const char *sql)
-{
-    DF_FREE char *path = df_fs_join(dir, "dayfly.db");
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 static void a_sealed_value_that_was_moved_or_changed_is_refused(void **state)
 {
     static const char *const tampering[] = {
@@ -101,6 +92,7 @@ static void a_sealed_value_that_was_moved_or_changed_is_refused(void **state)
         cJSON *secret = NULL;
         const char *name = strstr(tampering[i], "victim") ? "victim" : "git";
         assert_fails(df_vault_get(v, name, &secret, &err), &err, DF_ERR_SYSTEM, name);
+        assert_string_equal(err.reason, "SecretUnreadable");
         assert_null(secret);
         assert_null(strstr(err.message, "one"));
     }

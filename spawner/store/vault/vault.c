@@ -41,6 +41,14 @@ int df_vault_no_secret(const char *name, const char *key, struct df_err *err)
                    key ? " key " : "", key ? key : "");
 }
 
+int df_vault_unreadable(const char *name, const char *key, const char *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_SYSTEM, "SecretUnreadable",
+                          "secret \"%s\" key %s cannot be read: %s; set it again with: dayfly "
+                          "secret set %s %s",
+                          name, key, why, name, key);
+}
+
 /* ---- calls to the backend -------------------------------------------------------------------- */
 
 void df_vault_close(struct df_vault *v)
@@ -166,4 +174,17 @@ int df_vault_key(struct df_vault *v, const char *purpose, unsigned char out[DF_K
                  struct df_err *err)
 {
     return df_derive_key(v->master, purpose, out, err);
+}
+
+int df_vault_key_id(struct df_vault *v, char out[DF_VAULT_KEY_ID], struct df_err *err)
+{
+    unsigned char key[DF_KEY_LEN];
+    char digest[DF_SHA256_HEX];
+    if (df_vault_key(v, "key-id", key, err) < 0)
+        return -1;
+    int result = df_sha256_hex(key, sizeof(key), digest, err);
+    explicit_bzero(key, sizeof(key));
+    if (result == 0)
+        (void)snprintf(out, DF_VAULT_KEY_ID, "%.16s", digest);
+    return result;
 }

@@ -40,8 +40,9 @@ static inline void df_cleanup_vault(struct df_vault **v)
 int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                  struct df_err *err) DF_MUST_CHECK;
 /* Returns {"key": "value", ...}, sorted by key; the caller deletes it with df_json_wipe().
- * NOT_FOUND names the secret. Values that are not UTF-8 are refused by df_vault_set(); if somebody
- * else wrote one into a Secret, this call fails with USER. */
+ * NOT_FOUND names the secret. SYSTEM SecretUnreadable names secret and key, never a value: the
+ * stored value does not open (it was moved from another entry, damaged, or sealed under another
+ * key), or somebody wrote a value into a Secret that df_vault_set() would refuse. */
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 /* [{"name", "keys": [...], "updatedAt"}], sorted by name: no values. */
@@ -71,5 +72,12 @@ int df_vault_run_list(struct df_vault *v, cJSON **ret, struct df_err *err) DF_MU
 /* Derives a key for another purpose ("plan") from the vault's master key; the caller wipes it. */
 int df_vault_key(struct df_vault *v, const char *purpose, unsigned char out[32],
                  struct df_err *err) DF_MUST_CHECK;
+
+enum { DF_VAULT_KEY_ID = 17 }; /* 16 hex digits and a NUL */
+
+/* A name of the master key, from which nobody can learn the key. What is stored with it can later
+ * tell that the key was replaced. */
+int df_vault_key_id(struct df_vault *v, char out[DF_VAULT_KEY_ID],
+                    struct df_err *err) DF_MUST_CHECK;
 
 #endif

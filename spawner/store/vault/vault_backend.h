@@ -32,6 +32,9 @@ struct df_vault {
 /* Fails with NOT_FOUND: 'secret "x" key k does not exist'. Always -1. key may be NULL. */
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err);
 
+/* Fails with SYSTEM SecretUnreadable. Always -1. why: what is wrong, without the value. */
+int df_vault_unreadable(const char *name, const char *key, const char *why, struct df_err *err);
+
 /* LIMIT if the value is too large, USER if it is not UTF-8 text. */
 int df_vault_check_value(const void *value, size_t n, struct df_err *err) DF_MUST_CHECK;
 

@@ -239,7 +239,7 @@ static int add_value(cJSON *values, const char *name, const cJSON *item, struct 
     struct df_err why = {0};
     if (df_base64_decode(text, strlen(text), false, &value, &why) < 0 ||
         df_vault_check_value(df_buf_str(&value), value.len, &why) < 0)
-        return df_fail(err, why.cls, "secret \"%s\" key %s: %s", name, item->string, why.message);
+        return df_vault_unreadable(name, item->string, why.message, err);
     return df_json_add_str(values, item->string, df_buf_str(&value), err);
 }
 

@@ -142,11 +142,9 @@ static int open_row(const struct sealed_vault *v, const char *name, sqlite3_stmt
     DF_FREE char *aad = key ? aad_of(name, key) : NULL;
     if (!aad)
         return df_fail_oom(err);
-    struct df_err why = {0};
     if (df_aead_open(v->key, aad, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1),
-                     &value, &why) < 0)
-        return df_fail(err, DF_ERR_SYSTEM, "secret \"%s\" key %s is damaged: set it again", name,
-                       key);
+                     &value, NULL) < 0)
+        return df_vault_unreadable(name, key, "its sealed value does not open", err);
     return df_json_add_str(secret, key, df_buf_str(&value), err);
 }
 
