@@ -15,10 +15,10 @@ enum df_level { DF_LEVEL_OK, DF_LEVEL_WARN, DF_LEVEL_FAIL };
 
 /* The prerequisites of checks, as bits. The check that provides one sets its bit. */
 enum df_prerequisite {
-    DF_HAS_CLUSTER = 1 << 0, /* the API server answers */
-    DF_HAS_JOB = 1 << 1,     /* the first of `jobs` was made */
-    DF_HAS_TAKEN = 1 << 2,   /* the API server accepts that Job and its pod */
-    DF_HAS_PROBE = 1 << 3    /* `probe` is set */
+    DF_HAS_CLUSTER = 1 << 0,  /* the API server answers */
+    DF_HAS_JOB = 1 << 1,      /* the first of `jobs` was made */
+    DF_HAS_ACCEPTED = 1 << 2, /* the API server accepts that Job and its pod */
+    DF_HAS_PROBE = 1 << 3     /* `probe` is set */
 };
 
 /* Owned, except where a member is called borrowed. */
@@ -61,47 +61,47 @@ void df_finding_skew(struct df_doctor_context *p, const char *whose, int64_t ske
 /* machine.c */
 /* Fills url and ca_file. */
 int df_find_server(struct df_doctor_context *p, struct df_err *err) DF_MUST_CHECK;
-int df_look_data_directory(struct df_doctor_context *p, struct df_err *err);
+int df_check_data_directory(struct df_doctor_context *p, struct df_err *err);
 /* Succeeds if this directory can be written to; if it does not exist, the nearest existing one
  * above it. */
 int df_doctor_try_directory(const char *path, struct df_err *err) DF_MUST_CHECK;
-int df_look_tokens(struct df_doctor_context *p, struct df_err *err);
-int df_look_credentials(struct df_doctor_context *p, struct df_err *err);
-int df_look_tls(struct df_doctor_context *p, struct df_err *err);
-int df_look_state_service(struct df_doctor_context *p, struct df_err *err);
-int df_look_address(struct df_doctor_context *p, struct df_err *err);
+int df_check_tokens(struct df_doctor_context *p, struct df_err *err);
+int df_check_credentials(struct df_doctor_context *p, struct df_err *err);
+int df_check_tls(struct df_doctor_context *p, struct df_err *err);
+int df_check_state_service(struct df_doctor_context *p, struct df_err *err);
+int df_check_address(struct df_doctor_context *p, struct df_err *err);
 
 /* programs.c */
-int df_look_runner(struct df_doctor_context *p, struct df_err *err);
+int df_check_runner(struct df_doctor_context *p, struct df_err *err);
 /* True if a step on this machine finds tofu or terraform without a download. */
 bool df_has_local_tool(const struct df_doctor_context *p);
-int df_look_local_tool(struct df_doctor_context *p, struct df_err *err);
-int df_look_git(struct df_doctor_context *p, struct df_err *err);
+int df_check_local_tool(struct df_doctor_context *p, struct df_err *err);
+int df_check_git(struct df_doctor_context *p, struct df_err *err);
 
 /* downloads.c */
-int df_look_downloads(struct df_doctor_context *p, struct df_err *err);
-int df_look_providers(struct df_doctor_context *p, struct df_err *err);
+int df_check_downloads(struct df_doctor_context *p, struct df_err *err);
+int df_check_providers(struct df_doctor_context *p, struct df_err *err);
 
 /* module.c */
-int df_look_module(struct df_doctor_context *p, struct df_err *err);
+int df_check_module(struct df_doctor_context *p, struct df_err *err);
 
 /* cluster.c */
-int df_look_cluster(struct df_doctor_context *p, struct df_err *err);
-int df_look_clock(struct df_doctor_context *p, struct df_err *err);
-int df_look_issuer(struct df_doctor_context *p, struct df_err *err);
+int df_check_cluster(struct df_doctor_context *p, struct df_err *err);
+int df_check_clock(struct df_doctor_context *p, struct df_err *err);
+int df_check_issuer(struct df_doctor_context *p, struct df_err *err);
 
 /* operator.c */
-int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err);
-int df_look_authority(struct df_doctor_context *p, struct df_err *err);
+int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err);
+int df_check_authority(struct df_doctor_context *p, struct df_err *err);
 
 /* rights.c */
-int df_look_rights(struct df_doctor_context *p, struct df_err *err);
-int df_look_runner_rights(struct df_doctor_context *p, struct df_err *err);
+int df_check_rights(struct df_doctor_context *p, struct df_err *err);
+int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err);
 
 /* step.c */
-int df_look_step(struct df_doctor_context *p, struct df_err *err);
-int df_look_job(struct df_doctor_context *p, struct df_err *err);
-int df_look_pod(struct df_doctor_context *p, struct df_err *err);
+int df_check_step(struct df_doctor_context *p, struct df_err *err);
+int df_check_job(struct df_doctor_context *p, struct df_err *err);
+int df_check_pod(struct df_doctor_context *p, struct df_err *err);
 /* The Job of a step with that name and the uid of p. */
 struct df_job_options;
 int df_make_step_job(struct df_doctor_context *p, const struct df_job_options *o, const char *name,
@@ -109,21 +109,21 @@ int df_make_step_job(struct df_doctor_context *p, const struct df_job_options *o
 struct df_job_options df_job_options_of(const struct df_doctor_context *p);
 
 /* references.c */
-int df_look_references(struct df_doctor_context *p, struct df_err *err);
+int df_check_references(struct df_doctor_context *p, struct df_err *err);
 
 /* nodes.c */
-int df_look_nodes(struct df_doctor_context *p, struct df_err *err);
+int df_check_nodes(struct df_doctor_context *p, struct df_err *err);
 
 /* probe.c */
-int df_look_start(struct df_doctor_context *p, struct df_err *err);
+int df_check_start(struct df_doctor_context *p, struct df_err *err);
 
 /* report.c: the contents of the probe's report */
-int df_look_image(struct df_doctor_context *p, struct df_err *err);
-int df_look_dns(struct df_doctor_context *p, struct df_err *err);
-int df_look_reach(struct df_doctor_context *p, struct df_err *err);
-int df_look_pod_clock(struct df_doctor_context *p, struct df_err *err);
-int df_look_pod_token(struct df_doctor_context *p, struct df_err *err);
-int df_look_work(struct df_doctor_context *p, struct df_err *err);
-int df_look_tool(struct df_doctor_context *p, struct df_err *err);
+int df_check_image(struct df_doctor_context *p, struct df_err *err);
+int df_check_dns(struct df_doctor_context *p, struct df_err *err);
+int df_check_reach(struct df_doctor_context *p, struct df_err *err);
+int df_check_pod_clock(struct df_doctor_context *p, struct df_err *err);
+int df_check_pod_token(struct df_doctor_context *p, struct df_err *err);
+int df_check_work(struct df_doctor_context *p, struct df_err *err);
+int df_check_tool(struct df_doctor_context *p, struct df_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "common/http/http.h"
 #include "spawner/doctor/checks.h"
 
-int df_look_cluster(struct df_doctor_context *p, struct df_err *err)
+int df_check_cluster(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_config_options o = {.kubeconfig = p->config.kube_config,
                                              .context = p->config.kube_context};
@@ -26,7 +26,7 @@ int df_look_cluster(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-int df_look_clock(struct df_doctor_context *p, struct df_err *err)
+int df_check_clock(struct df_doctor_context *p, struct df_err *err)
 {
     int64_t from_us = df_real_us(), at_us = 0;
     if (df_kube_time(p->kube, &at_us, err) < 0)
@@ -76,7 +76,7 @@ static int check_keys(const struct df_doctor_context *p, struct df_err *err)
     df_jwk_set_free(set);
     if (result == 0)
         return 0;
-    return df_fail(err, why.cls, "the keys of pods' tokens cannot be had: %s: %s", why.message,
+    return df_fail(err, why.cls, "cannot read the keys of pods' tokens: %s: %s", why.message,
                    p->config.claim_jwks_url
                        ? "correct claim.jwksUrl and claim.caFile"
                        : "let the spawner read " DF_JWKS_PATH " (ClusterRole "
@@ -84,7 +84,7 @@ static int check_keys(const struct df_doctor_context *p, struct df_err *err)
 }
 
 /* The issuer that the cluster names; NULL if it cannot be read. */
-static char *ask_issuer(const struct df_doctor_context *p)
+static char *fetch_issuer(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *discovery = NULL;
     if (df_kube_get_raw(p->kube, DF_JWKS_DISCOVERY, &discovery, NULL) < 0)
@@ -93,26 +93,28 @@ static char *ask_issuer(const struct df_doctor_context *p)
     return issuer ? strdup(issuer) : NULL;
 }
 
-int df_look_issuer(struct df_doctor_context *p, struct df_err *err)
+int df_check_issuer(struct df_doctor_context *p, struct df_err *err)
 {
     const char *configured = p->config.claim_issuer;
     if (df_streq(p->config.kube_claim, "secret"))
         return 0;
-    DF_FREE char *said = ask_issuer(p);
-    if (!said && !configured)
+    DF_FREE char *actual = fetch_issuer(p);
+    if (!actual && !configured)
         return df_fail(err, DF_ERR_USER,
                        "the cluster does not say who issues its pods' tokens (" DF_JWKS_DISCOVERY
                        "): set claim.issuer");
     if (check_keys(p, err) < 0)
         return -1;
-    if (said && configured && !df_streq(said, configured))
-        return df_fail(err, DF_ERR_USER,
-                       "claim.issuer is \"%.200s\" and the cluster's tokens are of \"%.200s\": no "
-                       "step could be claimed; correct claim.issuer, or leave it out",
-                       configured, said);
-    p->issuer = configured ? strdup(configured) : DF_TAKE(said);
+    if (actual && configured && !df_streq(actual, configured))
+        return df_fail(
+            err, DF_ERR_USER,
+            "claim.issuer is \"%.200s\", but the cluster's tokens are issued by \"%.200s\": "
+            "no step could be claimed; correct claim.issuer, or leave it out",
+            configured, actual);
+    p->issuer = configured ? strdup(configured) : DF_TAKE(actual);
     if (!p->issuer)
         return df_fail_oom(err);
-    df_finding(p, DF_LEVEL_OK, "pods' tokens are of %s, whose keys are there", p->issuer);
+    df_finding(p, DF_LEVEL_OK, "pods' tokens are issued by %s, and its keys are available",
+               p->issuer);
     return 0;
 }

@@ -15,40 +15,40 @@ static const struct check {
     const char *name;
     enum when when;
     unsigned needs; /* enum df_prerequisite */
-    int (*look)(struct df_doctor_context *p, struct df_err *err);
+    int (*run)(struct df_doctor_context *p, struct df_err *err);
 } checks[] = {
-    {"data-directory", ALWAYS, 0, df_look_data_directory},
-    {"runner", ALWAYS, 0, df_look_runner},
-    {"local-tool", ALWAYS, 0, df_look_local_tool},
-    {"downloads", ALWAYS, 0, df_look_downloads},
-    {"providers", ALWAYS, 0, df_look_providers},
-    {"git", ALWAYS, 0, df_look_git},
-    {"module", ALWAYS, 0, df_look_module},
-    {"tokens", ALWAYS, 0, df_look_tokens},
-    {"credentials", ALWAYS, 0, df_look_credentials},
-    {"tls", ALWAYS, 0, df_look_tls},
-    {"address", WITH_PODS, 0, df_look_address},
-    {"state-service", ALWAYS, 0, df_look_state_service},
-    {"cluster", WITH_CLUSTER, 0, df_look_cluster},
-    {"clock", WITH_CLUSTER, DF_HAS_CLUSTER, df_look_clock},
-    {"custom-resources", WITH_CLUSTER, DF_HAS_CLUSTER, df_look_custom_resources},
-    {"rights", WITH_CLUSTER, DF_HAS_CLUSTER, df_look_rights},
-    {"authority", WITH_CLUSTER, DF_HAS_CLUSTER, df_look_authority},
-    {"issuer", WITH_PODS, DF_HAS_CLUSTER, df_look_issuer},
-    {"placement", WITH_PODS, DF_HAS_CLUSTER, df_look_step},
-    {"runner-rights", WITH_PODS, DF_HAS_JOB, df_look_runner_rights},
-    {"references", WITH_PODS, DF_HAS_JOB, df_look_references},
-    {"nodes", WITH_PODS, DF_HAS_JOB, df_look_nodes},
-    {"job", WITH_PODS, DF_HAS_JOB, df_look_job},
-    {"pod", WITH_PODS, DF_HAS_TAKEN, df_look_pod},
-    {"start", WITH_PROBE, DF_HAS_TAKEN, df_look_start},
-    {"image", WITH_PROBE, DF_HAS_PROBE, df_look_image},
-    {"dns", WITH_PROBE, DF_HAS_PROBE, df_look_dns},
-    {"reach", WITH_PROBE, DF_HAS_PROBE, df_look_reach},
-    {"pod-clock", WITH_PROBE, DF_HAS_PROBE, df_look_pod_clock},
-    {"pod-token", WITH_PROBE, DF_HAS_PROBE, df_look_pod_token},
-    {"pod-storage", WITH_PROBE, DF_HAS_PROBE, df_look_work},
-    {"tool", WITH_PROBE, DF_HAS_PROBE, df_look_tool},
+    {"data-directory", ALWAYS, 0, df_check_data_directory},
+    {"runner", ALWAYS, 0, df_check_runner},
+    {"local-tool", ALWAYS, 0, df_check_local_tool},
+    {"downloads", ALWAYS, 0, df_check_downloads},
+    {"providers", ALWAYS, 0, df_check_providers},
+    {"git", ALWAYS, 0, df_check_git},
+    {"module", ALWAYS, 0, df_check_module},
+    {"tokens", ALWAYS, 0, df_check_tokens},
+    {"credentials", ALWAYS, 0, df_check_credentials},
+    {"tls", ALWAYS, 0, df_check_tls},
+    {"address", WITH_PODS, 0, df_check_address},
+    {"state-service", ALWAYS, 0, df_check_state_service},
+    {"cluster", WITH_CLUSTER, 0, df_check_cluster},
+    {"clock", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_clock},
+    {"custom-resources", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_custom_resources},
+    {"rights", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_rights},
+    {"authority", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_authority},
+    {"issuer", WITH_PODS, DF_HAS_CLUSTER, df_check_issuer},
+    {"placement", WITH_PODS, DF_HAS_CLUSTER, df_check_step},
+    {"runner-rights", WITH_PODS, DF_HAS_JOB, df_check_runner_rights},
+    {"references", WITH_PODS, DF_HAS_JOB, df_check_references},
+    {"nodes", WITH_PODS, DF_HAS_JOB, df_check_nodes},
+    {"job", WITH_PODS, DF_HAS_JOB, df_check_job},
+    {"pod", WITH_PODS, DF_HAS_ACCEPTED, df_check_pod},
+    {"start", WITH_PROBE, DF_HAS_ACCEPTED, df_check_start},
+    {"image", WITH_PROBE, DF_HAS_PROBE, df_check_image},
+    {"dns", WITH_PROBE, DF_HAS_PROBE, df_check_dns},
+    {"reach", WITH_PROBE, DF_HAS_PROBE, df_check_reach},
+    {"pod-clock", WITH_PROBE, DF_HAS_PROBE, df_check_pod_clock},
+    {"pod-token", WITH_PROBE, DF_HAS_PROBE, df_check_pod_token},
+    {"pod-storage", WITH_PROBE, DF_HAS_PROBE, df_check_work},
+    {"tool", WITH_PROBE, DF_HAS_PROBE, df_check_tool},
 };
 
 const char *df_doctor_check(size_t i)
@@ -58,7 +58,7 @@ const char *df_doctor_check(size_t i)
 
 /* ---- running the checks ---- */
 
-static enum when reach_of(const struct df_config *c, bool probe)
+static enum when scope_of(const struct df_config *c, bool probe)
 {
     if (c->runs_pods)
         return probe ? WITH_PROBE : WITH_PODS;
@@ -69,24 +69,24 @@ static enum when reach_of(const struct df_config *c, bool probe)
  * again by every check that needs it. */
 static void run_checks(struct df_doctor_context *p, enum when most)
 {
-    DF_BUF struct df_buf left_out = DF_BUF_INIT(1000);
+    DF_BUF struct df_buf skipped = DF_BUF_INIT(1000);
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
         const struct check *c = &checks[i];
         struct df_err why = {0};
         if (c->when > most)
             continue;
         if ((c->needs & p->has) != c->needs) {
-            (void)df_buf_addf(&left_out, "%s%s", left_out.len ? ", " : "", c->name);
+            (void)df_buf_addf(&skipped, "%s%s", skipped.len ? ", " : "", c->name);
             continue;
         }
         p->check = c->name;
-        if (c->look(p, &why) < 0)
+        if (c->run(p, &why) < 0)
             df_finding(p, DF_LEVEL_FAIL, "%s", why.message);
     }
     p->check = "examination";
-    if (left_out.len)
-        df_finding(p, DF_LEVEL_WARN, "not looked at, because of what is wrong above: %s",
-                   df_buf_str(&left_out));
+    if (skipped.len)
+        df_finding(p, DF_LEVEL_WARN, "skipped because of the failures above: %s",
+                   df_buf_str(&skipped));
 }
 
 static void release(struct df_doctor_context *p)
@@ -116,7 +116,7 @@ static int check_all(struct df_doctor_context *p, const struct df_doctor_options
     df_finding(p, DF_LEVEL_OK, "%s is valid", o->config ? o->config : "the environment");
     if (df_find_server(p, err) < 0)
         return -1;
-    run_checks(p, reach_of(&p->config, o->probe));
+    run_checks(p, scope_of(&p->config, o->probe));
     return 0;
 }
 

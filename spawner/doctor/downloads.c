@@ -27,7 +27,7 @@ static int read_directory(const char *path, struct df_err *err)
 }
 
 /* Succeeds with any response, because only the tool knows the paths below this URL. */
-static int ask(const char *url, const char *ca_file, struct df_err *err)
+static int request(const char *url, const char *ca_file, struct df_err *err)
 {
     const struct df_http_options o = {.ca_file = ca_file};
     DF_HTTP struct df_http *http = NULL;
@@ -41,13 +41,13 @@ static int ask(const char *url, const char *ca_file, struct df_err *err)
     return df_http_new(&o, &http, err) < 0 ? -1 : df_http_send(http, &req, &answer, err);
 }
 
-static void look_at_url(struct df_doctor_context *p, const char *key, const char *url,
-                        const char *ca_file, enum df_level if_away)
+static void check_url(struct df_doctor_context *p, const char *key, const char *url,
+                      const char *ca_file, enum df_level if_away)
 {
     struct df_err why = {0};
     if (!url)
         return;
-    if (ask(url, ca_file, &why) < 0)
+    if (request(url, ca_file, &why) < 0)
         df_finding(p, if_away, "%s: %s", key, why.message);
     else
         df_finding(p, DF_LEVEL_OK, "%s: %s answers", key, url);
@@ -55,7 +55,7 @@ static void look_at_url(struct df_doctor_context *p, const char *key, const char
 
 /* ---- tools ---- */
 
-static void look_at_directories(struct df_doctor_context *p)
+static void check_tool_directories(struct df_doctor_context *p)
 {
     for (size_t i = 0; i < p->config.tool_directories.len; i++) {
         const char *path = p->config.tool_directories.items[i];
@@ -67,18 +67,18 @@ static void look_at_directories(struct df_doctor_context *p)
     }
 }
 
-int df_look_downloads(struct df_doctor_context *p, struct df_err *err)
+int df_check_downloads(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     struct df_err why = {0};
     (void)err;
     if (!is_local(p))
         return 0;
-    look_at_directories(p);
+    check_tool_directories(p);
     /* Without a tool on this machine each step needs the download. */
     enum df_level level = df_has_local_tool(p) ? DF_LEVEL_WARN : DF_LEVEL_FAIL;
-    look_at_url(p, "tools.index.opentofu", c->tool_index_opentofu, c->tool_ca_file, level);
-    look_at_url(p, "tools.index.terraform", c->tool_index_terraform, c->tool_ca_file, level);
+    check_url(p, "tools.index.opentofu", c->tool_index_opentofu, c->tool_ca_file, level);
+    check_url(p, "tools.index.terraform", c->tool_index_terraform, c->tool_ca_file, level);
     bool downloads = c->tool_index_opentofu || c->tool_index_terraform;
     if (downloads && c->tool_cache_directory &&
         df_doctor_try_directory(c->tool_cache_directory, &why) < 0)
@@ -88,7 +88,7 @@ int df_look_downloads(struct df_doctor_context *p, struct df_err *err)
 
 /* ---- providers ---- */
 
-int df_look_providers(struct df_doctor_context *p, struct df_err *err)
+int df_check_providers(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     struct df_err why = {0};
@@ -100,7 +100,7 @@ int df_look_providers(struct df_doctor_context *p, struct df_err *err)
     else if (c->filesystem_mirror)
         df_finding(p, DF_LEVEL_OK, "providers.filesystemMirror: %s can be read",
                    c->filesystem_mirror);
-    look_at_url(p, "providers.networkMirror", c->network_mirror, NULL, DF_LEVEL_WARN);
+    check_url(p, "providers.networkMirror", c->network_mirror, NULL, DF_LEVEL_WARN);
     /* Each step creates this directory, and fails if it cannot. */
     if (c->plugin_cache_directory && df_doctor_try_directory(c->plugin_cache_directory, err) < 0)
         return df_err_wrap(err, "providers.pluginCacheDirectory");

@@ -1,7 +1,7 @@
 /*
  * machine.c - checks of this machine, or of the spawner's own pod: data directory, token files,
  * State Service, the address for runners, the certificate. Each section ends with its checks,
- * df_look_...(): read these first.
+ * df_check_...(): read these first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static int try_to_write(const char *directory, struct df_err *err)
         return df_fail_oom(err);
     DF_CLOSE int fd = mkstemp(file);
     if (fd < 0)
-        return df_fail_errno(err, errno, "make a file in %s", directory);
+        return df_fail_errno(err, errno, "create a file in %s", directory);
     (void)unlink(file);
     if (df_fs_write_all(fd, file, strlen(file), err) < 0)
         return -1;
@@ -55,15 +55,15 @@ int df_doctor_try_directory(const char *path, struct df_err *err)
     return directory ? try_to_write(directory, err) : df_fail_oom(err);
 }
 
-static int find_room(struct df_doctor_context *p, const char *directory, struct df_err *err)
+static int check_free_space(struct df_doctor_context *p, const char *directory, struct df_err *err)
 {
     struct statvfs fs;
     if (statvfs(directory, &fs) < 0)
         return df_fail_errno(err, errno, "%s", directory);
-    double room = (double)fs.f_bavail * (double)fs.f_frsize;
-    double mib = room / (1024 * 1024);
-    if (room < SOON_BYTES)
-        df_finding(p, room < LITTLE_BYTES ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
+    double free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
+    double mib = free_bytes / (1024 * 1024);
+    if (free_bytes < SOON_BYTES)
+        df_finding(p, free_bytes < LITTLE_BYTES ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
                    "%s has %.0f MiB left for states, plans and logs: enlarge its volume",
                    p->config.data_directory, mib);
     else
@@ -74,7 +74,7 @@ static int find_room(struct df_doctor_context *p, const char *directory, struct 
 
 /* Warns if the data directory belongs to another user: either user may create files there that the
  * other one cannot open. */
-static void find_owner(struct df_doctor_context *p, const struct stat *st)
+static void check_owner(struct df_doctor_context *p, const struct stat *st)
 {
     bool is_laptop = p->config.runs_here && !p->config.in_cluster;
     if (!is_laptop || st->st_uid == geteuid())
@@ -87,7 +87,7 @@ static void find_owner(struct df_doctor_context *p, const struct stat *st)
                (unsigned)st->st_uid, (unsigned)geteuid());
 }
 
-static void find_holder(struct df_doctor_context *p)
+static void report_holder(struct df_doctor_context *p)
 {
     struct df_holder holder;
     if (df_holder_find(p->config.data_directory, &holder))
@@ -95,29 +95,29 @@ static void find_holder(struct df_doctor_context *p)
                    (int)holder.pid, holder.command);
 }
 
-int df_look_data_directory(struct df_doctor_context *p, struct df_err *err)
+int df_check_data_directory(struct df_doctor_context *p, struct df_err *err)
 {
-    static const char way_out[] = "mount a volume there that this user may write to";
+    static const char remedy[] = "mount a volume there that this user may write to";
     struct stat st;
     DF_FREE char *directory = existing_part(p->config.data_directory);
     if (!directory)
         return df_fail_oom(err);
     if (stat(directory, &st) == 0 && !S_ISDIR(st.st_mode))
-        return df_fail(err, DF_ERR_USER, "%s: %s is no directory: correct dataDirectory",
+        return df_fail(err, DF_ERR_USER, "%s: %s is not a directory: correct dataDirectory",
                        p->config.data_directory, directory);
     struct df_err why = {0};
     if (try_to_write(directory, &why) < 0)
         return df_fail(err, DF_ERR_USER, "%s: %s: %s", p->config.data_directory, why.message,
-                       way_out);
+                       remedy);
     if (stat(p->config.data_directory, &st) == 0)
-        find_owner(p, &st);
-    find_holder(p);
-    return find_room(p, directory, err);
+        check_owner(p, &st);
+    report_holder(p);
+    return check_free_space(p, directory, err);
 }
 
 /* ---- tokens, credentials, State Service ---- */
 
-int df_look_tokens(struct df_doctor_context *p, struct df_err *err)
+int df_check_tokens(struct df_doctor_context *p, struct df_err *err)
 {
     const char *path = p->config.token_file;
     struct df_tokens *tokens = NULL;
@@ -131,8 +131,7 @@ int df_look_tokens(struct df_doctor_context *p, struct df_err *err)
         return df_fail_errno(err, errno, "auth.tokenFile %s", path);
     if (st.st_mode & 022)
         return df_fail(err, DF_ERR_USER,
-                       "auth.tokenFile %s: others may write to it, and so let themselves in: chmod "
-                       "600",
+                       "auth.tokenFile %s: others may write to it and could add a token: chmod 600",
                        path);
     if (st.st_mode & 004)
         df_finding(p, DF_LEVEL_WARN,
@@ -140,11 +139,11 @@ int df_look_tokens(struct df_doctor_context *p, struct df_err *err)
                    "defaultMode 0440 of its volume",
                    path);
     else
-        df_finding(p, DF_LEVEL_OK, "auth.tokenFile %s is well", path);
+        df_finding(p, DF_LEVEL_OK, "auth.tokenFile %s is valid", path);
     return 0;
 }
 
-int df_look_credentials(struct df_doctor_context *p, struct df_err *err)
+int df_check_credentials(struct df_doctor_context *p, struct df_err *err)
 {
     cJSON *hosts = NULL;
     if (!p->config.registry_credentials_file)
@@ -157,7 +156,7 @@ int df_look_credentials(struct df_doctor_context *p, struct df_err *err)
 }
 
 /* A State Service that does not answer delays no step, so that is only a warning. */
-int df_look_state_service(struct df_doctor_context *p, struct df_err *err)
+int df_check_state_service(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     const struct df_http_options o = {.ca_file = c->state_service_ca_file};
@@ -221,14 +220,14 @@ static bool is_loopback(const char *host)
     return df_streq(host, "localhost") || df_streq(host, "::1") || df_starts_with(host, "127.");
 }
 
-int df_look_address(struct df_doctor_context *p, struct df_err *err)
+int df_check_address(struct df_doctor_context *p, struct df_err *err)
 {
     DF_FREE char *host = df_url_host(p->url);
     if (!host)
         return df_fail_oom(err);
     if (is_loopback(host) || is_everywhere(host))
         return df_fail(err, DF_ERR_USER,
-                       "runners are told to reach the spawner at %s, which leads a pod to itself: "
+                       "runners are to reach the spawner at %s, which leads a pod to itself: "
                        "set advertiseUrl to the URL of its Service, and listen to an address that "
                        "pods reach",
                        p->url);
@@ -238,7 +237,7 @@ int df_look_address(struct df_doctor_context *p, struct df_err *err)
             "%s is not https: states and secrets cross the network in the clear; set server.tls",
             p->url);
     else
-        df_finding(p, DF_LEVEL_OK, "runners are told %s", p->url);
+        df_finding(p, DF_LEVEL_OK, "runners get the URL %s", p->url);
     return 0;
 }
 
@@ -261,7 +260,7 @@ static int check_files(struct df_doctor_context *p, int64_t *ret_until_us, struc
                           df_real_us(), ret_until_us, err);
 }
 
-int df_look_tls(struct df_doctor_context *p, struct df_err *err)
+int df_check_tls(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     int64_t until_us = 0;
@@ -269,15 +268,14 @@ int df_look_tls(struct df_doctor_context *p, struct df_err *err)
     if (!df_config_has_tls(c))
         return 0;
     if (!c->tls_cert_file) {
-        df_finding(p, DF_LEVEL_OK, "dayfly makes and renews its certificate itself");
+        df_finding(p, DF_LEVEL_OK, "dayfly creates and renews its certificate itself");
         return 0;
     }
     if (check_files(p, &until_us, err) < 0)
-        return df_err_wrap(err, "server.tls.certFile %s, which runners would not take",
-                           c->tls_cert_file);
+        return df_err_wrap(err, "runners would reject server.tls.certFile %s", c->tls_cert_file);
     (void)df_time_format(until_us, until);
     bool soon = until_us < df_real_us() + SOON_US;
-    df_finding(p, soon ? DF_LEVEL_WARN : DF_LEVEL_OK, "server.tls.certFile is good until %.10s%s",
+    df_finding(p, soon ? DF_LEVEL_WARN : DF_LEVEL_OK, "server.tls.certFile is valid until %.10s%s",
                until, soon ? ": renew it" : "");
     return 0;
 }

@@ -6,9 +6,9 @@
 #include "common/hcl/hcl.h"
 #include "spawner/doctor/checks.h"
 
-#define WAYS_OUT                                                                                   \
-    "a run asks for `--storage module` (it is used as it stands) or for adoption (`dayfly state "  \
-    "push`)"
+#define REMEDIES                                                                                   \
+    "a run asks for `--storage module` (its backend is used unchanged) or for adoption "           \
+    "(`dayfly state push`)"
 
 static bool selects_workspace(const char *path)
 {
@@ -34,22 +34,22 @@ static char *find_state(const char *module)
     return selected && selects_workspace(selected) ? DF_TAKE(selected) : NULL;
 }
 
-static void look_at_state(struct df_doctor_context *p, const struct df_hcl_module *m)
+static void check_state(struct df_doctor_context *p, const struct df_hcl_module *m)
 {
     const struct df_hcl_block *b = df_hcl_backend(m);
     DF_FREE char *state = find_state(p->module);
     if (b)
         df_finding(p, DF_LEVEL_WARN,
-                   "%s: the block `%s%s%s%s` in %s, line %u names a state: " WAYS_OUT, p->module,
+                   "%s: the block `%s%s%s%s` in %s, line %u names a state: " REMEDIES, p->module,
                    b->type, b->labels.len ? " \"" : "", b->labels.len ? b->labels.items[0] : "",
                    b->labels.len ? "\"" : "", b->file, b->line);
     else if (state)
-        df_finding(p, DF_LEVEL_WARN, "%s belongs to a state of the module's own: " WAYS_OUT, state);
+        df_finding(p, DF_LEVEL_WARN, "%s belongs to a state of the module's own: " REMEDIES, state);
     else
         df_finding(p, DF_LEVEL_OK, "%s has configuration, and no state of its own", p->module);
 }
 
-int df_look_module(struct df_doctor_context *p, struct df_err *err)
+int df_check_module(struct df_doctor_context *p, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module m = {0};
     if (!p->module)
@@ -60,6 +60,6 @@ int df_look_module(struct df_doctor_context *p, struct df_err *err)
         return df_fail(err, DF_ERR_USER,
                        "%s has no configuration (*.tf or *.tofu): name the directory of the module",
                        p->module);
-    look_at_state(p, &m);
+    check_state(p, &m);
     return 0;
 }

@@ -23,7 +23,7 @@ static bool is_equal(const cJSON *a, const cJSON *b, const char *member)
 
 /* The rule of Kubernetes: a toleration without a key (operator Exists) or without an effect applies
  * to every one. */
-static bool bears(const cJSON *toleration, const cJSON *taint)
+static bool tolerates(const cJSON *toleration, const cJSON *taint)
 {
     bool any_value = df_streq(df_json_str(toleration, "operator"), "Exists");
     bool any_key = any_value && df_str_empty(df_json_str(toleration, "key"));
@@ -33,14 +33,14 @@ static bool bears(const cJSON *toleration, const cJSON *taint)
            (any_value || is_equal(toleration, taint, "value"));
 }
 
-static bool is_borne(const cJSON *taint, const cJSON *tolerations)
+static bool is_tolerated(const cJSON *taint, const cJSON *tolerations)
 {
     const cJSON *t;
-    bool only_asks = df_streq(df_json_str(taint, "effect"), "PreferNoSchedule");
+    bool is_preference = df_streq(df_json_str(taint, "effect"), "PreferNoSchedule");
     cJSON_ArrayForEach (t, tolerations)
-        if (bears(t, taint))
+        if (tolerates(t, taint))
             return true;
-    return only_asks;
+    return is_preference;
 }
 
 /* ---- nodes ---- */
@@ -54,7 +54,7 @@ static int count_node(void *arg, const cJSON *node, struct df_err *err)
         return 0;
     t->open++;
     cJSON_ArrayForEach (taint, df_json_at(node, "spec.taints")) {
-        if (is_borne(taint, t->tolerations))
+        if (is_tolerated(taint, t->tolerations))
             continue;
         const char *value = df_json_str(taint, "value");
         (void)snprintf(t->taint, sizeof(t->taint), "%s%s%s:%s on %s", df_json_str(taint, "key"),
@@ -77,28 +77,27 @@ static int selector_of(const cJSON *labels, struct df_buf *to, struct df_err *er
 
 /* If only some steps need such nodes, an autoscaler may create them on demand, so their absence is
  * a warning. Nodes for all steps must exist now. */
-static void tell(struct df_doctor_context *p, const char *of, const char *labels,
-                 const struct tally *t)
+static void report(struct df_doctor_context *p, const char *of, const char *labels,
+                   const struct tally *t)
 {
     bool is_for_all = df_streq(of, p->jobs->child->string);
     const char *with = *labels ? " with the labels " : "";
     if (t->fit)
-        df_finding(p, DF_LEVEL_OK, "nodes%s%s that take the pods of %s: %zu", with, labels, of,
+        df_finding(p, DF_LEVEL_OK, "nodes%s%s that accept the pods of %s: %zu", with, labels, of,
                    t->fit);
     else if (t->open)
-        df_finding(
-            p, DF_LEVEL_FAIL,
-            "no node%s%s takes the pods of %s: they do not bear the taint %s: add a toleration "
-            "there, or take the taint away",
-            with, labels, of, t->taint);
+        df_finding(p, DF_LEVEL_FAIL,
+                   "no node%s%s accepts the pods of %s: they do not tolerate the taint %s: add a "
+                   "toleration there, or remove the taint",
+                   with, labels, of, t->taint);
     else
         df_finding(p, is_for_all ? DF_LEVEL_FAIL : DF_LEVEL_WARN,
-                   "no node%s%s takes pods: correct the nodeSelector of %s, or label a node%s",
-                   with, labels, of, is_for_all ? "" : "; unless an autoscaler makes such nodes");
+                   "no node%s%s accepts pods: correct the nodeSelector of %s, or label a node%s",
+                   with, labels, of, is_for_all ? "" : "; unless an autoscaler creates such nodes");
 }
 
-static int look_at(struct df_doctor_context *p, const char *of, const cJSON *pod,
-                   const char *labels, struct df_err *err)
+static int check_pod(struct df_doctor_context *p, const char *of, const cJSON *pod,
+                     const char *labels, struct df_err *err)
 {
     struct tally t = {.tolerations = df_json_at(pod, "tolerations")};
     const struct df_kube_at at = {.resource = &nodes};
@@ -106,30 +105,30 @@ static int look_at(struct df_doctor_context *p, const char *of, const cJSON *pod
     const struct df_kube_select select = {.labels = *labels ? labels : NULL};
     struct df_err why = {0};
     if (df_kube_list(p->kube, &at, &select, 0, &sink, &why) == 0)
-        tell(p, of, labels, &t);
+        report(p, of, labels, &t);
     if (why.cls == DF_ERR_NONE || why.cls == DF_ERR_DENIED)
         return 0;
     return df_err_pass(err, &why);
 }
 
 /* Checks pods with the same labels and tolerations only once. */
-int df_look_nodes(struct df_doctor_context *p, struct df_err *err)
+int df_check_nodes(struct df_doctor_context *p, struct df_err *err)
 {
-    DF_STRS struct df_strs seen = {0};
+    DF_STRS struct df_strs checked = {0};
     const cJSON *job;
     cJSON_ArrayForEach (job, p->jobs) {
         const cJSON *pod = df_json_at(job, "spec.template.spec");
         DF_BUF struct df_buf labels = DF_BUF_INIT(DF_LIMIT_URL);
         const cJSON *tolerations = df_json_at(pod, "tolerations");
-        DF_FREE char *borne = tolerations ? df_json_print(tolerations) : strdup("");
+        DF_FREE char *tolerated = tolerations ? df_json_print(tolerations) : strdup("");
         if (selector_of(df_json_at(pod, "nodeSelector"), &labels, err) < 0)
             return -1;
-        DF_FREE char *wish = borne ? df_strf("%s %s", df_buf_str(&labels), borne) : NULL;
-        if (!wish)
+        DF_FREE char *key = tolerated ? df_strf("%s %s", df_buf_str(&labels), tolerated) : NULL;
+        if (!key)
             return df_fail_oom(err);
-        if (df_strs_add_new(&seen, wish) &&
-            look_at(p, job->string, pod, df_buf_str(&labels), err) < 0)
+        if (df_strs_add_new(&checked, key) &&
+            check_pod(p, job->string, pod, df_buf_str(&labels), err) < 0)
             return -1;
     }
-    return df_strs_check(&seen, err);
+    return df_strs_check(&checked, err);
 }

@@ -41,7 +41,7 @@ static bool is_absent(const struct df_err *why)
     return why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotServed");
 }
 
-int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
+int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
 {
     DF_JSON cJSON *list = NULL;
     DF_BUF struct df_buf versions = DF_BUF_INIT(300);
@@ -63,7 +63,7 @@ int df_look_custom_resources(struct df_doctor_context *p, struct df_err *err)
                            "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
                            "chart's definitions, of version " DF_VERSION,
                            plurals[i]);
-    df_finding(p, DF_LEVEL_OK, "the cluster has those of " DF_API_VERSION);
+    df_finding(p, DF_LEVEL_OK, "the cluster has the custom resources of " DF_API_VERSION);
     return 0;
 }
 
@@ -85,7 +85,7 @@ static int keep_certificate(struct df_doctor_context *p, const char *base64, str
     DF_CLOSE int fd = mkstemp(p->ca_file);
     p->owns_ca_file = fd >= 0;
     if (fd < 0)
-        return df_fail_errno(err, errno, "make a file for the authority's certificate");
+        return df_fail_errno(err, errno, "create a file for the authority's certificate");
     return df_fs_write_all(fd, df_buf_str(&pem), pem.len, err);
 }
 
@@ -95,7 +95,7 @@ static const char *part(const cJSON *secret, const char *name)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, name));
 }
 
-int df_look_authority(struct df_doctor_context *p, struct df_err *err)
+int df_check_authority(struct df_doctor_context *p, struct df_err *err)
 {
     const char *name = p->config.tls_secret;
     DF_SECRET_JSON cJSON *secret = NULL;
@@ -105,14 +105,15 @@ int df_look_authority(struct df_doctor_context *p, struct df_err *err)
         .resource = &df_kube_secrets, .name_space = df_kube_namespace(p->kube), .name = name};
     if (df_kube_get(p->kube, &at, &secret, err) < 0)
         return df_err_wrap(err,
-                           "server.tls.secret %s cannot be had: make it, empty, as "
+                           "cannot read server.tls.secret %s: create it, empty, as "
                            "rbac/operator does",
                            name);
     const char *key = part(secret, "ca.key"), *certificate = part(secret, "ca.crt");
     if (!key != !certificate)
         return df_fail(
             err, DF_ERR_USER,
-            "server.tls.secret %s has one of ca.key and ca.crt: empty it, or put both in", name);
+            "server.tls.secret %s has only one of ca.key and ca.crt: empty it, or add the other",
+            name);
     if (!certificate) {
         df_finding(p, DF_LEVEL_OK, "the Secret %s is filled at the first start", name);
         return 0;

@@ -1,6 +1,6 @@
 /*
  * probe.c - starts the probe: the Job of a step whose runner executes no step but reports what it
- * finds. Read df_look_start() at the end, then make_probe(), look_at_probe() and judge().
+ * finds. Read df_check_start() at the end, then make_probe(), read_probe() and evaluate().
  */
 #include <time.h>
 
@@ -47,7 +47,7 @@ static int set_arguments(const struct df_doctor_context *p, cJSON *container, st
     if (!df_streq(cJSON_GetStringValue(args->child), "step"))
         return df_fail(err, DF_ERR_USER,
                        "placement.podTemplate: the container " DF_JOB_CONTAINER
-                       " must keep its args, or it does no step");
+                       " must keep its args, otherwise it executes no step");
     if (!cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
         return df_fail_oom(err);
     if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0)
@@ -86,11 +86,11 @@ static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret
 /* ---- wait for its report ---- */
 
 /* What the API server has of the probe now. Owned. */
-struct sight {
+struct probe_objects {
     cJSON *job, *pods, *events;
 };
 
-static void free_sight(struct sight *s)
+static void free_objects(struct probe_objects *s)
 {
     cJSON_Delete(s->job);
     cJSON_Delete(s->pods);
@@ -122,11 +122,11 @@ static int collect_events(const struct df_doctor_context *p, const cJSON *object
     return collect(p, &df_kube_events, &select, to, err);
 }
 
-static int look_at_probe(const struct df_doctor_context *p, const char *name, struct sight *ret,
-                         struct df_err *err)
+static int read_probe(const struct df_doctor_context *p, const char *name,
+                      struct probe_objects *ret, struct df_err *err)
 {
-    DF_CLEANUP(free_sight)
-    struct sight s = {.pods = cJSON_CreateArray(), .events = cJSON_CreateArray()};
+    DF_CLEANUP(free_objects)
+    struct probe_objects s = {.pods = cJSON_CreateArray(), .events = cJSON_CreateArray()};
     char label[100];
     (void)snprintf(label, sizeof(label), DF_LABEL_STEP_UID "=%s", p->uid);
     const struct df_kube_select select = {.labels = label};
@@ -138,12 +138,12 @@ static int look_at_probe(const struct df_doctor_context *p, const char *name, st
         collect_events(p, s.pods->child, s.events, err) < 0)
         return -1;
     *ret = s;
-    s = (struct sight){0};
+    s = (struct probe_objects){0};
     return 0;
 }
 
 /* True for a cause that may end while doctor waits: a node is added, a volume is attached. */
-static bool may_pass(const struct df_pod_diagnosis *v)
+static bool may_resolve(const struct df_pod_diagnosis *v)
 {
     return !v->reason[0] || df_streq(v->reason, "Unschedulable") ||
            df_streq(v->reason, "NodeFailed") || df_streq(v->reason, "VolumeFailed");
@@ -159,7 +159,7 @@ static const char *termination_message(const cJSON *pod)
 }
 
 /* True if the pod has ended with a report, which is then stored in p. */
-static bool take_report(struct df_doctor_context *p, const cJSON *pod)
+static bool read_report(struct df_doctor_context *p, const cJSON *pod)
 {
     const char *text = termination_message(pod);
     DF_JSON cJSON *report = NULL;
@@ -177,14 +177,14 @@ static int fail_without_report(const struct df_doctor_context *p, const struct d
 {
     const char *image = df_json_str(runner_of(p->job), "image");
     return df_fail(err, DF_ERR_USER,
-                   "the image %s is no runner of this version, its container told nothing "
-                   "(%s): set kubernetes.image to dayfly-runner of version " DF_VERSION,
-                   image, v->message[0] ? v->message : "it ended well");
+                   "the image %s is not a runner of this version: its container reported "
+                   "nothing (%s): set kubernetes.image to dayfly-runner of version " DF_VERSION,
+                   image, v->message[0] ? v->message : "it ended without an error");
 }
 
 /* Returns 0 with the report, -1 with the cause of its absence, 1 to wait. */
-static int judge(struct df_doctor_context *p, const struct sight *s, bool is_late,
-                 struct df_err *err)
+static int evaluate(struct df_doctor_context *p, const struct probe_objects *s, bool is_late,
+                    struct df_err *err)
 {
     const cJSON *pod = s->pods->child;
     const struct df_pod_view view = {.job = s->job,
@@ -193,16 +193,16 @@ static int judge(struct df_doctor_context *p, const struct sight *s, bool is_lat
                                      .container = DF_JOB_CONTAINER,
                                      .was_created = true,
                                      .now_us = df_real_us()};
-    if (take_report(p, pod))
+    if (read_report(p, pod))
         return 0;
     const struct df_pod_diagnosis v = df_pod_diagnose(&view);
     if (v.phase == DF_ENGINE_ENDED && !v.never_started)
         return fail_without_report(p, &v, err);
-    if (v.phase == DF_ENGINE_ENDED || is_late || !may_pass(&v))
+    if (v.phase == DF_ENGINE_ENDED || is_late || !may_resolve(&v))
         return df_fail(err, DF_ERR_USER, "%s",
                        v.message[0] ? v.message
-                                    : "the probe's pod did not end within timeouts.pending: look "
-                                      "at its image, or raise timeouts.pending");
+                                    : "the probe's pod did not end within timeouts.pending: check "
+                                      "its image, or raise timeouts.pending");
     return 1;
 }
 
@@ -211,10 +211,10 @@ static int await(struct df_doctor_context *p, const char *name, struct df_err *e
     static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int64_t end_ms = df_mono_ms() + p->config.timeout_pending_s * 1000;
     for (;;) {
-        DF_CLEANUP(free_sight) struct sight s = {0};
-        if (look_at_probe(p, name, &s, err) < 0)
+        DF_CLEANUP(free_objects) struct probe_objects s = {0};
+        if (read_probe(p, name, &s, err) < 0)
             return -1;
-        int result = judge(p, &s, df_mono_ms() > end_ms, err);
+        int result = evaluate(p, &s, df_mono_ms() > end_ms, err);
         if (result <= 0)
             return result;
         (void)nanosleep(&pause, NULL);
@@ -233,7 +233,7 @@ static void remove_probe(struct df_doctor_context *p, const char *name)
                    why.message);
 }
 
-int df_look_start(struct df_doctor_context *p, struct df_err *err)
+int df_check_start(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
     DF_FREE char *name = df_strf("dayfly-doctor-%.8s", p->uid);

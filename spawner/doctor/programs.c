@@ -24,7 +24,7 @@ static bool is_local(const struct df_doctor_context *p)
     return p->config.runs_here;
 }
 
-int df_look_runner(struct df_doctor_context *p, struct df_err *err)
+int df_check_runner(struct df_doctor_context *p, struct df_err *err)
 {
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -38,10 +38,10 @@ int df_look_runner(struct df_doctor_context *p, struct df_err *err)
     if (!found)
         return df_fail(
             err, DF_ERR_USER,
-            "%s cannot be run, and every step needs it: install it beside dayfly, or set "
+            "%s cannot be executed, and every step needs it: install it beside dayfly, or set "
             "runner.path",
             given ? given : "dayfly-runner");
-    df_finding(p, DF_LEVEL_OK, "%s is there", given ? given : "dayfly-runner");
+    df_finding(p, DF_LEVEL_OK, "%s can be executed", given ? given : "dayfly-runner");
     return 0;
 }
 
@@ -58,7 +58,7 @@ bool df_has_local_tool(const struct df_doctor_context *p)
     return has_tool(&p->config, "tofu") || has_tool(&p->config, "terraform");
 }
 
-int df_look_local_tool(struct df_doctor_context *p, struct df_err *err)
+int df_check_local_tool(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     bool tofu = has_tool(c, "tofu"), terraform = has_tool(c, "terraform");
@@ -78,7 +78,7 @@ int df_look_local_tool(struct df_doctor_context *p, struct df_err *err)
 }
 
 /* Only steps with a repository as their source need them, so their absence is a warning. */
-int df_look_git(struct df_doctor_context *p, struct df_err *err)
+int df_check_git(struct df_doctor_context *p, struct df_err *err)
 {
     (void)err;
     if (!is_local(p))
@@ -89,6 +89,6 @@ int df_look_git(struct df_doctor_context *p, struct df_err *err)
     else if (!is_in_path("ssh"))
         df_finding(p, DF_LEVEL_WARN, "ssh is not in PATH: runs from ssh:// repositories fail");
     else
-        df_finding(p, DF_LEVEL_OK, "git and ssh are there");
+        df_finding(p, DF_LEVEL_OK, "git and ssh are in PATH");
     return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * references.c - checks that the cluster has the objects that the pods of steps refer to: Secrets,
  * ConfigMaps, claims, classes. The spawner's own account may read almost none of them; what doctor
- * may not read is left to the probe. Read df_look_references() at the end, then walk() and
- * look_at_object().
+ * may not read is left to the probe. Read df_check_references() at the end, then walk() and
+ * check_object().
  */
 #include "spawner/doctor/checks.h"
 
@@ -12,14 +12,14 @@ static const struct df_kube_resource priorities = {"scheduling.k8s.io", "v1", "p
 static const struct df_kube_resource runtimes = {"node.k8s.io", "v1", "runtimeclasses"};
 static const struct df_kube_resource storages = {"storage.k8s.io", "v1", "storageclasses"};
 
-/* The places in a pod's spec that name an object; [] stands for every item of a list. */
-static const struct place {
+/* The members of a pod's spec that name an object; [] stands for every item of a list. */
+static const struct reference {
     const char *path;
     const char *optional; /* beside the name: true if the object may be absent; or NULL */
     const struct df_kube_resource *resource;
     const char *kind;
     bool is_global;
-} places[] = {
+} references[] = {
     {"serviceAccountName", NULL, &accounts, "service account", false},
     {"priorityClassName", NULL, &priorities, "priority class", true},
     {"runtimeClassName", NULL, &runtimes, "runtime class", true},
@@ -36,12 +36,12 @@ static const struct place {
      "ConfigMap", false},
 };
 
-struct tour {
+struct walk_state {
     struct df_doctor_context *p;
-    const struct place *place;
-    const char *of;       /* the key of the placement */
-    struct df_strs known; /* "kind name" of what was checked already */
-    size_t seen, unseen;
+    const struct reference *reference;
+    const char *of;         /* the key of the placement */
+    struct df_strs checked; /* "kind name" of what was checked already */
+    size_t found_count, unreadable_count;
 };
 
 /* ---- claims ---- */
@@ -57,7 +57,7 @@ static bool waits_for_a_pod(const struct df_doctor_context *p, const cJSON *clai
            df_streq(df_json_str(storage, "volumeBindingMode"), "WaitForFirstConsumer");
 }
 
-static void look_at_claim(struct df_doctor_context *p, const char *name, const cJSON *claim)
+static void check_claim(struct df_doctor_context *p, const char *name, const cJSON *claim)
 {
     const char *phase = df_json_str(claim, "status.phase");
     if (df_streq(phase, "Bound") || waits_for_a_pod(p, claim))
@@ -65,50 +65,49 @@ static void look_at_claim(struct df_doctor_context *p, const char *name, const c
     df_finding(
         p, DF_LEVEL_FAIL,
         "the claim %s is %s, and steps wait for it: give it a volume, or a storage class that "
-        "makes one",
+        "creates one",
         name, phase ? phase : "not bound");
 }
 
 /* ---- one name ---- */
 
-static int look_at_object(struct tour *t, const char *name, struct df_err *err)
+static int check_object(struct walk_state *t, const char *name, struct df_err *err)
 {
     struct df_doctor_context *p = t->p;
-    const struct place *at_place = t->place;
-    const struct df_kube_at at = {.resource = at_place->resource,
-                                  .name_space = at_place->is_global ? NULL : p->name_space,
-                                  .name = name};
+    const struct reference *r = t->reference;
+    const struct df_kube_at at = {
+        .resource = r->resource, .name_space = r->is_global ? NULL : p->name_space, .name = name};
     DF_SECRET_JSON cJSON *object = NULL;
     struct df_err why = {0};
     if (df_kube_get(p->kube, &at, &object, &why) == 0) {
-        t->seen++;
-        if (at_place->resource == &claims)
-            look_at_claim(p, name, object);
+        t->found_count++;
+        if (r->resource == &claims)
+            check_claim(p, name, object);
         return 0;
     }
     if (why.cls == DF_ERR_DENIED) {
-        t->unseen++;
+        t->unreadable_count++;
         return 0;
     }
     if (why.cls == DF_ERR_NOT_FOUND) {
         df_finding(
             p, DF_LEVEL_FAIL,
-            "the %s %s is not there, and steps need it: create it%s%s, or correct its name in "
+            "the %s %s does not exist, and steps need it: create it%s%s, or correct its name in "
             "%s",
-            at_place->kind, name, at_place->is_global ? "" : " in the namespace ",
-            at_place->is_global ? "" : p->name_space, t->of);
+            r->kind, name, r->is_global ? "" : " in the namespace ",
+            r->is_global ? "" : p->name_space, t->of);
         return 0;
     }
     return df_err_pass(err, &why);
 }
 
-static int look_once(struct tour *t, const char *name, struct df_err *err)
+static int check_once(struct walk_state *t, const char *name, struct df_err *err)
 {
-    DF_FREE char *key = df_strf("%s %s", t->place->kind, name);
+    DF_FREE char *key = df_strf("%s %s", t->reference->kind, name);
     if (!key)
         return df_fail_oom(err);
-    return df_strs_add_new(&t->known, key) ? look_at_object(t, name, err)
-                                           : df_strs_check(&t->known, err);
+    return df_strs_add_new(&t->checked, key) ? check_object(t, name, err)
+                                             : df_strs_check(&t->checked, err);
 }
 
 /* True for the Secret of the step itself, which the engine creates with the step. */
@@ -119,15 +118,15 @@ static bool is_own(const struct df_doctor_context *p, const char *name)
 
 /* ---- all names ---- */
 
-static int walk(struct tour *t, const cJSON *at, const char *path, struct df_err *err)
+static int walk(struct walk_state *t, const cJSON *at, const char *path, struct df_err *err)
 {
     const char *dot = strchr(path, '.');
     char member[64];
     if (!dot) {
         const char *name = df_json_str(at, path);
-        const char *optional = t->place->optional;
+        const char *optional = t->reference->optional;
         bool may_lack = optional && df_json_bool(at, optional, false);
-        return df_str_empty(name) || may_lack || is_own(t->p, name) ? 0 : look_once(t, name, err);
+        return df_str_empty(name) || may_lack || is_own(t->p, name) ? 0 : check_once(t, name, err);
     }
     if (df_starts_with(path, "[].")) {
         for (const cJSON *item = at ? at->child : NULL; item; item = item->next)
@@ -140,29 +139,29 @@ static int walk(struct tour *t, const cJSON *at, const char *path, struct df_err
     return at ? walk(t, at, dot + 1, err) : 0;
 }
 
-static int walk_job(struct tour *t, const cJSON *job, struct df_err *err)
+static int walk_job(struct walk_state *t, const cJSON *job, struct df_err *err)
 {
     t->of = job->string;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(places); i++) {
-        t->place = &places[i];
-        if (walk(t, df_json_at(job, "spec.template.spec"), places[i].path, err) < 0)
+    for (size_t i = 0; i < DF_ARRAY_SIZE(references); i++) {
+        t->reference = &references[i];
+        if (walk(t, df_json_at(job, "spec.template.spec"), references[i].path, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int df_look_references(struct df_doctor_context *p, struct df_err *err)
+int df_check_references(struct df_doctor_context *p, struct df_err *err)
 {
-    struct tour t = {.p = p};
+    struct walk_state t = {.p = p};
     size_t before = p->counts[DF_LEVEL_FAIL];
     int result = 0;
     const cJSON *job;
     cJSON_ArrayForEach (job, p->jobs)
         result = result < 0 ? -1 : walk_job(&t, job, err);
-    df_strs_free(&t.known);
+    df_strs_free(&t.checked);
     if (result == 0 && p->counts[DF_LEVEL_FAIL] == before)
         df_finding(p, DF_LEVEL_OK,
-                   "objects that the pods of steps name: there %zu, not to be looked at %zu",
-                   t.seen, t.unseen);
+                   "objects that the pods of steps refer to: %zu exist, %zu could not be read",
+                   t.found_count, t.unreadable_count);
     return result;
 }

@@ -13,7 +13,7 @@ static const char *probed(const struct df_doctor_context *p, const char *path)
     return text ? text : "";
 }
 
-int df_look_image(struct df_doctor_context *p, struct df_err *err)
+int df_check_image(struct df_doctor_context *p, struct df_err *err)
 {
     const char *version = probed(p, "version");
     if (!df_streq(version, DF_VERSION))
@@ -25,13 +25,13 @@ int df_look_image(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-int df_look_dns(struct df_doctor_context *p, struct df_err *err)
+int df_check_dns(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "name.error");
     if (wrong)
         return df_fail(err, DF_ERR_USER,
-                       "pods cannot find the host %s (%.300s): correct advertiseUrl, or look at "
-                       "the cluster's DNS and what keeps pods from asking it",
+                       "pods cannot find the host %s (%.300s): correct advertiseUrl, or check "
+                       "the cluster's DNS and the network policies for it",
                        probed(p, "name.host"), wrong);
     const cJSON *first = cJSON_GetArrayItem(df_json_at(p->probe, "name.addresses"), 0);
     df_finding(p, DF_LEVEL_OK, "pods find %s at %s", probed(p, "name.host"),
@@ -39,12 +39,12 @@ int df_look_dns(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-int df_look_reach(struct df_doctor_context *p, struct df_err *err)
+int df_check_reach(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "server.error");
     int status = (int)df_json_int(p->probe, "server.status", 0);
     if (df_json_at(p->probe, "name.error"))
-        return 0; /* df_look_dns() has reported it */
+        return 0; /* df_check_dns() has reported it */
     if (df_streq(df_json_str(p->probe, "server.class"), "denied"))
         return df_fail(err, DF_ERR_USER,
                        "pods do not trust the spawner's certificate (%.400s): set "
@@ -64,7 +64,7 @@ int df_look_reach(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-int df_look_pod_clock(struct df_doctor_context *p, struct df_err *err)
+int df_check_pod_clock(struct df_doctor_context *p, struct df_err *err)
 {
     int64_t at_us = 0;
     if (df_time_parse(probed(p, "time"), &at_us, err) < 0)
@@ -82,7 +82,7 @@ static bool has_audience(const cJSON *list, const char *audience)
     return false;
 }
 
-int df_look_pod_token(struct df_doctor_context *p, struct df_err *err)
+int df_check_pod_token(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "token.error");
     const char *issuer = probed(p, "token.issuer");
@@ -90,7 +90,7 @@ int df_look_pod_token(struct df_doctor_context *p, struct df_err *err)
         return 0; /* steps are not claimed with tokens, or "issuer" has failed */
     if (wrong)
         return df_fail(err, DF_ERR_USER,
-                       "the pod's token for its step cannot be read (%.300s): look at "
+                       "the pod's token for its step cannot be read (%.300s): check "
                        "placement.podTemplate and podSecurityContext.fsGroup",
                        wrong);
     DF_FREE char *audience = df_strf("dayfly/%s", p->uid);
@@ -98,45 +98,45 @@ int df_look_pod_token(struct df_doctor_context *p, struct df_err *err)
         return df_fail_oom(err);
     if (!has_audience(df_json_at(p->probe, "token.audience"), audience))
         return df_fail(err, DF_ERR_USER,
-                       "the pod's token is not for the audience %s: something changes pods on "
-                       "their way; look at the cluster's mutating webhooks",
+                       "the pod's token is not for the audience %s: something changes pods when "
+                       "they are created; check the cluster's mutating webhooks",
                        audience);
     if (!df_streq(issuer, p->issuer))
         return df_fail(err, DF_ERR_USER,
-                       "pods' tokens are of \"%.200s\" and the spawner takes those of \"%.200s\": "
+                       "pods' tokens are issued by \"%.200s\", but the spawner accepts \"%.200s\": "
                        "correct claim.issuer",
                        issuer, p->issuer);
-    df_finding(p, DF_LEVEL_OK, "the pod has a token by which the spawner knows it");
+    df_finding(p, DF_LEVEL_OK, "the pod has a token that the spawner accepts");
     return 0;
 }
 
-static void look_at_directory(struct df_doctor_context *p, const char *part, const char *way_out)
+static void check_directory(struct df_doctor_context *p, const char *part, const char *remedy)
 {
     const cJSON *found = df_json_at(p->probe, part);
     const char *wrong = df_json_str(found, "error"), *path = df_json_str(found, "path");
-    double room = df_json_num(found, "free", 0);
+    double free_bytes = df_json_num(found, "free", 0);
     if (!found)
         return;
     if (wrong)
         df_finding(p, DF_LEVEL_FAIL, "a step cannot write to %s of its pod (%.300s): %s", path,
-                   wrong, way_out);
+                   wrong, remedy);
     else
-        df_finding(p, room < LITTLE_BYTES ? DF_LEVEL_WARN : DF_LEVEL_OK,
-                   "%s of the pod has %.0f MiB left%s", path, room / (1024 * 1024),
-                   room < LITTLE_BYTES ? ": enlarge the node's disk or the volume" : "");
+        df_finding(p, free_bytes < LITTLE_BYTES ? DF_LEVEL_WARN : DF_LEVEL_OK,
+                   "%s of the pod has %.0f MiB left%s", path, free_bytes / (1024 * 1024),
+                   free_bytes < LITTLE_BYTES ? ": enlarge the node's disk or the volume" : "");
 }
 
-int df_look_work(struct df_doctor_context *p, struct df_err *err)
+int df_check_work(struct df_doctor_context *p, struct df_err *err)
 {
     (void)err;
-    look_at_directory(p, "work", "look at placement.podTemplate and podSecurityContext.fsGroup");
-    look_at_directory(p, "pluginCache",
-                      "let the pod's group write to the claim's volume, or set "
-                      "pluginCache.readOnly");
+    check_directory(p, "work", "check placement.podTemplate and podSecurityContext.fsGroup");
+    check_directory(p, "pluginCache",
+                    "let the pod's group write to the claim's volume, or set "
+                    "pluginCache.readOnly");
     return 0;
 }
 
-int df_look_tool(struct df_doctor_context *p, struct df_err *err)
+int df_check_tool(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "tool.error");
     if (!wrong)
@@ -146,7 +146,7 @@ int df_look_tool(struct df_doctor_context *p, struct df_err *err)
         df_finding(p, DF_LEVEL_OK, "the image has no tool; each step downloads one");
     else
         return df_fail(err, DF_ERR_USER,
-                       "the image has no tool that steps find (%.300s): take an image with tofu or "
+                       "the image has no tool that steps find (%.300s): use an image with tofu or "
                        "terraform, or set tools.directories or tools.index.opentofu",
                        wrong);
     return 0;

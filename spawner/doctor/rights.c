@@ -1,6 +1,7 @@
 /*
  * rights.c - checks of rights in the cluster: the spawner must have every right that it uses, and
- * the pods of steps must have no dangerous one. Read df_look_rights() and df_look_runner_rights().
+ * the pods of steps must have no dangerous one. Read df_check_rights() and
+ * df_check_runner_rights().
  */
 #include "spawner/doctor/checks.h"
 #include "spawner/model/model.h"
@@ -9,16 +10,16 @@ static const struct df_kube_resource self_reviews = {"authorization.k8s.io", "v1
                                                      "selfsubjectaccessreviews"};
 static const struct df_kube_resource reviews = {"authorization.k8s.io", "v1",
                                                 "subjectaccessreviews"};
-static const struct df_kube_resource who_am_i = {"authentication.k8s.io", "v1",
-                                                 "selfsubjectreviews"};
+static const struct df_kube_resource self_subjects = {"authentication.k8s.io", "v1",
+                                                      "selfsubjectreviews"};
 
-struct power {
+struct right {
     const char *group, *resource, *subresource; /* subresource may be NULL */
     const char *verb;
     const char *name; /* the only object; NULL: any */
 };
 
-static int make_review(const struct df_doctor_context *p, const struct power *w,
+static int make_review(const struct df_doctor_context *p, const struct right *w,
                        const char *account, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *review = cJSON_CreateObject();
@@ -49,7 +50,7 @@ static int make_review(const struct df_doctor_context *p, const struct power *w,
 
 /* *ret: true if the account may do this. account: a service account of the namespace; NULL: the
  * account of the present credentials. */
-static int may(const struct df_doctor_context *p, const struct power *w, const char *account,
+static int may(const struct df_doctor_context *p, const struct right *w, const char *account,
                bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *review = NULL, *answer = NULL;
@@ -81,7 +82,7 @@ static bool hands_over(const struct df_config *c)
     return has_pods(c) && df_streq(c->kube_claim, "secret");
 }
 
-static bool keeps_all(const struct df_config *c)
+static bool stores_documents(const struct df_config *c)
 {
     return c->in_cluster;
 }
@@ -102,12 +103,12 @@ static bool shares_authority(const struct df_config *c)
     }
 
 /* The rights of the Roles in rbac/: a test compares both. */
-static const struct want {
+static const struct required_right {
     bool (*needed)(const struct df_config *c);
     const char *group, *resource, *subresource;
     const char *verbs[8];
     const char *spare; /* what is missing without it, if steps run all the same; or NULL */
-} wanted[] = {
+} required_rights[] = {
     {has_pods, "batch", "jobs", NULL, {"get", "list", "watch", "create", "delete"}, NULL},
     {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
@@ -115,20 +116,20 @@ static const struct want {
     {has_pods, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},
     {hands_over, "batch", "jobs", NULL, {"patch"}, NULL},
-    {keeps_all, DF_API_GROUP, "executors", NULL, DOCUMENT_VERBS, NULL},
-    {keeps_all, DF_API_GROUP, "runs", NULL, DOCUMENT_VERBS, NULL},
-    {keeps_all, DF_API_GROUP, "taskactions", NULL, DOCUMENT_VERBS, NULL},
-    {keeps_all, DF_API_GROUP, "executors", "status", {"update"}, NULL},
-    {keeps_all, DF_API_GROUP, "runs", "status", {"update"}, NULL},
-    {keeps_all, DF_API_GROUP, "taskactions", "status", {"update"}, NULL},
-    {keeps_all,
+    {stores_documents, DF_API_GROUP, "executors", NULL, DOCUMENT_VERBS, NULL},
+    {stores_documents, DF_API_GROUP, "runs", NULL, DOCUMENT_VERBS, NULL},
+    {stores_documents, DF_API_GROUP, "taskactions", NULL, DOCUMENT_VERBS, NULL},
+    {stores_documents, DF_API_GROUP, "executors", "status", {"update"}, NULL},
+    {stores_documents, DF_API_GROUP, "runs", "status", {"update"}, NULL},
+    {stores_documents, DF_API_GROUP, "taskactions", "status", {"update"}, NULL},
+    {stores_documents,
      DF_API_GROUP,
      "audittrails",
      NULL,
      {"get", "list", "create", "update", "delete"},
      NULL},
-    {keeps_all, "", "secrets", NULL, {"get", "list", "create", "update", "delete"}, NULL},
-    {keeps_all, "", "configmaps", NULL, {"get", "list", "create", "delete"}, NULL},
+    {stores_documents, "", "secrets", NULL, {"get", "list", "create", "update", "delete"}, NULL},
+    {stores_documents, "", "configmaps", NULL, {"get", "list", "create", "delete"}, NULL},
     {shares_authority, "", "secrets", NULL, {"get", "update"}, NULL},
     {elects,
      "coordination.k8s.io",
@@ -139,16 +140,15 @@ static const struct want {
 };
 
 /* Appends the verbs that the account lacks: "get, list". */
-static int list_missing(const struct df_doctor_context *p, const struct want *want,
+static int list_missing(const struct df_doctor_context *p, const struct required_right *r,
                         struct df_buf *missing, struct df_err *err)
 {
-    struct power w = {
-        .group = want->group, .resource = want->resource, .subresource = want->subresource};
+    struct right w = {.group = r->group, .resource = r->resource, .subresource = r->subresource};
     bool allowed = false;
-    if (want->needed == shares_authority)
+    if (r->needed == shares_authority)
         w.name = p->config.tls_secret;
-    for (size_t v = 0; v < DF_ARRAY_SIZE(want->verbs) && want->verbs[v]; v++) {
-        w.verb = want->verbs[v];
+    for (size_t v = 0; v < DF_ARRAY_SIZE(r->verbs) && r->verbs[v]; v++) {
+        w.verb = r->verbs[v];
         if (may(p, &w, p->account, &allowed, err) < 0)
             return -1;
         if (!allowed)
@@ -157,19 +157,19 @@ static int list_missing(const struct df_doctor_context *p, const struct want *wa
     return 0;
 }
 
-static int look_at_want(struct df_doctor_context *p, const struct want *want, const char *subject,
-                        struct df_err *err)
+static int check_required(struct df_doctor_context *p, const struct required_right *r,
+                          const char *subject, struct df_err *err)
 {
     DF_BUF struct df_buf missing = DF_BUF_INIT(200), what = DF_BUF_INIT(200);
-    if (list_missing(p, want, &missing, err) < 0)
+    if (list_missing(p, r, &missing, err) < 0)
         return -1;
     if (!missing.len)
         return 0;
-    add_resource(&what, want->group, want->resource, want->subresource);
-    df_finding(p, want->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
+    add_resource(&what, r->group, r->resource, r->subresource);
+    df_finding(p, r->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
                "%s may not %s %s in the namespace %s%s%s: grant it the Role of rbac/", subject,
-               df_buf_str(&missing), df_buf_str(&what), p->name_space, want->spare ? "; " : "",
-               want->spare ? want->spare : "");
+               df_buf_str(&missing), df_buf_str(&what), p->name_space, r->spare ? "; " : "",
+               r->spare ? r->spare : "");
     return 0;
 }
 
@@ -177,23 +177,24 @@ static int look_at_want(struct df_doctor_context *p, const struct want *want, co
 static char *name_subject(const struct df_doctor_context *p)
 {
     DF_JSON cJSON *empty = cJSON_CreateObject(), *answer = NULL;
-    const struct df_kube_at at = {.resource = &who_am_i};
+    const struct df_kube_at at = {.resource = &self_subjects};
     if (p->account)
         return df_strf("the service account %s", p->account);
     if (!empty || df_kube_create(p->kube, &at, empty, &answer, NULL) < 0)
-        return strdup("who asks");
+        return strdup("this account");
     const char *name = df_json_str(answer, "status.userInfo.username");
-    return strdup(name ? name : "who asks");
+    return strdup(name ? name : "this account");
 }
 
-int df_look_rights(struct df_doctor_context *p, struct df_err *err)
+int df_check_rights(struct df_doctor_context *p, struct df_err *err)
 {
     size_t before = p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN];
     DF_FREE char *subject = name_subject(p);
     if (!subject)
         return df_fail_oom(err);
-    for (size_t i = 0; i < DF_ARRAY_SIZE(wanted); i++)
-        if (wanted[i].needed(&p->config) && look_at_want(p, &wanted[i], subject, err) < 0)
+    for (size_t i = 0; i < DF_ARRAY_SIZE(required_rights); i++)
+        if (required_rights[i].needed(&p->config) &&
+            check_required(p, &required_rights[i], subject, err) < 0)
             return -1;
     if (p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN] == before)
         df_finding(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s",
@@ -204,7 +205,7 @@ int df_look_rights(struct df_doctor_context *p, struct df_err *err)
 /* ---- the rights of the pods of steps ---- */
 
 /* With any of these rights a module could reach what does not belong to it. */
-static const struct power dangers[] = {
+static const struct right dangerous_rights[] = {
     {"", "secrets", NULL, "get", NULL},
     {"", "secrets", NULL, "list", NULL},
     {"", "pods", NULL, "create", NULL},
@@ -216,22 +217,23 @@ static const struct power dangers[] = {
     {DF_API_GROUP, "executors", NULL, "update", NULL},
 };
 
-static int look_at_runner(struct df_doctor_context *p, const char *account, const char *of,
-                          struct df_err *err)
+static int check_runner(struct df_doctor_context *p, const char *account, const char *of,
+                        struct df_err *err)
 {
     DF_BUF struct df_buf held = DF_BUF_INIT(4 * DF_KIB);
-    for (size_t i = 0; i < DF_ARRAY_SIZE(dangers); i++) {
+    for (size_t i = 0; i < DF_ARRAY_SIZE(dangerous_rights); i++) {
         bool allowed = false;
-        if (may(p, &dangers[i], account, &allowed, err) < 0)
+        if (may(p, &dangerous_rights[i], account, &allowed, err) < 0)
             return -1;
         if (!allowed)
             continue;
-        (void)df_buf_addf(&held, "%s%s ", held.len ? ", " : "", dangers[i].verb);
-        add_resource(&held, dangers[i].group, dangers[i].resource, dangers[i].subresource);
+        (void)df_buf_addf(&held, "%s%s ", held.len ? ", " : "", dangerous_rights[i].verb);
+        add_resource(&held, dangerous_rights[i].group, dangerous_rights[i].resource,
+                     dangerous_rights[i].subresource);
     }
     if (held.len)
         df_finding(p, DF_LEVEL_FAIL,
-                   "the service account %s, by which modules run, may %s: take the rights away, or "
+                   "the service account %s, as which modules run, may %s: remove these rights, or "
                    "set serviceAccountName in %s to one without any",
                    account, df_buf_str(&held), of);
     else
@@ -240,24 +242,24 @@ static int look_at_runner(struct df_doctor_context *p, const char *account, cons
     return 0;
 }
 
-int df_look_runner_rights(struct df_doctor_context *p, struct df_err *err)
+int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err)
 {
-    DF_STRS struct df_strs seen = {0};
+    DF_STRS struct df_strs checked = {0};
     const cJSON *job;
     cJSON_ArrayForEach (job, p->jobs) {
         const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
         struct df_err why = {0};
         account = account ? account : "default";
-        if (!df_strs_add_new(&seen, account) || look_at_runner(p, account, job->string, &why) == 0)
+        if (!df_strs_add_new(&checked, account) || check_runner(p, account, job->string, &why) == 0)
             continue;
         if (why.cls == DF_ERR_DENIED) {
             df_finding(p, DF_LEVEL_WARN,
-                       "what the service account %s may do cannot be asked with these rights: "
-                       "run this once as somebody who may create subjectaccessreviews",
+                       "these credentials may not query the rights of the service account %s: "
+                       "run doctor once as a user who may create subjectaccessreviews",
                        account);
             return 0;
         }
         return df_err_pass(err, &why);
     }
-    return df_strs_check(&seen, err);
+    return df_strs_check(&checked, err);
 }

@@ -1,6 +1,6 @@
 /*
  * step.c - checks of the Job and the pod of a step: makes them as the engine would, and sends them
- * to the API server as a dry run. Read df_look_step(), df_look_job() and df_look_pod().
+ * to the API server as a dry run. Read df_check_step(), df_check_job() and df_check_pod().
  */
 #include "spawner/doctor/checks.h"
 #include "spawner/engine/job/job.h"
@@ -95,15 +95,15 @@ static int add_other_jobs(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-int df_look_step(struct df_doctor_context *p, struct df_err *err)
+int df_check_step(struct df_doctor_context *p, struct df_err *err)
 {
     if (!p->config.kube_image && !df_json_str(p->config.kube_placement, "image"))
         return df_fail(err, DF_ERR_USER,
-                       "kubernetes.image: the runner's image is not named: set it to the image "
+                       "kubernetes.image: no image of the runner is set: set it to the image "
                        "dayfly-runner of version " DF_VERSION);
     if (add_first_job(p, err) < 0 || add_other_jobs(p, err) < 0)
         return -1;
-    df_finding(p, DF_LEVEL_OK, "a step's Job can be made of it");
+    df_finding(p, DF_LEVEL_OK, "a step's Job can be created from it");
     return 0;
 }
 
@@ -114,7 +114,8 @@ static bool is_first(const struct df_doctor_context *p, const cJSON *job)
     return job == p->job;
 }
 
-static void find_refused(struct df_doctor_context *p, const cJSON *job, const struct df_err *why)
+static void report_rejection(struct df_doctor_context *p, const cJSON *job,
+                             const struct df_err *why)
 {
     const struct df_pod_diagnosis v = df_job_rejection(why);
     df_finding(p, DF_LEVEL_FAIL, "%s%s%s", is_first(p, job) ? "" : job->string,
@@ -123,7 +124,7 @@ static void find_refused(struct df_doctor_context *p, const cJSON *job, const st
 
 /* If the API server refuses the first Job, the others are not tried: they would be refused for the
  * same reason. */
-int df_look_job(struct df_doctor_context *p, struct df_err *err)
+int df_check_job(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = p->name_space};
     size_t before = p->counts[DF_LEVEL_FAIL];
@@ -131,15 +132,15 @@ int df_look_job(struct df_doctor_context *p, struct df_err *err)
     (void)err;
     cJSON_ArrayForEach (job, p->jobs) {
         struct df_err why = {0};
-        bool is_taken = df_kube_dry_run(p->kube, &at, job, &why) == 0;
-        if (!is_taken)
-            find_refused(p, job, &why);
-        if (is_first(p, job) && !is_taken)
+        bool is_accepted = df_kube_dry_run(p->kube, &at, job, &why) == 0;
+        if (!is_accepted)
+            report_rejection(p, job, &why);
+        if (is_first(p, job) && !is_accepted)
             return 0;
     }
-    p->has |= DF_HAS_TAKEN;
+    p->has |= DF_HAS_ACCEPTED;
     if (p->counts[DF_LEVEL_FAIL] == before)
-        df_finding(p, DF_LEVEL_OK, "the API server takes a step's Job");
+        df_finding(p, DF_LEVEL_OK, "the API server accepts a step's Job");
     return 0;
 }
 
@@ -161,12 +162,12 @@ static int make_pod(const cJSON *job, cJSON **ret, struct df_err *err)
 /* True if this account may not create pods, so that the dry run says nothing about the pod. Quotas,
  * limit ranges and Pod Security apply to pods. The spawner's own account has no right to create
  * pods: for it the probe's pod shows the same. */
-static bool may_not_try(const struct df_err *why)
+static bool is_forbidden(const struct df_err *why)
 {
     return why->cls == DF_ERR_DENIED && strstr(why->message, "cannot create resource");
 }
 
-int df_look_pod(struct df_doctor_context *p, struct df_err *err)
+int df_check_pod(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = p->name_space};
     size_t before = p->counts[DF_LEVEL_FAIL];
@@ -178,18 +179,18 @@ int df_look_pod(struct df_doctor_context *p, struct df_err *err)
             return -1;
         if (df_kube_dry_run(p->kube, &at, pod, &why) == 0)
             continue;
-        if (may_not_try(&why)) {
+        if (is_forbidden(&why)) {
             df_finding(p, DF_LEVEL_OK,
-                       "who asks may not make pods; the probe's pod shows the same");
+                       "this account may not create pods; the probe's pod shows the same");
             return 0;
         }
-        find_refused(p, job, &why);
+        report_rejection(p, job, &why);
         if (!is_first(p, job))
             continue;
-        p->has &= ~(unsigned)DF_HAS_TAKEN;
+        p->has &= ~(unsigned)DF_HAS_ACCEPTED;
         return 0;
     }
     if (p->counts[DF_LEVEL_FAIL] == before)
-        df_finding(p, DF_LEVEL_OK, "the API server takes a step's pod");
+        df_finding(p, DF_LEVEL_OK, "the API server accepts a step's pod");
     return 0;
 }

@@ -212,8 +212,8 @@ OPERATOR = {"store": "kubernetes", "election": {"enabled": True}}
     (["sidecar", "sidecar-secrets"], {"kubernetes": {"claim": "secret"}}),
     (["operator"], OPERATOR),
 ])
-def test_the_rights_that_are_looked_at_are_those_of_the_roles(world, roles, changes):
-    """An account that may do nothing is told all of them, no more and no less."""
+def test_the_rights_that_are_checked_are_those_of_the_roles(world, roles, changes):
+    """For an account that may do nothing all of them are reported, no more and no less."""
     files = [yaml.safe_load((ROOT / "rbac" / name / "role.yaml").read_text()) for name in roles]
     granted = {(verb, f"{r.partition('/')[0]}{'.' if g else ''}{g}{''.join(r.partition('/')[1:])}")
                for role in files for rule in role["rules"] for g in rule["apiGroups"]
@@ -334,7 +334,7 @@ def authority_missing(world):
     return merged(in_namespace(world), {"server": {"tls": {"secret": "nobody-made-it"}}})
 
 
-@fault("authority", "has one of ca.key and ca.crt")
+@fault("authority", "has only one of ca.key and ca.crt")
 def authority_in_half(world):
     world.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "half"}, "stringData": {"ca.crt": "x"}})
     return merged(in_namespace(world), {"server": {"tls": {"secret": "half"}}})
@@ -370,7 +370,7 @@ def issuer_of_another_cluster(world):
     return {"claim": {"issuer": "https://issuer.example"}}
 
 
-@fault("issuer", "keys of pods' tokens cannot be had", "keys.json")
+@fault("issuer", "cannot read the keys of pods' tokens", "keys.json")
 def keys_of_the_issuer_unreachable(world):
     discovery = json.loads(world.cluster.kubectl("get", "--raw", "/.well-known/openid-configuration").stdout)
     return {"claim": {"issuer": discovery["issuer"], "jwksUrl": f"file://{world.directory}/keys.json"}}
@@ -401,7 +401,7 @@ def image_cannot_be_pulled(world):
     return {"kubernetes": {"image": "localhost/nobody-made-it:1"}}
 
 
-@fault("start", "localhost/dayfly-spawner", "is no runner", probe=True)
+@fault("start", "localhost/dayfly-spawner", "is not a runner", probe=True)
 def image_is_the_spawners(world):
     return {"kubernetes": {"image": image(world.cluster, "spawner", TAG)}}
 
@@ -557,7 +557,7 @@ def webhook_does_not_answer(world):
 # storage
 
 
-@fault("data-directory", "is no directory")
+@fault("data-directory", "is not a directory")
 def data_directory_is_a_file(world):
     path = world.directory / "file"
     path.touch()

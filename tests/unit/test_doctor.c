@@ -1,4 +1,4 @@
-/* What doctor decides without a cluster: clocks, what a probe told, which nodes take a pod, and
+/* What doctor decides without a cluster: clocks, what a probe reported, which nodes take a pod, and
  * that its page names every check. */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void a_clock_is_off_only_outside_of_the_two_looks_at_ours(void **state)
             cases[i].skew_us);
 }
 
-static struct df_doctor_context patient(cJSON *findings)
+static struct df_doctor_context context(cJSON *findings)
 {
     struct df_doctor_context p = {.findings = findings, .check = "x", .uid = UID};
     p.url = strdup("https://dayfly.infra.svc:8030");
@@ -45,7 +45,7 @@ static struct df_doctor_context patient(cJSON *findings)
     return p;
 }
 
-static void free_patient(struct df_doctor_context *p)
+static void free_context(struct df_doctor_context *p)
 {
     cJSON_Delete(p->probe);
     free(p->config.tool_index_opentofu);
@@ -53,7 +53,7 @@ static void free_patient(struct df_doctor_context *p)
     free(p->issuer);
 }
 
-static void skew_is_told_from_five_seconds_on_and_fails_from_thirty(void **state)
+static void skew_is_reported_from_five_seconds_on_and_fails_from_thirty(void **state)
 {
     (void)state;
     static const struct {
@@ -69,28 +69,28 @@ static void skew_is_told_from_five_seconds_on_and_fails_from_thirty(void **state
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *findings = cJSON_CreateArray();
-        DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
+        DF_CLEANUP(free_context) struct df_doctor_context p = context(findings);
         df_finding_skew(&p, "a clock", cases[i].skew_us);
         assert_string_equal(df_json_str(findings->child, "level"), cases[i].level);
         assert_non_null(strstr(df_json_str(findings->child, "message"), cases[i].words));
     }
 }
 
-typedef int look(struct df_doctor_context *p, struct df_err *err);
+typedef int check_fn(struct df_doctor_context *p, struct df_err *err);
 
-/* level NULL: nothing is said. */
-struct told {
-    look *look;
+/* level NULL: no finding. */
+struct report_case {
+    check_fn *check;
     const char *probe, *level, *words;
 };
 
-static void assert_judged(const struct told *t)
+static void assert_reported(const struct report_case *t)
 {
     DF_JSON cJSON *findings = cJSON_CreateArray();
-    DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
+    DF_CLEANUP(free_context) struct df_doctor_context p = context(findings);
     struct df_err err = {0};
     assert_int_equal(df_json_parse(t->probe, strlen(t->probe), &p.probe, NULL), 0);
-    bool failed = t->look(&p, &err) < 0;
+    bool failed = t->check(&p, &err) < 0;
     const cJSON *last = cJSON_GetArrayItem(findings, cJSON_GetArraySize(findings) - 1);
     const char *level = failed ? "fail" : df_json_str(last, "level");
     const char *message = failed ? err.message : df_json_str(last, "message");
@@ -104,62 +104,62 @@ static void assert_judged(const struct told *t)
         fail_msg("%s: %s", t->probe, message);
 }
 
-static void what_a_probe_tells_is_judged(void **state)
+static void the_report_of_a_probe_decides_each_check(void **state)
 {
     (void)state;
-    static const struct told cases[] = {
-        {df_look_image, "{\"version\":\"" DF_VERSION "\"}", "ok", DF_VERSION},
-        {df_look_image, "{\"version\":\"9.9\"}", "fail", "version 9.9 and this is " DF_VERSION},
-        {df_look_image, "{}", "fail", "version  and"},
-        {df_look_dns, "{\"name\":{\"host\":\"a.b\",\"addresses\":[\"10.0.0.1\"]}}", "ok",
+    static const struct report_case cases[] = {
+        {df_check_image, "{\"version\":\"" DF_VERSION "\"}", "ok", DF_VERSION},
+        {df_check_image, "{\"version\":\"9.9\"}", "fail", "version 9.9 and this is " DF_VERSION},
+        {df_check_image, "{}", "fail", "version  and"},
+        {df_check_dns, "{\"name\":{\"host\":\"a.b\",\"addresses\":[\"10.0.0.1\"]}}", "ok",
          "a.b at 10.0.0.1"},
-        {df_look_dns, "{\"name\":{\"host\":\"a.b\",\"error\":\"no such name\"}}", "fail",
+        {df_check_dns, "{\"name\":{\"host\":\"a.b\",\"error\":\"no such name\"}}", "fail",
          "host a.b (no such name)"},
-        {df_look_reach, "{\"server\":{\"status\":200}}", "ok", "https://dayfly.infra.svc:8030"},
-        {df_look_reach, "{\"server\":{\"status\":404}}", "fail", "status 404"},
-        {df_look_reach, "{\"server\":{\"class\":\"retry\",\"error\":\"refused\"}}", "fail",
+        {df_check_reach, "{\"server\":{\"status\":200}}", "ok", "https://dayfly.infra.svc:8030"},
+        {df_check_reach, "{\"server\":{\"status\":404}}", "fail", "status 404"},
+        {df_check_reach, "{\"server\":{\"class\":\"retry\",\"error\":\"refused\"}}", "fail",
          "NetworkPolicy"},
-        {df_look_reach, "{\"server\":{\"class\":\"denied\",\"error\":\"bad\"}}", "fail",
+        {df_check_reach, "{\"server\":{\"class\":\"denied\",\"error\":\"bad\"}}", "fail",
          "do not trust"},
-        {df_look_reach, "{\"name\":{\"error\":\"x\"},\"server\":{\"error\":\"y\"}}", NULL, NULL},
-        {df_look_pod_clock, "{\"time\":\"1970-01-01T00:00:30Z\"}", "ok", "agree"},
-        {df_look_pod_clock, "{\"time\":\"1970-01-01T01:01:00Z\"}", "fail", "3600 s ahead of"},
-        {df_look_pod_clock, "{}", "fail", "clock"},
-        {df_look_pod_token,
+        {df_check_reach, "{\"name\":{\"error\":\"x\"},\"server\":{\"error\":\"y\"}}", NULL, NULL},
+        {df_check_pod_clock, "{\"time\":\"1970-01-01T00:00:30Z\"}", "ok", "agree"},
+        {df_check_pod_clock, "{\"time\":\"1970-01-01T01:01:00Z\"}", "fail", "3600 s ahead of"},
+        {df_check_pod_clock, "{}", "fail", "clock"},
+        {df_check_pod_token,
          "{\"token\":{\"issuer\":\"https://issuer.example\",\"audience\":[\"dayfly/" UID "\"]}}",
          "ok", "token"},
-        {df_look_pod_token,
+        {df_check_pod_token,
          "{\"token\":{\"issuer\":\"https://other.example\",\"audience\":[\"dayfly/" UID "\"]}}",
          "fail", "https://other.example"},
-        {df_look_pod_token,
+        {df_check_pod_token,
          "{\"token\":{\"issuer\":\"https://issuer.example\",\"audience\":[\"api\"]}}", "fail",
          "audience dayfly/" UID},
-        {df_look_pod_token, "{\"token\":{\"error\":\"no such file\"}}", "fail", "no such file"},
-        {df_look_work, "{\"work\":{\"path\":\"/work\",\"free\":1073741824}}", "ok", "1024 MiB"},
-        {df_look_work, "{\"work\":{\"path\":\"/work\",\"free\":1048576}}", "warn", "1 MiB left"},
-        {df_look_work, "{\"work\":{\"path\":\"/work\",\"error\":\"read-only\"}}", "fail",
+        {df_check_pod_token, "{\"token\":{\"error\":\"no such file\"}}", "fail", "no such file"},
+        {df_check_work, "{\"work\":{\"path\":\"/work\",\"free\":1073741824}}", "ok", "1024 MiB"},
+        {df_check_work, "{\"work\":{\"path\":\"/work\",\"free\":1048576}}", "warn", "1 MiB left"},
+        {df_check_work, "{\"work\":{\"path\":\"/work\",\"error\":\"read-only\"}}", "fail",
          "cannot write to /work of its pod (read-only)"},
-        {df_look_tool, "{\"tool\":{\"name\":\"opentofu\",\"version\":\"1.2.3\"}}", "ok",
+        {df_check_tool, "{\"tool\":{\"name\":\"opentofu\",\"version\":\"1.2.3\"}}", "ok",
          "opentofu 1.2.3"},
-        {df_look_tool, "{\"tool\":{\"name\":\"opentofu\",\"error\":\"none\"}}", "fail", "none"},
+        {df_check_tool, "{\"tool\":{\"name\":\"opentofu\",\"error\":\"none\"}}", "fail", "none"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
-        assert_judged(&cases[i]);
+        assert_reported(&cases[i]);
 }
 
-static void an_image_without_a_tool_is_well_where_steps_download_one(void **state)
+static void an_image_without_a_tool_is_fine_where_steps_download_one(void **state)
 {
     (void)state;
     static const char probe[] = "{\"tool\":{\"error\":\"none\"}}";
     DF_JSON cJSON *findings = cJSON_CreateArray();
-    DF_CLEANUP(free_patient) struct df_doctor_context p = patient(findings);
+    DF_CLEANUP(free_context) struct df_doctor_context p = context(findings);
     p.config.tool_index_opentofu = strdup("https://mirror.example");
     assert_int_equal(df_json_parse(probe, strlen(probe), &p.probe, NULL), 0);
-    assert_int_equal(df_look_tool(&p, NULL), 0);
+    assert_int_equal(df_check_tool(&p, NULL), 0);
     assert_string_equal(df_json_str(findings->child, "level"), "ok");
 }
 
-static void tell_nodes(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+static void list_nodes(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
     const char *nodes = s->arg;
     DF_JSON cJSON *items = json(nodes);
@@ -173,15 +173,15 @@ static void tell_nodes(struct kube_server *s, const struct kube_request *r, stru
 #define TAINTED(taint) NODE("'taints':[{" taint "}]")
 #define BATCH "'key':'pool','value':'batch','effect':'NoSchedule'"
 
-static void a_node_takes_a_pod_that_bears_its_taints(void **state)
+static void a_node_accepts_a_pod_that_tolerates_its_taints(void **state)
 {
     (void)state;
     static const struct {
         const char *nodes, *tolerations, *level, *words;
     } rows[] = {
-        {"[]", "[]", "fail", "no node takes pods"},
+        {"[]", "[]", "fail", "no node accepts pods"},
         {"[" NODE("") "]", "[]", "ok", ": 1"},
-        {"[" NODE("'unschedulable':true") "]", "[]", "fail", "no node takes pods"},
+        {"[" NODE("'unschedulable':true") "]", "[]", "fail", "no node accepts pods"},
         {"[" TAINTED(BATCH) "]", "[]", "fail", "pool=batch:NoSchedule on node-1"},
         {"[" TAINTED(BATCH) "]", "", "fail", "pool=batch:NoSchedule on node-1"},
         {"[" TAINTED(BATCH) "," NODE("") "]", "[]", "ok", ": 1"},
@@ -198,7 +198,7 @@ static void a_node_takes_a_pod_that_bears_its_taints(void **state)
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         struct kube_server server;
-        kube_start(&server, tell_nodes, (void *)(uintptr_t)rows[i].nodes);
+        kube_start(&server, list_nodes, (void *)(uintptr_t)rows[i].nodes);
         DF_JSON cJSON *findings = cJSON_CreateArray();
         DF_FREE char *job =
             df_strf("{'classes.batch':{'spec':{'template':{'spec':{%s%s}}}}}",
@@ -206,7 +206,7 @@ static void a_node_takes_a_pod_that_bears_its_taints(void **state)
         struct df_doctor_context p = {.findings = findings, .check = "nodes", .jobs = json(job)};
         p.kube = kube_client(&server);
         struct df_err err = {0};
-        if (df_look_nodes(&p, &err) < 0)
+        if (df_check_nodes(&p, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(cJSON_GetArraySize(findings), 1);
         const char *message = df_json_str(findings->child, "message");
@@ -235,10 +235,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clock_is_off_only_outside_of_the_two_looks_at_ours),
-        cmocka_unit_test(skew_is_told_from_five_seconds_on_and_fails_from_thirty),
-        cmocka_unit_test(what_a_probe_tells_is_judged),
-        cmocka_unit_test(an_image_without_a_tool_is_well_where_steps_download_one),
-        cmocka_unit_test(a_node_takes_a_pod_that_bears_its_taints),
+        cmocka_unit_test(skew_is_reported_from_five_seconds_on_and_fails_from_thirty),
+        cmocka_unit_test(the_report_of_a_probe_decides_each_check),
+        cmocka_unit_test(an_image_without_a_tool_is_fine_where_steps_download_one),
+        cmocka_unit_test(a_node_accepts_a_pod_that_tolerates_its_taints),
         cmocka_unit_test(the_page_of_doctor_names_every_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
