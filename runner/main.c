@@ -3,6 +3,7 @@
 #include "common/base/exit.h"
 #include "common/base/log.h"
 #include "common/base/parse.h"
+#include "common/process/process.h"
 #include "runner/probe.h"
 #include "runner/source/source.h"
 #include "runner/step.h"
@@ -122,6 +123,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    df_process_protect();       /* from the module that it runs */
     if (df_source_is_askpass()) /* git runs this program to ask for the password */
         return df_source_askpass(argc, argv);
     df_log_setup(DF_LOG_INFO, false, "runner");

@@ -349,6 +349,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     struct df_service *s = calloc(1, sizeof(*s));
     if (!s)
         return df_fail_oom(err);
+    df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
     if (start(s, err) < 0) {

@@ -275,6 +275,12 @@ int df_process_signal(const struct df_process *p, int sig, struct df_err *err)
     return 0;
 }
 
+void df_process_protect(void)
+{
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        DF_BUG("PR_SET_DUMPABLE: errno %d", errno);
+}
+
 void df_process_close(struct df_process *p)
 {
     if (p->pidfd >= 0)

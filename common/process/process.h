@@ -68,6 +68,10 @@ void df_process_close(struct df_process *p);
 int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struct df_buf *out,
                    struct df_buf *err_tail, int *ret_code, struct df_err *err) DF_MUST_CHECK;
 
+/* Forbids other processes of this user to read this one's memory and environment (ptrace(2),
+ * /proc/<pid>/mem). The files of its /proc directory belong to root from now on; an exec ends it. */
+void df_process_protect(void);
+
 /* Together with the pid identifies a process: field 22 of /proc/<pid>/stat. NOT_FOUND if there is
  * no such process, or only a zombie. */
 int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err) DF_MUST_CHECK;

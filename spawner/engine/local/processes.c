@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -152,31 +151,30 @@ int df_session_signal(const struct df_identity *leader, int sig, size_t *ret_liv
     return 0;
 }
 
-static bool has_open(pid_t pid, const struct stat *file)
+static bool has_argument(pid_t pid, const char *argument)
 {
     char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    CLOSEDIR DIR *fds = opendir(path);
-    for (struct dirent *e; fds && (e = readdir(fds));) {
-        struct stat st;
-        if (fstatat(dirfd(fds), e->d_name, &st, 0) == 0 && st.st_ino == file->st_ino &&
-            st.st_dev == file->st_dev)
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    DF_BUF struct df_buf b = DF_BUF_INIT(64 * DF_KIB);
+    if (df_fs_read(path, &b, NULL) < 0)
+        return false;
+    const char *end = df_buf_str(&b) + b.len;
+    for (const char *a = df_buf_str(&b); a < end; a += strlen(a) + 1)
+        if (df_streq(a, argument))
             return true;
-    }
     return false;
 }
 
-int df_process_holding(const char *path, pid_t *ret, struct df_err *err)
+int df_process_with_argument(const char *argument, pid_t *ret, struct df_err *err)
 {
-    struct stat file;
     CLOSEDIR DIR *proc = opendir("/proc");
-    if (!proc || stat(path, &file) < 0)
-        return df_fail_errno(err, errno, "look for the holder of %s", path);
+    if (!proc)
+        return df_fail_errno(err, errno, "read /proc");
     for (pid_t pid; (pid = next_process(proc));) {
-        if (pid != getpid() && has_open(pid, &file)) {
+        if (pid != getpid() && has_argument(pid, argument)) {
             *ret = pid;
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_NOT_FOUND, "no process has %s open", path);
+    return df_fail(err, DF_ERR_NOT_FOUND, "no process has the argument %s", argument);
 }

@@ -38,7 +38,9 @@ int df_identity_open(const struct df_identity *id, int *ret_pidfd,
 int df_session_signal(const struct df_identity *leader, int sig, size_t *ret_living,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* A process other than our own that has this file open. NOT_FOUND: there is none. */
-int df_process_holding(const char *path, pid_t *ret, struct df_err *err) DF_MUST_CHECK;
+/* A process other than our own with exactly this argument. Arguments can be read of every process
+ * of this user; the open files of a runner cannot, because it is not dumpable. NOT_FOUND: there is
+ * none. */
+int df_process_with_argument(const char *argument, pid_t *ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -200,7 +200,8 @@ static bool is_locked(const struct df_step_dir *d)
 
 /* ---- observation ---- */
 
-/* Finds the runner by runner.pid, or by its lock if the spawner died before it wrote that file. */
+/* Finds the runner by runner.pid. If the spawner died before it wrote that file, the lock shows
+ * whether the runner lives, and its argument --work-dir which process it is. */
 static void find_runner(const struct df_step_dir *d, struct df_step_state *state)
 {
     state->runner_known = df_identity_read(d->runner_pid, &state->runner, NULL) == 0;
@@ -208,7 +209,7 @@ static void find_runner(const struct df_step_dir *d, struct df_step_state *state
     if (state->runner_known || !state->runner_lives)
         return;
     pid_t pid;
-    if (df_process_holding(d->lock, &pid, NULL) < 0 ||
+    if (df_process_with_argument(d->top, &pid, NULL) < 0 ||
         df_identity_of(pid, &state->runner, NULL) < 0)
         return; /* it has just ended: the next observation finds the lock free */
     state->runner_known = true;

@@ -254,15 +254,30 @@ static int fill_new(const char *path, struct df_err *err)
     return rc == SQLITE_OK ? 0 : fail_with(path, handle, rc, err);
 }
 
+/* A database is its file and those that SQLite makes beside it, with the mode of the first. */
+static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+
 /* Removes the files of an earlier attempt. */
 static void remove_unfinished(const char *unfinished)
 {
-    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(suffixes); i++) {
         DF_FREE char *path = df_strf("%s%s", unfinished, suffixes[i]);
         if (path)
             (void)unlink(path);
     }
+}
+
+/* An earlier version left the mode to the umask. */
+static int close_to_others(const char *database, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(suffixes); i++) {
+        DF_FREE char *path = df_strf("%s%s", database, suffixes[i]);
+        if (!path)
+            return df_fail_oom(err);
+        if (chmod(path, 0600) < 0 && errno != ENOENT)
+            return df_fail_errno(err, errno, "close %s to others", path);
+    }
+    return 0;
 }
 
 static int sync_directory_of(const char *path, struct df_err *err)
@@ -358,7 +373,8 @@ int df_db_open(const char *path, enum df_db_check check, struct df_db **ret, str
         return df_fail_oom(err);
     if (!df_fs_exists(path) && make_file(path, err) < 0)
         return -1;
-    if (check_owner(path, err) < 0 || connect_to(db, check, err) < 0)
+    if (check_owner(path, err) < 0 || close_to_others(path, err) < 0 ||
+        connect_to(db, check, err) < 0)
         return -1;
     *ret = DF_TAKE(db);
     return 0;
