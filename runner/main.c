@@ -1,6 +1,7 @@
 #include <getopt.h>
 
 #include "common/base/exit.h"
+#include "common/base/fatal.h"
 #include "common/base/log.h"
 #include "common/base/parse.h"
 #include "common/process/process.h"
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
     df_process_protect();       /* from the module that it runs */
     if (df_source_is_askpass()) /* git runs this program to ask for the password */
         return df_source_askpass(argc, argv);
+    df_fatal_catch();
     df_log_setup(DF_LOG_INFO, false, "runner");
     for (size_t i = 0; argc > 1 && i < DF_ARRAY_SIZE(commands); i++) {
         if (df_streq(argv[1], commands[i].name))

@@ -20,6 +20,8 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/metrics/metrics.h"
 #include "common/process/process.h"
 #include "spawner/api/routes.h"
 #include "spawner/control/election.h"
@@ -27,7 +29,7 @@
 #include "spawner/http/api.h"
 #include "spawner/identity/claim.h"
 #include "spawner/journal/journal.h"
-#include "spawner/store/documents/holder.h"
+#include "spawner/store/documents/unclean.h"
 
 struct df_service {
     struct df_spawner spawner;
@@ -87,6 +89,29 @@ static int fail_lock(struct df_service *s, const char *path, struct df_err *err)
     return saved == EWOULDBLOCK ? fail_busy(s, err) : df_fail_errno(err, saved, "lock %s", path);
 }
 
+/* Whoever looks for the cause of a gap finds its time and its count, even if the process that ended
+ * had no chance to write a line. */
+static int note_unclean_end(const struct df_service *s, struct df_err *err)
+{
+    struct df_holder before = {0};
+    struct df_unclean all;
+    const char *directory = s->spawner.config->data_directory;
+    if (df_holder_left_behind(s->lock_fd, &before)) {
+        df_warn("the process before this one (%d, %s) ended without stopping: it was killed, ran "
+                "out of memory, or its log ends with a fatal signal",
+                (int)before.pid, before.command);
+        if (df_unclean_add(directory, &before, err) < 0)
+            return -1;
+    }
+    df_unclean_read(directory, &all);
+    df_metric_set(df_metric_gauge("dayfly_unclean_ends",
+                                  "Processes that held this data directory and ended without "
+                                  "stopping.",
+                                  NULL),
+                  NULL, (double)all.count);
+    return 0;
+}
+
 static int lock_data_directory(struct df_service *s, struct df_err *err)
 {
     DF_FREE char *path = data_path(s, "lock");
@@ -97,7 +122,7 @@ static int lock_data_directory(struct df_service *s, struct df_err *err)
         return df_fail_errno(err, errno, "open %s", path);
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
         return fail_lock(s, path, err);
-    return df_holder_write(s->lock_fd, err);
+    return note_unclean_end(s, err) < 0 ? -1 : df_holder_write(s->lock_fd, err);
 }
 
 /* ---- the parts ---- */

@@ -100,3 +100,22 @@ void df_log(enum df_log_level level, const char *fmt, ...)
     if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
         return;
 }
+
+/* Run and step are names of documents: they need no escapes. */
+static size_t render_fatal(char *out, size_t size, const char *ts, const char *msg)
+{
+    int n = snprintf(out, size,
+                     setup.json ? "{\"ts\":\"%s\",\"level\":\"error\",\"component\":\"%s\","
+                                  "\"msg\":\"%s\",\"run\":\"%s\",\"step\":\"%s\"}\n"
+                                : "%s error %s: %s run=\"%s\" step=\"%s\"\n",
+                     ts, setup.component, msg, context.run, context.step);
+    return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+void df_log_fatal(const char *msg)
+{
+    char line[3 * DF_KIB], ts[DF_TIME_LEN];
+    size_t n = render_fatal(line, sizeof(line), df_time_format(df_real_us(), ts), msg);
+    if (write(STDERR_FILENO, line, n) < 0)
+        return; /* as in df_log() */
+}

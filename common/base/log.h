@@ -24,6 +24,10 @@ void df_log_context(const char *run, const char *step);
 
 void df_log(enum df_log_level level, const char *fmt, ...) DF_PRINTF(2, 3);
 
+/* Writes msg with the level error, without the heap and without a lock, for fatal.h. msg: printable
+ * ASCII without quotes and backslashes, at most 2 KiB. */
+void df_log_fatal(const char *msg);
+
 #define df_debug(...) df_log(DF_LOG_DEBUG, __VA_ARGS__)
 #define df_info(...) df_log(DF_LOG_INFO, __VA_ARGS__)
 #define df_warn(...) df_log(DF_LOG_WARN, __VA_ARGS__)

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "common/base/fatal.h"
 #include "common/base/log.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/complete.h"
@@ -145,6 +146,7 @@ static int find_and_run(struct df_cli *cli, int argc, char **argv, struct df_err
 
 int df_cli_main(int argc, char **argv)
 {
+    df_fatal_catch();
     (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2) */
     df_log_setup(DF_LOG_ERROR, false, "dayfly");
     struct df_cli cli = {.commands = df_commands};

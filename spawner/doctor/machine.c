@@ -16,12 +16,13 @@
 #include "common/http/http.h"
 #include "spawner/doctor/checks.h"
 #include "spawner/identity/tokens.h"
-#include "spawner/store/documents/holder.h"
+#include "spawner/store/documents/unclean.h"
 
 #define LITTLE_BYTES (64.0 * 1024 * 1024) /* one state and its journal may need that much */
 #define SOON_BYTES (1024.0 * 1024 * 1024) /* logs and plans of one day */
 #define ANSWER_MS 10000
 #define SOON_US ((int64_t)14 * 24 * 3600 * 1000000)
+#define UNCLEAN_US ((int64_t)7 * 24 * 3600 * 1000000) /* an older end is no longer a warning */
 
 /* ---- the data directory ---- */
 
@@ -87,6 +88,21 @@ static void check_owner(struct df_doctor_context *p, const struct stat *st)
                (unsigned)st->st_uid, (unsigned)geteuid());
 }
 
+static void report_unclean_ends(struct df_doctor_context *p)
+{
+    struct df_unclean all;
+    int64_t at_us = 0;
+    df_unclean_read(p->config.data_directory, &all);
+    bool is_old =
+        df_time_parse(all.noticed_at, &at_us, NULL) == 0 && df_real_us() - at_us > UNCLEAN_US;
+    if (all.count)
+        df_finding(p, is_old ? DF_LEVEL_OK : DF_LEVEL_WARN,
+                   "%lld %s ended without stopping, the last one (%s) before %s: look at its log "
+                   "for \"fatal signal\", and at the kernel's for a lack of memory",
+                   (long long)all.count, all.count == 1 ? "process" : "processes", all.command,
+                   all.noticed_at);
+}
+
 static void report_holder(struct df_doctor_context *p)
 {
     struct df_holder holder;
@@ -112,6 +128,7 @@ int df_check_data_directory(struct df_doctor_context *p, struct df_err *err)
     if (stat(p->config.data_directory, &st) == 0)
         check_owner(p, &st);
     report_holder(p);
+    report_unclean_ends(p);
     return check_free_space(p, directory, err);
 }
 

@@ -51,19 +51,28 @@ static bool is_alive(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-bool df_holder_find(const char *data_directory, struct df_holder *ret)
+static bool parse(const struct df_buf *line, struct df_holder *ret)
 {
-    DF_FREE char *path = df_fs_join(data_directory, "lock");
-    DF_BUF struct df_buf line = DF_BUF_INIT(LINE_MAX_BYTES);
-    if (!path || df_fs_read(path, &line, NULL) < 0)
-        return false;
     int64_t pid = 0;
-    const char *command = df_buf_str(&line);
-    if (!df_scan_i64(&command, &pid) || pid <= 0 || pid > INT_MAX || !is_alive((pid_t)pid))
+    const char *command = df_buf_str(line);
+    if (!df_scan_i64(&command, &pid) || pid <= 0 || pid > INT_MAX)
         return false;
     ret->pid = (pid_t)pid;
     command += *command == ' ';
     (void)snprintf(ret->command, sizeof(ret->command), "%.*s", (int)strcspn(command, "\n"),
                    command);
     return true;
+}
+
+bool df_holder_find(const char *data_directory, struct df_holder *ret)
+{
+    DF_FREE char *path = df_fs_join(data_directory, "lock");
+    DF_BUF struct df_buf line = DF_BUF_INIT(LINE_MAX_BYTES);
+    return path && df_fs_read(path, &line, NULL) == 0 && parse(&line, ret) && is_alive(ret->pid);
+}
+
+bool df_holder_left_behind(int lock_fd, struct df_holder *ret)
+{
+    DF_BUF struct df_buf line = DF_BUF_INIT(LINE_MAX_BYTES);
+    return df_fs_read_at(lock_fd, 0, LINE_MAX_BYTES, &line, NULL) == 0 && parse(&line, ret);
 }

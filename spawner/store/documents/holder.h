@@ -21,6 +21,11 @@ int df_holder_write(int lock_fd, struct df_err *err) DF_MUST_CHECK;
 /* Removes the line. Call it before the lock is released. */
 void df_holder_clear(int lock_fd);
 
+/* The process that held the directory before this one and ended without removing its line: it was
+ * killed or crashed. False if there is none. The caller holds the lock and calls it before
+ * df_holder_write(). */
+bool df_holder_left_behind(int lock_fd, struct df_holder *ret);
+
 /* Finds the live process that the directory's lock file names. False if there is none or if it
  * cannot be determined. */
 bool df_holder_find(const char *data_directory, struct df_holder *ret);

@@ -1,0 +1,43 @@
+#include "spawner/store/documents/unclean.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/json/json.h"
+
+#define FILE_MAX (4 * DF_KIB)
+
+static char *file_of(const char *data_directory)
+{
+    return df_fs_join(data_directory, "unclean");
+}
+
+void df_unclean_read(const char *data_directory, struct df_unclean *ret)
+{
+    DF_FREE char *path = file_of(data_directory);
+    DF_BUF struct df_buf text = DF_BUF_INIT(FILE_MAX);
+    DF_JSON cJSON *record = NULL;
+    *ret = (struct df_unclean){.count = 0};
+    if (!path || df_fs_read(path, &text, NULL) < 0 ||
+        df_json_parse(df_buf_str(&text), text.len, &record, NULL) < 0)
+        return;
+    const char *at = df_json_str(record, "noticedAt"), *command = df_json_str(record, "command");
+    ret->count = df_json_int(record, "count", 0);
+    (void)snprintf(ret->noticed_at, sizeof(ret->noticed_at), "%s", at ? at : "");
+    (void)snprintf(ret->command, sizeof(ret->command), "%s", command ? command : "");
+}
+
+int df_unclean_add(const char *data_directory, const struct df_holder *holder, struct df_err *err)
+{
+    struct df_unclean known;
+    df_unclean_read(data_directory, &known);
+    DF_FREE char *path = file_of(data_directory);
+    DF_JSON cJSON *record = cJSON_CreateObject();
+    if (df_json_add_num(record, "count", (double)known.count + 1, err) < 0 ||
+        df_json_add_time(record, "noticedAt", df_real_us(), err) < 0 ||
+        df_json_add_str(record, "command", holder->command, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(record);
+    if (!path || !text)
+        return df_fail_oom(err);
+    return df_fs_write(path, text, strlen(text), 0600, err);
+}
