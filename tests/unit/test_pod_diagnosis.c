@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "spawner/cli/reasons.h"
+#include "spawner/engine/diagnosis/pod_cause.h"
 #include "tests/unit/pods.h"
 
 /* ---- start failures ---- */
@@ -494,6 +496,38 @@ static void every_reason_has_its_sentence_for_why(void **state)
             assert_non_null(df_reason_find(ends[i].reason));
 }
 
+/* Compares `text` with the beginning of `sentence`, whose first letter is a capital. */
+static void assert_same_words(const char *reason, const char *sentence, const char *text, size_t n)
+{
+    if (!sentence || tolower((unsigned char)sentence[0]) != tolower((unsigned char)text[0]) ||
+        strncmp(sentence + 1, text + 1, n - 1) != 0)
+        fail_msg("%s: \"%s\" and \"%.*s\" differ", reason, sentence ? sentence : "", (int)n, text);
+}
+
+/* The message is "what happened; what to do", the two texts that `dayfly why` also prints. */
+static void why_explains_a_pod_in_the_words_of_its_diagnosis(void **state)
+{
+    (void)state;
+    static const char *const reasons[] = {
+        "Unschedulable",    "ImagePullFailed",  "ImageNameInvalid", "SecretMissing",
+        "ConfigMapMissing", "KeyMissing",       "ClaimMissing",     "ServiceAccountMissing",
+        "NamespaceMissing", "QuotaExceeded",    "AdmissionRefused", "VolumeFailed",
+        "RunsAsRoot",       "CommandMissing",   "ContainerFailed",  "NodeFailed",
+        "ObjectRefused",    "NotAllowed",       "OOMKilled",        "Evicted",
+        "Preempted",        "DeadlineExceeded", "NodeLost",         "NodeShutdown",
+        "PodDeleted",       "JobDeleted",       "RunnerKilled"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(reasons); i++) {
+        struct df_pod_diagnosis v = {0};
+        df_pod_explain(&v, reasons[i], NULL);
+        const struct df_reason *r = df_reason_find(reasons[i]);
+        const char *next = strstr(v.message, "; ");
+        assert_non_null(r);
+        assert_non_null(next);
+        assert_same_words(reasons[i], r->meaning, v.message, (size_t)(next - v.message));
+        assert_same_words(reasons[i], r->next, next + 2, strlen(next + 2));
+    }
+}
+
 /* A pod of another shape than a kubelet's must not harm. */
 static void odd_documents_are_no_harm(void **state)
 {
@@ -537,6 +571,7 @@ int main(void)
         cmocka_unit_test(jobs_that_are_gone_or_over_are_told_apart),
         cmocka_unit_test(refusals_of_the_api_server_are_told_apart),
         cmocka_unit_test(every_reason_has_its_sentence_for_why),
+        cmocka_unit_test(why_explains_a_pod_in_the_words_of_its_diagnosis),
         cmocka_unit_test(odd_documents_are_no_harm),
     };
     return cmocka_run_group_tests_name("pod_diagnosis", tests, NULL, NULL);

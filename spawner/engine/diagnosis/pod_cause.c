@@ -76,12 +76,12 @@ bool df_pod_cause_is_permanent(const char *reason, const char *text)
 /* ---- our sentences ---- */
 
 static const struct {
-    const char *reason, *what, *way_out;
+    const char *reason, *what, *remedy;
 } sentences[] = {
     {"Unschedulable", "no node can run the pod",
-     "check its nodeSelector, tolerations, affinity and resources, or add a node"},
+     "check nodeSelector, tolerations, affinity and resources of the placement, or add a node"},
     {"ImagePullFailed", "the image cannot be pulled",
-     "check its name and tag, the registry, and placement.imagePullSecrets"},
+     "check the image's name and tag, the registry, and placement.imagePullSecrets"},
     {"ImageNameInvalid", "the image's name is invalid", "correct placement.image"},
     {"SecretMissing", "a Secret that the pod needs does not exist",
      "create it in the pod's namespace, or correct its name in the placement"},
@@ -93,7 +93,8 @@ static const struct {
      "create it in the pod's namespace, or correct its name in the placement"},
     {"ServiceAccountMissing", "the pod's service account does not exist",
      "create it in the pod's namespace, or correct placement.serviceAccountName"},
-    {"NamespaceMissing", "the namespace does not exist", "create it, or correct the configuration"},
+    {"NamespaceMissing", "the namespace does not exist",
+     "create the namespace, or correct the configuration"},
     {"QuotaExceeded", "the namespace's quota leaves no room for the pod",
      "wait for others to end, request less in placement.resources, or raise the quota"},
     {"AdmissionRefused", "the cluster's admission refused the pod",
@@ -106,11 +107,10 @@ static const struct {
     {"ContainerFailed", "the container could not be created",
      "check the node's kubelet and runtime"},
     {"ObjectRefused", "the API server refused the object",
-     "correct the field that it names in the placement"},
-    {"NodeFailed", "the node could not set the pod up",
-     "check the node; the step may be tried again"},
+     "correct the field of the placement that the API server names"},
+    {"NodeFailed", "the node could not set the pod up", "check the node, then run again"},
     {"NotAllowed", "the service has no permission to do this",
-     "grant it the Role of rbac/ in that namespace"},
+     "grant the service the Role of rbac/ in that namespace"},
     {"EngineFailed", "the API server could not create the Job",
      "dayfly retries until timeouts.pending is over"},
     {"NeverClaimed", "no runner claimed the step",
@@ -118,17 +118,19 @@ static const struct {
     {"OOMKilled", "the container needed more memory than its limit and was killed",
      "raise placement.resources.limits.memory"},
     {"Evicted", "the pod was evicted from its node",
-     "what tofu had stored is in the state; run again"},
+     "what the tool had stored is in the state; run again"},
     {"Preempted", "the pod had to make room for one of higher priority",
      "set placement.priorityClassName; then run again"},
     {"DeadlineExceeded", "the Job's deadline passed and Kubernetes ended the pod",
      "raise spec.timeouts, or find in the log what the step waited for"},
     {"NodeLost", "the pod's node is gone or no longer answers",
-     "what tofu had stored is in the state; check the node, then run again"},
+     "what the tool had stored is in the state; check the node, then run again"},
     {"NodeShutdown", "the pod's node was shut down",
-     "what tofu had stored is in the state; run again"},
-    {"PodDeleted", "somebody deleted the pod", "what tofu had stored is in the state; run again"},
-    {"JobDeleted", "somebody deleted the Job", "what tofu had stored is in the state; run again"},
+     "what the tool had stored is in the state; run again"},
+    {"PodDeleted", "somebody deleted the pod",
+     "what the tool had stored is in the state; run again"},
+    {"JobDeleted", "somebody deleted the Job",
+     "what the tool had stored is in the state; run again"},
     {"RunnerKilled", "the container was killed by a signal",
      "check the node's kernel log and the memory limit; then run again"},
     {"RunnerFailed", "the container failed", "check its log"},
@@ -147,7 +149,7 @@ void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *
     (void)snprintf(v->reason, sizeof(v->reason), "%s", reason);
     (void)snprintf(v->message, sizeof(v->message), "%s%s%.600s%s; %s", sentences[i].what,
                    has_words ? " (" : "", has_words ? words : "", has_words ? ")" : "",
-                   sentences[i].way_out);
+                   sentences[i].remedy);
 }
 
 /* ---- Events ---- */
