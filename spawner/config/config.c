@@ -284,6 +284,17 @@ static int check_accounts(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
+static int fill_approval(struct df_config *c, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_role_parse(c->approval_skips, &c->approval.skips, &why) < 0 ||
+        c->approval.skips < DF_ROLE_WRITE)
+        return df_fail(err, DF_ERR_USER,
+                       "approval.autoApprove: \"%.64s\" is neither write nor admin",
+                       c->approval_skips);
+    return 0;
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
@@ -349,7 +360,8 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         return df_fail_errno(err, errno, "working directory");
     if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
-        fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 || fill_engines(c, err) < 0)
+        fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 || fill_engines(c, err) < 0 ||
+        fill_approval(c, err) < 0)
         return -1;
     return check_whole(c, err);
 }

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/strs.h"
 #include "common/json/json.h"
+#include "spawner/model/approval.h"
 
 struct df_config {
     char *data_directory;     /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
@@ -60,6 +61,9 @@ struct df_config {
 
     int64_t limit_steps;         /* limits.steps: at the same time; 8 */
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
+
+    struct df_approval_rules approval; /* approval.separateApprover and approval.autoApprove */
+    char *approval_skips;              /* approval.autoApprove as configured; "admin" */
 
     cJSON *classes;    /* classes: {name: {limit, placement}}; or NULL */
     cJSON *workspaces; /* workspaces: {executor: {class, environment, placement}}; or NULL */

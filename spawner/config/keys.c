@@ -63,6 +63,8 @@ const struct df_key df_keys[] = {
     RANGE("control.maxSystemFailures", DF_KEY_WHOLE, max_system_failures, "3", 0, 100),
     RANGE("limits.steps", DF_KEY_WHOLE, limit_steps, "8", 1, DF_LIMIT_STEPS),
     RANGE("limits.perNamespace", DF_KEY_WHOLE, limit_per_namespace, "10000", 1, DF_LIMIT_STEPS),
+    KEY("approval.separateApprover", DF_KEY_BOOL, approval.separate, "false"),
+    KEY("approval.autoApprove", DF_KEY_STRING, approval_skips, "admin"),
     KEY("classes", DF_KEY_OBJECT, classes, NULL),
     KEY("workspaces", DF_KEY_OBJECT, workspaces, NULL),
     KEY("stateService.url", DF_KEY_STRING, state_service_url, NULL),

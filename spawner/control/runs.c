@@ -371,7 +371,8 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return df_fail_oom(err);
     if (observe(p, err) < 0 || copy_results(p, err) < 0)
         return -1;
-    const struct df_run_view view = {p->run, p->executor, p->plan, p->apply, p->is_first};
+    const struct df_run_view view = {p->run,   p->executor, p->plan,
+                                     p->apply, p->is_first, p->c->s->config->approval};
     struct df_run_verdict v = df_run_next(&view, p->now_us);
     if (act(p, &v, err) < 0 || write_run(p, before, err) < 0)
         return -1;

@@ -6,6 +6,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/model/approval.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/recipe.h"
 
@@ -145,8 +146,7 @@ static bool is_approved(const struct df_run_view *v)
         return false;
     /* A run that already waits for a person is not approved by a later change of the executor. */
     return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
-           (df_json_bool(v->run, "spec.autoApprove", false) ||
-            df_streq(df_json_str(v->executor, "spec.approval"), "automatic"));
+           df_approval_is_automatic(&v->approval, v->run, v->executor);
 }
 
 /* When the plan expires; 0: it does not expire. */

@@ -6,6 +6,7 @@
 #define DF_MODEL_RUN_H
 
 #include "common/json/json.h"
+#include "spawner/model/approval.h"
 
 /* Is the phase Succeeded, Failed, Canceled or Discarded? Such a run never changes again. */
 bool df_run_is_final(const cJSON *run);
@@ -44,6 +45,7 @@ struct df_run_view {
                               is unknown: of any step that has not ended */
     const cJSON *apply;    /* the same of its apply */
     bool is_first;         /* the oldest unfinished run of its executor */
+    struct df_approval_rules approval;
 };
 
 /* The one decision about a run. No step is created for a run of an unknown action; the run fails

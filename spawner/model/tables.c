@@ -153,6 +153,7 @@ static const struct df_field executor_spec[] = {
     INTEGRATIONS(),
     STORAGE(),
     WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
+    BOOL("separateApprover", .flags = DF_LIVE),
     OBJECT("timeouts", timeouts),
     DF_ROW_PLACEMENT,
     DF_ROW_CLASS(),

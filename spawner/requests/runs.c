@@ -3,6 +3,7 @@
  */
 #include "common/base/clock.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/approval.h"
 #include "spawner/model/recipe.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
@@ -45,6 +46,7 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (not_being_deleted(executor, err) < 0 || df_executor_check_accepted(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->role, err) < 0 ||
+        df_approval_check_run(&n->config->approval, n->run, executor, n->role, err) < 0 ||
         df_new_run_check(n->config, n->run, executor, err) < 0)
         return -1;
     n->number = df_json_int(status, "runCounter", 0) + 1;
@@ -134,11 +136,12 @@ struct request {
     const char *verdict; /* the decision, or the reason for a cancel (or NULL) */
     const char *actor;
     enum df_role role;
+    struct df_spawner *s;
 };
 
 /* Approving a plan that destroys needs the right to destroy. Checks the same version that is
  * written, because the plan may have just arrived. */
-static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
+static int check_role_of_decider(const cJSON *run, const struct request *r, struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name");
     bool approves = df_streq(r->verdict, "approved");
@@ -152,6 +155,19 @@ static int check_decider(const cJSON *run, const struct request *r, struct df_er
                    "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
                    "can discard it (dayfly discard %s)",
                    name, df_json_str(run, "spec.executorRef.name"), df_role_name(r->role), name);
+}
+
+static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    if (check_role_of_decider(run, r, err) < 0)
+        return -1;
+    if (!df_streq(r->verdict, "approved"))
+        return 0;
+    if (df_store_find(r->s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                      &executor, err) < 0)
+        return -1;
+    return df_approval_check_approver(&r->s->config->approval, run, executor, r->actor, err);
 }
 
 static int set_decision(cJSON *run, void *arg, struct df_err *err)
@@ -177,7 +193,7 @@ static int set_decision(cJSON *run, void *arg, struct df_err *err)
 int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
                       const char *actor, cJSON **ret, struct df_err *err)
 {
-    struct request r = {approve ? "approved" : "discarded", actor, role};
+    struct request r = {approve ? "approved" : "discarded", actor, role, s};
     return df_store_modify(s->store, DF_KIND_RUN, run, set_decision, &r, ret, err);
 }
 
@@ -197,7 +213,7 @@ static int set_cancel(cJSON *run, void *arg, struct df_err *err)
 int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
                           const char *actor, const char *why, cJSON **ret, struct df_err *err)
 {
-    struct request r = {why, actor, role};
+    struct request r = {why, actor, role, s};
     if (check_role(role, DF_ROLE_WRITE, "cancelling a run", err) < 0)
         return -1;
     return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);

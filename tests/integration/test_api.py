@@ -301,7 +301,7 @@ def test_sensitive_outputs_are_the_admins_and_looking_is_recorded(home, guarded)
     module = home.module("net", MODULE)
     guarded.request("POST", "/v1/executors", document("net", module), bearer("writer"))
     name = json.loads(guarded.request("POST", "/v1/executors/net/runs", {"action": "provision", "autoApprove": True},
-                                      bearer("writer"))[2])["metadata"]["name"]
+                                      bearer("boss"))[2])["metadata"]["name"]
     events(guarded, f"/v1/runs/{name}/watch", bearer("reader"))
     status, _, body = guarded.request("GET", "/v1/executors/net/outputs", headers=bearer("reader"))
     assert status == 200 and b"hunter2" not in body and json.loads(body)["n"]["value"] == 1

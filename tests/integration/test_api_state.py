@@ -261,7 +261,7 @@ def test_the_lock_of_a_run_is_not_broken_by_whoever_reads_its_id(home, tool):
         body = document("net", home.module("net", SLOW % gate))
         assert server.request("POST", "/v1/executors", body, bearer("writer"))[0] == 201
         run = {"action": "provision", "autoApprove": True}
-        assert server.request("POST", "/v1/executors/net/runs", run, bearer("writer"))[0] == 201
+        assert server.request("POST", "/v1/executors/net/runs", run, bearer("boss"))[0] == 201
 
         def lock_of(action):
             status, _, body = server.request("GET", "/v1/executors/net/state/lock", headers=bearer("reader"))

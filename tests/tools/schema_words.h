@@ -280,6 +280,8 @@ static const struct text texts[] = {
                      "executors/NAME/terraform.tfstate by default."},
     {"storage.config", "The backend's settings, without secrets."},
     {"approval", "required: somebody approves each plan; automatic: plans need no approval."},
+    {"separateApprover",
+     "Somebody else than the requester approves each plan; approval: automatic does not count."},
     {"timeouts", "How long a step may take, from 1s to 168h."},
     {"timeouts.plan", "For the plan step."},
     {"timeouts.apply", "For the apply step."},

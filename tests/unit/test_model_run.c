@@ -52,6 +52,7 @@ struct expectation {
     bool not_first;
     enum df_run_next next;
     const char *phase, *reason, *message;
+    struct df_approval_rules approval;
 };
 
 static const struct expectation expectations[] = {
@@ -131,6 +132,22 @@ static const struct expectation expectations[] = {
      executor_required, plan_done, .next = DF_RUN_WAIT},
     {"auto-approval of the run", "{'spec':{'action':'provision','autoApprove':true}}",
      executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"auto-approval of a role that may not skip the approval",
+     "{'spec':{'action':'provision','autoApprove':true,'requestedRole':'write'}}",
+     executor_required, plan_done, .next = DF_RUN_ASK, .approval = {.skips = DF_ROLE_ADMIN}},
+    {"auto-approval of a role that may skip the approval",
+     "{'spec':{'action':'provision','autoApprove':true,'requestedRole':'admin'}}",
+     executor_required, plan_done, .next = DF_RUN_APPLY, .approval = {.skips = DF_ROLE_ADMIN}},
+    {"auto-approval of an unknown role", "{'spec':{'action':'provision','autoApprove':true}}",
+     executor_required, plan_done, .next = DF_RUN_ASK, .approval = {.skips = DF_ROLE_ADMIN}},
+    {"auto-approval of a run that was asked for before the separate approver",
+     "{'spec':{'action':'provision','autoApprove':true,'requestedRole':'admin'}}",
+     executor_required, plan_done, .next = DF_RUN_ASK, .approval = {.separate = true}},
+    {"automatic approval with a separate approver", "{'spec':{'action':'provision'}}",
+     executor_automatic, plan_done, .next = DF_RUN_ASK, .approval = {.separate = true}},
+    {"automatic approval with a separate approver of the executor",
+     "{'spec':{'action':'provision'}}", "{'spec':{'approval':'automatic','separateApprover':true}}",
+     plan_done, .next = DF_RUN_ASK},
     {"automatic approval of the executor", "{'spec':{'action':'provision'}}", executor_automatic,
      plan_done, .next = DF_RUN_APPLY},
     {"what waits for a person is not approved by a change of the executor",
@@ -214,7 +231,7 @@ static void a_run_is_decided_as_the_table_says(void **state)
         DF_JSON cJSON *run = json(e->run), *executor = e->executor ? json(e->executor) : NULL;
         DF_JSON cJSON *plan = e->plan ? json(e->plan) : NULL;
         DF_JSON cJSON *apply = e->apply ? json(e->apply) : NULL;
-        struct df_run_view view = {run, executor, plan, apply, !e->not_first};
+        struct df_run_view view = {run, executor, plan, apply, !e->not_first, e->approval};
         struct df_run_verdict v = df_run_next(&view, noon());
         if (v.next != e->next || (e->phase && !df_streq(v.phase, e->phase)) ||
             (e->reason && !df_streq(v.reason, e->reason)) ||

@@ -1,0 +1,82 @@
+#include "spawner/model/approval.h"
+
+#include "spawner/model/recipe.h"
+
+/* An executor can add the rule to those of the instance, but not take it away: whoever may make an
+ * executor would otherwise need no approver. */
+static bool is_separate(const struct df_approval_rules *rules, const cJSON *executor)
+{
+    return rules->separate || df_json_bool(executor, "spec.separateApprover", false);
+}
+
+static bool asks(const cJSON *run)
+{
+    const struct df_recipe *recipe = df_recipe_of(run);
+    return recipe->taken > 1 && recipe->steps[1].asks;
+}
+
+static bool needs_no_look(const cJSON *executor)
+{
+    return df_streq(df_json_str(executor, "spec.approval"), "automatic");
+}
+
+static int fail_self_approval(struct df_err *err, const char *why, const char *out)
+{
+    return df_fail_reason(err, DF_ERR_DENIED, "SelfApproval",
+                          "%s, and separateApprover (of the configuration or the executor) wants "
+                          "the approval of another person: %s",
+                          why, out);
+}
+
+int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *run,
+                          const cJSON *executor, enum df_role role, struct df_err *err)
+{
+    if (!df_json_bool(run, "spec.autoApprove", false) || !asks(run))
+        return 0;
+    if (is_separate(rules, executor))
+        return fail_self_approval(err,
+                                  "autoApprove (--auto-approve) is an approval by the requester",
+                                  "leave it out, and let somebody else approve the plan");
+    if (role >= rules->skips || needs_no_look(executor))
+        return 0;
+    return df_fail(
+        err, DF_ERR_DENIED,
+        "autoApprove (--auto-approve) of a run of executor %s needs the role %s, because "
+        "its approval is required; yours is %s. Leave it out and approve the plan, or "
+        "see approval.autoApprove of the configuration",
+        df_json_str(executor, "metadata.name"), df_role_name(rules->skips), df_role_name(role));
+}
+
+int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,
+                               const cJSON *executor, const char *caller, struct df_err *err)
+{
+    const char *requester = df_json_str(run, "spec.requestedBy");
+    char why[256];
+    if (!is_separate(rules, executor))
+        return 0;
+    if (!requester || !caller)
+        return fail_self_approval(
+            err, requester ? "the approver is not known" : "the run's requester is not known",
+            "discard the run and ask for another one as somebody with a name");
+    if (!df_streq(requester, caller))
+        return 0;
+    (void)snprintf(why, sizeof(why), "run %s was requested by %s",
+                   df_json_str(run, "metadata.name"), requester);
+    return fail_self_approval(err, why,
+                              "somebody else approves it; its requester can only discard it");
+}
+
+bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON *run,
+                              const cJSON *executor)
+{
+    enum df_role role = DF_ROLE_NONE;
+    if (is_separate(rules, executor))
+        return false;
+    if (needs_no_look(executor))
+        return true;
+    if (!df_json_bool(run, "spec.autoApprove", false))
+        return false;
+    return df_role_parse(df_json_str(run, "spec.requestedRole"), &role, NULL) < 0
+               ? rules->skips == DF_ROLE_NONE
+               : role >= rules->skips;
+}

@@ -1,0 +1,38 @@
+/*
+ * approval.h - who may let a plan be applied.
+ *
+ * An executor whose approval is `required` wants a look at each plan. The flag autoApprove of a run
+ * replaces the look only for a role that may skip it. With a separate approver, the look is that of
+ * another person than the requester: neither autoApprove nor `approval: automatic` counts.
+ * Thread rule: pure functions, any thread.
+ */
+#ifndef DF_MODEL_APPROVAL_H
+#define DF_MODEL_APPROVAL_H
+
+#include "common/json/json.h"
+#include "spawner/model/names.h"
+
+/* Of the instance. Zero-initialised: no separate approver, and every role may skip the approval. */
+struct df_approval_rules {
+    bool separate;      /* approval.separateApprover: of all executors */
+    enum df_role skips; /* approval.autoApprove: the least role whose autoApprove counts */
+};
+
+/* May a caller of this role create the run, as far as its autoApprove is concerned? DENIED: the
+ * role is too low; DENIED SelfApproval: the executor wants a separate approver. */
+int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *run,
+                          const cJSON *executor, enum df_role role,
+                          struct df_err *err) DF_MUST_CHECK;
+
+/* May this caller approve the run, as far as the requester is concerned? DENIED SelfApproval: the
+ * caller is the requester, or one of the two is not known by name. executor: NULL if deleted. */
+int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,
+                               const cJSON *executor, const char *caller,
+                               struct df_err *err) DF_MUST_CHECK;
+
+/* Does a plan of this run need no look of a person? Asks the present executor, which may be another
+ * one than at the run's creation. executor: NULL if deleted. */
+bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON *run,
+                              const cJSON *executor);
+
+#endif

@@ -1,0 +1,166 @@
+"""Who may let a plan be applied: the role that may skip the approval, and the approver who is not the requester."""
+
+import json
+
+import pytest
+
+from lib.dayfly import Server, wait_for
+
+MODULE = 'resource "terraform_data" "one" {\n  input = "one"\n}\n'
+TOKENS = {"eve": "write", "bob": "write", "ann": "admin"}
+
+
+class Service:
+    """A server with a token for each person of TOKENS; `be("eve")` is who asks from then on."""
+
+    def __init__(self, home, **approval):
+        self.home = home
+        made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
+        file = home.directory / "tokens"
+        file.write_text("".join(m["line"].rstrip("\n") + "\n" for m in made.values()))
+        file.chmod(0o600)
+        self.tokens = {name: m["token"] for name, m in made.items()}
+        self.server = Server(home, config=json.dumps({"auth": {"tokenFile": str(file)}, "approval": approval}))
+
+    def __enter__(self):
+        self.server.__enter__()
+        self.be("ann")
+        return self
+
+    def __exit__(self, *exc):
+        return self.server.__exit__(*exc)
+
+    def be(self, name):
+        self.home.env.update(DAYFLY_TOKEN=self.tokens[name])
+        return self.home
+
+    def executor(self, name, **spec):
+        module = self.home.module(name, MODULE)
+        document = {"kind": "Executor", "metadata": {"name": name},
+                    "spec": {"source": {"url": f"file://{module}"}, **spec}}
+        self.home.dayfly("create", "-f", "-", input=json.dumps(document))
+
+    def ask(self, name, action="provision", **body):
+        return self.request("POST", f"/v1/executors/{name}/runs", {"action": action, **body})
+
+    def approve(self, run):
+        return self.request("POST", f"/v1/runs/{run}/approve", {})
+
+    def request(self, method, path, body=None):
+        status, _, answer = self.server.request(
+            method, path, body, {"Authorization": f"Bearer {self.home.env['DAYFLY_TOKEN']}"})
+        return status, json.loads(answer)
+
+    def await_phase(self, run, phase):
+        found = wait_for(f"{run} to be {phase}", lambda: (lambda r: r["status"].get("phase") == phase and r)(
+            self.request("GET", f"/v1/runs/{run}")[1]))
+        return found
+
+    def phase(self, run):
+        return self.request("GET", f"/v1/runs/{run}")[1]["status"]["phase"]
+
+
+def reason(answer):
+    status, problem = answer
+    return status, problem["type"].rsplit("/", 1)[1]
+
+
+# ---- the role that may skip the approval ----
+
+def test_a_required_approval_is_not_skipped_by_the_flag_of_a_write_token(home):
+    with Service(home) as service:
+        service.executor("net")
+        service.be("eve")
+        answer = service.ask("net", autoApprove=True)
+        assert reason(answer) == (403, "Forbidden")
+        assert "needs the role admin" in answer[1]["detail"] and "yours is write" in answer[1]["detail"]
+        refused = home.dayfly("run", "net", "--auto-approve", code=1)
+        assert "--auto-approve" in refused.stderr and "approval.autoApprove" in refused.stderr
+        assert service.ask("net", "dry-run", autoApprove=True)[0] == 201, "a dry-run applies nothing"
+        service.await_phase("net-1", "Succeeded")
+        assert service.ask("net")[0] == 201
+        service.await_phase("net-2", "WaitingApproval")
+        home.dayfly("approve", "net-2")
+        assert service.await_phase("net-2", "Succeeded")["status"]["approvedBy"] == "eve"
+
+
+def test_it_is_skipped_by_an_admin_and_where_no_approval_is_required(home):
+    with Service(home) as service:
+        service.executor("net")
+        service.executor("free", approval="automatic")
+        service.be("ann")
+        service.ask("net", autoApprove=True)
+        service.await_phase("net-1", "Succeeded")
+        service.be("eve")
+        service.ask("free", autoApprove=True)
+        service.await_phase("free-1", "Succeeded")
+
+
+def test_the_configuration_lets_write_tokens_skip_it(home):
+    with Service(home, autoApprove="write") as service:
+        service.executor("net")
+        service.be("eve")
+        service.ask("net", autoApprove=True)
+        service.await_phase("net-1", "Succeeded")
+
+
+# ---- a separate approver ----
+
+@pytest.mark.parametrize("of", ["instance", "executor"])
+def test_a_requester_does_not_approve_their_own_run_and_somebody_else_does(home, of):
+    instance = {"separateApprover": True} if of == "instance" else {}
+    spec = {"separateApprover": True} if of == "executor" else {}
+    with Service(home, autoApprove="write", **instance) as service:
+        service.executor("net", **spec)
+        service.be("eve")
+        assert reason(service.ask("net", autoApprove=True)) == (403, "SelfApproval")
+        refused = home.dayfly("run", "net", "--auto-approve", code=1)
+        assert "another person" in refused.stderr and "--auto-approve" in refused.stderr
+        assert service.ask("net")[0] == 201
+        service.await_phase("net-1", "WaitingApproval")
+        assert reason(service.approve("net-1")) == (403, "SelfApproval")
+        refused = home.dayfly("approve", "net-1", code=1)
+        assert "net-1 was requested by eve" in refused.stderr and "somebody else approves it" in refused.stderr
+        assert service.phase("net-1") == "WaitingApproval"
+        service.be("bob")
+        assert service.approve("net-1")[0] == 200
+        assert service.await_phase("net-1", "Succeeded")["status"]["approvedBy"] == "bob"
+        service.be("ann")
+        trail = [(e["actor"], e["action"], e["outcome"]) for e in service.request("GET", "/v1/audit")[1]["items"]
+                 if e["action"] == "approve"]
+        assert sorted(trail) == [("bob", "approve", "done"), ("eve", "approve", "refused"), ("eve", "approve", "refused")]
+
+
+def test_it_holds_for_admins_too_and_a_requester_may_still_discard(home):
+    with Service(home, separateApprover=True) as service:
+        service.executor("net")
+        service.be("ann")
+        assert reason(service.ask("net", autoApprove=True)) == (403, "SelfApproval")
+        service.ask("net")
+        service.await_phase("net-1", "WaitingApproval")
+        assert reason(service.approve("net-1")) == (403, "SelfApproval")
+        home.dayfly("discard", "net-1")
+        service.await_phase("net-1", "Discarded")
+
+
+def test_an_executor_without_approvals_waits_for_another_person_too(home):
+    """Otherwise whoever may make an executor would need no approver."""
+    with Service(home, separateApprover=True) as service:
+        service.be("eve")
+        service.executor("free", approval="automatic", separateApprover=False)
+        service.ask("free")
+        service.await_phase("free-1", "WaitingApproval")
+        assert reason(service.approve("free-1")) == (403, "SelfApproval")
+        service.be("bob")
+        service.approve("free-1")
+        service.await_phase("free-1", "Succeeded")
+
+
+def test_without_it_a_requester_approves_their_own_run(home):
+    with Service(home) as service:
+        service.executor("net")
+        service.be("eve")
+        service.ask("net")
+        service.await_phase("net-1", "WaitingApproval")
+        assert service.approve("net-1")[0] == 200
+        service.await_phase("net-1", "Succeeded")
