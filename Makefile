@@ -32,13 +32,13 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 CC := $(CCACHE) $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
 
-CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include
+CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include -isystem build/microhttpd/include
 CFLAGS := -std=gnu17 -fstack-protector-strong -fPIE $(WARN) $(CFLAGS_$(VARIANT)) $(EXTRA_CFLAGS)
 LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
-# libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB.
+# libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB. Debian 12's libmicrohttpd is too old.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-SPAWNER_LIBS := -lmicrohttpd -lgnutls -lsqlite3
+SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
 SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c spawner/*/*/*.c)))
@@ -91,7 +91,11 @@ $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
-$(B)/obj/%.o: %.c VERSION
+# A checkout that was set up before a library was added.
+build/curl build/microhttpd:
+	@tools/setup build
+
+$(B)/obj/%.o: %.c VERSION | build/curl build/microhttpd
 	@mkdir -p $(@D)
 	$(SAY) CC $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -1,5 +1,5 @@
 /*
- * mhd.h - the libmicrohttpd callbacks of request.c. The connection's thread calls them in this
+ * mhd.h - the libmicrohttpd 1.0 callbacks of request.c. The connection's thread calls them in this
  * order: df_mhd_new() after the request line; df_mhd_step() after the head, once for each piece of
  * the body and once after the body; df_mhd_end().
  */

@@ -22,7 +22,6 @@ static const struct {
     {"StateLocked", 423},
     {"PreconditionRequired", 428},
     {"TooManyRequests", 429},
-    {"NotImplemented", 501},
     /* A wrong plan fails with class DENIED, but the caller's rights are not the cause. */
     {"PlanCorrupt", 409},
     {"PlanOfOtherRun", 409},
@@ -66,7 +65,6 @@ static const struct {
     {428, "Precondition required", "PreconditionRequired"},
     {429, "Too many requests", "TooManyRequests"},
     {500, "Internal error", "InternalError"},
-    {501, "Not implemented", "NotImplemented"},
     {503, "Try again later", "Unavailable"},
     {507, "Out of space", "OutOfSpace"},
 };

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "spawner/http/audit.h"
 #include "spawner/http/forward.h"
+#include "spawner/http/framing.h"
 #include "spawner/http/problem.h"
 #include "spawner/http/server.h"
 #include "spawner/http/validate.h"
@@ -29,6 +30,7 @@ struct transaction {
     bool in_flight;    /* counted in df_api.in_flight */
     bool measured;     /* counted in the metrics */
     bool leaderless;   /* a read without a leader, served from this replica's cache */
+    bool misframed;    /* nobody knows where the request ends: the connection is closed */
     int64_t began_us;
     uint64_t received; /* bytes of the body so far */
     int body_fd;
@@ -206,9 +208,10 @@ static void add_response_header(struct MHD_Response *r, const char *name, const 
 
 /* tofu waits without a limit on a kept connection to a frozen replica. With a new connection it
  * reaches a replica that is ready, or fails and tries again. */
-static bool must_close(const struct df_request *req)
+static bool must_close(const struct transaction *t)
 {
-    return req->route && req->route->basic && req->s->config->elects;
+    const struct df_request *req = &t->req;
+    return t->misframed || (req->route && req->route->basic && req->s->config->elects);
 }
 
 static void add_headers(const struct transaction *t, struct MHD_Response *r)
@@ -220,7 +223,7 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
     add_response_header(r, "ETag", res->etag);
     add_response_header(r, "Location", res->location);
     add_response_header(r, "Idempotency-Replayed", res->replayed ? "true" : NULL);
-    add_response_header(r, "Connection", must_close(&t->req) ? "close" : NULL);
+    add_response_header(r, "Connection", must_close(t) ? "close" : NULL);
     if (res->status == 405)
         add_response_header(r, "Allow", res->allow);
     if (res->status == 503 || res->status == 429)
@@ -239,7 +242,7 @@ static void make_problem(struct transaction *t)
     t->res.etag[0] = t->res.location[0] = '\0';
     df_buf_clear(&t->res.body);
     drop_other_bodies(&t->res);
-    if (t->res.status >= 500 && t->res.status != 501)
+    if (t->res.status >= 500)
         df_error("%s %s: %s", t->req.method, t->req.route ? t->req.route->pattern : "?",
                  t->err.message);
     struct df_err again = {0};
@@ -284,7 +287,11 @@ static enum MHD_Result begin_request(struct transaction *t, const char *method)
     df_connections_busy(t->req.api->connections, connection_of(t), true);
     count_in_flight(t, 1);
     uint64_t length = 0;
-    if (!failed(t) && df_request_validate(&t->req, &t->res, &length, &t->err) == 0) {
+    struct df_err why = {0};
+    t->misframed = df_framing_check(&t->req, &length, &why) < 0;
+    if (t->misframed)
+        t->err = why; /* also instead of a bad target: it closes the connection */
+    if (!failed(t) && df_request_validate(&t->req, &t->res, length, &t->err) == 0) {
         t->req.body.max = t->req.route->body_max;
         if (t->req.route->body == DF_BODY_FILE)
             (void)open_body_file(t);
@@ -295,7 +302,7 @@ static enum MHD_Result begin_request(struct transaction *t, const char *method)
     /* Read and discard a small body, so that the connection stays usable. */
     bool waits = df_request_header(&t->req, "Expect") != NULL;
     bool large = length != DF_BODY_UNKNOWN && length > DF_LIMIT_HTTP_REFUSED;
-    return waits || large ? send_response(t) : MHD_YES;
+    return t->misframed || waits || large ? send_response(t) : MHD_YES;
 }
 
 /* True if the client takes longer than DF_LIMIT_HTTP_IDLE_SECONDS plus the time that its body needs

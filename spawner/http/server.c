@@ -111,7 +111,7 @@ static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
         (unsigned)DF_LIMIT_HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)DF_LIMIT_HTTP_IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)DF_LIMIT_HTTP_HEAD, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+        MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (!a->daemon)
         return df_fail(err, DF_ERR_SYSTEM, "the HTTP server does not start");
     return 0;

@@ -1,15 +1,14 @@
 /*
  * validate.c - df_request_validate() at the end of the file executes the checks in this order:
- * length headers, browser protection, route, caller, query parameters, body. Each check is a
- * function of its own. The first failure becomes the response.
+ * browser protection, route, caller, query parameters, body, gate. Each check is a function of its
+ * own. The first failure becomes the response.
  */
 #include "spawner/http/validate.h"
-
-#include <microhttpd.h>
 
 #include "common/crypto/jwt.h"
 #include "common/yaml/yaml.h"
 #include "spawner/http/forward.h"
+#include "spawner/http/framing.h"
 #include "spawner/http/server.h"
 
 enum media { MEDIA_JSON, MEDIA_YAML, MEDIA_PATCH, MEDIA_OTHER };
@@ -32,47 +31,6 @@ static enum media media_of(const struct df_request *req)
         if (strlen(known[i].name) == n && strncasecmp(type, known[i].name, n) == 0)
             return known[i].media;
     return MEDIA_OTHER;
-}
-
-struct named {
-    const char *name;
-    unsigned count;
-};
-
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
-{
-    (void)kind;
-    (void)value;
-    struct named *c = cls;
-    c->count += strcasecmp(name, c->name) == 0;
-    return MHD_YES;
-}
-
-static unsigned headers_named(const struct df_request *req, const char *name)
-{
-    struct named c = {name, 0};
-    (void)MHD_get_connection_values(req->connection, MHD_HEADER_KIND, count_header, &c);
-    return c.count;
-}
-
-/* The length of the body. Refuses each head that two parsers could understand differently (request
- * smuggling). */
-static int body_length(const struct df_request *req, uint64_t *ret, struct df_err *err)
-{
-    const char *coding = df_request_header(req, "Transfer-Encoding");
-    const char *length = df_request_header(req, "Content-Length");
-    *ret = coding ? DF_BODY_UNKNOWN : length ? strtoull(length, NULL, 10) : 0;
-    if (coding && length)
-        return df_fail(err, DF_ERR_USER, "Transfer-Encoding and Content-Length exclude each other");
-    if (headers_named(req, "Content-Length") > 1 || headers_named(req, "Transfer-Encoding") > 1)
-        return df_fail(err, DF_ERR_USER, "the body's length is given twice");
-    if (headers_named(req, "Host") > 1 || headers_named(req, "Authorization") > 1)
-        return df_fail(err, DF_ERR_USER, "Host or Authorization is given twice");
-    if (coding && strcasecmp(coding, "chunked") != 0)
-        return df_fail_reason(err, DF_ERR_USER, "NotImplemented",
-                              "the only Transfer-Encoding is chunked");
-    return 0;
 }
 
 static int check_browser(const struct df_request *req, struct df_err *err)
@@ -174,17 +132,14 @@ static int check_body(const struct df_request *req, uint64_t length, struct df_e
     return check_media(req, err);
 }
 
-int df_request_validate(struct df_request *req, struct df_response *res, uint64_t *ret_length,
+int df_request_validate(struct df_request *req, struct df_response *res, uint64_t length,
                         struct df_err *err)
 {
-    if (body_length(req, ret_length, err) < 0)
-        return -1;
     if (!req->api->tokens && check_browser(req, err) < 0)
         return -1;
     if (df_route_find(req->api->routes, req->method, &req->target, &req->route, req->params,
                       res->allow, err) < 0 ||
-        check_caller(req, err) < 0 || check_query(req, err) < 0 ||
-        check_body(req, *ret_length, err) < 0)
+        check_caller(req, err) < 0 || check_query(req, err) < 0 || check_body(req, length, err) < 0)
         return -1;
     /* The leader checks a forwarded request: this replica may not know the step yet. */
     return req->route->gate && !df_forwards(req) ? req->route->gate(req, err) : 0;

@@ -7,12 +7,9 @@
 
 #include "spawner/http/request.h"
 
-#define DF_BODY_UNKNOWN UINT64_MAX
-
 /* Sets route, params, credentials and caller of the request, whose target has been parsed. On
- * failure res->allow may be set. *ret_length is always set: the announced length of the body, or
- * DF_BODY_UNKNOWN for chunks. */
-int df_request_validate(struct df_request *req, struct df_response *res, uint64_t *ret_length,
+ * failure res->allow may be set. length: of the body (framing.h). */
+int df_request_validate(struct df_request *req, struct df_response *res, uint64_t length,
                         struct df_err *err) DF_MUST_CHECK;
 
 /* Call it when the body is complete: parses JSON or YAML, according to the media type, into
