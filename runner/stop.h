@@ -14,7 +14,7 @@
 enum df_stop_cause {
     DF_STOP_NONE,
     DF_STOP_SIGNAL, /* SIGTERM, SIGINT or SIGHUP */
-    DF_STOP_OVER,   /* the spawner answered that the step is cancelled or over */
+    DF_STOP_OVER,   /* the spawner answered that the step is canceled or over */
     DF_STOP_TIMEOUT
 };
 

@@ -10,7 +10,7 @@
 enum df_frame_next {
     DF_FRAME_GO_ON,  /* the next frame begins at *ret_offset, which may lie before this one */
     DF_FRAME_AGAIN,  /* no progress: post the same frame again, after a pause */
-    DF_FRAME_OVER,   /* the step is cancelled or over */
+    DF_FRAME_OVER,   /* the step is canceled or over */
     DF_FRAME_REFUSED /* the spawner will never accept the rest of this stream */
 };
 

@@ -61,7 +61,7 @@ int df_report_event(struct df_report *r, const char *lines, size_t n,
  * the sender thread posts it soon. A failed delivery is not an error. body is borrowed. */
 void df_report_progress(struct df_report *r, const cJSON *body);
 
-/* True once the spawner answered that the step is cancelled or over (410): the pipeline must stop.
+/* True once the spawner answered that the step is canceled or over (410): the pipeline must stop.
  * The flag is set within 5 seconds, even if the step prints nothing. Any thread. */
 bool df_report_is_over(const struct df_report *r);
 /* The same as a descriptor that becomes and stays readable, for poll(2); do not read or close it.

@@ -37,7 +37,7 @@ static void spawner_release(struct df_report *r)
 static int fail_over(const char *what, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver",
-                          "%s: the spawner says that the step was cancelled or is over", what);
+                          "%s: the spawner says that the step was canceled or is over", what);
 }
 
 /* There was no answer, because the step is over or for the reason in err. */

@@ -70,7 +70,7 @@ int df_cmd_discard(struct df_cli *cli, struct df_err *err)
 /* Workflows cannot be followed, and an embedded service runs none. */
 static int cancel_task(struct df_cli *cli, const char *name, struct df_err *err)
 {
-    DF_FREE char *line = df_strf("taskaction/%s will be cancelled\n", name);
+    DF_FREE char *line = df_strf("taskaction/%s will be canceled\n", name);
     if (df_arg_given(&cli->args, "follow"))
         return df_fail(err, DF_ERR_USER, "--follow is for runs alone");
     if (!line)
@@ -88,5 +88,5 @@ int df_cmd_cancel(struct df_cli *cli, struct df_err *err)
         return -1;
     if (is_task)
         return cancel_task(cli, name, err);
-    return decide(cli, "cancel", "will be cancelled", err);
+    return decide(cli, "cancel", "will be canceled", err);
 }

@@ -240,7 +240,7 @@ static int give_up(struct follow *f, const char *name, struct df_err *err)
     return f->behind ? 0 : df_fail_oom(err);
 }
 
-/* True if the run waits for approval and nobody has decided or cancelled it. */
+/* True if the run waits for approval and nobody has decided or canceled it. */
 static bool is_undecided(const cJSON *run)
 {
     return df_streq(df_run_phase(run), "WaitingApproval") && !df_json_at(run, "spec.decision") &&
@@ -334,7 +334,7 @@ static void leave(struct follow *f)
                     f->run_name, f->run_name);
 }
 
-/* Handles a signal while the question is open: no tool is running, so the run is cancelled, and its
+/* Handles a signal while the question is open: no tool is running, so the run is canceled, and its
  * plan with it. */
 static void drop_plan(struct follow *f)
 {
@@ -344,11 +344,11 @@ static void drop_plan(struct follow *f)
     if (post(f, "cancel", &err) == 0) {
         f->canceled = true;
         df_view_say(f->view, DF_TONE_STRONG,
-                    "Cancelled: the plan of %s is discarded, nothing was changed.", f->run_name);
+                    "Canceled: the plan of %s is discarded, nothing was changed.", f->run_name);
     } else if (!df_streq(err.reason, "WrongState")) {
         f->left = true;
         df_view_say(f->view, DF_TONE_BAD,
-                    "%s could not be cancelled: %s. It still waits for approval: `dayfly approve "
+                    "%s could not be canceled: %s. It still waits for approval: `dayfly approve "
                     "%s` or `dayfly discard %s`.",
                     f->run_name, err.message, f->run_name, f->run_name);
     }
@@ -359,14 +359,14 @@ static void cancel(struct follow *f)
     struct df_err err = {0};
     f->canceled = true;
     if (has_phase(f, "Pending"))
-        df_view_say(f->view, DF_TONE_STRONG, "Cancelling %s, which has not started.", f->run_name);
+        df_view_say(f->view, DF_TONE_STRONG, "Canceling %s, which has not started.", f->run_name);
     else
         df_view_say(f->view, DF_TONE_STRONG,
-                    "Cancelling %s: the tool is asked to end and its state is stored. Ctrl-C once "
+                    "Canceling %s: the tool is asked to end and its state is stored. Ctrl-C once "
                     "more leaves without waiting.",
                     f->run_name);
     if (post(f, "cancel", &err) < 0 && !df_streq(err.reason, "WrongState"))
-        df_view_say(f->view, DF_TONE_BAD, "It could not be cancelled: %s", err.message);
+        df_view_say(f->view, DF_TONE_BAD, "It could not be canceled: %s", err.message);
 }
 
 static void interrupted(struct follow *f)
@@ -457,13 +457,13 @@ static int turn(struct follow *f, struct df_err *err)
     return wait_a_moment(f, err);
 }
 
-/* Fails if give_up() cancelled the run. It may have started before; then it ended normally. */
+/* Fails if give_up() canceled the run. It may have started before; then it ended normally. */
 static int check_turn(const struct follow *f, struct df_err *err)
 {
     if (!f->behind || !has_phase(f, "Canceled"))
         return 0;
     return df_fail(err, DF_ERR_CONFLICT,
-                   "%s is cancelled: it would wait for %s, which waits for approval; `dayfly "
+                   "%s is canceled: it would wait for %s, which waits for approval; `dayfly "
                    "approve %s` or `dayfly discard %s`, then try again",
                    f->run_name, f->behind, f->behind, f->behind);
 }

@@ -118,7 +118,7 @@ static const struct df_column run_details[] = {
     {"Requested by", "spec.requestedBy", DF_CELL_TEXT, false},
     {"Decided by", "spec.decision.by", DF_CELL_TEXT, false},
     {"Decision", "spec.decision.verdict", DF_CELL_TEXT, false},
-    {"Cancelled by", "spec.cancel.by", DF_CELL_TEXT, false},
+    {"Canceled by", "spec.cancel.by", DF_CELL_TEXT, false},
     {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
     {"Took", "status", DF_CELL_SPAN, false},
     {0}};

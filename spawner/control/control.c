@@ -271,7 +271,7 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
         const char *run = df_json_str(step, "spec.runRef.name");
         if (!df_task_is_final(step) &&
             df_request_cancel_run(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
-            df_warn("run %s is not cancelled: %s", run, err.message);
+            df_warn("run %s is not canceled: %s", run, err.message);
     }
 }
 

@@ -214,7 +214,7 @@ int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role ro
                           const char *actor, const char *why, cJSON **ret, struct df_err *err)
 {
     struct request r = {why, actor, role, s};
-    if (check_role(role, DF_ROLE_WRITE, "cancelling a run", err) < 0)
+    if (check_role(role, DF_ROLE_WRITE, "canceling a run", err) < 0)
         return -1;
     return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);
 }

@@ -27,11 +27,11 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
  *      as claimed when its pod has confirmed it (df_step_claim()).
  *   4. The engine resumes the Job.
  * *ret: delete it with df_json_wipe(). CONFLICT AlreadyClaimed after 3. CONFLICT StepOver if the
- * step was cancelled. Also CONFLICT StepOver if the step refers to something that does not exist or
+ * step was canceled. Also CONFLICT StepOver if the step refers to something that does not exist or
  * its document is larger than DF_LIMIT_STEP_SECRET: the step has then failed, as in a claim. */
 int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
-/* Also succeeds when it is called again. CONFLICT StepOver if the step was cancelled meanwhile:
+/* Also succeeds when it is called again. CONFLICT StepOver if the step was canceled meanwhile:
  * remove the Job. */
 int df_step_mark_provisioned(struct df_spawner *s, const char *uid,
                              struct df_err *err) DF_MUST_CHECK;

@@ -1,4 +1,4 @@
-"""Workflows that people apply with kubectl: asked for, waited for, cancelled and deleted, without the REST API."""
+"""Workflows that people apply with kubectl: asked for, waited for, canceled and deleted, without the REST API."""
 
 import json
 

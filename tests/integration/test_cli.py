@@ -215,7 +215,7 @@ def test_a_second_signal_leaves_and_the_next_command_tells_the_end(home):
     run.send_signal(signal.SIGTERM)
     text = run.communicate(timeout=dayfly.DEADLINE)[0]
     assert run.returncode == 130, text
-    assert text.index("Cancelling slow-1") < text.index("Leaving now")
+    assert text.index("Canceling slow-1") < text.index("Leaving now")
 
     def ended():
         return home.json("get", "run", "slow-1")["status"]["phase"] == "Canceled"

@@ -425,7 +425,7 @@ def test_a_plain_failed_apply_lists_nothing(world_of):
     assert "that no state records" not in world.home.dayfly("why", run).stdout
 
 
-def test_a_cancelled_apply_lists_nothing(world_of):
+def test_a_canceled_apply_lists_nothing(world_of):
     world = world_of(HELD)
     run = until_made(world, "held")
     assert world.ask("POST", f"/v1/runs/{run}/cancel", {})[0] == 200

@@ -241,7 +241,7 @@ def begin_to_apply(world, gate):
     world.namespace.wait("taskaction", "first-apply", lambda t: t.get("status", {}).get("claimedBy"))
 
 
-def test_a_run_is_cancelled_by_a_patch(world, gate):
+def test_a_run_is_canceled_by_a_patch(world, gate):
     world.namespace.apply(world.executor(), world.run("first"))
     world.phase("first", "WaitingApproval")
     world.patch("run", "first", {"cancel": {"reason": "enough"}})

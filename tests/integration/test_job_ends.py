@@ -1,4 +1,4 @@
-"""Steps on a real cluster that cannot start, are taken away, run out of something or are cancelled: each end has its reason."""
+"""Steps on a real cluster that cannot start, are taken away, run out of something or are canceled: each end has its reason."""
 
 import contextlib
 import datetime

@@ -174,7 +174,7 @@ RARELY = {
     ("dayfly.dev", "audittrails", "delete"): "the trail is full",
     **{("", "configmaps", verb): "a blob with more than one piece" for verb in ("get", "list", "create", "delete")},
     ("", "persistentvolumeclaims", "get"): "a plugin cache",
-    ("batch", "jobs", "delete"): "a cancelled step, a workflow that is taken away",
+    ("batch", "jobs", "delete"): "a canceled step, a workflow that is taken away",
     ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
     ("coordination.k8s.io", "leases", "get"): "the watch was behind",
 }

@@ -202,7 +202,7 @@ def test_runs_of_one_executor_go_one_after_the_other_in_order(home, server):
     assert [e["finishedAt"] for e in ends] == sorted(e["finishedAt"] for e in ends)
 
 
-def test_a_cancelled_apply_keeps_its_state_and_ends_canceled(home, server):
+def test_a_canceled_apply_keeps_its_state_and_ends_canceled(home, server):
     ledger = home.directory / "ledger"
     create(home, "net", home.module("net", LEDGER % {"ledger": ledger, "steps": 20}))
     run = start(server, "net", autoApprove=True)

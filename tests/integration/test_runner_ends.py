@@ -51,7 +51,7 @@ def gone(marker):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_cancelled_apply_stores_its_state_and_says_what_changed(slow, number):
+def test_a_canceled_apply_stores_its_state_and_says_what_changed(slow, number):
     steps, begun = slow
     process = steps.start("apply")
     wait_for("the apply to hang", begun.exists)
@@ -67,7 +67,7 @@ def test_a_cancelled_apply_stores_its_state_and_says_what_changed(slow, number):
     steps.run("apply", "Applied")
 
 
-def test_a_step_out_of_time_is_stopped_like_one_cancelled(slow):
+def test_a_step_out_of_time_is_stopped_like_one_canceled(slow):
     steps, begun = slow
     code, result = steps.finish(steps.start("apply", timeoutSeconds=3))
     assert begun.exists(), "three seconds were not enough to begin"

@@ -143,7 +143,7 @@ def test_an_interrupted_question_says_that_the_plan_is_gone(home, embedded, by):
         else:
             os.kill(terminal.pid, getattr(signal, by))
         assert terminal.end() == 1, terminal.shown
-        assert "Cancelled: the plan of hello-1 is discarded, nothing was changed." in terminal.shown
+        assert "Canceled: the plan of hello-1 is discarded, nothing was changed." in terminal.shown
         assert "the tool is asked to end" not in terminal.shown, "no tool was at work"
         assert home.json("get", "run", "hello-1")["status"]["phase"] == "Canceled"
         home.dayfly("approve", "hello-1", code=1)

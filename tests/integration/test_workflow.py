@@ -127,7 +127,7 @@ def test_a_job_that_somebody_deletes_is_not_made_again(world):
     world.home.dayfly("delete", "taskaction/restart")
 
 
-def test_a_cancelled_workflow_ends_with_its_pod_and_frees_its_target(world):
+def test_a_canceled_workflow_ends_with_its_pod_and_frees_its_target(world):
     world.ask("restart", "sleep 600")
     world.wait("restart", "Executing")
     world.home.dayfly("cancel", "taskaction/restart", "--reason", "wrong one")

@@ -318,7 +318,7 @@ static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
 
 /* ---- deletions ---- */
 
-static void a_deleted_run_is_cancelled_and_then_goes_with_its_steps(void **state)
+static void a_deleted_run_is_canceled_and_then_goes_with_its_steps(void **state)
 {
     struct world *w = *state;
     begin(w, ASKING);
@@ -401,7 +401,7 @@ int main(void)
         TEST(a_step_that_was_made_by_half_is_made_anew),
         TEST(a_step_that_no_run_waits_for_is_refused),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
-        TEST(a_deleted_run_is_cancelled_and_then_goes_with_its_steps),
+        TEST(a_deleted_run_is_canceled_and_then_goes_with_its_steps),
         TEST(what_nobody_took_in_goes_at_once),
         TEST(a_deleted_executor_says_what_it_waits_for),
         TEST(a_deletion_that_fails_is_tried_again),

@@ -1,4 +1,4 @@
-/* The control loop: what is cancelled, dies, is stopped or deleted. */
+/* The control loop: what is canceled, dies, is stopped or deleted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -206,7 +206,7 @@ static void an_unknown_engine_fails_the_step_and_names_the_known_ones(void **sta
 
 /* ---- stop ---- */
 
-static void *stop_cancelling(void *arg)
+static void *stop_canceling(void *arg)
 {
     struct world *w = arg;
     df_control_stop(w->s.control, true);
@@ -224,7 +224,7 @@ static void stopping_with_cancel_ends_what_runs_and_starts_nothing(void **state)
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
     run(w, "dns", AUTO);
-    assert_int_equal(pthread_create(&stopper, NULL, stop_cancelling, w), 0);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_canceling, w), 0);
     (void)pthread_mutex_lock(&w->engine.lock);
     while (!fake_find(&w->engine, "net-1-plan")->cancels)
         (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
@@ -280,7 +280,8 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     (void)await_start(w, "net-1-plan");
 }
 
-/* The loop and the request both remove it: the slower one may come when the name is in use again. */
+/* The loop and the request both remove it: the slower one may come when the name is in use
+ * again. */
 static void a_late_deletion_does_not_touch_a_new_executor_of_the_same_name(void **state)
 {
     struct world *w = *state;

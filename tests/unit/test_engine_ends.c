@@ -1,4 +1,4 @@
-/* The local engine: how a step ends, by itself and when it is cancelled. */
+/* The local engine: how a step ends, by itself and when it is canceled. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -263,7 +263,7 @@ static void a_deadline_is_never_moved_back_by_asking_again(void **state)
     assert_true(third >= first && third < first + 3600000000);
 }
 
-static void cancelling_what_is_not_there_is_success(void **state)
+static void canceling_what_is_not_there_is_success(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
@@ -292,7 +292,7 @@ int main(void)
         TEST(the_deadline_of_a_cancel_outlives_the_spawner),
         TEST(processes_that_outlive_their_runner_are_killed_in_the_end),
         TEST(a_deadline_is_never_moved_back_by_asking_again),
-        TEST(cancelling_what_is_not_there_is_success),
+        TEST(canceling_what_is_not_there_is_success),
     };
     return cmocka_run_group_tests_name("engine_ends", tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static const struct expectation expectations[] = {
      .reason = "InvalidDocument"},
     {"a step of an unknown action that is under way is waited for", "{'spec':{'action':'dance'}}",
      executor_required, live, .next = DF_RUN_WAIT},
-    {"a step of an unknown action that is under way can be cancelled",
+    {"a step of an unknown action that is under way can be canceled",
      "{'spec':{'action':'dance','cancel':{}}}", executor_required, live,
      .next = DF_RUN_CANCEL_STEP},
     {"a run without an action is not executed", "{'spec':{}}", executor_automatic,

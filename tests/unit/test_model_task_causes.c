@@ -36,7 +36,7 @@ static const struct ending endings[] = {
      DF_TASK_FAIL, "Canceled"},
     {"nor does it hide a cause", "JobDeleted", ENDED, "RunnerFailed", false, INTERRUPTED_S,
      DF_TASK_FAIL, "JobDeleted"},
-    {"without a cause it was cancelled", NULL, ENDED, "", false, INTERRUPTED_S, DF_TASK_FAIL,
+    {"without a cause it was canceled", NULL, ENDED, "", false, INTERRUPTED_S, DF_TASK_FAIL,
      "Canceled"},
     {"a cancel that came meanwhile is the cause", "PodDeleted", ENDED, "PodDeleted", true,
      INTERRUPTED_S, DF_TASK_FAIL, "Canceled"},

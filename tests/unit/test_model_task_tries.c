@@ -200,7 +200,7 @@ static void a_claimed_step_has_no_other_try(void **state)
 
 /* ---- deletion ---- */
 
-static void a_deleted_step_is_cancelled_and_goes_when_nothing_is_left(void **state)
+static void a_deleted_step_is_canceled_and_goes_when_nothing_is_left(void **state)
 {
     (void)state;
     static const struct {
@@ -281,7 +281,7 @@ int main(void)
         cmocka_unit_test(a_lost_try_stands_in_the_history),
         cmocka_unit_test(a_claim_forgives_what_was_lost_before),
         cmocka_unit_test(a_claimed_step_has_no_other_try),
-        cmocka_unit_test(a_deleted_step_is_cancelled_and_goes_when_nothing_is_left),
+        cmocka_unit_test(a_deleted_step_is_canceled_and_goes_when_nothing_is_left),
         cmocka_unit_test(a_deletion_is_no_interruption),
     };
     return cmocka_run_group_tests_name("model_task_tries", tests, NULL, NULL);

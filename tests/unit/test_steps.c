@@ -63,7 +63,7 @@ static void tokens_are_kept_as_hashes_alone(void **state)
     assert_null(strstr(text, r.state_password));
 }
 
-static void a_step_that_was_cancelled_before_its_claim_is_over(void **state)
+static void a_step_that_was_canceled_before_its_claim_is_over(void **state)
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, "net-1-plan");
@@ -386,7 +386,7 @@ int main(void)
         TEST(a_step_is_claimed_once_and_the_same_claim_may_ask_again),
         TEST(what_is_no_claim_opens_nothing),
         TEST(tokens_are_kept_as_hashes_alone),
-        TEST(a_step_that_was_cancelled_before_its_claim_is_over),
+        TEST(a_step_that_was_canceled_before_its_claim_is_over),
         TEST(of_many_runners_at_once_one_gets_the_step),
         TEST_RICH(a_runner_is_told_everything_it_needs_and_every_secret_is_masked),
         TEST_RICH(a_missing_secret_ends_the_step_and_is_named),

@@ -163,7 +163,7 @@ static void a_claim_sets_the_count_of_lost_tries_back(void **state)
 }
 
 /* Nothing was lost by what somebody asked for. */
-static void a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more(void **state)
+static void a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more(void **state)
 {
     struct world *w = *state;
     begin(w, AUTO);
@@ -317,7 +317,7 @@ int main(void)
         TEST(a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth),
         TEST(another_try_keeps_nothing_of_the_one_before),
         TEST(a_claim_sets_the_count_of_lost_tries_back),
-        TEST(a_step_that_is_cancelled_before_its_claim_is_aborted_and_no_more),
+        TEST(a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more),
         TEST(a_deleted_step_is_aborted_and_its_document_goes_after_its_processes),
         TEST(an_ended_step_that_is_deleted_keeps_its_end),
         TEST(a_deleted_plan_stays_until_its_run_is_over),

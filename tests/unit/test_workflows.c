@@ -234,7 +234,7 @@ static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **s
     assert_null(get(w, DF_KIND_TASK_ACTION, "restart"));
 }
 
-static void a_step_of_a_run_is_not_cancelled_or_deleted_alone(void **state)
+static void a_step_of_a_run_is_not_canceled_or_deleted_alone(void **state)
 {
     struct world *w = *state;
     struct df_err err = {0};
@@ -290,7 +290,7 @@ int main(void)
         TEST(a_refusal_for_good_is_the_end),
         TEST(an_engine_that_runs_no_workflows_is_refused_at_once),
         TEST(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps),
-        TEST(a_step_of_a_run_is_not_cancelled_or_deleted_alone),
+        TEST(a_step_of_a_run_is_not_canceled_or_deleted_alone),
         TEST(nobody_claims_a_workflow),
         TEST(news_of_a_lock_wake_all_who_use_it),
     };
