@@ -45,6 +45,19 @@ int df_hcl_scan(const char *dir, enum df_hcl_tool tool, struct df_hcl_module *re
 int df_hcl_scan_text(const char *file, const char *text, size_t n, struct df_hcl_module *m,
                      struct df_err *err) DF_MUST_CHECK;
 
+/* A quoted string or a heredoc. Borrowed for the call. */
+struct df_hcl_literal {
+    const char *top;   /* the attribute outside of all brackets that it belongs to, or "" */
+    const char *name;  /* the name before it: `name = "value"`, `"name": "value"`, or "" */
+    const char *value; /* without quotes and escapes; a heredoc without its indentation */
+};
+
+/* Calls visit for each literal of an expression or of a variable file, in its order. Names are not
+ * literals. visit returns 0, or -1 with err to end the search. */
+int df_hcl_literals(const char *text,
+                    int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
+                    void *arg, struct df_err *err) DF_MUST_CHECK;
+
 /* The plain value of an attribute (borrowed); NULL if it is absent or an expression. */
 const char *df_hcl_attribute(const struct df_hcl_block *b, const char *name);
 bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name);

@@ -6,6 +6,7 @@
 
 #include "common/base/limits.h"
 #include "common/redact/forms.h"
+#include "common/redact/members.h"
 #include "common/redact/redact.h"
 
 static uint32_t load_gram(const char *p)
@@ -27,10 +28,9 @@ static const char *bytes_of(const struct df_redact_set *s, const struct df_redac
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
-struct collector {
-    struct df_redact_set *set;
-    size_t first; /* first pattern of the current secret */
-};
+/* Most forms of a value are equal to one that came shortly before; those are left out here, others
+ * by sort_patterns(). */
+enum { LOOK_BACK = 64 };
 
 /* Like realloc(), but wipes the old copy. */
 static int grow_bytes(struct df_redact_set *s, size_t need, struct df_err *err)
@@ -68,9 +68,8 @@ static int grow_patterns(struct df_redact_set *s, struct df_err *err)
 
 static int add_pattern(void *arg, const char *bytes, size_t n, struct df_err *err)
 {
-    struct collector *c = arg;
-    struct df_redact_set *s = c->set;
-    for (size_t i = c->first; i < s->count; i++) {
+    struct df_redact_set *s = arg;
+    for (size_t i = s->count < LOOK_BACK ? 0 : s->count - LOOK_BACK; i < s->count; i++) {
         const struct df_redact_pattern *p = &s->patterns[i];
         if (p->len == n && memcmp(bytes_of(s, p), bytes, n) == 0)
             return 0;
@@ -86,6 +85,11 @@ static int add_pattern(void *arg, const char *bytes, size_t n, struct df_err *er
     return 0;
 }
 
+static int add_value(void *arg, const char *value, struct df_err *err)
+{
+    return df_redact_forms(value, add_pattern, arg, err);
+}
+
 static int collect_patterns(struct df_redact_set *s, const struct df_strs *secrets,
                             struct df_err *err)
 {
@@ -93,8 +97,8 @@ static int collect_patterns(struct df_redact_set *s, const struct df_strs *secre
         return df_fail(err, DF_ERR_LIMIT, "%zu secrets to mask, at most %d are allowed",
                        secrets->len, DF_LIMIT_SECRETS_MASKED);
     for (size_t i = 0; i < secrets->len; i++) {
-        struct collector c = {s, s->count};
-        if (df_redact_forms(secrets->items[i], add_pattern, &c, err) < 0)
+        if (add_value(s, secrets->items[i], err) < 0 ||
+            df_redact_members(secrets->items[i], add_value, s, err) < 0)
             return -1;
     }
     return 0;

@@ -35,6 +35,20 @@ static void add_attributes(const struct search *s, const struct df_hcl_block *as
     }
 }
 
+/* A literal of a list, an object or a heredoc. */
+static int add_literal(void *arg, const struct df_hcl_literal *l, struct df_err *err)
+{
+    const struct search *s = arg;
+    (void)err;
+    for (size_t i = 0; i < s->module->len; i++) {
+        const struct df_hcl_block *b = &s->module->blocks[i];
+        if (df_sealed_is_sensitive(b) && df_streq(b->labels.items[0], l->top) &&
+            !df_str_empty(l->value))
+            (void)df_strs_add(s->to, l->value);
+    }
+    return 0;
+}
+
 static void wipe_values(struct df_hcl_module *m)
 {
     for (size_t i = 0; i < m->len; i++)
@@ -55,7 +69,8 @@ static int scan_native(const struct search *s, const char *text, struct df_err *
         add_attributes(s, &m.blocks[0]);
     wipe_values(&m);
     df_buf_wipe(&block);
-    return failed ? -1 : 0;
+    struct search found = *s;
+    return failed ? -1 : df_hcl_literals(text, add_literal, &found, err);
 }
 
 static int scan_json(const struct search *s, const char *text, size_t n, struct df_err *err)

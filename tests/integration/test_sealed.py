@@ -154,6 +154,27 @@ def test_a_sensitive_value_in_a_file_is_masked(either_home, name, text, ending):
     assert_nowhere(home, result, log)
 
 
+OBJECT = """
+variable "tok" {
+  type      = any
+  sensitive = true
+}
+resource "terraform_data" "say" {
+  provisioner "local-exec" { command = "printf '%s\\n' '${nonsensitive(join(" ", flatten(values(var.tok))))}'" }
+}
+"""
+
+
+@pytest.mark.parametrize("value", [f'{{ a = "{VALUE}" }}', f'{{ a = ["x", "{VALUE}"] }}',
+                                   f"{{\n  a = <<-END\n    {VALUE}\n  END\n}}"], ids=["object", "list", "heredoc"])
+def test_a_sensitive_object_in_a_tfvars_file_is_masked_by_its_members(either_home, value):
+    module = either_home.module("shout", OBJECT, **{"terraform.tfvars": f"tok = {value}\n"})
+    result = either_home.dayfly("run", module, "--tool", either_home.runtime, "--auto-approve")
+    log = either_home.dayfly("logs", "shout-1")
+    assert "***" in log.stdout
+    assert_nowhere(either_home, result, log)
+
+
 def test_describe_names_the_sealed_variables(home):
     module = home.module("db", MODULE)
     home.dayfly("run", module, "--auto-approve", "--var", f"password={VALUE}")

@@ -192,6 +192,36 @@ static void plain_attributes_are_values_and_expressions_are_not(void **state)
 
 /* ---- directories ---- */
 
+static int list_literal(void *arg, const struct df_hcl_literal *l, struct df_err *err)
+{
+    (void)err;
+    return df_buf_addf(arg, "%s/%s=%s;", l->top, l->name, l->value);
+}
+
+static void literals_are_listed_with_the_names_before_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } rows[] = {
+        {"a = \"x\" # \"no\"\nb = [\"y\", 1, \"z\"] // \"no\"\n", "a/a=x;b/b=y;b/b=z;"},
+        {"a = { p = \"x\", \"q r\" : \"y\" } /* \"no\" */ b = \"z\"", "a/p=x;a/q r=y;b/b=z;"},
+        {"{ p = \"say \\\"hi\\\"\\n$${x} %%{y} ${z}\" }", "/p=say \"hi\"\n${x} %{y} ${z};"},
+        {"a = <<-END\n    one\n      two\n  END\nb = \"x\"", "a/a=one\ntwo\n;b/b=x;"},
+        {"a = <<END\nENDING\nEND\n", "a/a=ENDING\n;"},
+        {"a = \"x\" == \"y\"", "a/a=x;a/a=y;"},
+        {"a = \"unclosed", "a/a=unclosed;"},
+        {"a = <<", "a/a=;"},
+        {"/*", ""},
+        {"}}} a = \"x\\", "/a=x\\;"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_BUF struct df_buf list = DF_BUF_INIT(1000);
+        assert_int_equal(df_hcl_literals(rows[i].text, list_literal, &list, NULL), 0);
+        assert_string_equal(df_buf_str(&list), rows[i].expected);
+    }
+}
+
 static void put(const char *dir, const char *name, const char *text)
 {
     DF_FREE char *path = df_fs_join(dir, name);
@@ -315,6 +345,7 @@ int main(void)
         cmocka_unit_test(what_is_no_json_is_refused_with_its_file),
         cmocka_unit_test(sensitive_variables_are_seen),
         cmocka_unit_test(plain_attributes_are_values_and_expressions_are_not),
+        cmocka_unit_test(literals_are_listed_with_the_names_before_them),
         scratch_test(each_program_reads_its_own_files_overrides_last),
         scratch_test(an_override_decides_the_backend),
         scratch_test(a_directory_without_configuration_has_no_files),
