@@ -139,8 +139,9 @@
 #define DF_LIMIT_WORKERS 256         /* threads; each holds a document or two */
 #define DF_LIMIT_SECRETS_MASKED 4096 /* values the redactor searches for in one step */
 #define DF_LIMIT_SECRET_VALUE (256 * DF_KIB)
-#define DF_LIMIT_SECRET (1 * DF_MIB) /* all values of a Secret: Kubernetes takes no more */
-#define DF_LIMIT_SECRET_KEY 253      /* length of a key's name, as in Kubernetes */
+#define DF_LIMIT_SECRET (1 * DF_MIB)  /* all values of a Secret: Kubernetes takes no more */
+#define DF_LIMIT_SECRET_EXECUTORS 500 /* that a secret names; fits an annotation of Kubernetes */
+#define DF_LIMIT_SECRET_KEY 253       /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
 #define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* the values of one run; stored as one value */

@@ -54,7 +54,9 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
 static int create_executor(struct df_request *req, const cJSON *marks, cJSON **ret,
                            struct df_err *err)
 {
-    return df_request_create_executor(req->s, req->json, marks, req->caller.name, ret, err);
+    const struct df_document_request request = {req->json, marks, req->caller.role,
+                                                req->caller.name};
+    return df_request_create_executor(req->s, &request, ret, err);
 }
 
 int df_create_executor(struct df_request *req, struct df_response *res, struct df_err *err)

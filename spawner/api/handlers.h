@@ -81,6 +81,7 @@ DF_HANDLER(df_watch_transitions);
 /* secrets.c */
 DF_HANDLER(df_list_secrets);
 DF_HANDLER(df_put_secret);
+DF_HANDLER(df_allow_secret);
 DF_HANDLER(df_delete_secret);
 
 /* audit.c */

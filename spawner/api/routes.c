@@ -96,10 +96,15 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/transitions", READ, df_watch_transitions),
 
     ROUTE("GET", "/v1/secrets", READ, df_list_secrets),
+    ROUTE("PUT", "/v1/secrets/{name}", WRITE, df_allow_secret, .query = "executors force",
+          AUDIT("allow", "Secret")),
     ROUTE("PUT", "/v1/secrets/{name}/{key}", WRITE, df_put_secret,
-          BODY(BYTES, DF_LIMIT_SECRET_VALUE), AUDIT("update", "Secret")),
-    ROUTE("DELETE", "/v1/secrets/{name}/{key}", WRITE, df_delete_secret, AUDIT("delete", "Secret")),
-    ROUTE("DELETE", "/v1/secrets/{name}", WRITE, df_delete_secret, AUDIT("delete", "Secret")),
+          BODY(BYTES, DF_LIMIT_SECRET_VALUE), .query = "executors force",
+          AUDIT("update", "Secret")),
+    ROUTE("DELETE", "/v1/secrets/{name}/{key}", WRITE, df_delete_secret, .query = "force",
+          AUDIT("delete", "Secret")),
+    ROUTE("DELETE", "/v1/secrets/{name}", WRITE, df_delete_secret, .query = "force",
+          AUDIT("delete", "Secret")),
 
     ROUTE("GET", "/v1/audit", ADMIN, df_list_audit, .query = "limit cursor"),
 

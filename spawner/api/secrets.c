@@ -1,3 +1,4 @@
+#include "spawner/requests/secrets.h"
 #include "common/base/parse.h"
 #include "spawner/api/handlers.h"
 
@@ -22,18 +23,63 @@ static int check_names(const struct df_request *req, struct df_err *err)
     return 0;
 }
 
+/* Says "*" for a secret that every executor may use, so that no client takes an absent list for
+ * nobody. */
+static int name_every_executor(cJSON *items, struct df_err *err)
+{
+    cJSON *secret;
+    cJSON_ArrayForEach (secret, items) {
+        if (!cJSON_HasObjectItem(secret, "executors") &&
+            df_json_append_str(df_json_array_at(secret, "executors"), "*", err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int df_list_secrets(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    cJSON *items = NULL;
-    if (df_vault_list(req->s->vault, &items, err) < 0)
+    DF_JSON cJSON *items = NULL;
+    if (df_vault_list(req->s->vault, &items, err) < 0 || name_every_executor(items, err) < 0)
         return -1;
-    return df_respond_list(res, items, NULL, err);
+    return df_respond_list(res, DF_TAKE(items), NULL, err);
+}
+
+/* Reads what all changes of a secret have in common. */
+static int read_request(const struct df_request *req, struct df_secret_request *ret,
+                        struct df_err *err)
+{
+    *ret = (struct df_secret_request){.name = req->params[0],
+                                      .key = req->params[1],
+                                      .executors = df_request_query(req, "executors"),
+                                      .role = req->caller.role,
+                                      .actor = req->caller.name};
+    if (check_names(req, err) < 0)
+        return -1;
+    return df_request_flag(req, "force", &ret->force, err);
 }
 
 int df_put_secret(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    if (check_names(req, err) < 0 || df_vault_set(req->s->vault, req->params[0], req->params[1],
-                                                  df_buf_str(&req->body), req->body.len, err) < 0)
+    struct df_secret_request request;
+    if (read_request(req, &request, err) < 0)
+        return -1;
+    request.value = &req->body;
+    if (df_request_set_secret(req->s, &request, err) < 0)
+        return -1;
+    df_respond_nothing(res);
+    return 0;
+}
+
+int df_allow_secret(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    struct df_secret_request request;
+    if (read_request(req, &request, err) < 0)
+        return -1;
+    if (!request.executors)
+        return df_fail(err, DF_ERR_USER,
+                       "name the executors that may use the secret: executors=a,b, or executors=* "
+                       "for every executor");
+    if (df_request_set_secret(req->s, &request, err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;
@@ -41,8 +87,8 @@ int df_put_secret(struct df_request *req, struct df_response *res, struct df_err
 
 int df_delete_secret(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    if (check_names(req, err) < 0 ||
-        df_vault_delete(req->s->vault, req->params[0], req->params[1], err) < 0)
+    struct df_secret_request request;
+    if (read_request(req, &request, err) < 0 || df_request_delete_secret(req->s, &request, err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;

@@ -22,6 +22,8 @@
 #define CONFIRM      {"confirm-source-change", 0, NULL, "of a provisioned executor: another repository is meant", NULL}
 #define DETACH       {"detach", 'd', NULL, "create the run and do not follow it", NULL}
 #define FOLLOW       {"follow", 'f', NULL, "follow the run until it has ended", NULL}
+#define EXECUTORS    {"executor", 0, "LIST", "executors that may use it: a,b, or '*' for every one", NULL}
+#define IN_USE       {"force", 0, NULL, "also if an executor or a run uses it", NULL}
 #define SERVICE_TOKENS {"token-file", 0, "FILE", "token file of the service; default: auth.tokenFile", NULL}
 /* Options that are passed to the tool's plan. */
 #define TOOL_OPTIONS                                                                               \
@@ -150,7 +152,12 @@ static const struct df_option import_options[] = {DETACH, DOCUMENT, {0}};
 static const struct df_option lock_options[] = {
     {"reason", 0, "TEXT", "shown to everybody who finds the lock", NULL}, {0}};
 static const struct df_option secret_set_options[] = {
-    {"from-file", 0, "FILE", "the value, byte for byte; - is standard input", NULL}, {0}};
+    {"from-file", 0, "FILE", "the value, byte for byte; - is standard input", NULL},
+    EXECUTORS,
+    IN_USE,
+    {0}};
+static const struct df_option secret_allow_options[] = {EXECUTORS, IN_USE, {0}};
+static const struct df_option secret_delete_options[] = {IN_USE, {0}};
 static const struct df_option token_options[] = {
     {"name", 0, "NAME", "name of the holder, for the audit trail", NULL},
     {"role", 0, "ROLE", "read, write or admin", "read|write|admin"},
@@ -328,15 +335,24 @@ const struct df_command df_commands[] = {
      "dayfly state push-errored net\n", NULL, 1, 2, df_cmd_state_push_errored},
     {"secret set", "SECRET KEY", "Store a value for use as TF_VAR_<key> or as credentials",
      "The value comes from standard input (without its last newline), from --from-file (byte for\n"
-     "byte) or from a prompt that does not show it. It cannot be read back.\n",
+     "byte) or from a prompt that does not show it. It cannot be read back.\n"
+     "--executor names the executors that may use a new secret; without it a secret of an admin\n"
+     "is for every executor. A value that is in use is replaced with --force alone.\n",
      "dayfly secret set db password\n"
+     "dayfly secret set aws aws_access_key_id --executor net-test,net-prod\n"
      "pass show db | dayfly secret set db password\n"
      "dayfly secret set deploy-key ssh-privatekey --from-file ~/.ssh/deploy\n",
      secret_set_options, 2, ANY, df_cmd_secret_set},
     {"secret list", "", "List secrets and their keys, never values", NULL, "dayfly secret list\n",
      output_options, 0, 0, df_cmd_secret_list},
+    {"secret allow", "SECRET --executor LIST", "Say which executors may use a secret",
+     "The list replaces the earlier one. The owner of the secret and admins may change it; only\n"
+     "an admin may allow every executor.\n",
+     "dayfly secret allow aws --executor net-test,net-prod\n"
+     "dayfly secret allow aws --executor '*'\n",
+     secret_allow_options, 1, 1, df_cmd_secret_allow},
     {"secret delete", "SECRET [KEY]", "Delete a secret or one key of it", NULL,
-     "dayfly secret delete db password\n", NULL, 1, 2, df_cmd_secret_delete},
+     "dayfly secret delete db password\n", secret_delete_options, 1, 2, df_cmd_secret_delete},
     {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
      "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",
      "dayfly token create --name ci --role write\n"

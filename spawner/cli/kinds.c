@@ -51,10 +51,10 @@ static const struct df_column task_columns[] = {
     {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
     {0}};
 
-static const struct df_column secret_columns[] = {{"NAME", "name", DF_CELL_TEXT, false},
-                                                  {"KEYS", "keys", DF_CELL_LIST, false},
-                                                  {"CHANGED", "updatedAt", DF_CELL_AGE, false},
-                                                  {0}};
+static const struct df_column secret_columns[] = {
+    {"NAME", "name", DF_CELL_TEXT, false},           {"KEYS", "keys", DF_CELL_LIST, false},
+    {"EXECUTORS", "executors", DF_CELL_LIST, false}, {"CHANGED", "updatedAt", DF_CELL_AGE, false},
+    {"OWNER", "owner", DF_CELL_TEXT, true},          {0}};
 
 static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, false},
                                                  {"ACTOR", "actor", DF_CELL_TEXT, false},

@@ -113,6 +113,9 @@ const struct df_reason df_reasons[] = {
     {"SecretUnreadable", "A stored secret cannot be decrypted; nothing was run.",
      "Set it again with `dayfly secret set`. If this affects many, the vault's key was replaced or "
      "the database is damaged: restore both from the same copy."},
+    {"SecretNotAllowed", "The executor names a secret that it may not use; nothing was run.",
+     "The message says for which executors it is. Its owner or an admin allows it: `dayfly secret "
+     "allow SECRET --executor NAME`."},
     {"InvalidDocument", "The document is not valid, or cannot be accepted now; it was refused.",
      "The message names the field. Correct an executor and apply it again; apply a run under a "
      "new name."},

@@ -1,4 +1,4 @@
-/* dayfly secret set, list, delete: a value is read from a file, a pipe or a prompt, and is never
+/* dayfly secret set, allow, list, delete: a value is read from a file, a pipe or a prompt, and is never
  * printed. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/value.h"
@@ -15,12 +15,26 @@ static int read_value(const struct df_cli *cli, const char *name, const char *ke
     return file && !df_streq(file, "-") ? df_err_wrap(err, "--from-file") : -1;
 }
 
+/* The path of a secret or its key (NULL: none) with the options that all changes share; the caller
+ * frees. NULL if out of memory. */
+static char *path_of(const struct df_cli *cli, const char *name, const char *key)
+{
+    const char *executors = df_arg(&cli->args, "executor");
+    const char *force = df_arg_given(&cli->args, "force") ? "true" : "false";
+    DF_FREE char *path = df_path("secrets", name, key, NULL);
+    DF_FREE char *escaped = df_url_escape(executors ? executors : "");
+    if (!path || !escaped)
+        return NULL;
+    return executors ? df_strf("%s?force=%s&executors=%s", path, force, escaped)
+                     : df_strf("%s?force=%s", path, force);
+}
+
 static int put_value(struct df_cli *cli, const char *name, const char *key,
                      const struct df_buf *value, struct df_err *err)
 {
     if (!value->len)
         return df_fail(err, DF_ERR_USER, "the value is empty; nothing was set");
-    DF_FREE char *path = df_path("secrets", name, key, NULL);
+    DF_FREE char *path = path_of(cli, name, key);
     if (!path)
         return df_fail_oom(err);
     if (df_cli_connect(cli, err) < 0 ||
@@ -48,6 +62,25 @@ int df_cmd_secret_set(struct df_cli *cli, struct df_err *err)
     return result;
 }
 
+int df_cmd_secret_allow(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = NULL, *executors = df_arg(&cli->args, "executor");
+    if (df_cli_name(cli, 0, "secret", &name, err) < 0)
+        return -1;
+    if (!executors)
+        return df_fail(err, DF_ERR_USER,
+                       "name the executors that may use the secret: --executor a,b, or "
+                       "--executor '*' for every one");
+    DF_FREE char *path = path_of(cli, name, NULL);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "PUT", path, NULL, NULL, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("secret/%s is for %s\n", name,
+                                 df_streq(executors, "*") ? "every executor" : executors);
+    return line ? df_cli_print(line, err) : df_fail_oom(err);
+}
+
 int df_cmd_secret_list(struct df_cli *cli, struct df_err *err)
 {
     char kind[] = "secrets", *words[] = {kind, NULL};
@@ -61,7 +94,7 @@ int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err)
     const char *name = NULL, *key = df_cli_word(cli, 1);
     if (df_cli_name(cli, 0, "secret", &name, err) < 0)
         return -1;
-    DF_FREE char *path = df_path("secrets", name, key, NULL);
+    DF_FREE char *path = path_of(cli, name, key);
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)

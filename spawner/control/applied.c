@@ -14,6 +14,7 @@
 #include "spawner/model/workflow.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
+#include "spawner/requests/secrets.h"
 #include "spawner/requests/storage.h"
 #include "spawner/steps/outcome.h"
 
@@ -151,6 +152,8 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
     struct verdict v = {.kind = DF_KIND_EXECUTOR, .generation = generation_of(executor)};
     bool is_new = !df_json_at(executor, "status");
     if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
+        /* The API server has checked who may write executors: that is an admin's right. */
+        df_request_check_secrets(c->s, admitted, DF_ROLE_ADMIN, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
         if (!is_final(&why))

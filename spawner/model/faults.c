@@ -55,6 +55,7 @@ static const struct {
     {"EngineFailed", SYSTEM},
     {"InvalidStep", USER},
     {"SecretUnreadable", SYSTEM},
+    {"SecretNotAllowed", USER},
     {"InvalidDocument", USER},
     {"DiskFull", SYSTEM},
     {"ExecutorGone", USER},

@@ -11,6 +11,7 @@
 #include "spawner/requests/purge.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/reserved.h"
+#include "spawner/requests/secrets.h"
 #include "spawner/requests/storage.h"
 
 static int check_document(cJSON *doc, const cJSON *old, struct df_err *err)
@@ -38,11 +39,14 @@ static int store_alone(struct df_spawner *s, const cJSON *doc, const cJSON *old,
 
 /* ---- create ---- */
 
-int df_request_create_executor(struct df_spawner *s, cJSON *doc, const cJSON *marks,
-                               const char *actor, cJSON **ret, struct df_err *err)
+int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
+                               cJSON **ret, struct df_err *err)
 {
-    if (check_document(doc, NULL, err) < 0 || df_add_reserved(doc, marks, err) < 0 ||
-        df_new_executor_status(doc, actor, err) < 0)
+    cJSON *doc = request->doc;
+    if (check_document(doc, NULL, err) < 0 ||
+        df_request_check_secrets(s, doc, request->role, request->actor, err) < 0 ||
+        df_add_reserved(doc, request->marks, err) < 0 ||
+        df_new_executor_status(doc, request->actor, err) < 0)
         return -1;
     return store_alone(s, doc, NULL, ret, err);
 }
@@ -92,7 +96,9 @@ static int note_source(cJSON *doc, struct df_err *err)
 int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
                                enum df_role role, bool confirmed, cJSON **ret, struct df_err *err)
 {
+    /* The role is that of an admin after the first check. */
     if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
+        df_request_check_secrets(s, doc, role, NULL, err) < 0 ||
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
         note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)
         return -1;

@@ -39,12 +39,19 @@ int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role ro
 
 /* ---- executors ---- */
 
-/* Stores a new executor. doc: as a client sent it (NULL: no document); it is changed. marks:
- * {labels, annotations} as above. */
-int df_request_create_executor(struct df_spawner *s, cJSON *doc, const cJSON *marks,
-                               const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* A document that a client sent. */
+struct df_document_request {
+    cJSON *doc;         /* NULL: none, which is an error; it is changed */
+    const cJSON *marks; /* as above */
+    enum df_role role;  /* of the caller */
+    const char *actor;
+};
+
+/* Stores a new executor. DENIED SecretNotAllowed as in secrets.h. */
+int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
+                               cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores doc, as a client sent it, as the next version of old, which was just read. confirmed: the
- * change to another source is intended (model.h). CONFLICT Conflict: old is not the newest version
+ * change to another source is intended (model.h). DENIED SecretNotAllowed as in secrets.h. CONFLICT Conflict: old is not the newest version
  * any more. */
 int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
                                enum df_role role, bool confirmed, cJSON **ret,

@@ -11,6 +11,7 @@
 #include "spawner/model/integration.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/secret_forms.h"
+#include "spawner/model/secret_use.h"
 #include "spawner/model/tables.h"
 #include "spawner/steps/sealed.h"
 
@@ -43,22 +44,41 @@ static int mask(struct making *m, const char *value, struct df_err *err)
     return df_json_append_str(list, value, err);
 }
 
-/* Reads a secret of the vault and masks all its values. what: the field that refers to it. */
+/* Fails with a class that tells whether the step can ever have the secret. what: the field that
+ * refers to it. */
+static int fail_secret(const char *name, const char *what, const struct df_err *why,
+                       struct df_err *err)
+{
+    if (why->cls == DF_ERR_NOT_FOUND)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "%s: there is no secret \"%s\"; create it with: dayfly secret set "
+                              "%s KEY",
+                              what, name, name);
+    (void)df_err_pass(err, why);
+    if (df_streq(why->reason, "SecretNotAllowed"))
+        err->cls = DF_ERR_USER; /* it was allowed when the executor was written */
+    return df_err_wrap(err, "%s", what);
+}
+
+/* Reads a secret of the vault that the step's executor may use. */
+static int read_secret(struct making *m, const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *use = NULL;
+    const char *executor = df_json_str(m->task, "spec.executorRef.name");
+    if (df_vault_get_use(m->s->vault, name, &use, err) < 0 ||
+        df_secret_use_check(use, name, executor, err) < 0)
+        return -1;
+    return df_vault_get(m->s->vault, name, ret, err);
+}
+
+/* Reads a secret and masks all its values. what: the field that refers to it. */
 static int get_secret(struct making *m, const char *name, const char *what, cJSON **ret,
                       struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = NULL;
     struct df_err why = {0};
-    if (df_vault_get(m->s->vault, name, &secret, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND)
-            return df_fail_reason(
-                err, DF_ERR_USER, "InvalidStep",
-                "%s: there is no secret \"%s\"; create it with: dayfly secret set "
-                "%s KEY",
-                what, name, name);
-        (void)df_err_pass(err, &why);
-        return df_err_wrap(err, "%s", what);
-    }
+    if (read_secret(m, name, &secret, &why) < 0)
+        return fail_secret(name, what, &why, err);
     const cJSON *value;
     cJSON_ArrayForEach (value, secret) {
         if (mask(m, cJSON_GetStringValue(value), err) < 0)

@@ -130,6 +130,20 @@ static void what_is_no_text_in_a_secret_of_a_person_is_refused_without_showing_i
     assert_null(strstr(err.message, "aHVudGVy"));
 }
 
+static void a_person_says_in_annotations_who_may_use_a_secret(void **state)
+{
+    VAULT *v = suite_open(*state);
+    make("git",
+         "\"dayfly.dev/vault\":\"true\"},\"annotations\":{\"dayfly.dev/executors\":\"net, "
+         "net-test\"",
+         "{\"a\":\"YQ==\"}");
+    assert_use(v, "git", "{\"executors\":[\"net\",\"net-test\"]}");
+    assert_int_equal(put_use(v, "git", "a", FOR_NET, NULL), 0);
+    DF_JSON cJSON *object = stored("git");
+    assert_string_equal(df_kube_annotation(object, "dayfly.dev/executors"), "net,net-test");
+    assert_string_equal(df_kube_annotation(object, "dayfly.dev/owner"), "ann");
+}
+
 static void a_secret_without_keys_is_none(void **state)
 {
     struct df_err err = {0};
@@ -246,6 +260,7 @@ int main(void)
         vault_test(a_secret_of_somebody_else_is_neither_read_nor_touched),
         vault_test(the_key_itself_is_no_secret_of_the_vault),
         vault_test(what_is_no_text_in_a_secret_of_a_person_is_refused_without_showing_it),
+        vault_test(a_person_says_in_annotations_who_may_use_a_secret),
         vault_test(a_secret_without_keys_is_none),
         vault_test(all_values_of_a_secret_have_a_cap_together),
         vault_test(the_key_is_made_once_and_never_changed),

@@ -87,11 +87,13 @@ static inline int set_up_with_tokens(void **state)
     w->config.token_file = path_in(w, "tokens");
     w->s.config = &w->config;
     DF_BUF struct df_buf text = DF_BUF_INIT(1024);
-    static const char *const roles[] = {"read", "write", "admin"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(roles); i++) {
-        char hex[DF_SHA256_HEX]; /* the token is the role's own name */
-        assert_int_equal(df_sha256_hex(roles[i], strlen(roles[i]), hex, NULL), 0);
-        (void)df_buf_addf(&text, "%s-name %s %s\n", roles[i], roles[i], hex);
+    /* The token is the role's own name, but for a second caller with the role write. */
+    static const char *const tokens[][2] = {
+        {"read", "read"}, {"write", "write"}, {"other", "write"}, {"admin", "admin"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(tokens); i++) {
+        char hex[DF_SHA256_HEX];
+        assert_int_equal(df_sha256_hex(tokens[i][0], strlen(tokens[i][0]), hex, NULL), 0);
+        (void)df_buf_addf(&text, "%s-name %s %s\n", tokens[i][0], tokens[i][1], hex);
     }
     assert_int_equal(df_fs_replace(w->config.token_file, text.data, text.len, 0600, NULL), 0);
     open_stores(w);

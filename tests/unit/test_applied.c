@@ -201,7 +201,8 @@ static void *send_executor(void *arg)
     DF_FREE char *text = df_strf("{'metadata':{'name':'sent-%d'},'spec':%s}", c->round, spec);
     DF_JSON cJSON *doc = json(text);
     (void)pthread_barrier_wait(c->both_begin);
-    c->result = df_request_create_executor(&c->w->s, doc, NULL, "tester", NULL, &c->err);
+    c->result = df_request_create_executor(
+        &c->w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &c->err);
     return NULL;
 }
 

@@ -27,7 +27,8 @@ static void *create_beside_others(void *arg)
                                  "'path':'one/place','config':{'bucket':'b','region':'r'}}}}",
                                  c->name);
     DF_JSON cJSON *doc = json(text);
-    c->result = df_request_create_executor(&c->w->s, doc, NULL, "tester", NULL, &c->err);
+    c->result = df_request_create_executor(
+        &c->w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &c->err);
     return NULL;
 }
 
@@ -56,7 +57,10 @@ static void a_new_executor_has_its_first_status_and_the_marks_of_the_service(voi
     DF_JSON cJSON *doc = json("{'metadata':{'name':'net','labels':{'team':'a'}},"
                               "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
     DF_JSON cJSON *marks = json("{'labels':{'dayfly.dev/mark':'m'}}");
-    assert_int_equal(df_request_create_executor(&w->s, doc, marks, "ann", NULL, NULL), 0);
+    assert_int_equal(
+        df_request_create_executor(
+            &w->s, &(struct df_document_request){doc, marks, DF_ROLE_ADMIN, "ann"}, NULL, NULL),
+        0);
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.creator", "ann");
     assert_value(w, DF_KIND_EXECUTOR, "net", "metadata.labels.team", "a");
     DF_JSON cJSON *made = get(w, DF_KIND_EXECUTOR, "net");
@@ -71,7 +75,10 @@ static void labels_of_the_service_are_not_for_clients(void **state)
     DF_JSON cJSON *doc =
         json("{'metadata':{'name':'net','labels':{'dayfly.dev/unfinished':'true'}},"
              "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
-    assert_int_equal(df_request_create_executor(&w->s, doc, NULL, "ann", NULL, &err), -1);
+    assert_int_equal(
+        df_request_create_executor(
+            &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann"}, NULL, &err),
+        -1);
     assert_string_equal(err.reason, "InvalidDocument");
 }
 
@@ -81,7 +88,10 @@ static void a_change_raises_the_revision_and_needs_the_newest_version(void **sta
     struct df_err err = {0};
     DF_JSON cJSON *first = json("{'metadata':{'name':'net'},"
                                 "'spec':{'source':{'url':'file:///nowhere','kind':'directory'}}}");
-    assert_int_equal(df_request_create_executor(&w->s, first, NULL, "ann", NULL, NULL), 0);
+    assert_int_equal(
+        df_request_create_executor(
+            &w->s, &(struct df_document_request){first, NULL, DF_ROLE_ADMIN, "ann"}, NULL, NULL),
+        0);
     DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "net");
     for (int i = 0; i < 2; i++) {
         DF_FREE char *text = df_strf("{'metadata':{'name':'net'},'spec':{'source':{'url':"

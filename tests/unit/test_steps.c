@@ -212,6 +212,25 @@ static void a_secret_that_does_not_open_ends_the_step_at_once_and_is_named(void 
         "open; set it again with: dayfly secret set app password");
 }
 
+static void a_secret_that_its_executor_may_not_use_any_more_ends_the_step(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *use = json("{'executors':['net-prod'],'owner':'ann'}");
+    const struct df_vault_entry narrowed = {.use = use};
+    set_secret(w, "app", "password", "pa55word");
+    assert_int_equal(df_vault_put(w->s.vault, "app", &narrowed, NULL), 0);
+    struct fake_step *s = await_start(w, "net-1-plan");
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "SecretNotAllowed");
+    assert_value(
+        w, DF_KIND_RUN, "net-1", "status.message",
+        "spec.secrets: executor net may not use the secret \"app\", which is for net-prod; "
+        "its owner or an admin allows it with: dayfly secret allow app --executor net");
+}
+
 static void a_missing_key_ends_the_step_and_is_named(void **state)
 {
     struct world *w = *state;
@@ -390,6 +409,7 @@ int main(void)
         TEST(of_many_runners_at_once_one_gets_the_step),
         TEST_RICH(a_runner_is_told_everything_it_needs_and_every_secret_is_masked),
         TEST_RICH(a_missing_secret_ends_the_step_and_is_named),
+        TEST_RICH(a_secret_that_its_executor_may_not_use_any_more_ends_the_step),
         TEST_RICH(a_secret_that_does_not_open_ends_the_step_at_once_and_is_named),
         TEST_RICH(a_missing_key_ends_the_step_and_is_named),
         cmocka_unit_test_setup_teardown(

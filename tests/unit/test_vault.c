@@ -98,6 +98,17 @@ static void a_sealed_value_that_was_moved_or_changed_is_refused(void **state)
     }
 }
 
+static void a_secret_of_an_older_database_is_for_every_executor(void **state)
+{
+    struct df_vault *first = suite_open(*state);
+    set(first, "git", "a", "one");
+    df_vault_close(first);
+    execute(*state, "DROP TABLE secret_uses");
+    VAULT *v = suite_open(*state);
+    assert_secret(v, "git", "{\"a\":\"one\"}");
+    assert_use(v, "git", "{}");
+}
+
 static void a_database_that_is_not_ours_is_refused(void **state)
 {
     struct df_err err = {0};
@@ -172,6 +183,7 @@ int main(void)
         scratch_test(a_missing_key_file_is_not_made_anew),
         scratch_test(the_key_file_of_another_database_is_refused),
         scratch_test(a_sealed_value_that_was_moved_or_changed_is_refused),
+        scratch_test(a_secret_of_an_older_database_is_for_every_executor),
         scratch_test(a_database_that_is_not_ours_is_refused),
         scratch_test(vault_and_store_share_one_file_under_load),
     };

@@ -258,8 +258,56 @@ static void many_who_write_one_secret_lose_nothing(void **state)
     assert_int_equal(cJSON_GetArraySize(secret), OWN_KEYS * DF_ARRAY_SIZE(writers));
 }
 
+static void assert_use(struct df_vault *v, const char *name, const char *want)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *use = NULL;
+    if (df_vault_get_use(v, name, &use, &err) < 0)
+        fail_msg("%s", err.message);
+    DF_FREE char *text = df_json_print(use);
+    assert_string_equal(text, want);
+}
+
+static int put_use(struct df_vault *v, const char *name, const char *key, const char *use,
+                   struct df_err *err)
+{
+    DF_JSON cJSON *json = cJSON_Parse(use);
+    assert_non_null(json);
+    const struct df_vault_entry entry = {.key = key, .value = "x", .n = 1, .use = json};
+    return df_vault_put(v, name, &entry, err);
+}
+
+#define FOR_NET "{\"executors\":[\"net\",\"net-test\"],\"owner\":\"ann\"}"
+#define FOR_NONE "{\"executors\":[]}"
+
+static void a_use_stays_until_it_is_replaced_or_the_last_key_goes(void **state)
+{
+    VAULT *v = suite_open(*state);
+    struct df_err err = {0};
+    assert_fails(put_use(v, "db", NULL, FOR_NET, &err), &err, DF_ERR_NOT_FOUND, "db");
+    DF_JSON cJSON *none = NULL;
+    assert_fails(df_vault_get_use(v, "db", &none, &err), &err, DF_ERR_NOT_FOUND, "db");
+    assert_int_equal(put_use(v, "db", "a", FOR_NET, &err), 0);
+    set(v, "db", "a", "y");
+    set(v, "db", "b", "z");
+    assert_use(v, "db", FOR_NET);
+    DF_JSON cJSON *list = NULL;
+    assert_int_equal(df_vault_list(v, &list, &err), 0);
+    assert_string_equal(df_json_str(cJSON_GetArrayItem(list, 0), "owner"), "ann");
+    assert_int_equal(cJSON_GetArraySize(df_json_at(cJSON_GetArrayItem(list, 0), "executors")), 2);
+    assert_int_equal(put_use(v, "db", NULL, FOR_NONE, &err), 0);
+    assert_use(v, "db", FOR_NONE);
+    assert_int_equal(df_vault_delete(v, "db", "a", &err), 0);
+    assert_use(v, "db", FOR_NONE);
+    assert_secret(v, "db", "{\"b\":\"z\"}");
+    assert_int_equal(df_vault_delete(v, "db", "b", &err), 0);
+    set(v, "db", "a", "anew");
+    assert_use(v, "db", "{}");
+}
+
 #define VAULT_SUITE                                                                                \
-    vault_test(a_secret_holds_what_was_set_last), vault_test(what_was_not_set_is_not_found),       \
+    vault_test(a_use_stays_until_it_is_replaced_or_the_last_key_goes),                             \
+        vault_test(a_secret_holds_what_was_set_last), vault_test(what_was_not_set_is_not_found),   \
         vault_test(a_key_or_a_whole_secret_can_be_deleted),                                        \
         vault_test(the_list_names_keys_and_no_values),                                             \
         vault_test(bad_names_keys_and_values_are_refused),                                         \

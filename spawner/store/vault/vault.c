@@ -60,10 +60,24 @@ void df_vault_close(struct df_vault *v)
 int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                  struct df_err *err)
 {
-    if (check_name(name, err) < 0 || check_key(key, err) < 0 ||
-        df_vault_check_value(value, n, err) < 0)
+    return df_vault_put(v, name, &(struct df_vault_entry){.key = key, .value = value, .n = n}, err);
+}
+
+int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
+                 struct df_err *err)
+{
+    if (check_name(name, err) < 0)
         return -1;
-    return v->ops->set(v, name, key, value, n, err);
+    if (entry->key &&
+        (check_key(entry->key, err) < 0 || df_vault_check_value(entry->value, entry->n, err) < 0))
+        return -1;
+    return v->ops->put(v, name, entry, err);
+}
+
+int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
+{
+    return df_is_dns_label(name) ? v->ops->get_use(v, name, ret, err)
+                                 : df_vault_no_secret(name, NULL, err);
 }
 
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
@@ -109,7 +123,8 @@ static int put_text(struct df_vault *v, const char *id, const char *text, struct
         return df_fail(err, DF_ERR_LIMIT,
                        "the secrets of a run have at most %zu bytes as JSON; these have %zu",
                        DF_LIMIT_RUN_SECRETS, n);
-    return v->ops->set(v, name, RUN_KEY, text, n, err);
+    const struct df_vault_entry entry = {.key = RUN_KEY, .value = text, .n = n};
+    return v->ops->put(v, name, &entry, err);
 }
 
 int df_vault_run_put(struct df_vault *v, const char *id, const cJSON *values, struct df_err *err)

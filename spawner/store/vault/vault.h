@@ -39,13 +39,29 @@ static inline void df_cleanup_vault(struct df_vault **v)
  * value: text of at most DF_LIMIT_SECRET_VALUE bytes. */
 int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
                  struct df_err *err) DF_MUST_CHECK;
+
+/* What df_vault_put() writes in one step. All is borrowed. */
+struct df_vault_entry {
+    const char *key; /* NULL: no value, only the use of an existing secret */
+    const void *value;
+    size_t n;
+    const cJSON *use; /* who may use the secret (model/secret_use.h); NULL: as before */
+};
+
+/* Sets one key as df_vault_set(), the use, or both. NOT_FOUND without key if there is no secret. */
+int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
+                 struct df_err *err) DF_MUST_CHECK;
+/* Returns {executors, owner} of model/secret_use.h. NOT_FOUND names the secret. */
+int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret,
+                     struct df_err *err) DF_MUST_CHECK;
 /* Returns {"key": "value", ...}, sorted by key; the caller deletes it with df_json_wipe().
  * NOT_FOUND names the secret. SYSTEM SecretUnreadable names secret and key, never a value: the
  * stored value does not open (it was moved from another entry, damaged, or sealed under another
  * key), or somebody wrote a value into a Secret that df_vault_set() would refuse. */
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
-/* [{"name", "keys": [...], "updatedAt"}], sorted by name: no values. */
+/* [{"name", "keys": [...], "updatedAt", "executors", "owner"}], sorted by name: no values. The last
+ * two are the use. */
 int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Deletes a key, or with key NULL the whole secret. NOT_FOUND if absent. A secret without keys is
  * deleted. */

@@ -11,9 +11,10 @@
 
 struct df_vault_ops {
     void (*close)(struct df_vault *v); /* wipes the master key, too */
-    int (*set)(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
+    int (*put)(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                struct df_err *err);
     int (*get)(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err);
+    int (*get_use)(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err);
     /* of_runs: only the entries of runs; otherwise only the other secrets */
     int (*list)(struct df_vault *v, bool of_runs, cJSON **ret, struct df_err *err);
     int (*remove)(struct df_vault *v, const char *name, const char *key, struct df_err *err);

@@ -10,6 +10,11 @@
 #define OF_RUN "run" /* values of one run; "true": a named secret */
 #define KEY_SECRET "dayfly-key"
 
+/* Annotations with the use of a secret (model/secret_use.h): names, separated by commas. Without
+ * the first one every executor may use it. */
+#define EXECUTORS "dayfly.dev/executors"
+#define OWNER "dayfly.dev/owner"
+
 /* Other writers may change the same Secret; in each round one of them succeeds. */
 enum { TRIES = 100 };
 
@@ -122,13 +127,70 @@ static int delete_secret(const struct kube_vault *v, const char *name, const cJS
     return df_err_pass(err, &why);
 }
 
+/* ---- the use -------------------------------------------------------------------------------- */
+
+static int set_annotation(cJSON *annotations, const char *key, const char *value,
+                          struct df_err *err)
+{
+    if (value)
+        return df_json_set_str(annotations, key, value, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(annotations, key);
+    return 0;
+}
+
+/* Writes the use (NULL: as before) into the Secret. */
+static int set_use(cJSON *secret, const cJSON *use, struct df_err *err)
+{
+    cJSON *metadata = df_json_object_at(secret, "metadata");
+    cJSON *annotations = use ? df_json_object_at(metadata, "annotations") : NULL;
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_LIMIT_ANNOTATION);
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(use, "executors"), *item;
+    if (!use)
+        return 0;
+    if (!annotations)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (item, list) {
+        (void)df_buf_addf(&names, "%s%s", names.len ? "," : "", cJSON_GetStringValue(item));
+    }
+    if (df_buf_check(&names, err) < 0 ||
+        set_annotation(annotations, EXECUTORS, list ? df_buf_str(&names) : NULL, err) < 0)
+        return -1;
+    return set_annotation(annotations, OWNER, df_json_str(use, "owner"), err);
+}
+
+/* A name that is not one, written with kubectl, allows nothing. */
+static int take_executors(const char *text, cJSON *to, struct df_err *err)
+{
+    cJSON *list = df_json_array_at(to, "executors");
+    if (!list)
+        return df_fail_oom(err);
+    while (*text) {
+        text += strspn(text, ", ");
+        size_t n = strcspn(text, ", ");
+        DF_FREE char *name = strndup(text, n);
+        if (!name)
+            return df_fail_oom(err);
+        if (n && df_json_append_str(list, name, err) < 0)
+            return -1;
+        text += n;
+    }
+    return 0;
+}
+
+/* Sets the members of to that the Secret's annotations have. */
+static int take_use(const cJSON *secret, cJSON *to, struct df_err *err)
+{
+    const char *executors = df_kube_annotation(secret, EXECUTORS);
+    if (executors && take_executors(executors, to, err) < 0)
+        return -1;
+    return df_json_add_str(to, "owner", df_kube_annotation(secret, OWNER), err);
+}
+
 /* ---- changing ------------------------------------------------------------------------------- */
 
 struct change {
     const char *name;
-    const char *key; /* or NULL: the whole secret */
-    const void *value;
-    size_t n;
+    struct df_vault_entry entry; /* of a deletion: only its key, or NULL for the whole secret */
 };
 
 /* One attempt on the current Secret (NULL: absent). CONFLICT: another writer was faster. */
@@ -179,46 +241,57 @@ static size_t size_of_others(const cJSON *data, const char *key)
 static int check_room(const cJSON *secret, const struct change *c, struct df_err *err)
 {
     const cJSON *data = data_of(secret);
-    bool replaces = cJSON_GetObjectItemCaseSensitive(data, c->key);
+    bool replaces = cJSON_GetObjectItemCaseSensitive(data, c->entry.key);
     if (!replaces && cJSON_GetArraySize(data) >= DF_LIMIT_SECRET_KEYS)
         return df_fail(err, DF_ERR_LIMIT, "secret \"%s\" has %d keys, which is the most", c->name,
                        DF_LIMIT_SECRET_KEYS);
-    if (size_of_others(data, c->key) + c->n > DF_LIMIT_SECRET)
+    if (size_of_others(data, c->entry.key) + c->entry.n > DF_LIMIT_SECRET)
         return df_fail(err, DF_ERR_LIMIT,
                        "secret \"%s\": in a cluster all its values have at most %zu bytes together",
                        c->name, DF_LIMIT_SECRET);
     return 0;
 }
 
-static int try_set(const struct kube_vault *v, cJSON *secret, const struct change *c,
-                   struct df_err *err)
+static int make_new(const struct kube_vault *v, const struct change *c, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *fresh = NULL;
-    if (!secret)
-        return make_secret(c->name, LABEL, c->key, c->value, c->n, &fresh, err) < 0
-                   ? -1
-                   : create_secret(v, fresh, err);
-    if (!is_ours(c->name, secret))
-        return fail_not_ours(v, c->name, err);
-    if (check_room(secret, c, err) < 0 || set_value(secret, c->key, c->value, c->n, err) < 0)
+    const struct df_vault_entry *e = &c->entry;
+    if (!e->key)
+        return df_vault_no_secret(c->name, NULL, err);
+    if (make_secret(c->name, LABEL, e->key, e->value, e->n, &fresh, err) < 0 ||
+        set_use(fresh, e->use, err) < 0)
         return -1;
-    return update_secret(v, c->name, secret, err);
+    return create_secret(v, fresh, err);
 }
 
-static int set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
+static int try_put(const struct kube_vault *v, cJSON *secret, const struct change *c,
+                   struct df_err *err)
+{
+    const struct df_vault_entry *e = &c->entry;
+    if (!secret)
+        return make_new(v, c, err);
+    if (!is_ours(c->name, secret))
+        return fail_not_ours(v, c->name, err);
+    if (e->key &&
+        (check_room(secret, c, err) < 0 || set_value(secret, e->key, e->value, e->n, err) < 0))
+        return -1;
+    return set_use(secret, e->use, err) < 0 ? -1 : update_secret(v, c->name, secret, err);
+}
+
+static int put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                struct df_err *err)
 {
-    return retry_conflicts(kube_of(v), try_set, &(struct change){name, key, value, n}, err);
+    return retry_conflicts(kube_of(v), try_put, &(struct change){name, *entry}, err);
 }
 
 static int try_remove(const struct kube_vault *v, cJSON *secret, const struct change *c,
                       struct df_err *err)
 {
     cJSON *data = data_of(secret);
-    cJSON *item = c->key ? cJSON_GetObjectItemCaseSensitive(data, c->key) : NULL;
-    if (!secret || !is_ours(c->name, secret) || !data || (c->key && !item))
-        return df_vault_no_secret(c->name, c->key, err);
-    if (!c->key || cJSON_GetArraySize(data) == 1)
+    cJSON *item = c->entry.key ? cJSON_GetObjectItemCaseSensitive(data, c->entry.key) : NULL;
+    if (!secret || !is_ours(c->name, secret) || !data || (c->entry.key && !item))
+        return df_vault_no_secret(c->name, c->entry.key, err);
+    if (!c->entry.key || cJSON_GetArraySize(data) == 1)
         return delete_secret(v, c->name, secret, err);
     df_json_wipe(cJSON_DetachItemViaPointer(data, item));
     return update_secret(v, c->name, secret, err);
@@ -226,7 +299,7 @@ static int try_remove(const struct kube_vault *v, cJSON *secret, const struct ch
 
 static int remove_secret(struct df_vault *v, const char *name, const char *key, struct df_err *err)
 {
-    return retry_conflicts(kube_of(v), try_remove, &(struct change){.name = name, .key = key}, err);
+    return retry_conflicts(kube_of(v), try_remove, &(struct change){name, {.key = key}}, err);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -262,6 +335,22 @@ static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_
     return 0;
 }
 
+static int get_use(struct df_vault *vault, const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = NULL;
+    DF_JSON cJSON *use = cJSON_CreateObject();
+    if (!use)
+        return df_fail_oom(err);
+    if (read_secret(kube_of(vault), name, &secret, err) < 0)
+        return -1;
+    if (!secret || !is_ours(name, secret) || cJSON_GetArraySize(data_of(secret)) == 0)
+        return df_vault_no_secret(name, NULL, err);
+    if (take_use(secret, use, err) < 0)
+        return -1;
+    *ret = DF_TAKE(use);
+    return 0;
+}
+
 /* Returns when the Secret was last changed, by anybody. */
 static const char *updated_at(const cJSON *secret)
 {
@@ -293,7 +382,8 @@ static int add_listed(void *arg, const cJSON *secret, struct df_err *err)
     if (df_json_append(arg, entry, err) < 0 ||
         df_json_add_str(entry, "name", df_kube_name(secret), err) < 0 ||
         df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0 ||
-        df_json_add_str(entry, "updatedAt", updated_at(secret), err) < 0)
+        df_json_add_str(entry, "updatedAt", updated_at(secret), err) < 0 ||
+        take_use(secret, entry, err) < 0)
         return -1;
     cJSON_ArrayForEach (item, data) {
         if (df_json_append_str(df_json_array_at(entry, "keys"), item->string, err) < 0)
@@ -371,7 +461,7 @@ static void close_kube(struct df_vault *vault)
     free(v);
 }
 
-static const struct df_vault_ops kube_ops = {close_kube, set, get, list, remove_secret};
+static const struct df_vault_ops kube_ops = {close_kube, put, get, get_use, list, remove_secret};
 
 int df_vault_kube_open(struct df_kube *kube, const char *name_space, struct df_vault **ret,
                        struct df_err *err)

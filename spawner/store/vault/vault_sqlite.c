@@ -15,6 +15,11 @@
 #define CHECK_AAD "check"
 #define CHECK_TEXT "dayfly"
 
+/* Databases that are older than this table get it when they are opened. A secret without a row may
+ * be used by every executor. */
+static const char uses_table[] =
+    "CREATE TABLE IF NOT EXISTS secret_uses (name TEXT PRIMARY KEY, body TEXT NOT NULL)";
+
 struct sealed_vault {
     struct df_vault vault;
     pthread_mutex_t lock;
@@ -85,50 +90,74 @@ static char *aad_of(const char *name, const char *key)
 
 /* ---- set ------------------------------------------------------------------------------------ */
 
-struct entry {
+/* One change of a secret. */
+struct change {
     const char *name;
-    const char *key;
-    const struct df_buf *sealed;
+    const char *key;             /* NULL: none, or of a deletion: all */
+    const struct df_buf *sealed; /* the value, if there is a key */
+    const char *use;             /* JSON; NULL: as before */
 };
 
-static int set_body(struct df_db *db, void *arg, struct df_err *err)
+/* *ret: the number of keys of this secret that are not c->key. */
+static int count_others(struct df_db *db, const struct change *c, int64_t *ret, struct df_err *err)
 {
-    const struct entry *e = arg;
     DF_DB_STMT sqlite3_stmt *q = NULL;
     bool row = false;
     if (df_db_query(db, "SELECT count(*) FROM secrets WHERE name = ?1 AND key <> ?2",
-                    DF_DB_ARGS(DF_DB_T(e->name), DF_DB_T(e->key)), &q, err) < 0 ||
+                    DF_DB_ARGS(DF_DB_T(c->name), DF_DB_T(c->key ? c->key : "")), &q, err) < 0 ||
         df_db_step(db, q, &row, err) < 0)
         return -1;
-    if (row && sqlite3_column_int64(q, 0) >= DF_LIMIT_SECRET_KEYS)
-        return df_fail(err, DF_ERR_LIMIT, "secret \"%s\" has %d keys, which is the most", e->name,
-                       DF_LIMIT_SECRET_KEYS);
+    *ret = row ? sqlite3_column_int64(q, 0) : 0;
+    return 0;
+}
+
+static int put_value(struct df_db *db, const struct change *c, struct df_err *err)
+{
     return df_db_run(db, "INSERT OR REPLACE INTO secrets VALUES (?1, ?2, ?3, ?4)",
-                     DF_DB_ARGS(DF_DB_T(e->name), DF_DB_T(e->key),
-                                DF_DB_B(e->sealed->data, e->sealed->len), DF_DB_I(df_real_us())),
+                     DF_DB_ARGS(DF_DB_T(c->name), DF_DB_T(c->key),
+                                DF_DB_B(c->sealed->data, c->sealed->len), DF_DB_I(df_real_us())),
                      err);
 }
 
-static int in_transaction(struct sealed_vault *v, df_db_body body, struct entry *e,
+static int put_body(struct df_db *db, void *arg, struct df_err *err)
+{
+    const struct change *c = arg;
+    int64_t others = 0;
+    if (count_others(db, c, &others, err) < 0)
+        return -1;
+    if (!c->key && !others)
+        return df_vault_no_secret(c->name, NULL, err);
+    if (c->key && others >= DF_LIMIT_SECRET_KEYS)
+        return df_fail(err, DF_ERR_LIMIT, "secret \"%s\" has %d keys, which is the most", c->name,
+                       DF_LIMIT_SECRET_KEYS);
+    if (c->key && put_value(db, c, err) < 0)
+        return -1;
+    return c->use ? df_db_run(db, "INSERT OR REPLACE INTO secret_uses VALUES (?1, ?2)",
+                              DF_DB_ARGS(DF_DB_T(c->name), DF_DB_T(c->use)), err)
+                  : 0;
+}
+
+static int in_transaction(struct sealed_vault *v, df_db_body body, struct change *c,
                           struct df_err *err)
 {
     (void)pthread_mutex_lock(&v->lock);
-    int result = df_db_transaction(v->db, body, e, err);
+    int result = df_db_transaction(v->db, body, c, err);
     (void)pthread_mutex_unlock(&v->lock);
     return result;
 }
 
-static int set(struct df_vault *vault, const char *name, const char *key, const void *value,
-               size_t n, struct df_err *err)
+static int put(struct df_vault *vault, const char *name, const struct df_vault_entry *entry,
+               struct df_err *err)
 {
     struct sealed_vault *v = sealed_of(vault);
     DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE + 64);
-    DF_FREE char *aad = aad_of(name, key);
-    if (!aad)
+    DF_FREE char *aad = entry->key ? aad_of(name, entry->key) : NULL;
+    DF_FREE char *use = entry->use ? df_json_print(entry->use) : NULL;
+    if ((entry->key && !aad) || (entry->use && !use))
         return df_fail_oom(err);
-    if (df_aead_seal(v->key, aad, value, n, &sealed, err) < 0)
+    if (aad && df_aead_seal(v->key, aad, entry->value, entry->n, &sealed, err) < 0)
         return -1;
-    return in_transaction(v, set_body, &(struct entry){name, key, &sealed}, err);
+    return in_transaction(v, put_body, &(struct change){name, entry->key, &sealed, use}, err);
 }
 
 /* ---- get ------------------------------------------------------------------------------------ */
@@ -180,6 +209,52 @@ static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_
     return result;
 }
 
+/* ---- the use -------------------------------------------------------------------------------- */
+
+/* Sets the members of to that the stored use has. text: NULL for a secret without one. */
+static int take_use(const char *text, cJSON *to, struct df_err *err)
+{
+    DF_JSON cJSON *use = NULL;
+    const cJSON *member;
+    if (!text)
+        return 0;
+    if (df_json_parse(text, strlen(text), &use, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (member, use) {
+        if (df_json_add(to, member->string, cJSON_Duplicate(member, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_use(struct sealed_vault *v, const char *name, cJSON *use, struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    bool row = false;
+    if (df_db_query(v->db,
+                    "SELECT (SELECT body FROM secret_uses WHERE name = ?1) FROM secrets WHERE name "
+                    "= ?1 LIMIT 1",
+                    DF_DB_ARGS(DF_DB_T(name)), &q, err) < 0 ||
+        df_db_step(v->db, q, &row, err) < 0)
+        return -1;
+    return row ? take_use((const char *)sqlite3_column_text(q, 0), use, err)
+               : df_vault_no_secret(name, NULL, err);
+}
+
+static int get_use(struct df_vault *vault, const char *name, cJSON **ret, struct df_err *err)
+{
+    struct sealed_vault *v = sealed_of(vault);
+    DF_JSON cJSON *use = cJSON_CreateObject();
+    if (!use)
+        return df_fail_oom(err);
+    (void)pthread_mutex_lock(&v->lock);
+    int result = read_use(v, name, use, err);
+    (void)pthread_mutex_unlock(&v->lock);
+    if (result == 0)
+        *ret = DF_TAKE(use);
+    return result;
+}
+
 /* ---- list ----------------------------------------------------------------------------------- */
 
 /* Rows are sorted by name: a new name starts a new entry. */
@@ -189,7 +264,8 @@ static int list_row(sqlite3_stmt *q, cJSON *list, cJSON **current, struct df_err
     if (!*current || !df_streq(name, df_json_str(*current, "name"))) {
         cJSON *entry = cJSON_CreateObject();
         if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0 ||
-            df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0)
+            df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0 ||
+            take_use((const char *)sqlite3_column_text(q, 3), entry, err) < 0)
             return -1;
         *current = entry;
     }
@@ -208,8 +284,8 @@ static int read_list(struct sealed_vault *v, bool of_runs, cJSON *list, struct d
     bool row = false;
     cJSON *current = NULL;
     if (df_db_query(v->db,
-                    "SELECT name, key, updated FROM secrets WHERE (substr(name, 1, ?1) = ?2) = ?3 "
-                    "ORDER BY name, key",
+                    "SELECT name, key, updated, body FROM secrets LEFT JOIN secret_uses USING "
+                    "(name) WHERE (substr(name, 1, ?1) = ?2) = ?3 ORDER BY name, key",
                     DF_DB_ARGS(DF_DB_I((int64_t)strlen(DF_VAULT_RUN_PREFIX)),
                                DF_DB_T(DF_VAULT_RUN_PREFIX), DF_DB_I(of_runs)),
                     &q, err) < 0)
@@ -240,25 +316,37 @@ static int list(struct df_vault *vault, bool of_runs, cJSON **ret, struct df_err
 
 /* ---- delete --------------------------------------------------------------------------------- */
 
-static int delete_body(struct df_db *db, void *arg, struct df_err *err)
+static int delete_rows(struct df_db *db, const struct change *c, struct df_err *err)
 {
-    const struct entry *e = arg;
     DF_DB_STMT sqlite3_stmt *q = NULL;
     bool row = false;
-    const char *sql = e->key ? "DELETE FROM secrets WHERE name = ?1 AND key = ?2 RETURNING 1"
+    const char *sql = c->key ? "DELETE FROM secrets WHERE name = ?1 AND key = ?2 RETURNING 1"
                              : "DELETE FROM secrets WHERE name = ?1 RETURNING 1";
     /* With key NULL the statement has no second parameter. */
     const struct df_db_arg args[] = {
-        DF_DB_T(e->name), {e->key ? DF_DB_TEXT : DF_DB_END, 0, e->key}, {DF_DB_END, 0, NULL}};
+        DF_DB_T(c->name), {c->key ? DF_DB_TEXT : DF_DB_END, 0, c->key}, {DF_DB_END, 0, NULL}};
     if (df_db_query(db, sql, args, &q, err) < 0 || df_db_step(db, q, &row, err) < 0)
         return -1;
-    return row ? 0 : df_vault_no_secret(e->name, e->key, err);
+    return row ? 0 : df_vault_no_secret(c->name, c->key, err);
+}
+
+/* The use goes with the last key: another secret of this name begins anew. */
+static int delete_body(struct df_db *db, void *arg, struct df_err *err)
+{
+    const struct change *c = arg;
+    if (delete_rows(db, c, err) < 0)
+        return -1;
+    return df_db_run(db,
+                     "DELETE FROM secret_uses WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM "
+                     "secrets WHERE name = ?1)",
+                     DF_DB_ARGS(DF_DB_T(c->name)), err);
 }
 
 static int remove_secret(struct df_vault *vault, const char *name, const char *key,
                          struct df_err *err)
 {
-    return in_transaction(sealed_of(vault), delete_body, &(struct entry){name, key, NULL}, err);
+    return in_transaction(sealed_of(vault), delete_body, &(struct change){name, key, NULL, NULL},
+                          err);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -272,7 +360,8 @@ static void close_sealed(struct df_vault *vault)
     free(v);
 }
 
-static const struct df_vault_ops sealed_ops = {close_sealed, set, get, list, remove_secret};
+static const struct df_vault_ops sealed_ops = {close_sealed, put,  get,
+                                               get_use,      list, remove_secret};
 
 int df_vault_open(const char *database, const char *key_file, struct df_vault **ret,
                   struct df_err *err)
@@ -284,7 +373,7 @@ int df_vault_open(const char *database, const char *key_file, struct df_vault **
     vault->ops = &sealed_ops;
     (void)pthread_mutex_init(&v->lock, NULL);
     if (df_db_open(database, DF_DB_CHECK_HEADER, &v->db, err) < 0 ||
-        load_keys(v, key_file, err) < 0)
+        df_db_run(v->db, uses_table, NULL, err) < 0 || load_keys(v, key_file, err) < 0)
         return -1;
     *ret = DF_TAKE(vault);
     return 0;

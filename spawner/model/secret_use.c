@@ -1,0 +1,129 @@
+#include "spawner/model/secret_use.h"
+
+#include "common/base/buf.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+
+#define EVERY "*"
+
+static const cJSON *executors_of(const cJSON *use)
+{
+    return cJSON_GetObjectItemCaseSensitive(use, "executors");
+}
+
+bool df_secret_use_covers(const cJSON *use, const char *executor)
+{
+    const cJSON *list = executors_of(use), *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(cJSON_GetStringValue(item), executor))
+            return true;
+    }
+    return !list;
+}
+
+/* ---- as text -------------------------------------------------------------------------------- */
+
+static int add_name(cJSON *list, const char *name, struct df_err *err)
+{
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER,
+                       "executors: \"%.64s\" is not the name of an executor (a-z, 0-9, -); name "
+                       "them as a,b, or * for every executor",
+                       name);
+    if (cJSON_GetArraySize(list) >= DF_LIMIT_SECRET_EXECUTORS)
+        return df_fail(err, DF_ERR_USER, "executors: a secret names at most %d",
+                       DF_LIMIT_SECRET_EXECUTORS);
+    return df_json_append_str(list, name, err);
+}
+
+static int add_names(cJSON *list, const char *text, struct df_err *err)
+{
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        DF_FREE char *name = strndup(text, n);
+        if (!name)
+            return df_fail_oom(err);
+        if (add_name(list, name, err) < 0)
+            return -1;
+        if (!text[n])
+            return 0;
+        text += n + 1;
+    }
+}
+
+int df_secret_use_parse(const char *executors, const char *owner, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *use = cJSON_CreateObject();
+    if (!use)
+        return df_fail_oom(err);
+    if (!df_streq(executors, EVERY)) {
+        cJSON *list = df_json_array_at(use, "executors");
+        if (!list)
+            return df_fail_oom(err);
+        if (add_names(list, executors, err) < 0)
+            return -1;
+    }
+    if (df_json_add_str(use, "owner", owner, err) < 0)
+        return -1;
+    *ret = DF_TAKE(use);
+    return 0;
+}
+
+char *df_secret_use_print(const cJSON *use)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_SECRET_EXECUTORS * (DF_LIMIT_NAME + 1));
+    const cJSON *list = executors_of(use), *item;
+    cJSON_ArrayForEach (item, list) {
+        (void)df_buf_addf(&text, "%s%s", text.len ? "," : "", cJSON_GetStringValue(item));
+    }
+    if (!list)
+        (void)df_buf_adds(&text, EVERY);
+    return df_buf_check(&text, NULL) < 0 ? NULL : strdup(df_buf_str(&text));
+}
+
+/* ---- checks --------------------------------------------------------------------------------- */
+
+int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_role role,
+                               const char *actor, struct df_err *err)
+{
+    const char *owner = df_json_str(use, "owner");
+    if (role >= DF_ROLE_ADMIN || (owner && df_streq(owner, actor)))
+        return 0;
+    return df_fail(
+        err, DF_ERR_DENIED,
+        "secret \"%s\" belongs to %s: only its owner and an admin may change or delete it", secret,
+        owner ? owner : "nobody");
+}
+
+int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
+                        struct df_err *err)
+{
+    DF_FREE char *who = df_secret_use_print(use);
+    if (!who)
+        return df_fail_oom(err);
+    if (df_secret_use_covers(use, executor))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "SecretNotAllowed",
+                          "executor %s may not use the secret \"%s\", which is for %.200s; its "
+                          "owner or an admin allows it with: dayfly secret allow %s --executor %s",
+                          executor, secret, *who ? who : "no executor", secret, executor);
+}
+
+/* ---- references ----------------------------------------------------------------------------- */
+
+static bool has_item(const cJSON *list, const char *path, const char *value)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(df_json_str(item, path), value))
+            return true;
+    }
+    return false;
+}
+
+bool df_secret_is_named(const cJSON *spec, const char *secret)
+{
+    return df_streq(df_json_str(spec, "source.secretRef.name"), secret) ||
+           has_item(df_json_at(spec, "secrets"), "name", secret) ||
+           has_item(df_json_at(spec, "integrations"), "secretRef.name", secret);
+}
