@@ -11,6 +11,12 @@ static const char envelope[] = {'k', '8', 's', '\0'};
 /* Field numbers of runtime.Unknown, runtime.RawExtension and meta.v1.WatchEvent. */
 enum { UNKNOWN_RAW = 2, EXTENSION_RAW = 1, EVENT_TYPE = 1, EVENT_OBJECT = 2 };
 
+static const struct df_proto_field owner_references[] = {
+    DF_PROTO(4, TEXT, "uid"),
+    DF_PROTO(6, TRUTH, "controller"),
+    {0},
+};
+
 const struct df_proto_field df_proto_metadata[] = {
     DF_PROTO(1, TEXT, "name"),
     DF_PROTO(3, TEXT, "namespace"),
@@ -20,6 +26,7 @@ const struct df_proto_field df_proto_metadata[] = {
     DF_PROTO(9, TIME, "deletionTimestamp"),
     DF_PROTO(10, NUMBER, "deletionGracePeriodSeconds", .always = true),
     DF_PROTO(11, MAP, "labels"),
+    DF_PROTO(13, MESSAGE, "ownerReferences", .of = owner_references, .repeated = true),
     {0},
 };
 

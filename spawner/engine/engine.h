@@ -36,6 +36,12 @@ struct df_engine_step {
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
     bool was_claimed; /* its runner has claimed it, or its workflow has started */
     const char *pod;  /* uid or name of the pod whose runner claimed it; or NULL */
+    const cJSON *ref; /* status.engineRef, what create() gave; or NULL */
+};
+
+/* A pod as its verified token names it. Borrowed. */
+struct df_engine_pod {
+    const char *name, *uid;
 };
 
 struct df_engine; /* opaque to callers */
@@ -71,6 +77,11 @@ struct df_engine_ops {
     /* Removes what the engine keeps of an ended step, if it belongs to this uid. Absent is success;
      * a live step: CONFLICT. */
     int (*cleanup)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
+    /* Checks that the pod was made for this step by what create() made. DENIED with the reason
+     * PodNotOfStep if it was not; RETRY if the engine cannot find out now. Only engines with
+     * runs_pods have it; NULL in the others. */
+    int (*check_pod)(struct df_engine *e, const struct df_engine_step *step,
+                     const struct df_engine_pod *pod, struct df_err *err);
     void (*close)(struct df_engine *e);
 };
 

@@ -43,6 +43,7 @@ static const struct {
     {"TokenNotOfAccount", 401},
     {"TokenNamespace", 401},
     {"TokenServiceAccount", 401},
+    {"PodNotOfStep", 401},
 };
 
 static const struct {

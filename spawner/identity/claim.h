@@ -4,8 +4,9 @@
  * The pod sends the service account token that Kubernetes projected into it for the audience
  * `dayfly/<step uid>`. The token is verified offline with the cluster's keys (jwks.h). It must name
  * a pod, the namespace of the step's Job, and the Job's service account if status.engineRef names
- * one. Everybody who may create pods in that namespace can get such a token: the namespace is the
- * trust boundary. steps.c gives a step to one pod only. Thread rule: any thread.
+ * one. Everybody who may create pods in that namespace can get such a token, so steps.c then asks
+ * the engine whether the pod is the one that its Job made, and gives the step to one pod only.
+ * Thread rule: any thread.
  */
 #ifndef DF_IDENTITY_CLAIM_H
 #define DF_IDENTITY_CLAIM_H

@@ -60,6 +60,7 @@ void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
         .placement = df_step_placement(s->config, task),
         .is_deleted = df_doc_is_deleted(task),
+        .ref = df_json_at(task, "status.engineRef"),
     };
     if (df_task_is_workflow(task))
         fill_workflow(task, ret);

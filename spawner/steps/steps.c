@@ -14,6 +14,7 @@
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/workflow.h"
+#include "spawner/steps/engine_step.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/step_document.h"
@@ -280,6 +281,20 @@ int df_step_mark_provisioned(struct df_spawner *s, const char *uid, struct df_er
 
 /* ---- the three ways to claim ---- */
 
+/* The token proves namespace, account and pod. The engine knows whether it made that pod: anybody
+ * else who may create pods in the namespace can get a token for the same audience. */
+static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_claim_pod *claimant,
+                     struct df_err *err)
+{
+    struct df_engine *e = NULL;
+    struct df_engine_step step;
+    const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
+    if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &e, err) < 0)
+        return -1;
+    df_engine_step_of(s, task, &step);
+    return e->ops->check_pod(e, &step, &pod, err);
+}
+
 static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,
                         struct df_err *err)
 {
@@ -287,7 +302,8 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
     const char *uid = df_json_str(task, "metadata.uid");
     if (!s->claims)
         return df_fail(err, DF_ERR_DENIED, "this spawner accepts no tokens of pods");
-    if (df_claim_check(s->claims, task, c->token, &pod, err) < 0)
+    if (df_claim_check(s->claims, task, c->token, &pod, err) < 0 ||
+        check_pod(s, task, &pod, err) < 0)
         return -1;
     c->pod = &pod;
     return claim(s, uid, c, ret, err);

@@ -19,7 +19,7 @@ from lib import web
 from lib.cluster import Namespace
 from lib.dayfly import wait_for
 from lib.kube_proxy import KubeProxy
-from lib.pods import NODE, Pods, config_map_of
+from lib.pods import NODE, TAG, Pods, config_map_of
 
 PASSWORD = "Tr0ub4dor-and-3-horses"
 # Waits where a test may look, until the file is there; tells what a program in the pod can see.
@@ -152,17 +152,27 @@ def test_a_second_pod_of_the_same_template_touches_nothing_and_its_end_is_not_th
     either.namespace.apply(second_pod(pod))
     second = either.namespace.wait("pod", "second", lambda p: p["status"]["phase"] in ("Succeeded", "Failed"))
     ended = second["status"]["containerStatuses"][0]["state"]["terminated"]
-    assert ended["exitCode"] == 3 and ended["message"] == "claim: the step was given to another runner"  # no result
+    why = {"token": f"the pod second is not controlled by the Job of step {run}-apply",
+           "secret": "the step was given to another runner"}[either.mode]
+    assert ended["exitCode"] == 3 and ended["message"].startswith("claim: ") and why in ended["message"]  # no result
     said = either.namespace.kubectl("logs", "second").stdout
-    assert "the step was given to another runner" in said and "opentofu" not in said
+    assert why in said and "opentofu" not in said
     assert either.document("runs", run)["status"]["phase"] == "Running"
     let_go(either, pod)
     check_end(either, process, run)
 
 
-def idle_pod(namespace, name, account="default"):
+def running_init(pods, step):
+    """The pod of a step once its first init container runs."""
+    for pod in pods.namespace.get_all("pods", f"batch.kubernetes.io/job-name={step}"):
+        if any("running" in s["state"] for s in pod["status"].get("initContainerStatuses", [])):
+            return pod
+    return None
+
+
+def idle_pod(namespace, name, account="default", labels=None):
     """A pod that is there and never runs: a token may be bound to it."""
-    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
                      "spec": {"serviceAccountName": account, "nodeSelector": {"none": "such"},
                               "containers": [{"name": "c", "image": "none"}]}})
 
@@ -179,8 +189,8 @@ def test_a_token_of_another_pod_account_namespace_or_audience_opens_nothing(by_t
         idle_pod(namespace, "idle")
         idle_pod(namespace, "of-other", "other")
         idle_pod(elsewhere, "idle")
-        assert problem(by_token.server, uid, namespace.pod_token("idle", audience)) == (409, "AlreadyClaimed")
         refused = {
+            "PodNotOfStep": namespace.pod_token("idle", audience),
             "TokenAudience": namespace.pod_token("idle", "dayfly/another"),
             "TokenNamespace": elsewhere.pod_token("idle", audience),
             "TokenServiceAccount": namespace.pod_token("of-other", audience, "other"),
@@ -192,6 +202,35 @@ def test_a_token_of_another_pod_account_namespace_or_audience_opens_nothing(by_t
     finally:
         elsewhere.close()
     let_go(by_token, pod)
+    check_end(by_token, process, run)
+
+
+# The step's own pod is there and does not claim before it is let go.
+LATE = {"podTemplate": {"spec": {"initContainers": [{
+    "name": "late", "image": f"localhost/dayfly-runner:{TAG}", "imagePullPolicy": "Never",
+    "command": ["sh", "-c", "while [ ! -e /tmp/go ]; do sleep 0.1; done"],
+    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    "volumeMounts": [{"name": "dayfly-tmp", "mountPath": "/tmp"}]}]}}}
+
+
+def test_a_foreign_pod_of_the_same_account_gets_nothing_before_the_steps_own_pod_claims(by_token):
+    namespace = by_token.namespace
+    add_executor(by_token, LATE)
+    process, run = by_token.begin("net")
+    pod = wait_for("the init container of the plan", lambda: running_init(by_token, f"{run}-plan"))
+    uid = by_token.document("taskactions", f"{run}-plan")["metadata"]["uid"]
+    namespace.kubectl("create", "serviceaccount", "default", check=False)
+    idle_pod(namespace, "idle")
+    idle_pod(namespace, "disguised", labels={k: v for k, v in pod["metadata"]["labels"].items() if "batch.kubernetes.io" not in k})
+    for name in ("idle", "disguised"):
+        token = namespace.pod_token(name, f"dayfly/{uid}")
+        assert problem(by_token.server, uid, token) == (401, "PodNotOfStep"), name
+    assert "claimedBy" not in by_token.document("taskactions", f"{run}-plan")["status"]
+    for step in ("plan", "apply"):
+        own = wait_for("the init container", lambda s=step: running_init(by_token, f"{run}-{s}"))
+        namespace.kubectl("exec", own["metadata"]["name"], "-c", "late", "--", "touch", "/tmp/go")
+        claimed = wait_for("the claim", lambda s=step: by_token.document("taskactions", f"{run}-{s}")["status"].get("claimedBy"))
+        assert claimed["podUid"] == own["metadata"]["uid"]
     check_end(by_token, process, run)
 
 

@@ -43,6 +43,7 @@ struct fake_engine {
     size_t count;
     struct df_err create_error; /* cls != NONE: create() fails with it */
     struct df_err status_error; /* the same of status() */
+    struct df_err pod_error;    /* the same of check_pod() */
 };
 
 static struct fake_step *fake_find(struct fake_engine *f, const char *name)
@@ -152,6 +153,21 @@ static int fake_cleanup(struct df_engine *e, const struct df_engine_step *step, 
     return 0;
 }
 
+static int fake_check_pod(struct df_engine *e, const struct df_engine_step *step,
+                          const struct df_engine_pod *pod, struct df_err *err)
+{
+    struct fake_engine *f = fake_of(e);
+    (void)step;
+    (void)pod;
+    (void)pthread_mutex_lock(&f->lock);
+    struct df_err why = f->pod_error;
+    (void)pthread_mutex_unlock(&f->lock);
+    if (why.cls == DF_ERR_NONE)
+        return 0;
+    *err = why;
+    return -1;
+}
+
 static void fake_close(struct df_engine *e)
 {
     struct fake_engine *f = fake_of(e);
@@ -171,6 +187,7 @@ static const struct df_engine_ops fake_ops = {.name = "local",
                                               .leftover = fake_leftover,
                                               .cancel = fake_cancel,
                                               .cleanup = fake_cleanup,
+                                              .check_pod = fake_check_pod,
                                               .close = fake_close};
 
 /* ---- the world ---- */

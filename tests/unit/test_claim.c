@@ -243,6 +243,36 @@ static void tokens_that_are_not_of_this_steps_pod_are_refused(void **state)
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
 }
 
+static void engine_says_of_pods(struct world *w, enum df_err_class class, const char *reason)
+{
+    struct df_err why = {.cls = class};
+    (void)snprintf(why.reason, sizeof(why.reason), "%s", reason);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    w->engine.pod_error = why;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+/* Anybody who may create pods in the namespace gets a token with the right audience. */
+static void a_pod_that_the_job_did_not_make_gets_nothing_and_its_own_pod_still_does(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, STEP);
+    cJSON *doc = NULL;
+    struct df_err err;
+    engine_says_of_pods(w, DF_ERR_DENIED, "PodNotOfStep");
+    assert_fails(claim_as(w, s, &pod_b, CLAIM_B, &doc, &err), err, DF_ERR_DENIED, "PodNotOfStep");
+    assert_int_equal(df_problem_status(&err), 401);
+    assert_null(doc);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+    engine_says_of_pods(w, DF_ERR_RETRY, "");
+    assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_RETRY, "");
+    assert_int_equal(df_problem_status(&err), 503);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+    engine_says_of_pods(w, DF_ERR_NONE, "");
+    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
+    df_json_wipe(doc);
+}
+
 static int set_ref(cJSON *task, void *arg, struct df_err *err)
 {
     return df_json_set(df_json_object_at(task, "status"), "engineRef", json(arg), err);
@@ -538,6 +568,7 @@ int main(void)
         TEST(a_lost_answer_is_repeated_for_a_token_that_was_read_again),
         TEST(the_first_pod_wins_and_no_other_gets_anything),
         TEST(tokens_that_are_not_of_this_steps_pod_are_refused),
+        TEST(a_pod_that_the_job_did_not_make_gets_nothing_and_its_own_pod_still_does),
         TEST(where_the_engine_recorded_namespaceand_account_they_count),
         TEST(while_the_cluster_is_away_a_claim_may_be_tried_again),
         TEST(a_step_outlives_the_token_that_claimed_it),

@@ -20,6 +20,7 @@ struct objects {
     const char *jobs, *pods, *events;
     const char *job_now;  /* what a GET of the Job says, "" for 404; NULL: as jobs */
     const bool *are_told; /* no list is answered before, under the server's lock; NULL: at once */
+    const char *pod_now;  /* what one pod is told to be, "" for none; NULL: nothing is told */
 };
 
 static const char *list_for(const struct objects *o, const char *target)
@@ -38,6 +39,13 @@ static void answer(struct kube_server *s, const struct kube_request *r, struct k
         kube_stream(a);
         a->hold = true;
         return;
+    }
+    if (strstr(r->target, "fieldSelector=metadata.name")) {
+        if (!o->pod_now) {
+            kube_status(a, 500, "InternalError", "etcd is away");
+            return;
+        }
+        items = o->pod_now;
     }
     if (is_one && !*items) {
         kube_status(a, 404, "NotFound", "jobs is not found");
@@ -335,6 +343,86 @@ static void a_look_without_lists_is_to_be_repeated(void **state)
     close_world(&w);
 }
 
+#define POD_WITH(name, uid, owners)                                                                \
+    "{'metadata':{'name':'" name "','namespace':'build','uid':'" uid                               \
+    "','resourceVersion':'5','creationTimestamp':'2026-11-21T12:00:00Z',"                          \
+    "'labels':{'dayfly.dev/step-uid':'u1','batch.kubernetes.io/controller-uid':'j2'},"             \
+    "'ownerReferences':[" owners "]},'spec':{'containers':[]},'status':{'phase':'Running'}}"
+#define OWNED(uid, controller)                                                                     \
+    "{'apiVersion':'batch/v1','kind':'Job','name':'net-1-apply','uid':'" uid                       \
+    "','controller':" controller "}"
+#define LOOK "fieldSelector=metadata.name%3D"
+
+struct claimant {
+    struct df_engine_pod pod;
+    const char *pod_now;       /* as in struct objects */
+    enum df_err_class refused; /* NONE: it is the step's */
+    int requests;
+};
+
+static void check_claimant(struct world *w, struct objects *objects, const struct claimant *c)
+{
+    DF_JSON cJSON *ref = json("{'kind':'Job','name':'net-1-apply','namespace':'build','uid':'j2'}");
+    const struct df_engine_step step = {.name = "net-1-apply", .uid = "u1", .ref = ref};
+    struct df_err err = {0};
+    int before = asked(w, LOOK);
+    objects->pod_now = c->pod_now;
+    int result = w->engine->ops->check_pod(w->engine, &step, &c->pod, &err);
+    if (result != (c->refused == DF_ERR_NONE ? 0 : -1) || err.cls != c->refused)
+        fail_msg("%s %s: %d %s %s", c->pod.name, c->pod.uid, result, err.reason, err.message);
+    assert_string_equal(err.reason, c->refused == DF_ERR_DENIED ? "PodNotOfStep" : "");
+    assert_int_equal(asked(w, LOOK) - before, c->requests);
+}
+
+static void only_the_pod_that_the_job_controls_may_claim(void **state)
+{
+    (void)state;
+    static struct objects objects = {
+        .jobs = "",
+        .pods =
+            POD_WITH("own", "p1", OWNED("j2", "true")) "," POD_WITH("bare", "p2", "") "," POD_WITH(
+                "of-another", "p3", OWNED("j3", "true")) "," POD_WITH("half", "p4",
+                                                                      OWNED("j2", "false")),
+        .events = ""};
+    static const char late[] = POD_WITH("late", "p5", OWNED("j2", "true"));
+    static const char foreign[] = POD_WITH("late", "p5", OWNED("j3", "true"));
+    static const struct claimant cases[] = {
+        {{"own", "p1"}, NULL, DF_ERR_NONE, 0}, /* no request in the usual case */
+        {{"bare", "p2"}, NULL, DF_ERR_DENIED, 0},
+        {{"of-another", "p3"}, NULL, DF_ERR_DENIED, 0},
+        {{"half", "p4"}, NULL, DF_ERR_DENIED, 0},
+        {{"own", "p9"}, "", DF_ERR_DENIED, 1}, /* another pod had that name */
+        {{"late", "p5"}, late, DF_ERR_NONE, 1},
+        {{"late", "p6"}, late, DF_ERR_DENIED, 1},
+        {{"late", "p5"}, foreign, DF_ERR_DENIED, 1},
+        {{"late", "p5"}, "", DF_ERR_DENIED, 1},
+    };
+    struct world w;
+    open_world(&w, &objects);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        check_claimant(&w, &objects, &cases[i]);
+    close_world(&w);
+}
+
+static void a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is(void **state)
+{
+    (void)state;
+    static const struct objects objects = {"", "", ""}; /* no pod is told */
+    DF_JSON cJSON *ref = json("{'kind':'Job','name':'net-1-apply','uid':'j2'}");
+    struct df_engine_step step = {.name = "net-1-apply", .uid = "u1"};
+    const struct df_engine_pod pod = {"late", "p5"};
+    struct world w;
+    open_world(&w, &objects);
+    for (int is_recorded = 0; is_recorded <= 1; is_recorded++) {
+        struct df_err err = {0};
+        step.ref = is_recorded ? ref : NULL;
+        assert_int_equal(w.engine->ops->check_pod(w.engine, &step, &pod, &err), -1);
+        assert_int_equal(err.cls, DF_ERR_RETRY);
+        assert_int_equal(asked(&w, LOOK) > 0, is_recorded);
+    }
+    close_world(&w);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -347,6 +435,8 @@ int main(void)
         cmocka_unit_test(a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod),
         cmocka_unit_test(the_first_look_waits_for_the_lists),
         cmocka_unit_test(a_look_without_lists_is_to_be_repeated),
+        cmocka_unit_test(only_the_pod_that_the_job_controls_may_claim),
+        cmocka_unit_test(a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is),
     };
     return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
 }

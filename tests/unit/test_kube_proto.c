@@ -13,6 +13,7 @@
 
 static void metadata(struct df_buf *to)
 {
+    BUF(owner);
     proto_text(to, 1, "net-1-plan");
     proto_text(to, 2, "");
     proto_text(to, 3, "build");
@@ -25,13 +26,18 @@ static void metadata(struct df_buf *to)
     proto_entry(to, 11, "dayfly.dev/action", "plan");
     proto_entry(to, 11, "empty", "");
     proto_entry(to, 12, "note", "of nobody's concern");
+    proto_text(&owner, 1, "Job");
+    proto_text(&owner, 4, "u-0");
+    proto_number(&owner, 6, 1);
+    proto_message(to, 13, &owner);
 }
 
 #define METADATA                                                                                   \
     "\"metadata\":{\"name\":\"net-1-plan\",\"namespace\":\"build\",\"uid\":\"u-1\","               \
     "\"resourceVersion\":\"4711\",\"creationTimestamp\":\"2026-09-21T14:13:20Z\","                 \
     "\"deletionTimestamp\":\"2026-09-21T14:14:20Z\",\"deletionGracePeriodSeconds\":0,"             \
-    "\"labels\":{\"dayfly.dev/action\":\"plan\",\"empty\":\"\"}}"
+    "\"labels\":{\"dayfly.dev/action\":\"plan\",\"empty\":\"\"},"                                  \
+    "\"ownerReferences\":[{\"uid\":\"u-0\",\"controller\":true}]}"
 
 static void failed_job(struct df_buf *job)
 {

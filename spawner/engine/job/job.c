@@ -162,6 +162,46 @@ static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, s
     return c.kind->cleanup(&c, err);
 }
 
+/* ---- the pod that claims ---- */
+
+static bool is_controlled_by(const cJSON *pod, const char *uid)
+{
+    const cJSON *owner;
+    cJSON_ArrayForEach (owner, df_json_at(pod, "metadata.ownerReferences"))
+        if (df_json_bool(owner, "controller", false) && df_streq(df_json_str(owner, "uid"), uid))
+            return true;
+    return false;
+}
+
+/* A failure of the request is no answer about the pod: every one means that the runner asks again.
+ */
+static int find_claimant(const struct df_job_engine *j, const cJSON *ref,
+                         const struct df_engine_pod *pod, cJSON **ret, struct df_err *err)
+{
+    const char *name_space = df_json_str(ref, "namespace");
+    struct df_err why = {0};
+    if (df_job_find_pod(j->watch, name_space ? name_space : j->name_space, pod, ret, &why) == 0)
+        return 0;
+    return df_fail(err, DF_ERR_RETRY, "cannot look up the pod %s that claims the step: %s",
+                   pod->name, why.message);
+}
+
+static int job_check_pod(struct df_engine *e, const struct df_engine_step *step,
+                         const struct df_engine_pod *pod, struct df_err *err)
+{
+    DF_JSON cJSON *found = NULL;
+    const char *job = df_json_str(step->ref, "uid");
+    if (!job) /* the pod was faster than the write of the reference, or the spawner died before it */
+        return df_fail(err, DF_ERR_RETRY, "the Job of step %s is not recorded yet", step->name);
+    if (find_claimant(job_of(e), step->ref, pod, &found, err) < 0)
+        return -1;
+    if (is_controlled_by(found, job))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "PodNotOfStep",
+                          "the pod %s is not controlled by the Job of step %s", pod->name,
+                          step->name);
+}
+
 /* ---- the engine's life ---- */
 
 static void job_close(struct df_engine *e)
@@ -184,6 +224,7 @@ static const struct df_engine_ops job_ops = {
     .leftover = job_leftover,
     .cancel = job_cancel,
     .cleanup = job_cleanup,
+    .check_pod = job_check_pod,
     .close = job_close,
 };
 

@@ -50,6 +50,7 @@ static const char *const of_metadata[] = {"name",
                                           "deletionTimestamp",
                                           "deletionGracePeriodSeconds",
                                           "labels",
+                                          "ownerReferences",
                                           NULL};
 
 /* Members that make up most of the text and are not needed: the parser skips them. */
@@ -348,6 +349,43 @@ static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
     const struct df_kube_select select = {.labels = labels};
     const struct df_kube_sink sink = {.item = choose_pod, .arg = choice};
     return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
+}
+
+static int copy_pod(void *arg, const cJSON *pod, struct df_err *err)
+{
+    cJSON **copy = arg;
+    cJSON_Delete(*copy);
+    *copy = cJSON_Duplicate(pod, true);
+    return *copy ? 0 : df_fail_oom(err);
+}
+
+/* Lists instead of a GET, because the spawner's Role has no other use for that right. */
+static int read_pod(struct df_job_watch *w, const struct df_kube_at *at, const char *name,
+                    cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *fields = df_strf("metadata.name=%s", name);
+    if (!fields)
+        return df_fail_oom(err);
+    const struct df_kube_select select = {.fields = fields};
+    const struct df_kube_sink sink = {.item = copy_pod, .arg = ret};
+    return df_kube_list(w->o.kube, at, &select, 0, &sink, err);
+}
+
+int df_job_find_pod(struct df_job_watch *w, const char *name_space, const struct df_engine_pod *pod,
+                    cJSON **ret, struct df_err *err)
+{
+    const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = name_space};
+    DF_JSON cJSON *found = NULL;
+    if (df_kube_cache_find(w->pods, name_space, pod->name, &found, err) < 0)
+        return -1;
+    if (!df_streq(df_kube_uid(found), pod->uid)) {
+        cJSON_Delete(found);
+        found = NULL;
+        if (read_pod(w, &at, pod->name, &found, err) < 0)
+            return -1;
+    }
+    *ret = df_streq(df_kube_uid(found), pod->uid) ? DF_TAKE(found) : NULL;
+    return 0;
 }
 
 static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
