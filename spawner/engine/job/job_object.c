@@ -192,8 +192,8 @@ static int put_labels(cJSON *metadata, const struct df_job_spec *spec, struct df
     const struct {
         const char *key, *value;
     } labels[] = {
-        {"app.kubernetes.io/name", "dayfly-runner"},
-        {"app.kubernetes.io/managed-by", "dayfly"},
+        {DF_LABEL_NAME, DF_JOB_LABEL_NAME}, /* the NetworkPolicies select by these two */
+        {DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY},
         {DF_LABEL_STEP_UID, spec->uid},
         {DF_LABEL_RUN, spec->run},
         {DF_LABEL_EXECUTOR, spec->executor},

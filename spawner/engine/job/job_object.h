@@ -31,8 +31,14 @@
  * Job belongs to. */
 #define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
 #define DF_LABEL_ACTION "dayfly.dev/action"
-/* Selects the Jobs and pods of this service in a list or watch. */
-#define DF_JOB_SELECTOR "app.kubernetes.io/managed-by=dayfly"
+/* The watches select the Jobs and pods of this service by DF_JOB_SELECTOR. The NetworkPolicies of
+ * charts/ and rbac/ select its pods by both labels, so every pod has them, and no placement may
+ * change them. */
+#define DF_LABEL_NAME "app.kubernetes.io/name"
+#define DF_LABEL_MANAGED_BY "app.kubernetes.io/managed-by"
+#define DF_JOB_LABEL_NAME "dayfly-runner"
+#define DF_JOB_LABEL_MANAGED_BY "dayfly"
+#define DF_JOB_SELECTOR DF_LABEL_MANAGED_BY "=" DF_JOB_LABEL_MANAGED_BY
 
 enum df_claim_mode {
     DF_CLAIM_TOKEN, /* the runner claims the step from the spawner with a projected token */

@@ -131,6 +131,16 @@ static int put_label(cJSON *metadata, const char *key, const char *text, struct 
     return df_json_set_str(labels, key, value, err);
 }
 
+/* On the Job and on its pod. */
+static int put_shared_labels(cJSON *metadata, const struct df_workflow *w, struct df_err *err)
+{
+    if (put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
+        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
+        put_label(metadata, DF_LABEL_NAME, DF_JOB_LABEL_NAME, err) < 0)
+        return -1;
+    return put_label(metadata, DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY, err);
+}
+
 static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(job, "metadata");
@@ -138,9 +148,7 @@ static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *er
         put_label(metadata, LABEL_NAMESPACE, w->source_namespace, err) < 0 ||
         put_label(metadata, LABEL_WORKFLOW, w->workflow_id, err) < 0 ||
         put_label(metadata, LABEL_TARGET, w->target, err) < 0 ||
-        put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
-        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
-        put_label(metadata, "app.kubernetes.io/managed-by", "dayfly", err) < 0)
+        put_shared_labels(metadata, w, err) < 0)
         return -1;
     cJSON *annotations = df_json_object_at(metadata, "annotations");
     return annotations ? df_json_set_str(annotations, LABEL_TARGET, w->target, err)
@@ -150,11 +158,9 @@ static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *er
 static int put_pod_labels(cJSON *pod_template, const struct df_workflow *w, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(pod_template, "metadata");
-    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0 ||
-        put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
-        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0)
+    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0)
         return -1;
-    return put_label(metadata, "app.kubernetes.io/managed-by", "dayfly", err);
+    return put_shared_labels(metadata, w, err);
 }
 
 /* ---- environment ---- */
