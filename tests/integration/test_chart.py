@@ -246,6 +246,23 @@ def test_the_metadata_service_is_closed_to_steps_and_nobody_reaches_them():
                                                     "app.kubernetes.io/managed-by": "dayfly"}
 
 
+def test_nobody_is_an_administrator_unless_asked_for():
+    accounts = configuration(render())["auth"]["serviceAccounts"]
+    assert accounts == {"infra/df-dayfly-test": "write"}  # of `helm test`; it exists during the test alone
+    assert [d["metadata"]["name"] for d in render() if d["kind"] == "ServiceAccount"] == ["df-dayfly", "df-dayfly-runner", "df-dayfly-test"]
+    docs = render("--set", "auth.adminAccount.create=true")
+    assert configuration(docs)["auth"]["serviceAccounts"]["infra/df-dayfly-admin"] == "admin"
+    assert one(docs, "ServiceAccount", "df-dayfly-admin")["automountServiceAccountToken"] is False
+
+
+def test_an_editor_makes_runs_and_only_who_may_make_workflows_makes_them():
+    def makes(role):
+        rules = one(render(), "Role", f"df-dayfly-{role}")["rules"]
+        return {resource for rule in rules for resource in rule["resources"] if set(rule["verbs"]) & {"create", "update", "patch", "delete"}}
+    assert {role: makes(role) for role in ("viewer", "editor", "workflows", "admin")} == {
+        "viewer": set(), "editor": {"runs"}, "workflows": {"taskactions"}, "admin": {"executors", "runs", "taskactions"}}
+
+
 def test_the_pods_pass_the_restricted_standard():
     for shape in ("operator", "sidecar"):
         for doc in render("--set", f"shape={shape}"):
@@ -294,10 +311,12 @@ def test_every_alert_has_its_lines_in_the_runbook():
 
 
 @pytest.mark.parametrize("values, said, not_said", [
-    ("shape=operator", ["rollout status deployment/df-dayfly", "create token df-dayfly-admin", "leaves the custom resource"], "persistentvolume"),
+    ("shape=operator", ["rollout status deployment/df-dayfly", "leaves the custom resource"], "persistentvolume"),
     ("shape=sidecar", ["rollout status deployment/df-dayfly", "persistentvolumeclaim/df-dayfly-data"], "custom resource"),
     ("shape=sidecar,workload.enabled=false", ["kubernetes.io/service-name=df-dayfly"], "deployment/"),
-    ("auth.adminAccount.create=false", ["auth.serviceAccounts"], "df-dayfly-admin"),
+    ("shape=operator", ["Nobody has a token yet", "--set auth.adminAccount.create=true"], "df-dayfly-admin"),
+    ("auth.adminAccount.create=true", ["create token df-dayfly-admin --audience dayfly"], "Nobody has a token"),
+    ("auth.serviceAccounts.infra/boss=admin", ["auth.serviceAccounts"], "Nobody has a token"),
     ("keepData=false", ["helm -n infra test df"], "leaves"),
 ])
 def test_the_notes_name_what_is_there(cluster, values, said, not_said):

@@ -94,7 +94,7 @@ def test_chart_and_manifests_give_the_same_rights():
     """Two ways to install one thing."""
     plain = render("operator")
     assert rules(one(plain, "Role")) == {r for r in rules(one(chart(), "Role")) if not r[2]}
-    for people in ("viewer", "editor", "admin"):
+    for people in ("viewer", "editor", "workflows", "admin"):
         assert rules(one(plain, "Role", f"dayfly-{people}")) == rules(one(chart(), "Role", f"dayfly-{people}"))
     sidecar = yaml.safe_load((ROOT / "rbac/sidecar/role.yaml").read_text())
     assert rules(sidecar) == {r for r in rules(one(chart("--set", "shape=sidecar"), "Role")) if not r[2]}

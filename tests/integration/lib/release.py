@@ -45,7 +45,7 @@ class Release(Pods):
         self.home, self.namespace, self.name = home, namespace, name
         self.full = f"{name}-dayfly"
         self.values = home.directory / f"{name}-values.yaml"
-        reachable = {"service": {"type": "NodePort"}, "tls": {"names": [NODE]}}
+        reachable = {"service": {"type": "NodePort"}, "tls": {"names": [NODE]}, "auth": {"adminAccount": {"create": True}}}
         self.values.write_text(yaml.safe_dump(merged(image_values(namespace.cluster, tofu), reachable, values)))
 
     def helm(self, *args, **kwargs):
