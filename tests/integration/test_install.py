@@ -114,3 +114,27 @@ def test_the_package_installs_runs_and_is_removed(tmp_path):
     assert not (root / "usr/bin/dayfly").exists() and config.read_text() == "listen: 127.0.0.1:9\n"
     run(*dpkg, "--purge", "dayfly", env={"PATH": path})
     assert not config.exists()
+
+
+def symbols(path, *options):
+    return run("nm", *options, str(path))
+
+
+@pytest.mark.parametrize("program", ["dayfly", "dayfly-runner"])
+def test_the_programs_are_built_with_every_hardening_that_the_compiler_has(program):
+    path = dayfly.ROOT / "build" / program
+    header = run("readelf", "-hld", str(path))
+    assert "DYN (Position-Independent Executable file)" in header
+    assert "GNU_RELRO" in header and re.search(r"FLAGS_1.*\bNOW\b", header)
+    assert re.search(r"GNU_STACK(?:\s+0x\w+){3}\s+0x\w+\s+0x\w+\s+RW ", header)
+    imported = symbols(path, "-D")
+    assert "__stack_chk_fail" in imported and "__memcpy_chk" in imported
+    if "X86-64" in header:
+        first = run("objdump", "-d", "--no-show-raw-insn", "--disassemble=main", str(path))
+        assert "endbr64" in first.split("<main>:")[1].splitlines()[1]
+
+
+@pytest.mark.parametrize("library", ["curl/lib/libcurl.a", "microhttpd/lib/libmicrohttpd.a"])
+def test_the_libraries_that_parse_the_network_are_hardened_too(library):
+    archive = symbols(dayfly.ROOT / "build" / library)
+    assert "__stack_chk_fail" in archive and "__memcpy_chk" in archive
