@@ -15,6 +15,7 @@
 #include "runner/stop.h"
 #include "runner/tofu/command.h"
 #include "runner/tofu/failure.h"
+#include "runner/tofu/isolation.h"
 #include "runner/tofu/tool.h"
 #include "runner/tofu/varfiles.h"
 #include "runner/tofu/workspace.h"
@@ -37,8 +38,9 @@ struct df_context {
     struct df_stop *stop;
     const struct df_dirs *dirs;
     const char *step_dir; /* outlives the work directory: tofu.pid, errored.tfstate */
-    int64_t deadline_ms;  /* of df_mono_ms(): the step's time limit */
-    bool destroys;        /* the action plans a destroy */
+    const struct df_isolation *isolation;
+    int64_t deadline_ms; /* of df_mono_ms(): the step's time limit */
+    bool destroys;       /* the action plans a destroy */
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;
@@ -46,6 +48,7 @@ struct df_context {
     struct df_workspace workspace;
     struct df_varfiles varfiles;
     char *pid_path, *fifo_path;
+    struct df_walls walls;
     struct df_commander commander;
     struct df_outcome outcome;
     bool partial;             /* the apply changed resources before the step failed */

@@ -31,6 +31,8 @@ static void show_fetch_log(struct df_context *c, int fd)
 
 static int fetch_source(struct df_context *c, struct df_err *err)
 {
+    if (df_isolation_check_source(c->isolation, df_json_at(c->doc, "source"), err) < 0)
+        return -1;
     DF_CLOSE int log = memfd_create("fetch", MFD_CLOEXEC);
     const struct df_source_request q = {.source = df_json_at(c->doc, "source"),
                                         .expected_commit = df_json_str(c->doc, "expected.commit"),
@@ -194,6 +196,10 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         df_workspace_prepare(c->doc, c->dirs, c->source.module_dir, &c->workspace, err) < 0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)
         return df_err_reason(err, "RunnerFailed");
+    const struct df_walls_request walls = {
+        .isolation = c->isolation, .step = c->doc, .dirs = c->dirs, .tool = c->tool.path};
+    if (c->isolation->is_on && df_walls_make(&walls, &c->walls, err) < 0)
+        return df_err_reason(err, "RunnerFailed");
     c->pid_path = df_fs_join(c->step_dir, "tofu.pid");
     c->fifo_path = df_fs_join(c->dirs->secret, "events");
     if (!c->pid_path || !c->fifo_path)
@@ -206,6 +212,7 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         .pid_path = c->pid_path,
         .output = c->output,
         .stop = c->stop,
+        .walls = c->isolation->is_on ? &c->walls : NULL,
         .grace_ms = df_json_int(c->doc, "graceSeconds", DF_TIMEOUT_GRACE_SECONDS) * 1000};
     return 0;
 }

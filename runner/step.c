@@ -35,6 +35,7 @@ struct run {
     char *termination_log; /* NULL: none */
     struct df_stop *stop;
     cJSON *doc;
+    struct df_isolation isolation;
     struct df_redact_set *secrets;
     struct df_output *output;
     struct df_context context;
@@ -56,6 +57,7 @@ static void run_free(struct run *r)
     if (r->temporary && df_fs_remove_tree(r->dir, &err) < 0)
         df_warn("temporary files are left behind: %s", err.message);
     df_dirs_free(&r->dirs);
+    df_isolation_free(&r->isolation);
     if (r->lock_fd >= 0)
         (void)close(r->lock_fd);
     free(r->termination_log);
@@ -177,6 +179,8 @@ static int use_handoff(struct run *r, const cJSON *doc, bool in_pod, struct df_e
     r->termination_log = termination_log ? strdup(termination_log) : NULL;
     if (termination_log && !r->termination_log)
         return df_fail_oom(err);
+    if (df_isolation_read(doc, &r->isolation, err) < 0)
+        return -1;
     return connect_spawner(r, &h, err);
 }
 
@@ -359,6 +363,7 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
     r->context.report = r->report;
     r->context.stop = r->stop;
     r->context.dirs = &r->dirs;
+    r->context.isolation = &r->isolation;
     r->context.step_dir = r->dir;
     if (df_context_mark(&r->context, "started", started_us, err) < 0)
         return -1;

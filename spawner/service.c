@@ -227,13 +227,49 @@ static int add_engine(struct df_service *s, struct df_engine *e, struct df_err *
     return -1;
 }
 
+/* What no step on this machine may see: the data directory, and files with keys elsewhere. */
+static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_err *err)
+{
+    const char *const paths[] = {c->data_directory, c->token_file, c->tls_key_file,
+                                 c->state_service_token_file, c->registry_credentials_file};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++)
+        if (paths[i])
+            (void)df_strs_add(ret, paths[i]);
+    return df_strs_check(ret, err);
+}
+
+/* *ret: the isolation of steps, or NULL: none. */
+static int choose_isolation(const struct df_config *c, const char **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    *ret = df_streq(c->isolation, "none") ? NULL : c->isolation;
+    if (!*ret || df_wall_probe(&why) == 0)
+        return 0;
+    if (df_streq(c->isolation, "strict"))
+        return df_fail(err, DF_ERR_USER,
+                       "engine.local.isolation: strict (the default with tokens) is not possible "
+                       "here: %s; allow user namespaces, or set it to auto or none, with which a "
+                       "module reads what this user reads",
+                       why.message);
+    df_warn("steps are not isolated (engine.local.isolation: auto): %s; their modules read what "
+            "this user reads",
+            why.message);
+    *ret = NULL;
+    return 0;
+}
+
 static int open_local(struct df_service *s, struct df_err *err)
 {
+    DF_STRS struct df_strs hidden = {0};
+    const char *isolation = NULL;
     DF_FREE char *directory = data_path(s, "steps");
     DF_FREE char *runner = find_runner(s->spawner.config);
     struct df_engine *local = NULL;
     if (!directory)
         return df_fail_oom(err);
+    if (choose_isolation(s->spawner.config, &isolation, err) < 0 ||
+        add_hidden(s->spawner.config, &hidden, err) < 0)
+        return -1;
     if (!runner)
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "dayfly-runner is neither beside this program nor in PATH: set runner.path");
@@ -241,7 +277,9 @@ static int open_local(struct df_service *s, struct df_err *err)
                                        .runner_path = runner,
                                        .notify = on_engine_change,
                                        .notify_arg = &s->spawner,
-                                       .keep_failed = s->spawner.config->keep_failed};
+                                       .keep_failed = s->spawner.config->keep_failed,
+                                       .isolation = isolation,
+                                       .hidden = &hidden};
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 

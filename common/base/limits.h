@@ -161,4 +161,13 @@
 #define DF_LIMIT_POD_TEMPLATE (512 * DF_KIB) /* as text: with the Job below etcd's 1.5 MiB */
 #define DF_LIMIT_ANNOTATION ((int64_t)65536)
 
+/* ---- what a step sees (common/process/wall.h) ----
+ * Entries of a wall: about 60 are used. Each holds a descriptor between fork and exec. */
+#define DF_LIMIT_WALL 128
+/* With engine.local.isolation: strict, for each process of the tool. A large module has some dozens
+ * of providers with 20 threads each, and needs 2 to 4 GiB in the largest one. */
+#define DF_LIMIT_STEP_PROCESSES 8192
+#define DF_LIMIT_STEP_MEMORY ((rlim_t)16 * 1024 * DF_MIB)
+#define DF_LIMIT_STEP_OPEN_FILES 16384
+
 #endif

@@ -16,10 +16,19 @@
 #include "common/base/clock.h"
 
 /* The stage at which the child failed; sent to the parent through a pipe. */
-enum stage { STAGE_GROUP, STAGE_PARENT_GONE, STAGE_LIMITS, STAGE_FDS, STAGE_CWD, STAGE_EXEC };
+enum stage {
+    STAGE_WALL,
+    STAGE_GROUP,
+    STAGE_PARENT_GONE,
+    STAGE_LIMITS,
+    STAGE_FDS,
+    STAGE_CWD,
+    STAGE_EXEC
+};
 struct report {
     enum stage stage;
     int os_errno;
+    size_t entry; /* of the wall */
 };
 
 /* Everything the child needs, prepared by the parent: after vfork() it may only make system
@@ -30,11 +39,12 @@ struct plan {
     const char *const *env;
     pid_t parent;
     int report_fd; /* write end, closed by the exec */
+    struct df_wall_fault wall_fault;
 };
 
 static _Noreturn void child_fail(const struct plan *p, enum stage stage)
 {
-    struct report r = {stage, errno};
+    struct report r = {stage, errno, p->wall_fault.entry};
     (void)!write(p->report_fd, &r, sizeof(r));
     _exit(127);
 }
@@ -50,6 +60,13 @@ static void child_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* In a PID namespace of its own a child cannot see who its parent is. */
+static bool has_no_reader(int pipe_fd)
+{
+    struct pollfd p = {.fd = pipe_fd};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
 static void child_group(const struct plan *p)
 {
     if (!p->o->in_our_group && (p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
@@ -59,8 +76,19 @@ static void child_group(const struct plan *p)
     if (prctl(PR_SET_PDEATHSIG, p->o->death_signal) < 0)
         child_fail(p, STAGE_GROUP);
     /* If the parent died before the line above, the signal never comes. */
-    if (getppid() != p->parent)
+    if (p->o->wall ? has_no_reader(p->report_fd) : getppid() != p->parent)
         child_fail(p, STAGE_PARENT_GONE);
+}
+
+/* Never raises a limit that the machine has set. */
+static int lower_limit(__rlimit_resource_t resource, rlim_t value)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) < 0)
+        return -1;
+    limit.rlim_max = limit.rlim_max < value ? limit.rlim_max : value;
+    limit.rlim_cur = limit.rlim_cur < value ? limit.rlim_cur : value;
+    return setrlimit(resource, &limit);
 }
 
 static void child_limits(const struct plan *p)
@@ -70,6 +98,11 @@ static void child_limits(const struct plan *p)
         child_fail(p, STAGE_LIMITS);
     const struct rlimit none = {0, 0};
     if (p->o->no_core && setrlimit(RLIMIT_CORE, &none) < 0)
+        child_fail(p, STAGE_LIMITS);
+    const struct df_process_limits *l = p->o->limits;
+    if (l && (lower_limit(RLIMIT_NPROC, l->processes) < 0 ||
+              lower_limit(RLIMIT_DATA, l->memory_bytes) < 0 ||
+              lower_limit(RLIMIT_NOFILE, l->open_files) < 0))
         child_fail(p, STAGE_LIMITS);
 }
 
@@ -113,6 +146,10 @@ static void child_fds(struct plan *p)
 static _Noreturn void child_main(struct plan *p)
 {
     child_signals();
+    if (p->wall_fault.error) {
+        errno = p->wall_fault.error;
+        child_fail(p, STAGE_WALL);
+    }
     child_group(p);
     child_limits(p);
     child_fds(p);
@@ -127,17 +164,31 @@ static _Noreturn void child_main(struct plan *p)
     child_fail(p, STAGE_EXEC);
 }
 
-/* The child shares the parent's memory until its exec, so a large parent costs nothing. No signal
- * handler may run in that time, hence the mask. posix_spawn(3) has neither death signal nor limits
- * nor working directory. */
+/* The child shares the parent's memory until its exec, so a large parent costs nothing. */
+static pid_t start_sharing(struct plan *p)
+{
+    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+    if (pid == 0)
+        child_main(p); /* NOLINT(clang-analyzer-unix.Vfork): only system calls, no return */
+    return pid;
+}
+
+static pid_t start_behind_wall(struct plan *p)
+{
+    pid_t pid = df_wall_fork(p->o->wall, &p->wall_fault);
+    if (pid == 0)
+        child_main(p);
+    return pid;
+}
+
+/* No signal handler of the parent may run in the child, hence the mask. posix_spawn(3) has neither
+ * death signal nor limits nor working directory. */
 static pid_t fork_and_exec(struct plan *p)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
-    if (pid == 0)
-        child_main(p); /* NOLINT(clang-analyzer-unix.Vfork): only system calls, no return */
+    pid_t pid = p->o->wall ? start_behind_wall(p) : start_sharing(p);
     int saved = errno;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
@@ -146,7 +197,11 @@ static pid_t fork_and_exec(struct plan *p)
 
 static int explain_spawn(const struct plan *p, const struct report *r, struct df_err *err)
 {
+    const struct df_wall_fault fault = {.error = r->os_errno, .entry = r->entry};
     switch (r->stage) {
+    case STAGE_WALL:
+        return df_fail_errno(err, r->os_errno, "start %s isolated: %s", p->program,
+                             df_wall_fault_place(p->o->wall, &fault));
     case STAGE_EXEC:
         return df_fail_errno(err, r->os_errno, "start %s", p->program);
     case STAGE_CWD:

@@ -13,6 +13,13 @@
 
 #include "common/base/buf.h"
 #include "common/base/strs.h"
+#include "common/process/wall.h"
+
+/* Of each process; a child inherits them. The number of processes is counted per user, and within a
+ * wall of its own if the user is not root, who has no such limit. */
+struct df_process_limits {
+    rlim_t processes, memory_bytes, open_files;
+};
 
 struct df_process_options {
     const char *const *argv; /* argv[0] is the program: a path, or a name looked up in env's PATH */
@@ -28,6 +35,8 @@ struct df_process_options {
     bool in_our_group;       /* no group of its own, to use our terminal; never signal its group */
     rlim_t max_file_bytes;   /* RLIMIT_FSIZE; 0: unchanged */
     bool no_core;            /* RLIMIT_CORE 0 */
+    const struct df_process_limits *limits; /* or NULL */
+    const struct df_wall *wall;             /* what it sees; NULL: what its parent sees */
     const volatile bool *stop; /* only df_process_run(): once true the group is killed within
                                   100 ms, class RETRY; or NULL */
 };

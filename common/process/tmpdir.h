@@ -11,7 +11,11 @@
 
 #include "common/base/err.h"
 
-/* <work_dir>/tmp, or if that is too long /tmp/dayfly-<16 hex of work_dir's SHA-256>. work_dir:
+/* /tmp/dayfly-<uid>, which has the temporary directories of all steps with long paths. The caller
+ * frees; NULL: no memory. */
+char *df_tmpdir_shared(void);
+
+/* <work_dir>/tmp, or if that is too long <shared>/<16 hex of work_dir's SHA-256>. work_dir:
  * absolute. The caller frees *ret. Creates nothing. */
 int df_tmpdir_path(const char *work_dir, char **ret, struct df_err *err) DF_MUST_CHECK;
 

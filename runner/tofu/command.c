@@ -74,6 +74,8 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
     argv[0] = c->program;
     for (size_t i = 0; i < args->len; i++)
         argv[i + 1] = args->items[i];
+    const struct df_walls *walls = c->walls;
+    bool is_init = args->len && df_streq(args->items[0], "init");
     const struct df_process_options o = {.argv = argv,
                                          .env = env,
                                          .cwd = c->directory,
@@ -81,6 +83,10 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
                                          .stdout_fd = fds[0],
                                          .stderr_fd = fds[1],
                                          .death_signal = (int)orphan,
+                                         .limits = walls ? walls->limits : NULL,
+                                         .wall = !walls    ? NULL
+                                                 : is_init ? &walls->init
+                                                           : &walls->other,
                                          .no_core = true};
     return df_process_spawn(&o, ret, err);
 }

@@ -15,6 +15,7 @@
 #include "common/process/process.h"
 #include "runner/report/output.h"
 #include "runner/stop.h"
+#include "runner/tofu/isolation.h"
 
 /* How the commands of a step are run. All borrowed. */
 struct df_commander {
@@ -25,7 +26,8 @@ struct df_commander {
     const char *pid_path;  /* or NULL */
     struct df_output *output;
     const struct df_stop *stop;
-    int64_t grace_ms; /* from SIGINT to SIGKILL */
+    int64_t grace_ms;             /* from SIGINT to SIGKILL */
+    const struct df_walls *walls; /* NULL: none */
     /* The command lives for milliseconds and allocates little: collecting less garbage saves a
      * quarter of its start. */
     bool is_brief;

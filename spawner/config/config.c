@@ -352,6 +352,22 @@ static int fill_engines(struct df_config *c, struct df_err *err)
     return c->engine ? 0 : df_fail_oom(err);
 }
 
+/* A service with tokens runs the modules of several people. */
+static int fill_isolation(struct df_config *c, struct df_err *err)
+{
+    static const char *const modes[] = {"auto", "strict", "none"};
+    if (!c->isolation)
+        c->isolation = strdup(c->token_file || c->accounts ? "strict" : "auto");
+    for (size_t i = 0; c->isolation && i < DF_ARRAY_SIZE(modes); i++)
+        if (df_streq(c->isolation, modes[i]))
+            return 0;
+    return !c->isolation ? df_fail_oom(err)
+                         : df_fail(err, DF_ERR_USER,
+                                   "engine.local.isolation: \"%.64s\" is neither auto, strict nor "
+                                   "none",
+                                   c->isolation);
+}
+
 static int fill(struct df_config *c, const char *file, char *const *env,
                 const struct df_strs *overrides, struct df_err *err)
 {
@@ -361,7 +377,7 @@ static int fill(struct df_config *c, const char *file, char *const *env,
     if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
         fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 || fill_engines(c, err) < 0 ||
-        fill_approval(c, err) < 0)
+        fill_approval(c, err) < 0 || fill_isolation(c, err) < 0)
         return -1;
     return check_whole(c, err);
 }

@@ -36,6 +36,8 @@ struct df_config {
     struct df_strs engines;   /* engines: all that are opened; default "local" */
     char *engine;             /* engine: the only one; once loaded the first of engines, which new
                                  steps get */
+    char *isolation;          /* engine.local.isolation: "auto", "strict" or "none"; default: strict
+                                 for a service with tokens, else auto */
     bool runs_here;           /* `local` is one of engines */
     bool runs_pods;           /* `job` is one of engines */
     bool in_cluster;          /* store is kubernetes: it has documents, secrets and blobs */

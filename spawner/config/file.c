@@ -68,7 +68,9 @@ static int set_member(struct df_config *c, const cJSON *m, const char *name, con
     /* In the file a key is a path of mappings: a name with dots is no key. */
     bool dotted = strchr(m->string, '.');
     const struct df_key *k = dotted ? NULL : df_key_find(name);
-    if (k)
+    /* `engine` is both: a name, or the mapping that has engine.local.isolation. */
+    bool is_mapping = cJSON_IsObject(m) && is_section(name);
+    if (k && !is_mapping)
         return set_value(c, k, m, f, err) < 0 ? fault_at(f, name, err) : 0;
     if (dotted || !is_section(name)) {
         (void)df_fail(err, DF_ERR_USER, "there is no such key (see docs/configuration.md)");

@@ -77,6 +77,7 @@ int df_check_runner(struct df_doctor_context *p, struct df_err *err);
 bool df_has_local_tool(const struct df_doctor_context *p);
 int df_check_local_tool(struct df_doctor_context *p, struct df_err *err);
 int df_check_git(struct df_doctor_context *p, struct df_err *err);
+int df_check_isolation(struct df_doctor_context *p, struct df_err *err);
 
 /* downloads.c */
 int df_check_downloads(struct df_doctor_context *p, struct df_err *err);

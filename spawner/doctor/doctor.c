@@ -23,6 +23,7 @@ static const struct check {
     {"downloads", ALWAYS, 0, df_check_downloads},
     {"providers", ALWAYS, 0, df_check_providers},
     {"git", ALWAYS, 0, df_check_git},
+    {"isolation", ALWAYS, 0, df_check_isolation},
     {"module", ALWAYS, 0, df_check_module},
     {"tokens", ALWAYS, 0, df_check_tokens},
     {"credentials", ALWAYS, 0, df_check_credentials},

@@ -92,3 +92,32 @@ int df_check_git(struct df_doctor_context *p, struct df_err *err)
         df_finding(p, DF_LEVEL_OK, "git and ssh are in PATH");
     return 0;
 }
+
+int df_check_isolation(struct df_doctor_context *p, struct df_err *err)
+{
+    const char *mode = p->config.isolation;
+    struct df_err why = {0};
+    if (!is_local(p))
+        return 0;
+    if (df_streq(mode, "none")) {
+        df_finding(p, DF_LEVEL_WARN,
+                   "engine.local.isolation: none: a module reads what this user reads, also the "
+                   "secrets and states of all executors");
+        return 0;
+    }
+    if (df_wall_probe(&why) == 0) {
+        df_finding(p, DF_LEVEL_OK, "engine.local.isolation: %s; steps do not see %s", mode,
+                   df_streq(mode, "strict") ? "this machine" : p->config.data_directory);
+        return 0;
+    }
+    if (df_streq(mode, "strict"))
+        return df_fail(err, DF_ERR_USER,
+                       "engine.local.isolation: strict is not possible here: %s; allow user "
+                       "namespaces, or set it to auto or none",
+                       why.message);
+    df_finding(p, DF_LEVEL_WARN,
+               "engine.local.isolation: auto, and steps are not isolated: %s; allow user "
+               "namespaces, or a module reads what this user reads",
+               why.message);
+    return 0;
+}

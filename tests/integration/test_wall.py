@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -51,7 +52,7 @@ class Unprivileged(dayfly.Home):
 def unprivileged(tofu):
     if os.geteuid() != 0:
         pytest.skip("needs root to become another user")
-    directory = tempfile.mkdtemp(prefix="dayfly-wall-")
+    directory = tempfile.mkdtemp(prefix="wall-")
     yield Unprivileged(directory, tofu)
     shutil.rmtree(directory)
 
@@ -100,3 +101,153 @@ def test_an_unprivileged_spawner_finds_again_a_runner_whose_pid_it_had_no_time_t
         assert path.read_text() == before
         unprivileged.run("touch", gate)
         assert run.wait(60) == 0
+
+
+# What a module tries: each line that it prints begins with STOLEN.
+STEAL = r'''
+import glob, os, sys, signal, urllib.request
+
+data, cache, spawner, home = sys.argv[1:]
+tried = 0
+
+
+def attempt(name, theft):
+    global tried
+    tried += 1
+    try:
+        if theft():
+            print("STOLEN", name, flush=True)
+    except OSError as error:
+        print("kept", name, error.__class__.__name__, flush=True)
+
+
+def read(path):
+    return lambda: len(open(path, "rb").read(8)) > 0
+
+
+def write(path):
+    return lambda: open(path, "wb").write(b"x") and False  # the test looks whether it is there
+
+
+for name in ("key", "dayfly.db", "dayfly.db-wal", "lock", "endpoint"):
+    attempt(name, read(f"{data}/{name}"))
+attempt("list of data", lambda: [f for f in os.listdir(data) if f != "steps"])
+attempt("states", lambda: glob.glob(f"{data}/blobs/**/*.tfstate", recursive=True))
+attempt("works", lambda: [f for f in glob.glob(f"{data}/steps/**/victim.txt", recursive=True)])
+attempt("results", lambda: glob.glob(f"{data}/steps/*/runner.*"))
+attempt("write to data", write(f"{data}/made"))
+attempt("write to steps", write(f"{data}/steps/made"))
+attempt("write to tools", write(f"{cache}/made"))
+for file in ("environ", "mem", "maps", "cwd/", "root/etc/passwd", "cmdline"):
+    attempt(f"spawner {file}", read(f"/proc/{spawner}/{file}"))
+attempt("signal", lambda: os.kill(int(spawner), 0) is None)
+attempt("environments", lambda: [p for p in glob.glob("/proc/[0-9]*/environ") if b"OF_THE_SERVICE" in open(p, "rb").read()])
+attempt("other processes", lambda: [p for p in glob.glob("/proc/[0-9]*/cmdline") if b"dayfly" in open(p, "rb").read().split(b"\0")[0]])
+for mount in ("umount " + data, "umount -l " + data, "unshare -Urm umount -l " + data, "unshare -Urm mount -t proc p /proc"):
+    attempt(mount, lambda: os.system(mount + " 2>/dev/null") == 0 and os.path.exists(f"{data}/key"))
+attempt("kernel", lambda: os.access("/proc/sys/kernel/core_pattern", os.W_OK) and os.system("echo x 2>/dev/null >/proc/sys/kernel/core_pattern") == 0)
+print("TRIED", tried)
+for name in (".aws/config", ".ssh/id", ".gitconfig"):
+    print("HOME", name, os.path.exists(f"{home}/{name}"))
+try:
+    open(f"{home}/made", "w").close()
+    print("HOME written")
+except OSError:
+    print("HOME kept")
+open("own", "w").write("own")
+print("TMP", bool(os.environ["TMPDIR"] and open(os.environ["TMPDIR"] + "/t", "w").write("x")))
+os.system("echo out >/dev/stdout; git --version >/dev/null && echo git works; getent hosts localhost >/dev/null && echo names work")
+'''
+VICTIM = """
+resource "terraform_data" "first" { input = "VictimSecret" }
+resource "terraform_data" "slow" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" { command = "touch begun; while [ ! -e gate ]; do sleep 0.05; done" }
+}
+"""
+THIEF = """
+variable "words" { type = string }
+resource "terraform_data" "thief" {
+  provisioner "local-exec" { command = "python3 ${path.module}/steal.py ${var.words}" }
+}
+"""
+
+
+class World:
+    """A service with a victim: an executor with a state, and a step of it that is going on."""
+
+    def __init__(self, home, isolation, data=None):
+        self.home, self.isolation = home, isolation
+        self.server = dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\n", data=data)
+        self.cache = home.directory / "cache/dayfly/tools"
+        self.cache.mkdir(parents=True)
+        for name in (".aws/config", ".ssh/id", ".gitconfig"):
+            path = home.directory / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("")
+        self.module = home.module("victim", VICTIM)
+        self.work = self.server.data / "steps/at/victim/work/source"  # what the step itself sees, too
+        (self.module / "victim.txt").write_text("of the victim")
+        self.thief = home.module("thief", THIEF, **{"steal.py": STEAL})
+        self.own(home.directory)
+
+    def own(self, directory):
+        if isinstance(self.home, Unprivileged):
+            for path in [directory, *directory.rglob("*")]:
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+    def __enter__(self):
+        self.home.env["OF_THE_SERVICE"] = "1"
+        self.server.__enter__()
+        del self.home.env["OF_THE_SERVICE"]
+        self.victim = self.home.popen(dayfly.DAYFLY, "run", self.module, "--auto-approve", stdout=subprocess.DEVNULL)
+        wait_for("the victim's apply to begin", lambda: (self.work / "begun").exists(), 30)
+        return self
+
+    def __exit__(self, *how):
+        if self.victim.poll() is None:
+            self.home.run("touch", self.work / "gate")
+            self.victim.wait(60)
+        self.server.__exit__(*how)
+
+    def steal(self):
+        words = [self.server.data, self.cache, self.server.process.pid, self.home.directory]
+        done = self.home.dayfly("run", self.thief, "--var", "words=" + " ".join(map(str, words)), "--auto-approve", code=None)
+        log = self.home.dayfly("logs", "thief-1").stdout
+        assert done.returncode == 0, done.stdout + done.stderr + log
+        return log
+
+
+@pytest.fixture(params=["root", "nobody"])
+def anyone(request):
+    return request.getfixturevalue({"root": "home", "nobody": "unprivileged"}[request.param])
+
+
+@pytest.mark.parametrize("isolation", ["auto", "strict"])
+def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
+    with World(anyone, isolation) as world:
+        log = world.steal()
+        assert "STOLEN" not in log, log
+        assert re.search("TRIED 26", log), log
+        assert log.count("HOME") == 4 and (isolation == "strict" or "HOME written" in log), log
+        assert not [*world.server.data.glob("**/made"), *world.cache.glob("made")]
+        assert (world.home.directory / "made").exists() == (isolation == "auto")
+        for name in (".aws/config", ".ssh/id", ".gitconfig"):
+            assert f"HOME {name} {isolation == 'auto'}" in log, log
+        for line in ("TMP True", "out", "git works", "names work"):
+            assert f": {line}\n" in log, (line, log)
+
+
+def test_without_a_wall_the_same_module_steals(home):
+    with World(home, "none") as world:
+        log = world.steal()
+        for name in ("key", "dayfly.db", "works", "results", "signal"):
+            assert f"STOLEN {name}\n" in log, (name, log)
+        assert len([*world.server.data.glob("**/made"), *world.cache.glob("made")]) == 3
+
+
+def test_steps_behind_the_wall_end_as_others_and_leave_nothing(anyone):
+    with World(anyone, "strict") as world:
+        world.steal()
+    assert world.victim.returncode == 0
+    assert not list((world.server.data / "steps").glob("*-*-*"))

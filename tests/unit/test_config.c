@@ -229,6 +229,10 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
+        {"engine: {local: {isolation: maybe}}\n",
+         "engine.local.isolation: \"maybe\" is neither auto, strict nor none"},
+        {"engine: {job: {isolation: auto}}\n", ":1: engine.job: there is no such key"},
+        {"engine: [local]\n", ":1: engine: must be a single value"},
         {"engines: [job, job]\n", "engines: \"job\" is named twice"},
         {"engines: [job]\nengine: local\n", "engine: has no place beside engines; name it there"},
         {"engines: [job, local]\nelection: {enabled: true}\n",
@@ -297,6 +301,31 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         assert_fails(file_path, home_env, NULL, cases[i].message);
     }
     assert_fails("/nowhere/config.yaml", home_env, NULL, "configuration file /nowhere/config.yaml");
+}
+
+static void isolation_is_strict_with_tokens_unless_it_is_set(void **state)
+{
+    static const struct {
+        const char *file, *isolation;
+    } cases[] = {
+        {"log: {level: info}\n", "auto"},
+        {"auth: {tokenFile: /t}\n", "strict"},
+        {"auth: {serviceAccounts: {infra/boss: admin}}\n", "strict"},
+        {"auth: {tokenFile: /t}\nengine: {local: {isolation: auto}}\n", "auto"},
+        {"engine: {local: {isolation: none}}\n", "none"},
+        {"engine: {local: {isolation: strict}}\n", "strict"},
+    };
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_config c;
+        struct df_err err = {0};
+        write_file(cases[i].file);
+        if (df_config_load(file_path, home_env, NULL, &c, &err) < 0)
+            fail_msg("%s: %s", cases[i].file, err.message);
+        assert_string_equal(c.isolation, cases[i].isolation);
+        assert_string_equal(c.engine, "local");
+        df_config_free(&c);
+    }
 }
 
 static void a_misspelt_variable_of_our_sections_is_an_error(void **state)
@@ -454,15 +483,17 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
         bool named = df_streq(name, "classes") || df_streq(name, "workspaces");
-        bool engine = df_starts_with(name, "engine");
-        const char *value = fallback   ? fallback
-                            : engine   ? "job"
-                            : format   ? "json"
-                            : accounts ? "{\"infra/boss\":\"admin\"}"
-                            : host     ? "x"
-                            : object   ? "{\"image\":\"x\"}"
-                            : named    ? "{\"x\":{}}"
-                                       : "https://x/";
+        bool engine = df_streq(name, "engine") || df_streq(name, "engines");
+        bool isolation = df_streq(name, "engine.local.isolation");
+        const char *value = fallback    ? fallback
+                            : engine    ? "job"
+                            : isolation ? "none"
+                            : format    ? "json"
+                            : accounts  ? "{\"infra/boss\":\"admin\"}"
+                            : host      ? "x"
+                            : object    ? "{\"image\":\"x\"}"
+                            : named     ? "{\"x\":{}}"
+                                        : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool files =
@@ -548,6 +579,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_changes_nothing),
         cmocka_unit_test(the_first_of_several_engines_is_that_of_new_steps),
         cmocka_unit_test(faults_of_a_file_name_the_key_and_the_line),
+        cmocka_unit_test(isolation_is_strict_with_tokens_unless_it_is_set),
         cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),
         cmocka_unit_test(a_flag_must_be_a_key_and_a_value),
         cmocka_unit_test(every_key_is_documented_with_its_default_and_no_other),

@@ -26,6 +26,7 @@ struct local {
     bool keep_failed;
     struct df_child_watcher *watch;
     struct df_strs env; /* environment of the runners */
+    cJSON *isolation;   /* of the handoff; NULL: none */
 };
 
 static struct local *local_of(struct df_engine *e)
@@ -37,7 +38,8 @@ static struct local *local_of(struct df_engine *e)
 
 /* A descriptor from which the runner reads the handoff. It is a file in memory: unlike a pipe it
  * has no size limit, and the content stays if the spawner dies before the runner reads it. */
-static int handoff_fd(const struct df_engine_step *step, int *ret_fd, struct df_err *err)
+static int handoff_fd(const struct local *l, const struct df_engine_step *step, int *ret_fd,
+                      struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc)
@@ -46,7 +48,9 @@ static int handoff_fd(const struct df_engine_step *step, int *ret_fd, struct df_
         df_json_add_str(doc, "uid", step->uid, err) < 0 ||
         df_json_add_str(doc, "token", step->claim_token, err) < 0 ||
         df_json_add_str(doc, "caFile", step->ca_file, err) < 0 ||
-        df_json_add_str(doc, "endpointFile", step->endpoint_file, err) < 0)
+        df_json_add_str(doc, "endpointFile", step->endpoint_file, err) < 0 ||
+        (l->isolation &&
+         df_json_add(doc, "isolation", cJSON_Duplicate(l->isolation, true), err) < 0))
         return -1;
     DF_FREE char *text = df_json_print(doc);
     df_json_wipe(DF_TAKE(doc));
@@ -106,7 +110,7 @@ static int start_runner(struct local *l, const struct df_step_dir *d,
     DF_CLOSE int lock = -1, handoff = -1;
     DF_PROCESS struct df_process p = DF_PROCESS_INIT;
     if (df_step_dir_make(d, step->name, err) < 0 || df_work_dir_make(d, step->executor, err) < 0 ||
-        df_step_dir_lock(d, &lock, err) < 0 || handoff_fd(step, &handoff, err) < 0 ||
+        df_step_dir_lock(d, &lock, err) < 0 || handoff_fd(l, step, &handoff, err) < 0 ||
         spawn_runner(l, d, handoff, lock, &p, err) < 0)
         return -1;
     return record_runner(l, d, step, &p, err);
@@ -295,6 +299,7 @@ static void local_close(struct df_engine *e)
     df_child_watcher_free(l->watch);
     (void)pthread_mutex_destroy(&l->lock);
     df_strs_free(&l->env);
+    cJSON_Delete(l->isolation);
     free(l->root);
     free(l->runner_path);
     free(l);
@@ -326,6 +331,20 @@ static int compose_env(struct df_strs *env, struct df_err *err)
     return df_strs_check(env, err);
 }
 
+static int compose_isolation(struct local *l, const struct df_local_options *o, struct df_err *err)
+{
+    if (!o->isolation)
+        return 0;
+    l->isolation = cJSON_CreateObject();
+    cJSON *hidden = l->isolation ? df_json_array_at(l->isolation, "hidden") : NULL;
+    if (!hidden)
+        return df_fail_oom(err);
+    for (size_t i = 0; o->hidden && i < o->hidden->len; i++)
+        if (df_json_append(hidden, cJSON_CreateString(o->hidden->items[i]), err) < 0)
+            return -1;
+    return df_json_add_str(l->isolation, "mode", o->isolation, err);
+}
+
 int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret,
                         struct df_err *err)
 {
@@ -338,7 +357,8 @@ int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret
     l->root = strdup(o->directory);
     l->runner_path = strdup(o->runner_path);
     int result = l->root && l->runner_path ? 0 : df_fail_oom(err);
-    if (result < 0 || compose_env(&l->env, err) < 0 || df_step_dir_prepare_root(l->root, err) < 0 ||
+    if (result < 0 || compose_env(&l->env, err) < 0 || compose_isolation(l, o, err) < 0 ||
+        df_step_dir_prepare_root(l->root, err) < 0 ||
         df_child_watcher_new(l->root, &l->lock, o->notify, o->notify_arg, &l->watch, err) < 0) {
         local_close(&l->engine);
         return -1;

@@ -1,0 +1,200 @@
+/* What a step sees: the tables strict_shown[] and auto_wall() have most of it. */
+#include "runner/tofu/isolation.h"
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/process/tmpdir.h"
+
+#define FILE_URL "file://"
+
+/* ---- the handoff ---- */
+
+void df_isolation_free(struct df_isolation *i)
+{
+    df_wall_free(&i->hidden);
+    *i = (struct df_isolation){0};
+}
+
+int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_err *err)
+{
+    const char *mode = df_json_str(handoff, "isolation.mode");
+    struct df_isolation i = {.is_on = mode != NULL, .is_strict = df_streq(mode, "strict")};
+    const cJSON *path;
+    if (mode && !i.is_strict && !df_streq(mode, "auto"))
+        return df_fail(err, DF_ERR_USER, "isolation.mode: \"%.40s\" is neither auto nor strict",
+                       mode);
+    cJSON_ArrayForEach (path, df_json_at(handoff, "isolation.hidden")) {
+        if (df_wall_add(&i.hidden, DF_WALL_HIDDEN, cJSON_GetStringValue(path), err) < 0) {
+            df_isolation_free(&i);
+            return -1;
+        }
+    }
+    *ret = i;
+    return 0;
+}
+
+int df_isolation_check_source(const struct df_isolation *i, const cJSON *source, struct df_err *err)
+{
+    const char *url = df_json_str(source, "url");
+    if (!url || strncasecmp(url, FILE_URL, strlen(FILE_URL)) != 0 ||
+        !df_wall_touches_hidden(&i->hidden, url + strlen(FILE_URL)))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "SourceRefused",
+                          "source.url: %s is, or contains, the data directory or a key of the "
+                          "service, which no step may see: move the module elsewhere, or set "
+                          "dataDirectory",
+                          url);
+}
+
+/* ---- mode auto ---- */
+
+/* The work directory is below the data directory, which is hidden, and so may be the tools. */
+static int show_work(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+{
+    DF_FREE char *work = strndup(q->dirs->source, strlen(q->dirs->source) - strlen("/source"));
+    DF_FREE char *shared = df_tmpdir_shared();
+    if (!work || !shared)
+        return df_fail_oom(err);
+    if ((!q->isolation->is_strict && df_wall_add(w, DF_WALL_HIDDEN, shared, err) < 0) ||
+        df_wall_add(w, DF_WALL_WRITABLE, work, err) < 0)
+        return -1;
+    return df_wall_add(w, DF_WALL_WRITABLE, q->dirs->temporary, err);
+}
+
+/* Root could change the kernel's settings, and with them run programs outside. */
+static int protect_kernel(struct df_wall *w, struct df_err *err)
+{
+    if (geteuid() != 0)
+        return 0;
+    return df_wall_add(w, DF_WALL_READ_ONLY, "/proc/sys", err) < 0
+               ? -1
+               : df_wall_add(w, DF_WALL_READ_ONLY, "/proc/sysrq-trigger", err);
+}
+
+static int auto_wall(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+{
+    const struct df_wall *hidden = &q->isolation->hidden;
+    for (size_t i = 0; i < hidden->len; i++)
+        if (df_wall_add(w, DF_WALL_HIDDEN, hidden->entries[i].path, err) < 0)
+            return -1;
+    if (geteuid() == 0 && df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
+        return -1;
+    return protect_kernel(w, err);
+}
+
+/* ---- mode strict ---- */
+
+/* Programs and libraries, and what name resolution, TLS and user names need. */
+static const char *const strict_shown[] = {
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl",
+};
+static const char *const strict_devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                             "/dev/random", "/dev/urandom", "/dev/tty"};
+static const char *const strict_empty[] = {"/tmp", "/var/tmp", "/dev/shm"};
+static const struct {
+    const char *path, *target;
+} strict_links[] = {{"/dev/fd", "/proc/self/fd"},
+                    {"/dev/stdin", "/proc/self/fd/0"},
+                    {"/dev/stdout", "/proc/self/fd/1"},
+                    {"/dev/stderr", "/proc/self/fd/2"}};
+
+static int add_all(struct df_wall *w, enum df_wall_access access, const char *const *paths,
+                   size_t n, struct df_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (df_wall_add(w, access, paths[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* What the step was given besides its work directory. */
+static int show_given(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+{
+    const char *const given[] = {q->tool, df_json_str(q->step, "providers.filesystemMirror"),
+                                 getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR")};
+    return add_all(w, DF_WALL_READ_ONLY, given, DF_ARRAY_SIZE(given), err);
+}
+
+static int strict_wall(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+{
+    if (df_wall_add(w, DF_WALL_HIDDEN, "/", err) < 0 ||
+        add_all(w, DF_WALL_READ_ONLY, strict_shown, DF_ARRAY_SIZE(strict_shown), err) < 0 ||
+        df_wall_add(w, DF_WALL_WRITABLE, "/proc", err) < 0 || protect_kernel(w, err) < 0 ||
+        add_all(w, DF_WALL_WRITABLE, strict_devices, DF_ARRAY_SIZE(strict_devices), err) < 0 ||
+        add_all(w, DF_WALL_EMPTY, strict_empty, DF_ARRAY_SIZE(strict_empty), err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(strict_links); i++)
+        if (df_wall_add_link(w, strict_links[i].path, strict_links[i].target, err) < 0)
+            return -1;
+    return show_given(w, q, err);
+}
+
+static int check_storage(const struct df_walls_request *q, struct df_err *err)
+{
+    const char *path = df_json_str(q->step, "state.config.path");
+    if (!q->isolation->is_strict || !df_streq(df_json_str(q->step, "state.type"), "local"))
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "storage.type local: with engine.local.isolation: strict a step does not "
+                          "see %s: use the storage managed, or set engine.local.isolation: auto",
+                          path ? path : "the state's file");
+}
+
+/* ---- both ---- */
+
+static int make_wall(struct df_wall *w, const struct df_walls_request *q,
+                     enum df_wall_access plugin_cache, struct df_err *err)
+{
+    const char *const cache = df_json_str(q->step, "tools.cacheDirectory");
+    if ((q->isolation->is_strict ? strict_wall(w, q, err) : auto_wall(w, q, err)) < 0 ||
+        (!q->isolation->is_strict && df_wall_add(w, DF_WALL_READ_ONLY, cache, err) < 0) ||
+        df_wall_add(w, plugin_cache, df_json_str(q->step, "providers.pluginCacheDirectory"), err) <
+            0)
+        return -1;
+    return show_work(w, q, err);
+}
+
+int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct df_err *err)
+{
+    static const struct df_process_limits strict = {.processes = DF_LIMIT_STEP_PROCESSES,
+                                                    .memory_bytes = DF_LIMIT_STEP_MEMORY,
+                                                    .open_files = DF_LIMIT_STEP_OPEN_FILES};
+    struct df_walls w = {.limits = q->isolation->is_strict ? &strict : NULL};
+    if (check_storage(q, err) < 0 || make_wall(&w.init, q, DF_WALL_WRITABLE, err) < 0 ||
+        make_wall(&w.other, q, DF_WALL_READ_ONLY, err) < 0) {
+        df_walls_free(&w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+void df_walls_free(struct df_walls *w)
+{
+    df_wall_free(&w->init);
+    df_wall_free(&w->other);
+    *w = (struct df_walls){0};
+}

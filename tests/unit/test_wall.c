@@ -1,0 +1,237 @@
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "common/process/process.h"
+#include "scratch.h"
+
+#define NOBODY 65534
+
+static const char *const the_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", NULL};
+
+/* <dir>/data/{key,mine/file} and <dir>/open/file */
+static void lay_out(const char *dir)
+{
+    static const char *const names[] = {"data", "data/mine", "open"};
+    static const char *const files[] = {"data/key", "data/mine/file", "open/file"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        DF_FREE char *path = df_fs_join(dir, names[i]);
+        assert_int_equal(mkdir(path, 0755), 0);
+        assert_true(geteuid() != 0 || chown(path, NOBODY, NOBODY) == 0);
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(files); i++) {
+        DF_FREE char *path = df_fs_join(dir, files[i]);
+        assert_int_equal(df_fs_write(path, "text", 4, 0600, NULL), 0);
+        assert_true(geteuid() != 0 || chown(path, NOBODY, NOBODY) == 0);
+    }
+    assert_int_equal(chmod(dir, 0755), 0);
+}
+
+static void add(struct df_wall *v, enum df_wall_access access, const char *dir, const char *name)
+{
+    DF_FREE char *path = df_fs_join(dir, name);
+    assert_int_equal(df_wall_add(v, access, path, NULL), 0);
+}
+
+/* The output of a shell script with this wall, started in dir. */
+static char *run_with(const struct df_wall *v, const char *dir, const char *script)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct df_process_options o = DF_PROCESS_OPTIONS(argv, the_env);
+    DF_BUF struct df_buf out = DF_BUF_INIT(65536);
+    struct df_err err = {0};
+    int code;
+    o.cwd = dir;
+    o.wall = v;
+    if (df_process_run(&o, 20000, &out, NULL, &code, &err) < 0)
+        fail_msg("%s", err.message);
+    return df_buf_take(&out);
+}
+
+static void hidden_data_shows_only_what_is_laid_over_it(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    add(&v, DF_WALL_HIDDEN, *state, "data");
+    add(&v, DF_WALL_WRITABLE, *state, "data/mine");
+    DF_FREE char *seen = run_with(&v, *state,
+                                  "ls data; cat data/mine/file; echo new >data/mine/new && echo w; "
+                                  "touch data/other 2>/dev/null || echo r; cat open/file");
+    assert_string_equal(seen, "mine\ntextw\nr\ntext");
+    DF_FREE char *made = df_fs_join(*state, "data/mine/new");
+    DF_FREE char *key = df_fs_join(*state, "data/key");
+    assert_true(df_fs_exists(made) && df_fs_exists(key));
+}
+
+static void a_hidden_file_looks_empty(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    add(&v, DF_WALL_HIDDEN, *state, "data/key");
+    add(&v, DF_WALL_HIDDEN, *state, "open/file");
+    DF_FREE char *seen = run_with(&v, *state, "cat data/key open/file data/mine/file");
+    assert_string_equal(seen, "text");
+}
+
+static void a_read_only_directory_cannot_be_written_and_not_be_mounted_again(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    add(&v, DF_WALL_READ_ONLY, *state, "open");
+    add(&v, DF_WALL_HIDDEN, *state, "data");
+    DF_FREE char *seen = run_with(
+        &v, *state,
+        "cat open/file; for try in 'touch open/x' 'mount -o remount,bind,rw open' 'umount open' "
+        "'umount -l data' 'unshare -Urm umount data' 'unshare -Urm umount -l open' "
+        "'unshare -Urm mount -o remount,bind,rw open'; do "
+        "$try 2>/dev/null && echo \"$try\"; done; ls data; touch open/y 2>/dev/null && echo w");
+    assert_string_equal(seen, "text");
+}
+
+static void with_a_hidden_root_only_the_entries_are_there(void **state)
+{
+    static const char *const shown[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/proc"};
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    assert_int_equal(df_wall_add(&v, DF_WALL_HIDDEN, "/", NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(shown); i++)
+        assert_int_equal(df_wall_add(&v, DF_WALL_READ_ONLY, shown[i], NULL), 0);
+    assert_int_equal(df_wall_add(&v, DF_WALL_EMPTY, "/tmp", NULL), 0);
+    assert_int_equal(df_wall_add(&v, DF_WALL_WRITABLE, "/dev/null", NULL), 0);
+    assert_int_equal(df_wall_add_link(&v, "/dev/fd", "/proc/self/fd", NULL), 0);
+    add(&v, DF_WALL_WRITABLE, *state, "data/mine");
+    DF_FREE char *mine = df_fs_join(*state, "data/mine");
+    DF_FREE char *seen = run_with(&v, mine,
+                                  "cat file; ls ..; ls -d /etc /home /root /var 2>/dev/null; "
+                                  "touch /x 2>/dev/null || echo r; echo t >/tmp/t && cat /tmp/t; "
+                                  "readlink /dev/fd; touch new && echo w");
+    assert_string_equal(seen, "textmine\nr\nt\n/proc/self/fd\nw\n");
+}
+
+static void other_processes_are_neither_seen_nor_signalled(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    char script[256];
+    (void)snprintf(script, sizeof(script),
+                   "echo $$; set -- /proc/[0-9]*; echo $#; kill -0 %d 2>/dev/null && echo seen; "
+                   "cat /proc/%d/environ 2>/dev/null | head -c 5; ls /proc/1/root/ >/dev/null && "
+                   "echo mine",
+                   getpid(), getpid());
+    DF_FREE char *seen = run_with(&v, *state, script);
+    assert_string_equal(seen, "1\n1\nmine\n");
+}
+
+static void descendants_end_with_the_process(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    DF_FREE char *seen =
+        run_with(&v, *state, "(setsid sleep 0.2; echo late >open/late) >/dev/null 2>&1 &\necho x");
+    assert_string_equal(seen, "x\n");
+    (void)usleep(400000);
+    DF_FREE char *late = df_fs_join(*state, "open/late");
+    assert_false(df_fs_exists(late));
+}
+
+static void a_wall_that_cannot_be_applied_names_its_entry(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    const char *const argv[] = {"/bin/true", NULL};
+    struct df_process_options o = DF_PROCESS_OPTIONS(argv, the_env);
+    struct df_process p;
+    struct df_err err = {0};
+    lay_out(*state);
+    add(&v, DF_WALL_READ_ONLY, *state, "open");
+    DF_FREE char *path = df_fs_join(*state, "open"), *gone = df_fs_join(*state, "gone");
+    assert_int_equal(rename(path, gone), 0);
+    o.wall = &v;
+    assert_int_equal(df_process_spawn(&o, &p, &err), -1);
+    assert_non_null(strstr(err.message, path));
+    assert_non_null(strstr(err.message, "/bin/true isolated"));
+}
+
+static void what_a_path_has_to_do_with_hidden_ones_is_known(void **state)
+{
+    static const struct {
+        const char *name;
+        bool touches;
+    } cases[] = {{"data", true},       {"data/mine", true}, {"data/key", true}, {"", true},
+                 {"open", false},      {"data2", false},    {"link", true},     {"none", false},
+                 {"data/none", false}, {"open/file", false}};
+    DF_WALL struct df_wall v = {0};
+    lay_out(*state);
+    DF_FREE char *link = df_fs_join(*state, "link"), *other = df_fs_join(*state, "data2");
+    assert_int_equal(symlink("data/mine", link), 0);
+    assert_int_equal(mkdir(other, 0755), 0);
+    add(&v, DF_WALL_HIDDEN, *state, "data");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *path = df_fs_join(*state, cases[i].name);
+        if (df_wall_touches_hidden(&v, path) != cases[i].touches)
+            fail_msg("%s", cases[i].name);
+    }
+}
+
+static void limits_hold_for_the_child_and_are_never_raised(void **state)
+{
+    static const struct df_process_limits limits = {
+        .processes = RLIM_INFINITY, .memory_bytes = (rlim_t)1 << 30, .open_files = 50};
+    const char *const argv[] = {"sh", "-c", "ulimit -d; ulimit -n; ulimit -c", NULL};
+    struct df_process_options o = DF_PROCESS_OPTIONS(argv, the_env);
+    DF_BUF struct df_buf out = DF_BUF_INIT(1024);
+    int code;
+    (void)state;
+    o.limits = &limits;
+    o.no_core = true;
+    assert_int_equal(df_process_run(&o, 20000, &out, NULL, &code, NULL), 0);
+    assert_string_equal(df_buf_str(&out), "1048576\n50\n0\n");
+}
+
+#define TESTS                                                                                      \
+    scratch_test(hidden_data_shows_only_what_is_laid_over_it),                                     \
+        scratch_test(a_hidden_file_looks_empty),                                                   \
+        scratch_test(a_read_only_directory_cannot_be_written_and_not_be_mounted_again),            \
+        scratch_test(with_a_hidden_root_only_the_entries_are_there),                               \
+        scratch_test(other_processes_are_neither_seen_nor_signalled),                              \
+        scratch_test(descendants_end_with_the_process),                                            \
+        scratch_test(a_wall_that_cannot_be_applied_names_its_entry)
+
+static int run_all(void)
+{
+    const struct CMUnitTest tests[] = {
+        TESTS, scratch_test(what_a_path_has_to_do_with_hidden_ones_is_known),
+        scratch_test(limits_hold_for_the_child_and_are_never_raised)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* The same in a child that is another user and not dumpable, as the runner of a service is. */
+static int run_as_nobody(void)
+{
+    const struct CMUnitTest tests[] = {TESTS};
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+            _exit(2);
+        df_process_protect();
+        _exit(cmocka_run_group_tests(tests, NULL, NULL));
+    }
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(void)
+{
+    struct df_err err = {0};
+    (void)alarm(60);
+    if (df_wall_probe(&err) < 0) {
+        print_message("skipped: %s\n", err.message);
+        return 0;
+    }
+    return run_all() + (geteuid() == 0 ? run_as_nobody() : 0);
+}
