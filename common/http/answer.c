@@ -75,6 +75,9 @@ int df_http_check(const struct df_http_response *r, const char *what, struct df_
     if (r->status < 400)
         return 0;
     DF_JSON cJSON *problem = NULL;
+    if (r->is_foreign)
+        return df_fail(err, class_of_status(r->status),
+                       "%s: HTTP %d, after a redirect to another host or port", what, r->status);
     if (df_starts_with(r->content_type, "application/problem+json") &&
         df_json_parse(df_buf_str(&r->body), r->body.len, &problem, NULL) == 0)
         return fail_problem(r, what, problem, err);

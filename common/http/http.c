@@ -151,6 +151,7 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
         if (df_http_exchange(h, req, &to, left_until(deadline), &res, err) < 0)
             return -1;
         if (!h->follow_redirects || !is_redirect(req, &res)) {
+            res.is_foreign = !to.trusted;
             *ret = res;
             res = (struct df_http_response){0};
             return 0;

@@ -30,8 +30,9 @@ struct df_http_options {
     const char *server_name;
     bool insecure;     /* accepts any certificate: only if an operator configured it */
     const char *proxy; /* for every host, instead of the usual variables; or NULL */
-    /* Of GET and HEAD: up to 5, never from https to http, never to file; credentials are sent only
-     * to the original scheme, host and port. */
+    /* Of GET and HEAD: up to 5, never from https to http, never to file, never from elsewhere to an
+     * address of this machine or its link; credentials are sent only to the original scheme, host
+     * and port. */
     bool follow_redirects;
     bool allow_file; /* file:// too; its response has status 200 */
     /* Time limit for connecting, TLS included; 0: DF_TIMEOUT_CONNECT_MS. */
@@ -95,6 +96,7 @@ struct df_http_response {
     char date[64];     /* the header Date; "" if there is none */
     int retry_after_s; /* Retry-After in seconds, or -1 */
     bool stopped;      /* on_data ended it */
+    bool is_foreign;   /* after a redirect to another scheme, host or port */
 };
 void df_http_response_free(struct df_http_response *r);
 #define DF_HTTP_RESPONSE DF_CLEANUP(df_http_response_free)
@@ -108,7 +110,8 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
 
 /* Turns a status >= 400 into a failure: class as in err.h (429, 502, 503, 504: RETRY); reason from
  * the last segment of the problem's type; message from its title and detail, or without a problem
- * document from the first line of a text body. 0 for a status below 400. what: "claim the step". */
+ * document from the first line of a text body. A foreign response has no reason, and its text is
+ * not in the message. 0 for a status below 400. what: "claim the step". */
 int df_http_check(const struct df_http_response *r, const char *what,
                   struct df_err *err) DF_MUST_CHECK;
 

@@ -18,12 +18,39 @@ static void cleanup_curl(char **s)
 }
 #define CURL_STR DF_CLEANUP(cleanup_curl)
 
+/* Reads a host that is an address, also "[::1]"; an IPv4 address becomes ::ffff:a.b.c.d. False for a
+ * name. */
+static bool read_address(const char *host, struct in6_addr *ret)
+{
+    char text[INET6_ADDRSTRLEN + sizeof("::ffff:")];
+    if (*host == '[')
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(host + 1, "]"), host + 1);
+    else
+        (void)snprintf(text, sizeof(text), "::ffff:%s", host);
+    return inet_pton(AF_INET6, text, ret) == 1;
+}
+
+/* The unspecified addresses are connected to this machine, too. */
 static bool is_loopback(const char *host)
 {
-    struct in_addr v4;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
+    struct in6_addr a;
+    if (!read_address(host, &a))
+        return strcasecmp(host, "localhost") == 0;
+    if (IN6_IS_ADDR_V4MAPPED(&a))
+        return a.s6_addr[12] == 127 || a.s6_addr[12] == 0;
+    return IN6_IS_ADDR_LOOPBACK(&a) || IN6_IS_ADDR_UNSPECIFIED(&a);
+}
+
+/* Addresses of one link: of the metadata services of clouds (fd00:ec2::254 is one of them), too. */
+static bool is_link_local(const char *host)
+{
+    static const unsigned char ec2[] = {0xfd, 0x00, 0x0e, 0xc2};
+    struct in6_addr a;
+    if (!read_address(host, &a))
+        return false;
+    if (IN6_IS_ADDR_V4MAPPED(&a))
+        return a.s6_addr[12] == 169 && a.s6_addr[13] == 254;
+    return IN6_IS_ADDR_LINKLOCAL(&a) || memcmp(a.s6_addr, ec2, sizeof(ec2)) == 0;
 }
 
 static int set_shown(struct df_http_target *t, struct df_err *err)
@@ -55,6 +82,7 @@ static int read_parts(struct df_http_target *t, char **ret_origin, struct df_err
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
     t->secure = df_streq(scheme, "https");
     t->loopback = host && is_loopback(host);
+    t->link_local = host && is_link_local(host);
     return 0;
 }
 
@@ -101,7 +129,7 @@ int df_http_target_parse(const char *url, bool allow_file, struct df_http_target
 
 int df_http_target_redirect(struct df_http_target *t, const char *location, struct df_err *err)
 {
-    bool was_secure = t->secure;
+    bool was_secure = t->secure, was_loopback = t->loopback;
     CURLUcode rc = curl_url_set(t->url, CURLUPART_URL, location, CURLU_DISALLOW_USER);
     if (rc == CURLUE_OK && is_scheme(t->url, "file"))
         rc = CURLUE_UNSUPPORTED_SCHEME;
@@ -115,5 +143,9 @@ int df_http_target_redirect(struct df_http_target *t, const char *location, stru
     if (was_secure && !t->secure)
         return df_fail(err, DF_ERR_USER, "redirect of %s: from https to http is refused", t->shown);
     t->trusted = df_streq(origin, t->origin);
+    if ((t->loopback && !was_loopback) || (t->link_local && !t->trusted))
+        return df_fail(err, DF_ERR_USER,
+                       "redirect of %s: to an address of this machine or its link is refused",
+                       t->shown);
     return set_shown(t, err);
 }

@@ -15,7 +15,8 @@ struct df_http_target {
     char *origin;  /* owned: the original "https://host:port", the only one that gets credentials */
     bool trusted;  /* url still has that origin */
     bool secure;   /* url is https */
-    bool loopback; /* the host is this machine */
+    bool loopback; /* the host is this machine, by its address or as localhost */
+    bool link_local; /* the host is an address of the link, as those of metadata services are */
 };
 
 void df_http_target_free(struct df_http_target *t);
@@ -26,7 +27,8 @@ int df_http_target_parse(const char *url, bool allow_file, struct df_http_target
                          struct df_err *err) DF_MUST_CHECK;
 
 /* Moves t to the target of a Location header, relative to its current URL. USER if the scheme is
- * not http(s), or would change from https to http. */
+ * not http(s), or would change from https to http; if the new host is this machine and the last one
+ * was not, or is another address of the link. Names are not resolved for that. */
 int df_http_target_redirect(struct df_http_target *t, const char *location,
                             struct df_err *err) DF_MUST_CHECK;
 

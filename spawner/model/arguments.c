@@ -119,6 +119,8 @@ static const struct refusal refused_variables[] = {
     {"TERRAFORM_CONFIG", "dayfly writes the CLI configuration"},
     {"TF_PLUGIN_CACHE_MAY*", "the lock file decides which providers are right"},
     {"TF_REATTACH_PROVIDERS", "providers are started by tofu"},
+    {"TF_LOG_PATH", "the tool's own log would escape the mask in a file; use TF_LOG"},
+    {"TF_TEMP_LOG_PATH", "the tool's own log would escape the mask in a file; use TF_LOG"},
     {"TF_DATA_DIR", "it is set by dayfly"},
     {"TF_IN_AUTOMATION", "it is set by dayfly"},
     {"TF_INPUT", "it is set by dayfly"},
