@@ -13,6 +13,7 @@
 #include "common/base/fs.h"
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
+#include "runner/tofu/sensitive.h"
 #include "runner/tofu/toolchain.h"
 #include "runner/tofu/varvalues.h"
 
@@ -159,6 +160,7 @@ int df_prepare_secrets(struct df_context *c, struct df_err *err)
     struct df_redact_set *secrets = NULL;
     if (df_hcl_scan(c->source.module_dir, df_tool_kind_hcl(c->tool.kind), &module, err) < 0 ||
         df_secrets_check(c->doc, &module, err) < 0 ||
+        df_sensitive_write(c->doc, &module, c->source.module_dir, err) < 0 ||
         collect_secrets(c, &module, &secrets, err) < 0)
         return -1;
     if (df_output_hide(c->output, secrets, err) < 0) {

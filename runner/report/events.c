@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "common/base/limits.h"
+#include "common/redact/tree.h"
 
 bool df_event_parse(const char *line, size_t n, cJSON **ret)
 {
@@ -211,71 +212,18 @@ static const char unshowable[] =
     "{\"@level\":\"warn\",\"@message\":\"dayfly: an event could not be masked and was left out\","
     "\"@module\":\"dayfly\",\"type\":\"log\"}";
 
-/* Masks the secrets in *text; sets *ret_changed if there were any. */
-static int mask_text(char **text, const struct df_redact_set *set, bool *ret_changed,
-                     struct df_err *err)
-{
-    if (!df_redact_finds(set, *text, strlen(*text)))
-        return 0;
-    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * DF_LIMIT_EVENT_LINE);
-    if (df_redact_string(set, *text, &clean, err) < 0)
-        return -1;
-    char *masked = df_buf_take(&clean);
-    if (!masked)
-        return df_fail_oom(err);
-    free(*text);
-    *text = masked;
-    *ret_changed = true;
-    return 0;
-}
-
-/* A number that contains a secret becomes a string. */
-static int mask_number(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
-                       struct df_err *err)
-{
-    DF_FREE char *text = df_json_print(item);
-    if (!text)
-        return df_fail_oom(err);
-    bool changed = false;
-    if (mask_text(&text, set, &changed, err) < 0)
-        return -1;
-    if (changed) {
-        item->type = cJSON_String;
-        item->valuestring = DF_TAKE(text);
-        *ret_changed = true;
-    }
-    return 0;
-}
-
-/* df_json_parse() caps the depth. */
-static int mask_tree(cJSON *item, const struct df_redact_set *set, bool *ret_changed,
-                     struct df_err *err)
-{
-    for (; item; item = item->next) {
-        if (item->string && mask_text(&item->string, set, ret_changed, err) < 0)
-            return -1;
-        if (cJSON_IsString(item) && mask_text(&item->valuestring, set, ret_changed, err) < 0)
-            return -1;
-        if (cJSON_IsNumber(item) && mask_number(item, set, ret_changed, err) < 0)
-            return -1;
-        if (mask_tree(item->child, set, ret_changed, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_redact_set *set,
                     struct df_buf *out, struct df_err *err)
 {
     bool changed = false;
-    if (mask_tree(event, set, &changed, err) < 0)
+    if (df_redact_tree(set, event, &changed, err) < 0)
         return -1;
     DF_FREE char *text = changed ? df_json_print(event) : strndup(line, n);
     if (!text)
         return df_fail_oom(err);
     /* A match that is left spans JSON syntax, for example an escape sequence. */
     bool again = false;
-    if (mask_text(&text, set, &again, err) < 0)
+    if (df_redact_text(set, &text, &again, err) < 0)
         return -1;
     DF_JSON cJSON *still = NULL;
     bool showable = !again || df_json_parse(text, strlen(text), &still, NULL) == 0;

@@ -20,7 +20,7 @@ static int refuse_entry(const char *what, const cJSON *entry, struct df_err *err
 
 /* ---- values to mask ---- */
 
-static bool is_declared_plain(const cJSON *step, const char *name)
+bool df_sealed_is_plain(const cJSON *step, const char *name)
 {
     const cJSON *plain;
     cJSON_ArrayForEach (plain, df_json_at(step, "sealed.plain")) {
@@ -62,7 +62,7 @@ bool df_sealed_is_sensitive(const struct df_hcl_block *b)
 static bool is_hidden(const cJSON *step, const struct df_hcl_module *module, const char *entry,
                       const char *variable)
 {
-    if (!module || !is_declared_plain(step, entry))
+    if (!module || !df_sealed_is_plain(step, entry))
         return true;
     for (size_t i = 0; i < module->len; i++)
         if (df_sealed_is_sensitive(&module->blocks[i]) &&
@@ -79,7 +79,7 @@ int df_sealed_secrets(const cJSON *step, const struct df_hcl_module *module, str
         const char *name = entry->string;
         bool hidden = df_starts_with(name, TF_VAR)
                           ? is_hidden(step, module, name, name + strlen(TF_VAR))
-                          : !is_declared_plain(step, name);
+                          : !df_sealed_is_plain(step, name);
         if (hidden && df_sealed_add_leaves(to, entry, err) < 0)
             return -1;
     }

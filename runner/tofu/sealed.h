@@ -13,6 +13,9 @@
 /* True if the block declares a sensitive variable. */
 bool df_sealed_is_sensitive(const struct df_hcl_block *b);
 
+/* True if `plain` names this variable or member of the environment. */
+bool df_sealed_is_plain(const cJSON *step, const char *name);
+
 /* Adds the strings and numbers in a value, at any depth (the parser caps it). */
 int df_sealed_add_leaves(struct df_strs *to, const cJSON *value, struct df_err *err) DF_MUST_CHECK;
 

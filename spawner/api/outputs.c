@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "spawner/api/handlers.h"
 #include "spawner/model/labels.h"
+#include "spawner/steps/masks.h"
 
 static bool is_managed(const cJSON *executor)
 {
@@ -102,6 +103,14 @@ static int may_show(const struct df_request *req, struct df_response *res, bool 
 typedef int (*finder)(struct df_spawner *s, const cJSON *doc, bool show, cJSON **ret,
                       struct df_err *err);
 
+/* An admin gets the values as they are, as in the state. */
+static int mask_outputs(const struct df_request *req, const cJSON *doc, cJSON *outputs,
+                        struct df_err *err)
+{
+    const cJSON *const specs[] = {df_json_at(doc, "spec"), df_json_at(doc, "spec.snapshot"), NULL};
+    return req->caller.role >= DF_ROLE_ADMIN ? 0 : df_mask_outputs(req->s, specs, outputs, err);
+}
+
 static int respond_outputs(struct df_request *req, struct df_response *res, enum df_kind kind,
                            finder find, struct df_err *err)
 {
@@ -110,7 +119,7 @@ static int respond_outputs(struct df_request *req, struct df_response *res, enum
     bool show = false;
     if (may_show(req, res, &show, err) < 0 ||
         df_store_get(req->s->store, kind, req->params[0], &doc, err) < 0 ||
-        find(req->s, doc, show, &outputs, err) < 0)
+        find(req->s, doc, show, &outputs, err) < 0 || mask_outputs(req, doc, outputs, err) < 0)
         return -1;
     res->secret = show;
     return df_respond_json(res, 200, outputs, err);

@@ -11,14 +11,20 @@ static const cJSON *executors_of(const cJSON *use)
     return cJSON_GetObjectItemCaseSensitive(use, "executors");
 }
 
-bool df_secret_use_covers(const cJSON *use, const char *executor)
+static bool has_text(const cJSON *list, const char *text)
 {
-    const cJSON *list = executors_of(use), *item;
+    const cJSON *item;
     cJSON_ArrayForEach (item, list) {
-        if (df_streq(cJSON_GetStringValue(item), executor))
+        if (df_streq(cJSON_GetStringValue(item), text))
             return true;
     }
-    return !list;
+    return false;
+}
+
+bool df_secret_use_covers(const cJSON *use, const char *executor)
+{
+    const cJSON *list = executors_of(use);
+    return !list || has_text(list, executor);
 }
 
 /* ---- as text -------------------------------------------------------------------------------- */
@@ -111,19 +117,23 @@ int df_secret_use_check(const cJSON *use, const char *secret, const char *execut
 
 /* ---- references ----------------------------------------------------------------------------- */
 
-static bool has_item(const cJSON *list, const char *path, const char *value)
+/* Does the entry of spec.secrets use the key? Without `keys` it uses all. */
+static bool takes_key(const cJSON *entry, const char *key)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach (item, list) {
-        if (df_streq(df_json_str(item, path), value))
-            return true;
-    }
-    return false;
+    const cJSON *keys = cJSON_GetObjectItemCaseSensitive(entry, "keys");
+    return !key || !keys || has_text(keys, key);
 }
 
-bool df_secret_is_named(const cJSON *spec, const char *secret)
+bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key)
 {
-    return df_streq(df_json_str(spec, "source.secretRef.name"), secret) ||
-           has_item(df_json_at(spec, "secrets"), "name", secret) ||
-           has_item(df_json_at(spec, "integrations"), "secretRef.name", secret);
+    const cJSON *item;
+    cJSON_ArrayForEach (item, df_json_at(spec, "secrets")) {
+        if (df_streq(df_json_str(item, "name"), secret) && takes_key(item, key))
+            return true;
+    }
+    cJSON_ArrayForEach (item, df_json_at(spec, "integrations")) {
+        if (df_streq(df_json_str(item, "secretRef.name"), secret))
+            return true;
+    }
+    return df_streq(df_json_str(spec, "source.secretRef.name"), secret);
 }

@@ -31,8 +31,9 @@ int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_rol
 int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* True if the spec of an Executor, a TaskAction, or a Run's snapshot names the secret: in secrets,
- * integrations or source.secretRef. */
-bool df_secret_is_named(const cJSON *spec, const char *secret);
+/* True if the spec of an Executor, a TaskAction, or a Run's snapshot uses this key of the secret
+ * (NULL: any): by secrets, integrations or source.secretRef. Only an entry of secrets may choose
+ * keys. */
+bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key);
 
 #endif

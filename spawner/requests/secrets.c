@@ -18,6 +18,7 @@ static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
 
 struct users {
     const char *secret;
+    const char *key;    /* only users of this key; NULL: of any */
     const cJSON *use;   /* only users that it does not cover; NULL: all */
     struct df_buf text; /* "executor net, run net-3" */
     size_t count;
@@ -40,7 +41,7 @@ static const char *executor_of(enum df_kind kind, const cJSON *doc)
 static void look_at_user(struct users *u, enum df_kind kind, const cJSON *doc)
 {
     const cJSON *spec = df_json_at(doc, kind == DF_KIND_RUN ? "spec.snapshot" : "spec");
-    if (df_secret_is_named(spec, u->secret) &&
+    if (df_secret_is_used(spec, u->secret, u->key) &&
         !(u->use && df_secret_use_covers(u->use, executor_of(kind, doc))))
         add_user(u, kind == DF_KIND_RUN ? "run" : "executor", df_json_str(doc, "metadata.name"));
 }
@@ -81,7 +82,8 @@ static int refuse_users(const struct users *u, struct df_err *err)
 static int check_unused(struct df_spawner *s, const struct df_secret_request *q, const cJSON *use,
                         struct df_err *err)
 {
-    struct users u = {.secret = q->name, .use = use, .text = DF_BUF_INIT(DF_KIB)};
+    struct users u = {
+        .secret = q->name, .key = use ? NULL : q->key, .use = use, .text = DF_BUF_INIT(DF_KIB)};
     if (q->force)
         return 0;
     int result = find_users(s, &u, DF_KIND_EXECUTOR, err);
@@ -226,7 +228,7 @@ int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum d
         return -1;
     cJSON_ArrayForEach (secret, list) {
         const char *of = df_json_str(secret, "name");
-        if (df_secret_is_named(df_json_at(executor, "spec"), of) &&
+        if (df_secret_is_used(df_json_at(executor, "spec"), of, NULL) &&
             df_secret_use_check(secret, of, name, err) < 0)
             return -1;
         if (role < DF_ROLE_ADMIN && is_entrusted(secret, name, actor))

@@ -205,7 +205,9 @@ def test_a_secret_goes_in_and_never_comes_out(home, server):
     assert "hunter-two-2" not in everything
     home.dayfly("secret", "delete", "db", "other")
     assert home.json("secret", "list")["items"][0]["keys"] == ["name"]
-    home.dayfly("secret", "delete", "db")
+    refused = home.dayfly("secret", "delete", "db", code=1).stderr
+    assert "in use by executor hello" in refused and "--force" in refused
+    home.dayfly("secret", "delete", "db", "--force")
     assert home.json("secret", "list")["items"] == []
 
 

@@ -24,8 +24,8 @@ output "region" { value = var.region }
 
 TYPED = """
 variable "settings" { type = object({ user = string, ports = list(number) }) }
-output "sum" { value = "${sum(var.settings.ports)}" }
-output "length" { value = length(var.settings.user) }
+output "sum" { value = "${nonsensitive(sum(var.settings.ports))}" }
+output "length" { value = nonsensitive(length(var.settings.user)) }
 """
 
 

@@ -116,3 +116,49 @@ def test_a_secret_of_the_executor_wins_over_the_shell(home):
     home.dayfly("apply", "-f", executor(home, "db", module, secrets=secrets))
     home.dayfly("run", "db", "--auto-approve", env={"AWS_PROFILE": "of-the-shell"})
     assert out.read_text() == "of-the-executor"
+
+
+# Every argument of a declaration must survive that dayfly declares the variable sensitive.
+SENSITIVE = """
+variable "password" {
+  type        = string
+  description = "Of the database."
+  nullable    = false
+  validation {
+    condition     = length(var.password) > 4
+    error_message = "Too short."
+  }
+}
+variable "ports" { default = [1, 2] }
+resource "terraform_data" "db" { input = "%s:${var.password}:${length(var.ports)}" }
+"""
+JSON = """{"variable": {"hosts": {"type": "list(string)", "default": ["a"]}},
+ "resource": {"terraform_data": {"hosts": {"input": "${var.hosts}"}}}}"""
+
+
+def test_a_variable_with_a_secret_is_sensitive_to_the_tool(either_home):
+    home = either_home
+    home.dayfly("secret", "set", "db", "password", input=PASSWORD + "\n")
+    home.dayfly("secret", "set", "db", "hosts", input='["one.example", "two.example"]\n')
+    module = home.module("db", SENSITIVE % "x", **{"more.tf.json": JSON})
+    home.dayfly("apply", "-f", executor(home, "db", module, secrets=[{"name": "db"}]))
+    home.dayfly("run", "db", "--auto-approve")
+    plan = home.dayfly("logs", "db-1").stdout
+    assert plan.count("(sensitive value)") >= 2 and PASSWORD not in plan and "***" not in plan
+    state = json.loads(home.dayfly("state", "show", "db").stdout)
+    inputs = [r["instances"][0]["attributes"]["input"]["value"] for r in state["resources"]]
+    assert f"x:{PASSWORD}:2" in inputs and ["one.example", "two.example"] in inputs
+    again = home.dayfly("plan", "db", "--detailed-exitcode").stdout
+    assert "No changes" in again, again
+
+
+def test_a_plain_output_of_a_secret_is_refused_by_the_tool_unless_the_module_says_so(either_home):
+    home = either_home
+    home.dayfly("secret", "set", "db", "password", input=PASSWORD + "\n")
+    output = 'output "plain" { value = var.password }\n'
+    module = home.module("db", 'variable "password" {}\n' + output)
+    home.dayfly("apply", "-f", executor(home, "db", module, secrets=[{"name": "db"}]))
+    refused = home.dayfly("run", "db", "--auto-approve", code=1)
+    assert "Output refers to sensitive values" in refused.stdout + refused.stderr
+    (module / "main.tf").write_text('variable "password" { sensitive = false }\n' + output)
+    home.dayfly("run", "db", "--auto-approve")

@@ -152,6 +152,12 @@ static void a_secret_in_use_is_changed_by_force_alone_and_its_users_are_named(vo
         ALLOW("write", "db?executors=net,test", 204, NULL),
         ALLOW("write", "db?executors=test", 409, "in use by executor net"),
         DELETE("write", "db/user", 409, "in use by executor net"),
+        PUT("write", "db/spare", 204, NULL),
+        PATCH("admin", "net",
+              "{\"spec\":{\"secrets\":[{\"name\":\"db\",\"keys\":[\"password\",\"user\"]}]}}", 200,
+              NULL),
+        DELETE("write", "db/spare", 204, NULL), /* the executor names its keys */
+        DELETE("write", "db/user", 409, "in use by executor net"),
         DELETE("admin", "db", 409, "in use by executor net"),
         {"admin", "POST", "/v1/executors/net/runs", "{\"action\":\"provision\"}", 201, NULL},
         DELETE("admin", "db", 409, "in use by executor net, run net-1"),
@@ -161,6 +167,43 @@ static void a_secret_in_use_is_changed_by_force_alone_and_its_users_are_named(vo
     play(*state, acts, DF_ARRAY_SIZE(acts));
 }
 
+/* ---- outputs ---- */
+
+#define VALUE "hunter2-hunter2"
+#define STATE                                                                                      \
+    "{\"version\":4,\"terraform_version\":\"1.12.6\",\"serial\":1,"                                \
+    "\"lineage\":\"6fb37ea5-6df5-d6d0-e50f-9ce0e52f1f4a\",\"outputs\":{"                           \
+    "\"plain\":{\"value\":\"at " VALUE "!\",\"type\":\"string\"},"                                 \
+    "\"base64\":{\"value\":\"aHVudGVyMi1odW50ZXIy\",\"type\":\"string\"},"                         \
+    "\"pin\":{\"value\":4815162342,\"type\":\"number\"},"                                          \
+    "\"map\":{\"value\":{\"" VALUE "\":1,\"x-" VALUE "\":[\"" VALUE "\"]},\"type\":\"dynamic\"},"  \
+    "\"region\":{\"value\":\"eu-west-1\",\"type\":\"string\"}},\"resources\":[]}"
+
+static void no_secret_of_an_executor_is_in_outputs_but_an_admins(void **state)
+{
+    static const char *const hidden[] = {VALUE, "aHVudGVyMi", "4815162342"};
+    struct world *w = *state;
+    static const struct act acts[] = {
+        {"admin", "PUT", "/v1/secrets/db/password", VALUE, 204, NULL},
+        {"admin", "PUT", "/v1/secrets/db/pin", "4815162342", 204, NULL},
+        MAKE("admin", NAMES("net", "db"), 201, NULL),
+        {"admin", "POST", "/v1/executors/net/state", STATE, 200, NULL},
+        {"admin", "GET", "/v1/executors/net/outputs", "", 200, "at " VALUE "!"},
+        {"read", "GET", "/v1/executors/net/outputs", "", 200, "\"value\":\"at ***!\""},
+        {"read", "GET", "/v1/executors/net/outputs", "", 200, "\"value\":\"eu-west-1\""},
+        {"read", "GET", "/v1/executors/net/outputs", "", 200, "{\"***\":1,\"x-*** 2\":[\"***\"]}"},
+    };
+    play(w, acts, DF_ARRAY_SIZE(acts));
+    static const char *const tokens[] = {"read", "write"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(tokens); i++) {
+        const struct act look = {tokens[i], "GET", "/v1/executors/net/outputs", "", 200, NULL};
+        REPLY struct reply r = do_act(w, &look);
+        for (size_t j = 0; j < DF_ARRAY_SIZE(hidden); j++)
+            if (strstr(df_buf_str(&r.all), hidden[j]))
+                fail_msg("%s sees %s: %s", tokens[i], hidden[j], r.body);
+    }
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -168,6 +211,7 @@ int main(void)
         GUARDED(who_makes_a_secret_owns_it_and_only_an_admin_changes_that_of_another),
         GUARDED(an_executor_names_no_secret_that_it_may_not_use),
         GUARDED(only_an_admin_or_the_owner_makes_the_executor_that_a_secret_is_for),
+        GUARDED(no_secret_of_an_executor_is_in_outputs_but_an_admins),
         GUARDED(a_secret_in_use_is_changed_by_force_alone_and_its_users_are_named),
     };
     return cmocka_run_group_tests_name("secrets by REST", tests, NULL, NULL);

@@ -1,0 +1,89 @@
+#include "common/redact/tree.h"
+
+/* Frees a text that may contain a secret. */
+static void discard(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_changed,
+                   struct df_err *err)
+{
+    size_t n = strlen(*text);
+    if (!df_redact_finds(set, *text, n))
+        return 0;
+    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * n + 1);
+    if (df_redact_string(set, *text, &clean, err) < 0)
+        return -1;
+    char *masked = df_buf_take(&clean);
+    if (!masked)
+        return df_fail_oom(err);
+    discard(*text);
+    *text = masked;
+    *ret_changed = true;
+    return 0;
+}
+
+static int mask_number(const struct df_redact_set *set, cJSON *item, bool *ret_changed,
+                       struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(item);
+    bool changed = false;
+    if (!text)
+        return df_fail_oom(err);
+    if (df_redact_text(set, &text, &changed, err) < 0)
+        return -1;
+    if (!changed)
+        return 0;
+    discard(item->valuestring); /* the digits, if they were kept as text */
+    item->type = cJSON_String;
+    item->valuestring = DF_TAKE(text);
+    *ret_changed = true;
+    return 0;
+}
+
+/* count: the names of this object that were masked so far. */
+static int mask_name(const struct df_redact_set *set, cJSON *member, size_t *count,
+                     struct df_err *err)
+{
+    bool changed = false;
+    if (df_redact_text(set, &member->string, &changed, err) < 0)
+        return -1;
+    if (!changed || ++*count == 1)
+        return 0;
+    char *numbered = df_strf("%s %zu", member->string, *count);
+    if (!numbered)
+        return df_fail_oom(err);
+    free(member->string);
+    member->string = numbered;
+    return 0;
+}
+
+static int mask_leaf(const struct df_redact_set *set, cJSON *item, bool *ret_changed,
+                     struct df_err *err)
+{
+    if (cJSON_IsString(item))
+        return df_redact_text(set, &item->valuestring, ret_changed, err);
+    if (cJSON_IsNumber(item) || cJSON_IsRaw(item))
+        return mask_number(set, item, ret_changed, err);
+    return 0;
+}
+
+int df_redact_tree(const struct df_redact_set *set, cJSON *value, bool *ret_changed,
+                   struct df_err *err)
+{
+    size_t names = 0;
+    cJSON *member;
+    if (mask_leaf(set, value, ret_changed, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (member, value) {
+        if (member->string && mask_name(set, member, &names, err) < 0)
+            return -1;
+        if (df_redact_tree(set, member, ret_changed, err) < 0)
+            return -1;
+    }
+    *ret_changed = *ret_changed || names > 0;
+    return 0;
+}

@@ -1,0 +1,82 @@
+/*
+ * masks.c - collects the values of all secrets that specs name, builds a set of the redactor, and
+ * walks through the values of the outputs.
+ */
+#include "spawner/steps/masks.h"
+
+#include "common/redact/tree.h"
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+static void wipe_values(struct df_strs *values)
+{
+    for (size_t i = 0; i < values->len; i++)
+        explicit_bzero(values->items[i], strlen(values->items[i]));
+    df_strs_free(values);
+}
+
+static int add_secret(struct df_spawner *s, const char *name, struct df_strs *values,
+                      struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = NULL;
+    struct df_err why = {0};
+    const cJSON *value;
+    if (!name)
+        return 0;
+    if (df_vault_get(s->vault, name, &secret, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND || df_streq(why.reason, "SecretUnreadable")
+                   ? 0
+                   : df_err_pass(err, &why);
+    cJSON_ArrayForEach (value, secret) {
+        (void)df_strs_add(values, cJSON_GetStringValue(value));
+    }
+    return df_strs_check(values, err);
+}
+
+static int add_listed(struct df_spawner *s, const cJSON *list, const char *path,
+                      struct df_strs *values, struct df_err *err)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (add_secret(s, df_json_str(item, path), values, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_spec(struct df_spawner *s, const cJSON *spec, struct df_strs *values,
+                    struct df_err *err)
+{
+    if (add_listed(s, df_json_at(spec, "secrets"), "name", values, err) < 0 ||
+        add_listed(s, df_json_at(spec, "integrations"), "secretRef.name", values, err) < 0)
+        return -1;
+    return add_secret(s, df_json_str(spec, "source.secretRef.name"), values, err);
+}
+
+static int make_set(struct df_spawner *s, const cJSON *const *specs, struct df_redact_set **ret,
+                    struct df_err *err)
+{
+    DF_CLEANUP(wipe_values) struct df_strs values = {0};
+    for (; *specs; specs++)
+        if (add_spec(s, *specs, &values, err) < 0)
+            return -1;
+    return df_redact_set_new(&values, ret, err);
+}
+
+/* ---- outputs -------------------------------------------------------------------------------- */
+
+int df_mask_outputs(struct df_spawner *s, const cJSON *const *specs, cJSON *outputs,
+                    struct df_err *err)
+{
+    struct df_redact_set *set = NULL;
+    bool changed = false;
+    cJSON *output;
+    int result = make_set(s, specs, &set, err);
+    cJSON_ArrayForEach (output, outputs) {
+        cJSON *value = cJSON_GetObjectItemCaseSensitive(output, "value");
+        if (result == 0 && value)
+            result = df_redact_tree(set, value, &changed, err);
+    }
+    df_redact_set_free(set);
+    return result;
+}
