@@ -1,0 +1,60 @@
+/* Where a redirect may lead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/http/target.h"
+
+static void a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        bool refused;
+    } cases[] = {
+        {"http://mirror.example/x", "http://127.0.0.1/", true},
+        {"http://mirror.example/x", "http://127.9.9.9:8030/v1/secrets", true},
+        {"http://mirror.example/x", "http://localhost:8030/", true},
+        {"http://mirror.example/x", "http://LOCALHOST/", true},
+        {"http://mirror.example/x", "http://2130706433/", true},
+        {"http://mirror.example/x", "http://0x7f.1/", true},
+        {"http://mirror.example/x", "http://0.0.0.0/", true},
+        {"http://mirror.example/x", "http://[::1]/", true},
+        {"http://mirror.example/x", "http://[::]/", true},
+        {"http://mirror.example/x", "http://[::ffff:127.0.0.1]/", true},
+        {"http://mirror.example/x", "http://169.254.169.254/latest", true},
+        {"http://127.0.0.1:1/x", "http://169.254.169.254/latest", true},
+        {"http://mirror.example/x", "http://[::ffff:169.254.169.254]/", true},
+        {"http://mirror.example/x", "http://[fe80::1]/", true},
+        {"http://mirror.example/x", "http://[fd00:ec2::254]/", true},
+        {"http://mirror.example/x", "https://other.example/x", false},
+        {"http://mirror.example/x", "http://10.0.0.7/x", false},
+        {"http://mirror.example/x", "/y", false},
+        {"http://127.0.0.1:1/x", "http://127.0.0.1:2/y", false},
+        {"http://127.0.0.1:1/x", "http://localhost:2/y", false},
+        {"http://169.254.3.4/x", "/y", false},
+        {"http://169.254.3.4/x", "http://169.254.3.5/y", true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_HTTP_TARGET struct df_http_target t = {0};
+        struct df_err err = {0};
+        assert_int_equal(df_http_target_parse(cases[i].from, false, &t, NULL), 0);
+        bool refused = df_http_target_redirect(&t, cases[i].to, &err) < 0;
+        if (refused != cases[i].refused)
+            fail_msg("%s to %s: %s", cases[i].from, cases[i].to,
+                     refused ? err.message : "followed");
+        if (refused)
+            assert_non_null(strstr(err.message, "this machine or its link is refused"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link),
+    };
+    return cmocka_run_group_tests_name("http targets", tests, NULL, NULL);
+}
