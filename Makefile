@@ -284,11 +284,12 @@ deb: all
 
 # The operator, with the targets that people know from others. What is done is done to the cluster of kubectl's current context.
 NAMESPACE ?= dayfly
+NAME ?= dayfly
 IMG ?= localhost/dayfly-spawner:$(VERSION)
 RUNNER_IMG ?= $(subst dayfly-spawner,dayfly-runner,$(IMG))
 KUBECTL ?= kubectl
 CONTAINER_TOOL ?=
-RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) KUBECTL='$(KUBECTL)' rbac/render
+RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) NAME=$(NAME) KUBECTL='$(KUBECTL)' rbac/render
 APPLY = $(KUBECTL) apply --server-side --force-conflicts --field-manager dayfly-make
 ## the custom resource definitions, into the cluster of kubectl's context
 .PHONY: install
@@ -304,6 +305,11 @@ uninstall:
 .PHONY: deploy
 deploy: install
 	$(RENDER) operator | $(APPLY) -f -
+
+## keep the names of people in custom resources: the webhook and the policy of a running operator (docs/operator.md)
+.PHONY: admission
+admission:
+	$(RENDER) admission | $(APPLY) -f -
 
 ## take the operator away; its namespace stays, with every Executor and its state, and so do the definitions
 .PHONY: undeploy

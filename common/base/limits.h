@@ -56,6 +56,8 @@
 #define DF_LIMIT_URL (8 * DF_KIB)    /* in our requests; many servers refuse longer ones */
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
+#define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */
+#define DF_LIMIT_REVIEW (3 * DF_MIB) /* an AdmissionReview: two versions of a resource */
 #define DF_LIMIT_CANCEL_REASON 1024  /* why a user cancels a run; stored in its status */
 #define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
 #define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */

@@ -18,6 +18,9 @@ DF_HANDLER(df_get_metrics);
 DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 
+/* admission.c */
+DF_HANDLER(df_review_admission);
+
 /* executors.c */
 DF_HANDLER(df_list_executors);
 DF_HANDLER(df_create_executor);

@@ -28,6 +28,9 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/openapi.yaml", ANYONE, df_get_openapi),
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
 
+    ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
+          .query = "timeout"),
+
     ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST, ANY_REPLICA),
     ROUTE("POST", "/v1/executors", WRITE, df_create_executor, DOCUMENT,
           AUDIT("create", "Executor")),

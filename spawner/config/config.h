@@ -48,6 +48,8 @@ struct df_config {
     char *kube_namespace;  /* kubernetes.namespace of the Jobs; default: the configuration's */
     char *kube_image;      /* kubernetes.image of the runner */
     char *kube_claim;      /* kubernetes.claim: "token" or "secret" */
+    char *kube_webhook;    /* kubernetes.webhook: the installation has the webhook and the policy of
+                              this name, so that stamps are believed (model/stamp.h); or NULL */
     int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
 

@@ -33,6 +33,21 @@ static int64_t generation_of(const cJSON *doc)
     return df_json_int(doc, "metadata.generation", 1);
 }
 
+/* Who wrote this part of the document: one of the annotations of stamp.h. */
+static struct df_stamp stamp_of(const struct df_spawner *s, const cJSON *doc, const char *part)
+{
+    return df_stamp_read(doc, part, s->config->kube_webhook != NULL);
+}
+
+/* Audits what somebody did with kubectl. why: it is refused for this reason; NULL: it is done. */
+static void note_deed(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *action,
+                      const struct df_stamp *by, const struct df_err *why)
+{
+    const struct df_control_deed deed = {*by, action, why ? "refused" : "done",
+                                         why ? why->message : NULL};
+    df_control_audit(c->s, kind, name_of(doc), &deed);
+}
+
 /* ---- admission ---- */
 
 /* The document as a REST client would have sent it, because df_model_admit() expects that form. */
@@ -76,6 +91,7 @@ struct verdict {
     enum df_kind kind;
     int64_t generation;       /* of the spec that was checked */
     const struct df_err *why; /* NULL: it is accepted */
+    struct df_stamp by;       /* who wrote it */
 };
 
 static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, struct df_err *err)
@@ -116,7 +132,8 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
 {
     struct verdict v = {.kind = kind, .why = why};
     df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
-    df_control_audit(c->s, "create", kind, name_of(doc), "refused", why->message);
+    const struct df_stamp by = stamp_of(c->s, doc, DF_STAMP_REQUESTED);
+    note_deed(c, kind, doc, "create", &by, why);
     return kind == DF_KIND_TASK_ACTION
                ? df_task_modify(c->s, name_of(doc), set_refused, &v, NULL, err)
                : df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
@@ -132,8 +149,7 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     bool good = !v->why;
     if (generation_of(executor) != v->generation || df_executor_is_accepted(executor))
         return 1;
-    if (!df_json_at(executor, "status") &&
-        df_new_executor_status(executor, DF_BY_KUBERNETES, err) < 0)
+    if (!df_json_at(executor, "status") && df_new_executor_status(executor, v->by.name, err) < 0)
         return -1;
     cJSON *status = df_json_object_at(executor, "status");
     if (df_json_set(status, "revision", cJSON_CreateNumber((double)v->generation), err) < 0 ||
@@ -149,11 +165,14 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
 {
     DF_JSON cJSON *admitted = NULL;
     struct df_err why = {0};
-    struct verdict v = {.kind = DF_KIND_EXECUTOR, .generation = generation_of(executor)};
+    struct verdict v = {.kind = DF_KIND_EXECUTOR,
+                        .generation = generation_of(executor),
+                        .by = df_doc_is_deleted(executor)
+                                  ? df_stamp_nobody() /* the stamp is of the last edit */
+                                  : stamp_of(c->s, executor, DF_STAMP_REQUESTED)};
     bool is_new = !df_json_at(executor, "status");
     if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
-        /* The API server has checked who may write executors: that is an admin's right. */
-        df_request_check_secrets(c->s, admitted, DF_ROLE_ADMIN, NULL, &why) < 0 ||
+        df_request_check_secrets(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
         if (!is_final(&why))
@@ -161,8 +180,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         v.why = &why;
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
-    df_control_audit(c->s, is_new ? "create" : "update", DF_KIND_EXECUTOR, name_of(executor),
-                     v.why ? "refused" : "done", why.message);
+    note_deed(c, DF_KIND_EXECUTOR, executor, is_new ? "create" : "update", &v.by, v.why);
     return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v, NULL,
                            err);
 }
@@ -191,12 +209,13 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
                       struct df_err *err)
 {
     cJSON *spec = df_json_object_at(run, "spec");
+    const struct df_stamp by = stamp_of(c->s, run, DF_STAMP_REQUESTED);
     if (df_new_run_number(c->s->config, run, owner, number, err) < 0 ||
-        df_json_set_str(spec, "requestedBy", DF_BY_KUBERNETES, err) < 0 ||
-        df_json_set_str(spec, "requestedRole", df_role_name(DF_ROLE_ADMIN), err) < 0 ||
+        df_json_set_str(spec, "requestedBy", by.name, err) < 0 ||
+        df_json_set_str(spec, "requestedRole", df_role_name(by.role), err) < 0 ||
         df_store_update(c->s->store, DF_KIND_RUN, run, NULL, err) < 0)
         return -1;
-    df_control_audit(c->s, df_json_str(spec, "action"), DF_KIND_RUN, name_of(run), "done", NULL);
+    note_deed(c, DF_KIND_RUN, run, df_json_str(spec, "action"), &by, NULL);
     return 0;
 }
 
@@ -215,12 +234,13 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
                      struct df_err *err)
 {
     DF_JSON cJSON *admitted = NULL, *owner = NULL, *next = cJSON_Duplicate(run, true);
+    const struct df_stamp by = stamp_of(c->s, run, DF_STAMP_REQUESTED);
     struct df_err why = {0};
     int64_t number = 0;
     if (!next)
         return df_fail_oom(err);
     if (validate(DF_KIND_RUN, run, &admitted, &why) == 0 &&
-        df_request_number_run(c->s, run, DF_ROLE_ADMIN, &owner, &number, &why) == 0)
+        df_request_number_run(c->s, run, by.role, &owner, &number, &why) == 0)
         return accept_run(c, next, owner, number, err);
     if (may_wait(c, run, &why)) {
         *ret_wake_us = df_real_us() + AGAIN_US;
@@ -233,21 +253,49 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
 
 /* ---- decisions and cancels ---- */
 
+/* A part of the spec that kubectl added to an accepted document. */
+struct note {
+    const char *key, *stamp;
+};
+static const struct note decision_note = {"decision", DF_STAMP_DECIDED};
+static const struct note cancel_note = {"cancel", DF_STAMP_CANCELED};
+
 struct signature {
     const char *key;
+    struct df_stamp by;
     int64_t now_us;
+    const char *refusal; /* NULL: signed */
 };
+
+static bool is_unsigned(const cJSON *note)
+{
+    return note && !df_json_at(note, "at");
+}
 
 static int set_signature(cJSON *doc, void *arg, struct df_err *err)
 {
     const struct signature *s = arg;
     cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->key);
-    if (!note || df_json_at(note, "at"))
+    if (!is_unsigned(note))
         return 1;
     char at[DF_TIME_LEN];
-    if (df_json_set_str(note, "by", DF_BY_KUBERNETES, err) < 0)
+    if (df_json_set_str(note, "by", s->by.name, err) < 0)
         return -1;
     return df_json_set_str(note, "at", df_time_format(s->now_us, at), err);
+}
+
+/* Takes the decision away, so that somebody else can decide. */
+static int set_refusal(cJSON *run, void *arg, struct df_err *err)
+{
+    const struct signature *s = arg;
+    cJSON *spec = df_json_object_at(run, "spec"), *status = df_json_object_at(run, "status");
+    if (!spec || !status)
+        return df_fail_oom(err);
+    if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(spec, s->key)))
+        return 1;
+    cJSON_DeleteItemFromObjectCaseSensitive(spec, s->key);
+    df_stamp_drop(run, DF_STAMP_DECIDED);
+    return df_json_set_str(status, "refusedDecision", s->refusal, err);
 }
 
 static const char *audit_action(const cJSON *doc, const char *key)
@@ -258,19 +306,43 @@ static const char *audit_action(const cJSON *doc, const char *key)
     return df_streq(verdict, "approved") ? "approve" : "discard";
 }
 
+/* May the writer of the decision decide so? */
+static int check_decision(const struct df_control *c, const cJSON *run, const struct df_stamp *by,
+                          struct df_err *err)
+{
+    return df_request_check_decision(c->s, run, df_json_str(run, "spec.decision.verdict"), by->role,
+                                     by->name, err);
+}
+
+static int refuse_decision(struct df_control *c, const cJSON *run, struct signature *s,
+                           const struct df_err *why, struct df_err *err)
+{
+    DF_FREE char *text = df_strf("the decision of %s is refused%s%s: %s", s->by.name,
+                                 why->reason[0] ? ", " : "", why->reason, why->message);
+    if (!text)
+        return df_fail_oom(err);
+    s->refusal = text;
+    if (df_store_modify(c->s->store, DF_KIND_RUN, name_of(run), set_refusal, s, NULL, err) < 0)
+        return -1;
+    note_deed(c, DF_KIND_RUN, run, audit_action(run, s->key), &s->by, why);
+    return 0;
+}
+
 /* Adds `by` and `at` to a decision or a cancel. One that was written with kubectl lacks `at`.
- * *ret_done: this pass has added them. */
-static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *key,
+ * *ret_done: this pass has added them, or has taken the decision away. */
+static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const struct note *n,
                 bool *ret_done, struct df_err *err)
 {
-    struct signature s = {key, df_real_us()};
-    const cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), key);
-    if (!note || df_json_at(note, "at"))
+    struct signature s = {n->key, stamp_of(c->s, doc, n->stamp), df_real_us(), NULL};
+    struct df_err why = {0};
+    if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), n->key)))
         return 0;
+    *ret_done = true;
+    if (n == &decision_note && check_decision(c, doc, &s.by, &why) < 0)
+        return is_final(&why) ? refuse_decision(c, doc, &s, &why, err) : df_err_pass(err, &why);
     if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
         return -1;
-    df_control_audit(c->s, audit_action(doc, key), kind, name_of(doc), "done", NULL);
-    *ret_done = true;
+    note_deed(c, kind, doc, audit_action(doc, n->key), &s.by, NULL);
     return 0;
 }
 
@@ -283,9 +355,9 @@ int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         *ret_done = true;
         return admit_run(c, run, ret_wake_us, err);
     }
-    if (sign(c, DF_KIND_RUN, run, "decision", ret_done, err) < 0)
+    if (sign(c, DF_KIND_RUN, run, &decision_note, ret_done, err) < 0)
         return -1;
-    return sign(c, DF_KIND_RUN, run, "cancel", ret_done, err);
+    return sign(c, DF_KIND_RUN, run, &cancel_note, ret_done, err);
 }
 
 /* ---- TaskActions ---- */
@@ -298,14 +370,16 @@ static int set_accepted(cJSON *task, void *arg, struct df_err *err)
     if (validate(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
         df_json_set(task, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), err) < 0)
         return -1;
-    return df_new_workflow(arg, task, DF_BY_KUBERNETES, err);
+    const struct df_stamp by = stamp_of(arg, task, DF_STAMP_REQUESTED);
+    return df_new_workflow(arg, task, by.name, err);
 }
 
 static int admit_workflow(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_task_modify(c->s, name_of(task), set_accepted, c->s, NULL, &why) == 0) {
-        df_control_audit(c->s, "create", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+        const struct df_stamp by = stamp_of(c->s, task, DF_STAMP_REQUESTED);
+        note_deed(c, DF_KIND_TASK_ACTION, task, "create", &by, NULL);
         return 0;
     }
     if (is_final(&why))
@@ -340,7 +414,7 @@ int df_applied_task(struct df_control *c, const cJSON *task, bool *ret_done, str
     if (df_doc_is_deleted(task))
         return df_deleted_task(c, task, ret_done, err);
     if (df_json_at(task, "status"))
-        return sign(c, DF_KIND_TASK_ACTION, task, "cancel", ret_done, err);
+        return sign(c, DF_KIND_TASK_ACTION, task, &cancel_note, ret_done, err);
     *ret_done = true;
     return df_task_is_workflow(task) ? admit_workflow(c, task, err) : admit_step(c, task, err);
 }

@@ -1,16 +1,21 @@
 /*
- * audit.h - audit entries for requests that were made with kubectl. The API server has checked the
- * person's rights, but does not say who the person was. Thread rule: any thread.
+ * audit.h - audit entries for requests that were made with kubectl. Thread rule: any thread.
  */
 #ifndef DF_CONTROL_AUDIT_H
 #define DF_CONTROL_AUDIT_H
 
+#include "spawner/model/stamp.h"
 #include "spawner/spawner.h"
 
-#define DF_BY_KUBERNETES "kubernetes" /* the actor of every such entry */
-
-/* Appends one entry to the audit trail. detail may be NULL. A failure is only logged. */
-void df_control_audit(struct df_spawner *s, const char *action, enum df_kind kind, const char *name,
-                      const char *outcome, const char *detail);
+/* Appends one entry to the audit trail. by: who did it, df_stamp_nobody() if that is not known.
+ * detail may be NULL. A failure is only logged. */
+struct df_control_deed {
+    struct df_stamp by;
+    const char *action;
+    const char *outcome; /* "done" or "refused" */
+    const char *detail;
+};
+void df_control_audit(struct df_spawner *s, enum df_kind kind, const char *name,
+                      const struct df_control_deed *deed);
 
 #endif

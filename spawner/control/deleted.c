@@ -28,6 +28,13 @@ static void retry_soon(int64_t *ret_wake_us)
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
 
+/* The API server does not call the webhook with a document that could keep who deletes it. */
+static void note_deletion(struct df_control *c, enum df_kind kind, const cJSON *doc)
+{
+    const struct df_control_deed deed = {df_stamp_nobody(), "delete", "done", NULL};
+    df_control_audit(c->s, kind, name_of(doc), &deed);
+}
+
 /* ---- executors ---- */
 
 static int set_not_deleted(cJSON *executor, void *arg, struct df_err *err)
@@ -48,9 +55,9 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     if (df_json_at(executor, "status.deleting"))
         return 0;
     *ret_done = true;
-    if (df_request_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_BY_KUBERNETES,
+    if (df_request_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_STAMP_NOBODY,
                                    &why) == 0) {
-        df_control_audit(c->s, "delete", DF_KIND_EXECUTOR, name_of(executor), "done", NULL);
+        note_deletion(c, DF_KIND_EXECUTOR, executor);
         return 0;
     }
     if (!df_streq(why.reason, "WrongState"))
@@ -74,13 +81,13 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         *ret_done = true;
         if (df_purge_run(c->s, run, err) < 0)
             return -1;
-        df_control_audit(c->s, "delete", DF_KIND_RUN, name_of(run), "done", NULL);
+        note_deletion(c, DF_KIND_RUN, run);
         return 0;
     }
     if (df_json_at(run, "spec.cancel"))
         return 0;
     *ret_done = true;
-    return df_request_cancel_run(c->s, name_of(run), DF_ROLE_ADMIN, DF_BY_KUBERNETES, WHY, NULL,
+    return df_request_cancel_run(c->s, name_of(run), DF_ROLE_ADMIN, DF_STAMP_NOBODY, WHY, NULL,
                                  err);
 }
 
@@ -97,6 +104,6 @@ int df_deleted_remove(struct df_control *c, const cJSON *task, struct df_err *er
 {
     if (df_purge_step(c->s, task, err) < 0)
         return -1;
-    df_control_audit(c->s, "delete", DF_KIND_TASK_ACTION, name_of(task), "done", NULL);
+    note_deletion(c, DF_KIND_TASK_ACTION, task);
     return 0;
 }

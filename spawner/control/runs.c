@@ -173,6 +173,9 @@ static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *e
     bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* never of a destroy */
     if (!p->apply && df_task_succeeded(p->plan) && destroys_all && df_run_needs_admin(p->run))
         return report_approver(p, status, err);
+    const cJSON *refused = df_json_at(status, "refusedDecision");
+    if (!p->apply && df_task_succeeded(p->plan) && refused)
+        return copy(status, "message", status, "refusedDecision", err);
     const cJSON *step = p->apply ? p->apply : p->plan;
     bool waits = !df_task_is_final(step) && !df_task_has_runner(step);
     const char *message = waits ? df_task_message(step) : NULL;

@@ -41,6 +41,24 @@ static bool is_absent(const struct df_err *why)
     return why->cls == DF_ERR_NOT_FOUND || df_streq(why->reason, "NotServed");
 }
 
+/* The account of the spawner may not read the webhook and the policy, so this is what the
+ * configuration says. */
+static void tell_names(struct df_doctor_context *p)
+{
+    if (p->config.kube_webhook)
+        df_finding(p, DF_LEVEL_OK, "custom resources name who wrote them (kubernetes.webhook %s)",
+                   p->config.kube_webhook);
+    else if (p->config.approval.separate)
+        df_finding(p, DF_LEVEL_WARN,
+                   "approval.separateApprover refuses every approval by kubectl, because custom "
+                   "resources do not name who wrote them: `make admission`, then set "
+                   "kubernetes.webhook");
+    else
+        df_finding(p, DF_LEVEL_OK,
+                   "custom resources do not name who wrote them; the audit trail has kubernetes "
+                   "(`make admission` and kubernetes.webhook change that)");
+}
+
 int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
 {
     DF_JSON cJSON *list = NULL;
@@ -64,6 +82,7 @@ int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
                            "chart's definitions, of version " DF_VERSION,
                            plurals[i]);
     df_finding(p, DF_LEVEL_OK, "the cluster has the custom resources of " DF_API_VERSION);
+    tell_names(p);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "spawner/model/approval.h"
 
 #include "spawner/model/recipe.h"
+#include "spawner/model/stamp.h"
 
 /* An executor can add the rule to those of the instance, but not take it away: whoever may make an
  * executor would otherwise need no approver. */
@@ -54,10 +55,12 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
     char why[256];
     if (!is_separate(rules, executor))
         return 0;
-    if (!requester || !caller)
-        return fail_self_approval(
-            err, requester ? "the approver is not known" : "the run's requester is not known",
-            "discard the run and ask for another one as somebody with a name");
+    if (!df_stamp_is_name(requester))
+        return fail_self_approval(err, "the requester of the run is not known by name",
+                                  "discard it, and ask for another run under a name");
+    if (!df_stamp_is_name(caller))
+        return fail_self_approval(err, "the approver is not known by name",
+                                  "approve it under a name");
     if (!df_streq(requester, caller))
         return 0;
     (void)snprintf(why, sizeof(why), "run %s was requested by %s",

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/stamp.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/purge.h"
 #include "spawner/requests/requests.h"
@@ -102,6 +103,7 @@ int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *ol
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
         note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)
         return -1;
+    df_stamp_drop(doc, DF_STAMP_REQUESTED);
     return store_alone(s, doc, old, ret, err);
 }
 

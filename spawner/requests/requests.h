@@ -32,6 +32,10 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role r
  * verdict is success. */
 int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
                       const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval. */
+int df_request_check_decision(struct df_spawner *s, const cJSON *run, const char *verdict,
+                              enum df_role role, const char *actor,
+                              struct df_err *err) DF_MUST_CHECK;
 /* Cancels a run. CONFLICT WrongState if it is final. Repeating it is success. */
 int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
                           const char *actor, const char *why, cJSON **ret,

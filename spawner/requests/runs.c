@@ -190,6 +190,13 @@ static int set_decision(cJSON *run, void *arg, struct df_err *err)
     return df_json_set(df_json_object_at(run, "spec"), "decision", note, err);
 }
 
+int df_request_check_decision(struct df_spawner *s, const cJSON *run, const char *verdict,
+                              enum df_role role, const char *actor, struct df_err *err)
+{
+    const struct request r = {verdict, actor, role, s};
+    return check_decider(run, &r, err);
+}
+
 int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
                       const char *actor, cJSON **ret, struct df_err *err)
 {

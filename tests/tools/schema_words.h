@@ -429,8 +429,9 @@ static const struct cel run_rules[] = {
     {"!has(self.spec.decision) || has(oldSelf.spec.decision) || (has(oldSelf.status) && "
      "has(oldSelf.status.phase) && oldSelf.status.phase == 'WaitingApproval')",
      "spec.decision: it does not wait for a decision"},
-    {"!has(oldSelf.spec.decision) || (has(self.spec.decision) && self.spec.decision.verdict == "
-     "oldSelf.spec.decision.verdict)",
+    {"!has(oldSelf.spec.decision) || (has(self.spec.decision) ? self.spec.decision.verdict == "
+     "oldSelf.spec.decision.verdict : has(oldSelf.status) && has(oldSelf.status.phase) && "
+     "oldSelf.status.phase == 'WaitingApproval')",
      "spec.decision cannot be changed"},
     {"!has(oldSelf.spec.cancel) || has(self.spec.cancel)", "spec.cancel cannot be taken back"},
     {0}};

@@ -317,6 +317,144 @@ static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
     await_value(w, DF_KIND_RUN, "net-2", "spec.cancel.by", "kubernetes");
 }
 
+/* ---- names ---- */
+
+/* An installation with the webhook and its policy. */
+static void believe_stamps(struct world *w)
+{
+    static char name[] = "dayfly";
+    w->config.kube_webhook = name;
+}
+
+static void apply_as(struct world *w, enum df_kind kind, const char *name, const char *spec,
+                     const char *stamp)
+{
+    struct df_err err = {0};
+    DF_FREE char *text = df_strf("{'metadata':{'name':'%s','annotations':{"
+                                 "'dayfly.dev/requested-by':'%s'}},'spec':%s}",
+                                 name, stamp, spec);
+    DF_JSON cJSON *doc = json(text);
+    if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* As `kubectl patch` under this name. */
+static void decide_as(struct world *w, const char *run, const char *stamp)
+{
+    DF_FREE char *annotations = df_strf("{'dayfly.dev/decided-by':'%s'}", stamp);
+    struct patch p = {"spec", "decision", "{'verdict':'approved'}"};
+    struct df_err err = {0};
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, run);
+    assert_int_equal(set_member(doc, &p, &err), 0);
+    p = (struct patch){"metadata", "annotations", annotations};
+    assert_int_equal(set_member(doc, &p, &err), 0);
+    if (df_store_update(w->s.store, DF_KIND_RUN, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+#define SOURCE "'source':{'url':'file:///nowhere','kind':'directory'}"
+
+static void begin_stamped(struct world *w)
+{
+    believe_stamps(w);
+    start(w);
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ann");
+    apply_as(w, DF_KIND_RUN, "first", RUN_NET, "write eve");
+    play_plan(w, "first", "first-plan");
+    await_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+}
+
+static void await_message(struct world *w, const char *run, const char *part)
+{
+    for (;;) {
+        uint64_t mark = changes_mark(w);
+        DF_FREE char *message = value_of(w, DF_KIND_RUN, run, "status.message");
+        if (strstr(message, part))
+            return;
+        wait_for_change(w, mark);
+    }
+}
+
+static bool is_audited(struct world *w, const char *actor, const char *role, const char *action,
+                       const char *outcome)
+{
+    DF_JSON cJSON *entries = NULL;
+    const cJSON *e;
+    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
+    cJSON_ArrayForEach (e, entries) {
+        if (df_streq(df_json_str(e, "actor"), actor) && df_streq(df_json_str(e, "role"), role) &&
+            df_streq(df_json_str(e, "action"), action) &&
+            df_streq(df_json_str(e, "outcome"), outcome))
+            return true;
+    }
+    return false;
+}
+
+static void a_stamped_document_names_who_wrote_it(void **state)
+{
+    struct world *w = *state;
+    begin_stamped(w);
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.creator", "ann");
+    assert_value(w, DF_KIND_RUN, "first", "spec.requestedBy", "eve");
+    assert_value(w, DF_KIND_RUN, "first", "spec.requestedRole", "write");
+    decide_as(w, "first", "write bob");
+    await_value(w, DF_KIND_RUN, "first", "spec.decision.by", "bob");
+    (void)await_start(w, "first-apply");
+    assert_true(is_audited(w, "ann", "admin", "create", "done"));
+    assert_true(is_audited(w, "eve", "write", "provision", "done"));
+    assert_true(is_audited(w, "bob", "write", "approve", "done"));
+}
+
+static void a_stamp_counts_for_nothing_without_the_policy(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ceo");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.creator", "kubernetes");
+}
+
+static void a_role_is_that_of_the_stamp(void **state)
+{
+    struct world *w = *state;
+    w->config.approval.skips = DF_ROLE_ADMIN;
+    believe_stamps(w);
+    start(w);
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ann");
+    apply_as(w, DF_KIND_RUN, "quick",
+             "{'executorRef':{'name':'net'},'action':'provision','autoApprove':true}", "write eve");
+    await_condition(w, DF_KIND_RUN, "quick", "Failed", "True", "InvalidDocument");
+    DF_FREE char *message = value_of(w, DF_KIND_RUN, "quick", "status.message");
+    assert_non_null(strstr(message, "needs the role admin"));
+    assert_true(is_audited(w, "eve", "write", "create", "refused"));
+}
+
+static void a_requesters_own_approval_is_taken_away_and_somebody_elses_counts(void **state)
+{
+    struct world *w = *state;
+    w->config.approval.separate = true;
+    begin_stamped(w);
+    decide_as(w, "first", "admin eve");
+    await_message(w, "first", "the decision of eve is refused, SelfApproval");
+    assert_value(w, DF_KIND_RUN, "first", "spec.decision", "");
+    assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+    assert_true(is_audited(w, "eve", "admin", "approve", "refused"));
+    decide_as(w, "first", "write bob");
+    await_value(w, DF_KIND_RUN, "first", "spec.decision.by", "bob");
+    (void)await_start(w, "first-apply");
+    await_value(w, DF_KIND_RUN, "first", "status.approvedBy", "bob");
+}
+
+static void a_separate_approver_has_a_name(void **state)
+{
+    struct world *w = *state;
+    w->config.approval.separate = true;
+    begin_stamped(w);
+    patch(w, DF_KIND_RUN, "first", "spec", "decision", "{'verdict':'approved'}");
+    await_message(w, "first", "the approver is not known by name");
+    assert_value(w, DF_KIND_RUN, "first", "spec.decision", "");
+    assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+}
+
 /* ---- deletions ---- */
 
 static void a_deleted_run_is_canceled_and_then_goes_with_its_steps(void **state)
@@ -402,6 +540,11 @@ int main(void)
         TEST(a_step_that_was_made_by_half_is_made_anew),
         TEST(a_step_that_no_run_waits_for_is_refused),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
+        TEST(a_stamped_document_names_who_wrote_it),
+        TEST(a_stamp_counts_for_nothing_without_the_policy),
+        TEST(a_role_is_that_of_the_stamp),
+        TEST(a_requesters_own_approval_is_taken_away_and_somebody_elses_counts),
+        TEST(a_separate_approver_has_a_name),
         TEST(a_deleted_run_is_canceled_and_then_goes_with_its_steps),
         TEST(what_nobody_took_in_goes_at_once),
         TEST(a_deleted_executor_says_what_it_waits_for),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/api/handlers.h"
 #include "spawner/api/openapi.h"
 #include "spawner/api/routes.h"
 #include "spawner/http/problem.h"
@@ -142,7 +143,8 @@ static void a_route_is_sound(void **state)
         assert_int_equal(r->body == DF_BODY_NONE, r->body_max == 0);
         assert_true(!r->audit || r->kind);
         /* Whoever changes something is recorded; runners speak for themselves. */
-        bool changes = strcmp(r->method, "GET") != 0;
+        bool asks = r->handler == df_review_admission; /* a POST that stores nothing */
+        bool changes = strcmp(r->method, "GET") != 0 && !asks;
         if (changes && r->access != DF_ACCESS_STEP && !r->audit)
             fail_msg("%s %s is not audited", r->method, r->pattern);
         /* What anyone may call must not change anything. */

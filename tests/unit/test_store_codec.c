@@ -177,6 +177,25 @@ static void the_service_never_writes_into_what_people_wrote(void **state)
     assert_at(main, "metadata.labels", "{'team':'a','dayfly.dev/live':'true'}");
 }
 
+/* "spec.decision" of the resource after the service has written the document. */
+static void a_decision_that_the_service_takes_away_goes_from_what_people_wrote(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *resource = json(taken_in), *main = NULL, *status = NULL;
+    assert_int_equal(df_json_set(df_json_object_at(resource, "spec"), "decision",
+                                 json("{'verdict':'approved'}"), NULL),
+                     0);
+    DF_JSON cJSON *doc = cJSON_Duplicate(resource, true);
+    assert_int_equal(df_codec_to_document(DF_KIND_RUN, doc, NULL), 0);
+    assert_string_equal(df_json_str(doc, "spec.decision.verdict"), "approved");
+    cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(doc, "spec"), "decision");
+    assert_int_equal(df_codec_main(DF_KIND_RUN, API, doc, resource, &main, NULL), 0);
+    assert_non_null(main);
+    assert_null(df_json_at(main, "spec.decision"));
+    assert_string_equal(df_json_str(main, "spec.action"), df_json_str(resource, "spec.action"));
+    assert_int_equal(df_codec_status(DF_KIND_RUN, API, doc, resource, &status, NULL), 0);
+}
+
 static void a_resource_that_is_taken_in_gets_the_finalizer_unless_it_is_being_deleted(void **state)
 {
     (void)state;
@@ -211,6 +230,7 @@ int main(void)
         cmocka_unit_test(a_new_resource_shows_what_people_ask_for_and_holds_the_rest_in_its_status),
         cmocka_unit_test(each_change_is_written_where_it_belongs),
         cmocka_unit_test(the_service_never_writes_into_what_people_wrote),
+        cmocka_unit_test(a_decision_that_the_service_takes_away_goes_from_what_people_wrote),
         cmocka_unit_test(a_resource_that_is_taken_in_gets_the_finalizer_unless_it_is_being_deleted),
     };
     return cmocka_run_group_tests_name("store_codec", tests, NULL, NULL);

@@ -242,14 +242,28 @@ static int pick_members(enum df_kind kind, cJSON *to, const cJSON *from, bool is
     return 0;
 }
 
+/* Removes a decision that was refused: the document does not have it any more. */
+static void drop_refused(enum df_kind kind, cJSON *spec, const cJSON *doc)
+{
+    const cJSON *of_doc = df_json_at(doc, "spec");
+    for (cJSON *item = spec->child, *next; item; item = next) {
+        const struct df_field *field = kept_field(kind, item->string);
+        next = item->next;
+        if (field && field->by == DF_BY_VERB && !member_of(of_doc, item->string))
+            cJSON_Delete(cJSON_DetachItemViaPointer(spec, item));
+    }
+}
+
 /* Builds the spec of the resource: fields kept in the status stay as people wrote them, all others
  * are taken from the document. */
 static int main_spec(enum df_kind kind, cJSON *spec, const cJSON *doc, const cJSON *old,
                      struct df_err *err)
 {
-    return pick_members(kind, spec, df_json_at(doc, "spec"), false, err) < 0
-               ? -1
-               : pick_members(kind, spec, old, true, err);
+    if (pick_members(kind, spec, df_json_at(doc, "spec"), false, err) < 0 ||
+        pick_members(kind, spec, old, true, err) < 0)
+        return -1;
+    drop_refused(kind, spec, doc);
+    return 0;
 }
 
 static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *old, struct df_err *err)

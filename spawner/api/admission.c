@@ -1,0 +1,17 @@
+/*
+ * admission.c - the webhook of the API server (docs/internals/stamp.md). Anybody may call it: the
+ * answer is made of the request alone, and nothing is stored.
+ */
+#include "spawner/api/handlers.h"
+#include "spawner/model/review.h"
+
+int df_review_admission(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_JSON cJSON *answer = NULL;
+    enum df_role role = DF_ROLE_NONE;
+    if (df_role_parse(req->params[0], &role, NULL) < 0 || role < DF_ROLE_WRITE)
+        return df_fail(err, DF_ERR_NOT_FOUND, "the path ends with write or admin");
+    if (df_review_answer(req->json, role, &answer, err) < 0)
+        return -1;
+    return df_respond_json(res, 200, answer, err);
+}
