@@ -62,9 +62,11 @@ def build(names, tmp):
     """Runs images/build in a copy of what it reads, so that tests at the same time do not meet."""
     tree = tmp / "tree"
     (tree / "build").mkdir(parents=True)
-    for part in ("images", "VERSION"):
+    for part in ("images", "tools", "VERSION", "LICENSE"):
         source = dayfly.ROOT / part
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / part)
+    for library in ("curl", "microhttpd"):
+        (tree / "build" / library).symlink_to((dayfly.ROOT / "build" / library).resolve())
     programs = tmp / "programs"
     programs.mkdir()
     for program in ("dayfly", "dayfly-runner"):
@@ -161,6 +163,30 @@ def test_they_know_the_usual_authorities_and_keep_the_copyright_notices(images):
         bundle = (image.root / "etc/ssl/certs/ca-certificates.crt").read_text()
         assert bundle.count("BEGIN CERTIFICATE") > 100
         assert (image.root / "usr/share/doc/libc6/copyright").exists()
+
+
+def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
+    for name, image in images.items():
+        docs = image.root / "usr/share/doc"
+        sbom = json.loads((docs / "dayfly/sbom.spdx.json").read_text())
+        assert sbom["spdxVersion"] == "SPDX-2.3" and sbom["documentDescribes"] == [f"SPDXRef-dayfly-{name}"]
+        parts = {p["name"]: p for p in sbom["packages"]}
+        assert len({p["SPDXID"] for p in sbom["packages"]}) == len(sbom["packages"]) > 20
+        assert parts[f"dayfly-{name}"]["versionInfo"] == VERSION
+        assert {"libc6", "libssl3", "curl-static", "libarchive-static"} <= set(parts)
+        assert ("libmicrohttpd-static" in parts) == (name == "spawner")
+        for part in parts.values():
+            assert part["versionInfo"] and part["externalRefs"][0]["referenceLocator"].startswith("pkg:")
+            if not part["name"].startswith("dayfly-"):
+                assert (docs / part["name"] / "copyright").exists(), part["name"]
+
+
+def test_two_builds_of_one_commit_are_the_same_image(images, tmp_path):
+    again, _ = build(["spawner", "runner"], tmp_path)
+    for name, image in images.items():
+        manifest = json.loads(subprocess.run(["tar", "-xOf", again / f"{name}.tar", "index.json"], capture_output=True,
+                                             check=True).stdout)
+        assert manifest["manifests"][0]["digest"] == image.index["manifests"][0]["digest"]
 
 
 def test_both_programs_start_with_a_read_only_root(images):
