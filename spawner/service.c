@@ -145,13 +145,20 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
     return df_kube_new(&config, &s->spawner.kube, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
 }
 
-/* Where Jobs and custom resources are; NULL: there is no cluster, and nobody said. */
+/* Where the service and its custom resources are; NULL: there is no cluster, and nobody said. */
 static const char *cluster_namespace(const struct df_service *s)
 {
     const struct df_config *c = s->spawner.config;
     if (c->kube_namespace)
         return c->kube_namespace;
     return s->spawner.kube ? df_kube_namespace(s->spawner.kube) : NULL;
+}
+
+/* Where the Jobs of new steps are. */
+static const char *step_namespace(const struct df_service *s)
+{
+    const char *configured = s->spawner.config->kube_step_space;
+    return configured ? configured : cluster_namespace(s);
 }
 
 /* Everything in the cluster: what is kept here is on its way only. */
@@ -288,7 +295,7 @@ static int open_job(struct df_service *s, struct df_err *err)
     const struct df_config *c = s->spawner.config;
     struct df_engine *job = NULL;
     const struct df_job_options o = {.kube = s->spawner.kube,
-                                     .name_space = cluster_namespace(s),
+                                     .name_space = step_namespace(s),
                                      .image = c->kube_image,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
                                      .reachable = true,
@@ -327,7 +334,7 @@ static int open_claims(struct df_service *s, struct df_err *err)
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,
-                                        .namespace = cluster_namespace(s)};
+                                        .namespace = step_namespace(s)};
     return c->claim_jwks_url || s->spawner.kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 

@@ -159,6 +159,7 @@
 #define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */
 #define DF_LIMIT_POD_PATCHES 8               /* podTemplate patches; there are three levels */
 #define DF_LIMIT_POD_DEPTH 32                /* a pod's own fields nest 12 deep */
+#define DF_LIMIT_STEP_NAMESPACES 4           /* with live steps; three watches each */
 #define DF_LIMIT_CA_ANNOTATION (64 * DF_KIB) /* annotations of a pod: 256 KiB in all */
 #define DF_LIMIT_POD_TEMPLATE (512 * DF_KIB) /* as text: with the Job below etcd's 1.5 MiB */
 #define DF_LIMIT_ANNOTATION ((int64_t)65536)

@@ -236,6 +236,11 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
     if (!df_streq(c->kube_claim, "token") && !df_streq(c->kube_claim, "secret"))
         return df_fail(err, DF_ERR_USER, "kubernetes.claim: \"%.64s\" is neither token nor secret",
                        c->kube_claim);
+    if (c->kube_step_space && !df_is_dns_label(c->kube_step_space))
+        return df_fail(err, DF_ERR_USER,
+                       "kubernetes.stepNamespace: \"%.64s\" is no name of a namespace: use at most "
+                       "63 lower-case letters, digits and \"-\"",
+                       c->kube_step_space);
     if (c->elects && (!c->runs_pods || c->runs_here))
         return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)

@@ -45,7 +45,8 @@ struct df_config {
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
                               pod's own account */
     char *kube_context;    /* kubernetes.context */
-    char *kube_namespace;  /* kubernetes.namespace of the Jobs; default: the configuration's */
+    char *kube_namespace;  /* kubernetes.namespace of the service; default: the configuration's */
+    char *kube_step_space; /* kubernetes.stepNamespace of the Jobs; NULL: the service's */
     char *kube_image;      /* kubernetes.image of the runner */
     char *kube_claim;      /* kubernetes.claim: "token" or "secret" */
     char *kube_webhook;    /* kubernetes.webhook: the installation has the webhook and the policy of

@@ -52,6 +52,7 @@ const struct df_key df_keys[] = {
     KEY("kubernetes.kubeconfig", DF_KEY_PATH, kube_config, NULL),
     KEY("kubernetes.context", DF_KEY_STRING, kube_context, NULL),
     KEY("kubernetes.namespace", DF_KEY_STRING, kube_namespace, NULL),
+    KEY("kubernetes.stepNamespace", DF_KEY_STRING, kube_step_space, NULL),
     KEY("kubernetes.image", DF_KEY_STRING, kube_image, NULL),
     KEY("kubernetes.claim", DF_KEY_STRING, kube_claim, "token"),
     KEY("kubernetes.webhook", DF_KEY_STRING, kube_webhook, NULL),

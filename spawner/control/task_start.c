@@ -118,6 +118,7 @@ int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err 
     DF_JSON cJSON *ref = NULL;
     struct df_err why = {0};
     bool handled = false;
+    p->step.ref = NULL; /* of an earlier attempt: what is made now may be in another namespace */
     *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
     if (*ret_made)
         return df_task_pass_modify(p, set_engine_ref, ref, err);

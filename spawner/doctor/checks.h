@@ -32,6 +32,7 @@ struct df_doctor_context {
     bool owns_ca_file;      /* ca_file is a temporary file of doctor */
     struct df_kube *kube;   /* set by the check "cluster" */
     const char *name_space; /* of the Jobs; borrowed */
+    const char *service_ns; /* namespace of the spawner and what it keeps; borrowed */
     char *issuer;           /* expected in pods' tokens; NULL: unknown */
     char uid[37];           /* of the step that doctor pretends to start */
     cJSON *jobs;            /* Jobs of steps as the engine would make them; the names are the keys

@@ -19,24 +19,32 @@ struct right {
     const char *name; /* the only object; NULL: any */
 };
 
-static int make_review(const struct df_doctor_context *p, const struct right *w,
-                       const char *account, cJSON **ret, struct df_err *err)
+/* Who may do something, and where. */
+struct scope {
+    const char *account;    /* a service account; NULL: the account of the present credentials */
+    const char *account_at; /* its namespace */
+    const char *name_space; /* of the objects */
+};
+
+static int make_review(const struct scope *scope, const struct right *w, cJSON **ret,
+                       struct df_err *err)
 {
     DF_JSON cJSON *review = cJSON_CreateObject();
     cJSON *spec = df_json_object_at(review, "spec");
     cJSON *attributes = spec ? df_json_object_at(spec, "resourceAttributes") : NULL;
     if (!attributes)
         return df_fail_oom(err);
-    if (df_json_add_str(attributes, "namespace", p->name_space, err) < 0 ||
+    if (df_json_add_str(attributes, "namespace", scope->name_space, err) < 0 ||
         df_json_add_str(attributes, "group", w->group, err) < 0 ||
         df_json_add_str(attributes, "resource", w->resource, err) < 0 ||
         df_json_add_str(attributes, "subresource", w->subresource, err) < 0 ||
         df_json_add_str(attributes, "verb", w->verb, err) < 0 ||
         df_json_add_str(attributes, "name", w->name, err) < 0)
         return -1;
-    if (account) {
-        DF_FREE char *user = df_strf("system:serviceaccount:%s:%s", p->name_space, account);
-        DF_FREE char *group = df_strf("system:serviceaccounts:%s", p->name_space);
+    if (scope->account) {
+        DF_FREE char *user =
+            df_strf("system:serviceaccount:%s:%s", scope->account_at, scope->account);
+        DF_FREE char *group = df_strf("system:serviceaccounts:%s", scope->account_at);
         cJSON *groups = df_json_array_at(spec, "groups");
         if (!user || !group || df_json_add_str(spec, "user", user, err) < 0 ||
             df_json_append_str(groups, group, err) < 0 ||
@@ -48,14 +56,13 @@ static int make_review(const struct df_doctor_context *p, const struct right *w,
     return 0;
 }
 
-/* *ret: true if the account may do this. account: a service account of the namespace; NULL: the
- * account of the present credentials. */
-static int may(const struct df_doctor_context *p, const struct right *w, const char *account,
+/* *ret: true if the account may do this. */
+static int may(const struct df_doctor_context *p, const struct right *w, const struct scope *scope,
                bool *ret, struct df_err *err)
 {
     DF_JSON cJSON *review = NULL, *answer = NULL;
-    const struct df_kube_at at = {.resource = account ? &reviews : &self_reviews};
-    if (make_review(p, w, account, &review, err) < 0 ||
+    const struct df_kube_at at = {.resource = scope->account ? &reviews : &self_reviews};
+    if (make_review(scope, w, &review, err) < 0 ||
         df_kube_create(p->kube, &at, review, &answer, err) < 0)
         return -1;
     *ret = df_json_bool(df_json_at(answer, "status"), "allowed", false);
@@ -80,6 +87,17 @@ static bool has_pods(const struct df_config *c)
 static bool hands_over(const struct df_config *c)
 {
     return has_pods(c) && df_streq(c->kube_claim, "secret");
+}
+
+/* Events are about Jobs, or about TaskActions if these are custom resources. */
+static bool posts_on_jobs(const struct df_config *c)
+{
+    return has_pods(c) && !c->in_cluster;
+}
+
+static bool posts_on_tasks(const struct df_config *c)
+{
+    return has_pods(c) && c->in_cluster;
 }
 
 static bool stores_documents(const struct df_config *c)
@@ -113,7 +131,8 @@ static const struct required_right {
     {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "persistentvolumeclaims", NULL, {"get"}, "an optional plugin cache is not used"},
-    {has_pods, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
+    {posts_on_jobs, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
+    {posts_on_tasks, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},
     {hands_over, "batch", "jobs", NULL, {"patch"}, NULL},
     {stores_documents, DF_API_GROUP, "executors", NULL, DOCUMENT_VERBS, NULL},
@@ -139,17 +158,26 @@ static const struct required_right {
      NULL},
 };
 
+/* Jobs and what belongs to them are in the namespace of steps, all else in that of the service. */
+static const char *place_of(const struct df_doctor_context *p, const struct required_right *r)
+{
+    bool is_of_steps =
+        r->needed == has_pods || r->needed == hands_over || r->needed == posts_on_jobs;
+    return is_of_steps ? p->name_space : p->service_ns;
+}
+
 /* Appends the verbs that the account lacks: "get, list". */
 static int list_missing(const struct df_doctor_context *p, const struct required_right *r,
                         struct df_buf *missing, struct df_err *err)
 {
+    const struct scope scope = {p->account, p->service_ns, place_of(p, r)};
     struct right w = {.group = r->group, .resource = r->resource, .subresource = r->subresource};
     bool allowed = false;
     if (r->needed == shares_authority)
         w.name = p->config.tls_secret;
     for (size_t v = 0; v < DF_ARRAY_SIZE(r->verbs) && r->verbs[v]; v++) {
         w.verb = r->verbs[v];
-        if (may(p, &w, p->account, &allowed, err) < 0)
+        if (may(p, &w, &scope, &allowed, err) < 0)
             return -1;
         if (!allowed)
             (void)df_buf_addf(missing, "%s%s", missing->len ? ", " : "", w.verb);
@@ -168,7 +196,7 @@ static int check_required(struct df_doctor_context *p, const struct required_rig
     add_resource(&what, r->group, r->resource, r->subresource);
     df_finding(p, r->spare ? DF_LEVEL_WARN : DF_LEVEL_FAIL,
                "%s may not %s %s in the namespace %s%s%s: grant it the Role of rbac/", subject,
-               df_buf_str(&missing), df_buf_str(&what), p->name_space, r->spare ? "; " : "",
+               df_buf_str(&missing), df_buf_str(&what), place_of(p, r), r->spare ? "; " : "",
                r->spare ? r->spare : "");
     return 0;
 }
@@ -197,8 +225,9 @@ int df_check_rights(struct df_doctor_context *p, struct df_err *err)
             check_required(p, &required_rights[i], subject, err) < 0)
             return -1;
     if (p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN] == before)
-        df_finding(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s",
-                   subject, p->name_space);
+        df_finding(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s%s%s",
+                   subject, p->service_ns, p->config.kube_step_space ? ", and for steps in " : "",
+                   p->config.kube_step_space ? p->name_space : "");
     return 0;
 }
 
@@ -221,9 +250,10 @@ static int check_runner(struct df_doctor_context *p, const char *account, const 
                         struct df_err *err)
 {
     DF_BUF struct df_buf held = DF_BUF_INIT(4 * DF_KIB);
+    const struct scope scope = {account, p->name_space, p->name_space};
     for (size_t i = 0; i < DF_ARRAY_SIZE(dangerous_rights); i++) {
         bool allowed = false;
-        if (may(p, &dangerous_rights[i], account, &allowed, err) < 0)
+        if (may(p, &dangerous_rights[i], &scope, &allowed, err) < 0)
             return -1;
         if (!allowed)
             continue;

@@ -36,7 +36,7 @@ struct df_engine_step {
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
     bool was_claimed; /* its runner has claimed it, or its workflow has started */
     const char *pod;  /* uid or name of the pod whose runner claimed it; or NULL */
-    const cJSON *ref; /* status.engineRef, what create() gave; or NULL */
+    const cJSON *ref; /* status.engineRef, what create() gave; NULL for create() itself */
 };
 
 /* A pod as its verified token names it. Borrowed. */

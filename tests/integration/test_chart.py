@@ -1,5 +1,6 @@
 """The Helm chart: what it refuses, what it renders, and its whole life on the real cluster."""
 
+import ipaddress
 import json
 import re
 import subprocess
@@ -83,6 +84,8 @@ def test_lint_finds_nothing(args):
     ("extraVolumeMounts[0].name=a", "missing property 'mountPath'"),
     ("extraContainers[0].name=a", "missing property 'image'"),
     ("networkPolicy.ingressFrom[0].podselector.x=1", "podselector"),
+    ("networkPolicy.stepEgress.rules[0].too.x=1", "too"),
+    ("steps.namespace=Infra_Steps", "does not match pattern"),
     ("podMonitor.intervall=1s", "additional properties 'intervall' not allowed"),
     ("config.timeout.plan=1h", "additional properties 'timeout' not allowed"),
     ("config.kubernetes.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
@@ -237,13 +240,77 @@ def test_digests_win_over_tags():
     assert configuration(docs)["kubernetes"]["image"] == f"localhost/dayfly-runner@{digest}"
 
 
-def test_the_metadata_service_is_closed_to_steps_and_nobody_reaches_them():
-    policy = one(render(), "NetworkPolicy", "df-dayfly-runner")["spec"]
+def admits(rule, address, port, pod=None):
+    """Does an egress rule admit a connection to this address and port? pod: (labels of its namespace, its labels)."""
+    def selects(selector, labels):
+        return selector.get("matchLabels", {}).items() <= labels.items()
+
+    def is_peer(peer):
+        if "ipBlock" in peer:  # some networks apply it to pods as well
+            where, block = ipaddress.ip_address(address), peer["ipBlock"]
+            inside = [where in ipaddress.ip_network(cidr) for cidr in (block["cidr"], *block["except"]) if ipaddress.ip_network(cidr).version == where.version]
+            return inside[:1] == [True] and not any(inside[1:])
+        own = peer.get("namespaceSelector", {"matchLabels": {"here": "yes"}})
+        return pod is not None and selects(own, pod[0]) and selects(peer["podSelector"], pod[1])
+    return (not rule.get("ports") or port in [p["port"] for p in rule["ports"]]) and (not rule.get("to") or any(map(is_peer, rule["to"])))
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_steps_reach_dns_the_spawner_and_the_world_outside_and_nobody_reaches_them(apart):
+    docs = render(*(["--set", "steps.namespace=infra-steps"] if apart else []))
+    found = one(docs, "NetworkPolicy", "df-dayfly-runner")
+    policy = found["spec"]
+    assert found["metadata"]["namespace"] == ("infra-steps" if apart else "infra")
     assert policy["ingress"] == [] and set(policy["policyTypes"]) == {"Ingress", "Egress"}
-    blocks = {to["ipBlock"]["cidr"]: to["ipBlock"]["except"] for to in policy["egress"][0]["to"] if "ipBlock" in to}
-    assert blocks == {"0.0.0.0/0": ["169.254.169.254/32"], "::/0": ["fd00:ec2::254/128"]}
     assert policy["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "dayfly-runner",
-                                                    "app.kubernetes.io/managed-by": "dayfly"}
+                                                    "app.kubernetes.io/managed-by": "dayfly"}  # tests/unit/test_pod_labels.c
+    spawner = one(docs, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    of_release = {"kubernetes.io/metadata.name": "infra", **({} if apart else {"here": "yes"})}
+    elsewhere = {"kubernetes.io/metadata.name": "other"}
+    may = [("1.1.1.1", 443, None), ("2606:4700::1", 443, None), ("10.96.0.10", 53, None), ("169.254.20.10", 53, None),
+           ("10.0.0.9", 8030, (of_release, spawner))]
+    may_not = [("169.254.169.254", 80, None), ("169.254.170.2", 80, None), ("169.254.170.23", 80, None), ("fd00:ec2::254", 80, None),
+               ("10.96.0.1", 443, None), ("10.0.0.9", 10250, None), ("172.20.1.1", 443, None), ("192.168.1.1", 443, None),
+               ("100.64.0.1", 80, None), ("fe80::1", 80, None), ("10.0.0.9", 22, (of_release, spawner)),
+               ("10.0.0.9", 8030, (elsewhere, spawner)), ("10.0.0.9", 8030, (of_release, {"app": "other"}))]
+    for wanted, cases in ((True, may), (False, may_not)):
+        for case in cases:
+            assert any(admits(rule, *case) for rule in policy["egress"]) == wanted, case
+
+
+def test_more_egress_of_steps_is_what_the_values_say():
+    api = "networkPolicy.stepEgress.rules[0].to[0].ipBlock.cidr=10.96.0.1/32,networkPolicy.stepEgress.rules[0].ports[0].port=443"
+    policy = one(render("--set", f"{api},networkPolicy.stepEgress.denied={{10.244.0.0/16}}"), "NetworkPolicy", "df-dayfly-runner")["spec"]
+    assert policy["egress"][-1] == {"to": [{"ipBlock": {"cidr": "10.96.0.1/32"}}], "ports": [{"port": 443}]}
+    assert policy["egress"][2]["to"][0]["ipBlock"]["except"] == ["10.244.0.0/16"]
+
+
+def test_the_api_is_open_to_steps_and_to_whom_the_values_name():
+    values = "networkPolicy.ingressFrom[0].podSelector.matchLabels.a=b"
+    for more, where in (("", {}), (",steps.namespace=infra-steps", {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "infra-steps"}}})):
+        rule, = one(render("--set", values + more), "NetworkPolicy", "df-dayfly")["spec"]["ingress"]
+        steps = {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "dayfly-runner", "app.kubernetes.io/managed-by": "dayfly"}}}
+        assert {**steps, **where} in rule["from"] and {"podSelector": {"matchLabels": {"a": "b"}}} in rule["from"]
+
+
+@pytest.mark.parametrize("shape", ["operator", "sidecar"])
+def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spawner_no_more(shape):
+    docs = render("--set", f"shape={shape},steps.namespace=infra-steps,runner.claim=secret")
+    there = {(d["kind"], d["metadata"]["name"]) for d in docs if d["metadata"].get("namespace") == "infra-steps"}
+    assert there == {("ServiceAccount", "df-dayfly-runner"), ("Role", "df-dayfly-steps"), ("RoleBinding", "df-dayfly-steps"),
+                     ("NetworkPolicy", "df-dayfly-runner"), ("ConfigMap", "df-dayfly-test")}
+    labels = one(docs, "Namespace", "infra-steps")["metadata"]["labels"]
+    assert all(labels[f"pod-security.kubernetes.io/{mode}"] == "restricted" for mode in ("enforce", "warn", "audit"))
+    assert configuration(docs)["kubernetes"]["stepNamespace"] == "infra-steps"
+    subject, = one(docs, "RoleBinding", "df-dayfly-steps")["subjects"]
+    assert (subject["name"], subject["namespace"]) == ("df-dayfly", "infra")
+    rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly-steps")["rules"] for r in rule["resources"] if "patch" not in rule["verbs"]}
+    assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch"}, "persistentvolumeclaims": {"get"},
+                      "secrets": {"create", "delete"}, "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
+    # Where the service is, nobody can make it start a pod any more.
+    assert not [rule for rule in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in rule["resources"] and "create" in rule["verbs"]]
+    assert not [d for d in render("--set", "steps.namespace=infra-steps,steps.create=false") if d["kind"] == "Namespace"]
+    assert "stepNamespace" not in configuration(render())["kubernetes"]
 
 
 def test_nobody_is_an_administrator_unless_asked_for():
@@ -317,6 +384,9 @@ def test_every_alert_has_its_lines_in_the_runbook():
     ("shape=operator", ["Nobody has a token yet", "--set auth.adminAccount.create=true"], "df-dayfly-admin"),
     ("auth.adminAccount.create=true", ["create token df-dayfly-admin --audience dayfly"], "Nobody has a token"),
     ("auth.serviceAccounts.infra/boss=admin", ["auth.serviceAccounts"], "Nobody has a token"),
+    ("shape=operator", ["WARNING", "label namespace infra pod-security.kubernetes.io/enforce=restricted"], "infra-steps there"),
+    ("steps.namespace=infra-steps", ["Steps run in the namespace infra-steps"], "WARNING"),
+    ("steps.namespace=infra-steps,steps.create=false", ["WARNING", "label namespace infra-steps pod-security"], "namespace infra pod-"),
     ("keepData=false", ["helm -n infra test df"], "leaves"),
 ])
 def test_the_notes_name_what_is_there(cluster, values, said, not_said):

@@ -234,6 +234,31 @@ def test_a_foreign_pod_of_the_same_account_gets_nothing_before_the_steps_own_pod
     check_end(by_token, process, run)
 
 
+def test_steps_run_in_a_namespace_of_their_own_and_older_ones_end_where_they_began(home, namespace, tofu):
+    steps = Namespace(namespace.cluster)
+    try:
+        pods = Pods(home, namespace, tofu)
+        pods.server.listen = f"{NODE}:{free_port()}"  # where the runner finds the next spawner
+        with pods:
+            process, run, pod = hold(pods)
+            process.kill()  # it would start a spawner of its own
+            process.communicate()
+            pods.server.stop()
+            file = home.directory / "dayfly.yaml"
+            config = json.loads(file.read_text())
+            config["kubernetes"]["stepNamespace"] = steps.name
+            file.write_text(json.dumps(config))
+            pods.start()
+            let_go(pods, pod)
+            assert pods.ended(run)["reason"] == "Applied"
+            steps.apply(HOLD, config_map_of(home.module("after", MODULE), "module-net"))  # a placement names what is there
+            assert pods.run("net", "--action", "destroy")["run"]["status"]["reason"] == "Destroyed"
+        where = {n.name: {j["metadata"]["name"] for j in n.get("jobs")} for n in (namespace, steps)}
+        assert where == {namespace.name: {"net-1-plan", "net-1-apply"}, steps.name: {"net-2-plan", "net-2-apply"}}
+    finally:
+        steps.close()
+
+
 def test_a_pod_has_no_rights_in_kubernetes(by_token):
     namespace = by_token.namespace
     process, run, pod = hold(by_token)

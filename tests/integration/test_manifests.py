@@ -103,8 +103,9 @@ def test_chart_and_manifests_give_the_same_rights():
 @pytest.mark.parametrize("kind", ["PodDisruptionBudget", "NetworkPolicy"])
 def test_chart_and_manifests_have_the_same_guards(kind):
     def guards(docs):
-        return {json.dumps({k: v for k, v in d["spec"].items() if k not in ("selector", "podSelector")}, sort_keys=True)
+        text = {json.dumps({k: v for k, v in d["spec"].items() if k not in ("selector", "podSelector")}, sort_keys=True)
                 for d in docs if d["kind"] == kind}
+        return {line.replace('"app.kubernetes.io/instance": "dayfly", ', "") for line in text}  # of Helm alone
     assert guards(render("operator")) == guards(chart())
 
 

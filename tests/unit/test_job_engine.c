@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/limits.h"
 #include "spawner/engine/job/job.h"
 #include "tests/unit/kube_server.h"
 #include "tests/unit/kube_words.h"
@@ -423,6 +424,52 @@ static void a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is(void **
     close_world(&w);
 }
 
+#define OLD "/apis/batch/v1/namespaces/old/jobs"
+#define NEW "/apis/batch/v1/namespaces/build/jobs"
+
+/* The configuration named another namespace when the step was started. */
+static void a_step_ends_in_the_namespace_in_which_it_was_started(void **state)
+{
+    (void)state;
+    static const struct objects objects = {JOB("test-wfe", "u1", "{}"), "", ""};
+    DF_JSON cJSON *ref = json("{'kind':'Job','name':'" NAME "','namespace':'old','uid':'j2'}");
+    struct world w;
+    open_world(&w, &objects);
+    struct df_engine_step step = step_of(&w, "test-wfe", true);
+    assert_int_equal(asked(&w, "GET " OLD), 0);
+    step.ref = ref;
+    assert_int_equal(w.engine->ops->cancel(w.engine, &step, NULL), 0);
+    assert_int_equal(asked(&w, "DELETE " OLD "/" NAME), 1);
+    assert_int_equal(asked(&w, "DELETE " NEW), 0);
+    (void)pthread_mutex_lock(&w.server.lock);
+    while (w.server.watches < 6) /* of both namespaces: the end of its pod is noticed */
+        (void)pthread_cond_wait(&w.server.changed, &w.server.lock);
+    (void)pthread_mutex_unlock(&w.server.lock);
+    assert_true(asked(&w, "GET " OLD "?") > 0);
+    close_world(&w);
+}
+
+static void steps_in_too_many_namespaces_are_refused(void **state)
+{
+    (void)state;
+    static const struct objects none = {"", "", ""};
+    struct world w;
+    open_world(&w, &none);
+    for (int i = 1; i <= DF_LIMIT_STEP_NAMESPACES; i++) {
+        struct df_engine_step step = step_of(&w, "test-wfe", false);
+        DF_JSON cJSON *ref = cJSON_CreateObject();
+        DF_FREE char *name_space = df_strf("n%d", i);
+        struct df_err err = {0};
+        assert_int_equal(df_json_add_str(ref, "namespace", name_space, NULL), 0);
+        step.ref = ref;
+        for (int again = 0; again <= 1; again++)
+            assert_int_equal(w.engine->ops->cancel(w.engine, &step, &err),
+                             i < DF_LIMIT_STEP_NAMESPACES ? 0 : -1);
+        assert_int_equal(err.cls, i < DF_LIMIT_STEP_NAMESPACES ? DF_ERR_NONE : DF_ERR_LIMIT);
+    }
+    close_world(&w);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -437,6 +484,8 @@ int main(void)
         cmocka_unit_test(a_look_without_lists_is_to_be_repeated),
         cmocka_unit_test(only_the_pod_that_the_job_controls_may_claim),
         cmocka_unit_test(a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is),
+        cmocka_unit_test(a_step_ends_in_the_namespace_in_which_it_was_started),
+        cmocka_unit_test(steps_in_too_many_namespaces_are_refused),
     };
     return cmocka_run_group_tests_name("job_engine", tests, NULL, NULL);
 }

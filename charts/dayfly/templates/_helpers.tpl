@@ -42,6 +42,58 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if eq .Values.shape "operator" }}true{{ end }}
 {{- end }}
 
+{{- define "dayfly.stepNamespace" -}}
+{{- default .Release.Namespace .Values.steps.namespace }}
+{{- end }}
+
+{{/* Steps have a namespace of their own. */}}
+{{- define "dayfly.apart" -}}
+{{- if ne (include "dayfly.stepNamespace" .) .Release.Namespace }}true{{ end }}
+{{- end }}
+
+{{/* Pods of steps, as the spawner labels them, in a peer of a policy in the release's namespace */}}
+{{- define "dayfly.stepPods" -}}
+{{- if include "dayfly.apart" . }}
+namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ include "dayfly.stepNamespace" . }}}}
+{{- end }}
+podSelector: {matchLabels: {app.kubernetes.io/name: dayfly-runner, app.kubernetes.io/managed-by: dayfly}}
+{{- end }}
+
+{{/* Pods that serve the API */}}
+{{- define "dayfly.serving" -}}
+{{- if .Values.workload.enabled }}{{ include "dayfly.selector" . }}{{ else }}{{ toYaml .Values.service.selector }}{{ end }}
+{{- end }}
+
+{{/* What the spawner does with Jobs of steps, in their namespace */}}
+{{- define "dayfly.stepRules" -}}
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+# Why a step does not start, and how it ended.
+- apiGroups: [""]
+  resources: [pods, events]
+  verbs: [list, watch]
+# A plugin cache is mounted from a claim if there is one.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get]
+{{- if eq .Values.runner.claim "secret" }}
+# A step is a Secret beside its Job, which is let go when the Secret is there.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create, delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [patch]
+{{- end }}
+{{- if not (include "dayfly.operator" .) }}
+# What becomes of a step, told on its Job.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}
+{{- end }}
+
 {{/* image values and the chart's appVersion: a reference */}}
 {{- define "dayfly.image" -}}
 {{- $tag := default .version .image.tag }}

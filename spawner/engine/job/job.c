@@ -20,6 +20,13 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
         .step = step,
         .kind = step->workflow.spec ? &df_job_of_workflow : &df_job_of_tofu,
     };
+    const char *recorded = df_json_str(step->ref, "namespace");
+    const struct df_job_place *place = NULL;
+    if (df_job_place_of(ret->engine, recorded ? recorded : ret->engine->name_space, &place, err) <
+        0)
+        return -1;
+    ret->name_space = place->name_space;
+    ret->watch = place->watch;
     return ret->kind->name(step, ret->name, err);
 }
 
@@ -36,7 +43,7 @@ static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_er
     df_debug("creating the Job %s/%s", at.name_space, c->name);
     if (df_kube_create(c->engine->o.kube, &at, job, ret_job, &why) == 0) {
         df_job_rejection_forget(c);
-        return df_job_note(c->engine->watch, *ret_job, err);
+        return df_job_note(c->watch, *ret_job, err);
     }
     return df_streq(why.reason, "AlreadyExists") ? c->kind->adopt(c, ret_job, err)
                                                  : df_job_reject(c, &why, err);
@@ -48,12 +55,12 @@ static int create_secret(const struct df_job_call *c, const cJSON *job, struct d
     const struct df_job_engine *j = c->engine;
     const struct df_engine_step *step = c->step;
     const struct df_job_spec spec = {.name = c->name,
-                                     .namespace = j->name_space,
+                                     .namespace = c->name_space,
                                      .uid = step->uid,
                                      .run = step->run,
                                      .executor = step->executor,
                                      .action = step->action};
-    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = j->name_space};
+    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = c->name_space};
     cJSON *secret = NULL;
     if (df_job_delete_secret(c, err) < 0 ||
         df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
@@ -63,14 +70,13 @@ static int create_secret(const struct df_job_call *c, const cJSON *job, struct d
     return result;
 }
 
-static int build_ref(const struct df_job_engine *j, const cJSON *job, cJSON **ret,
-                     struct df_err *err)
+static int build_ref(const struct df_job_call *c, const cJSON *job, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *ref = cJSON_CreateObject();
     const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
     if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
         df_json_add_str(ref, "name", df_kube_name(job), err) < 0 ||
-        df_json_add_str(ref, "namespace", j->name_space, err) < 0 ||
+        df_json_add_str(ref, "namespace", c->name_space, err) < 0 ||
         df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0 ||
         df_json_add_str(ref, "serviceAccountName", account ? account : "default", err) < 0)
         return -1;
@@ -90,7 +96,7 @@ static int job_create(struct df_engine *e, const struct df_engine_step *step, cJ
         c.engine->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
     if (needs_secret && create_secret(&c, job, err) < 0)
         return -1;
-    return build_ref(c.engine, job, ret_ref, err);
+    return build_ref(&c, job, ret_ref, err);
 }
 
 static int job_release(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
@@ -104,7 +110,7 @@ static int job_release(struct df_engine *e, const struct df_engine_step *step, s
     const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
     if (df_kube_patch(c.engine->o.kube, &at, &patch, &job, err) < 0)
         return -1;
-    return df_job_note(c.engine->watch, job, err);
+    return df_job_note(c.watch, job, err);
 }
 
 /* ---- status, result ---- */
@@ -175,12 +181,11 @@ static bool is_controlled_by(const cJSON *pod, const char *uid)
 
 /* A failure of the request is no answer about the pod: every one means that the runner asks again.
  */
-static int find_claimant(const struct df_job_engine *j, const cJSON *ref,
-                         const struct df_engine_pod *pod, cJSON **ret, struct df_err *err)
+static int find_claimant(const struct df_job_call *c, const struct df_engine_pod *pod, cJSON **ret,
+                         struct df_err *err)
 {
-    const char *name_space = df_json_str(ref, "namespace");
     struct df_err why = {0};
-    if (df_job_find_pod(j->watch, name_space ? name_space : j->name_space, pod, ret, &why) == 0)
+    if (df_job_find_pod(c->watch, pod, ret, &why) == 0)
         return 0;
     return df_fail(err, DF_ERR_RETRY, "cannot look up the pod %s that claims the step: %s",
                    pod->name, why.message);
@@ -191,9 +196,10 @@ static int job_check_pod(struct df_engine *e, const struct df_engine_step *step,
 {
     DF_JSON cJSON *found = NULL;
     const char *job = df_json_str(step->ref, "uid");
+    struct df_job_call c;
     if (!job) /* the pod was faster than the write of the reference, or the spawner died before it */
         return df_fail(err, DF_ERR_RETRY, "the Job of step %s is not recorded yet", step->name);
-    if (find_claimant(job_of(e), step->ref, pod, &found, err) < 0)
+    if (begin_call(e, step, &c, err) < 0 || find_claimant(&c, pod, &found, err) < 0)
         return -1;
     if (is_controlled_by(found, job))
         return 0;
@@ -207,7 +213,7 @@ static int job_check_pod(struct df_engine *e, const struct df_engine_step *step,
 static void job_close(struct df_engine *e)
 {
     struct df_job_engine *j = job_of(e);
-    df_job_watch_stop(j->watch);
+    df_job_places_close(j);
     (void)pthread_mutex_destroy(&j->lock);
     cJSON_Delete(j->rejections);
     free(j->name_space);
@@ -237,11 +243,8 @@ static int fill_engine(struct df_job_engine *j, struct df_err *err)
         return df_fail_oom(err);
     j->o.name_space = j->name_space;
     j->o.image = j->image;
-    const struct df_job_watch_options o = {.kube = j->o.kube,
-                                           .name_space = j->name_space,
-                                           .notify = j->o.notify,
-                                           .notify_arg = j->o.notify_arg};
-    return df_job_watch_start(&o, &j->watch, err);
+    const struct df_job_place *place = NULL;
+    return df_job_place_of(j, j->name_space, &place, err);
 }
 
 int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, struct df_err *err)

@@ -3,7 +3,7 @@
  *
  * The Job has the step's name, so that a repeated create() is idempotent, and the step's uid as a
  * label, by which ownership is checked. Three watches keep the Jobs, pods and Events (warnings, and
- * pods created for workflows) of the namespace in memory. A single object is read from the API
+ * pods created for workflows) of a namespace in memory. A single object is read from the API
  * server only if a watch that lags behind could wrongly report it as absent. An ended Job stays
  * until its TTL, so that people can inspect it.
  *
@@ -22,7 +22,7 @@
 
 struct df_job_options {
     struct df_kube *kube;    /* borrowed; must outlive the engine */
-    const char *name_space;  /* of the Jobs */
+    const char *name_space;  /* of new Jobs; a step whose ref has another one ends there */
     const char *image;       /* of the runner; NULL: the placement must have one */
     bool by_secret;          /* hand the step over in a Secret instead of a claim */
     bool reachable;          /* pods can reach the spawner */

@@ -16,9 +16,15 @@ struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
     struct df_job_options o; /* its strings are the two below */
     char *name_space, *image;
-    struct df_job_watch *watch;
-    pthread_mutex_t lock; /* guards rejections */
-    cJSON *rejections;    /* step uid -> {reason, message}: why its Job was not created last time */
+    pthread_mutex_t lock; /* guards what follows */
+    /* Where Jobs of live steps may be: the namespace of new Jobs first. The others are those that
+     * the configuration named before; steps that started there end there. */
+    struct df_job_place {
+        char *name_space;
+        struct df_job_watch *watch;
+    } places[DF_LIMIT_STEP_NAMESPACES];
+    size_t place_count;
+    cJSON *rejections; /* step uid -> {reason, message}: why its Job was not created last time */
 };
 
 /* One call about one step. */
@@ -26,6 +32,8 @@ struct df_job_call {
     struct df_job_engine *engine;
     const struct df_engine_step *step;
     const struct df_job_kind *kind;
+    const char *name_space; /* of the Job: the recorded one, or that of new Jobs */
+    struct df_job_watch *watch;
     char name[64]; /* of the Job */
 };
 
@@ -46,6 +54,14 @@ struct df_job_kind {
 };
 extern const struct df_job_kind df_job_of_tofu;     /* tofu_step.c */
 extern const struct df_job_kind df_job_of_workflow; /* workflow.c */
+
+/* ---- the namespaces ---- */
+
+/* The watches of a namespace; the first call for a namespace starts them. Both are valid as long as
+ * the engine is. LIMIT: more than DF_LIMIT_STEP_NAMESPACES. */
+int df_job_place_of(struct df_job_engine *j, const char *name_space,
+                    const struct df_job_place **ret, struct df_err *err) DF_MUST_CHECK;
+void df_job_places_close(struct df_job_engine *j);
 
 /* ---- requests ---- */
 

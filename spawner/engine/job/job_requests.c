@@ -5,7 +5,7 @@
 struct df_kube_at df_job_at(const struct df_job_call *c)
 {
     return (struct df_kube_at){
-        .resource = &df_kube_jobs, .name_space = c->engine->name_space, .name = c->name};
+        .resource = &df_kube_jobs, .name_space = c->name_space, .name = c->name};
 }
 
 /* Absent is success. */
@@ -41,7 +41,7 @@ int df_job_delete_in_background(const struct df_job_call *c, const cJSON *job, s
 int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
-    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+    if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
     bool is_ours = job && df_streq(df_kube_label(job, DF_LABEL_STEP_UID), c->step->uid);
     return is_ours && (if_ended || !df_job_is_completed(job)) ? df_job_delete(c, job, err) : 0;
@@ -53,12 +53,12 @@ int df_job_delete_secret(const struct df_job_call *c, struct df_err *err)
     if (!name)
         return df_fail_oom(err);
     const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = c->engine->name_space, .name = name};
+        .resource = &df_kube_secrets, .name_space = c->name_space, .name = name};
     const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
     return delete_object(c, &at, &o, err);
 }
 
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret, struct df_err *err)
 {
-    return df_job_snapshot(c->engine->watch, c->name, c->step, ret, err);
+    return df_job_snapshot(c->watch, c->name, c->step, ret, err);
 }

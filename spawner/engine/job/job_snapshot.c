@@ -360,28 +360,27 @@ static int copy_pod(void *arg, const cJSON *pod, struct df_err *err)
 }
 
 /* Lists instead of a GET, because the spawner's Role has no other use for that right. */
-static int read_pod(struct df_job_watch *w, const struct df_kube_at *at, const char *name,
-                    cJSON **ret, struct df_err *err)
+static int read_pod(struct df_job_watch *w, const char *name, cJSON **ret, struct df_err *err)
 {
+    const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
     DF_FREE char *fields = df_strf("metadata.name=%s", name);
     if (!fields)
         return df_fail_oom(err);
     const struct df_kube_select select = {.fields = fields};
     const struct df_kube_sink sink = {.item = copy_pod, .arg = ret};
-    return df_kube_list(w->o.kube, at, &select, 0, &sink, err);
+    return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
 }
 
-int df_job_find_pod(struct df_job_watch *w, const char *name_space, const struct df_engine_pod *pod,
-                    cJSON **ret, struct df_err *err)
+int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, cJSON **ret,
+                    struct df_err *err)
 {
-    const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = name_space};
     DF_JSON cJSON *found = NULL;
-    if (df_kube_cache_find(w->pods, name_space, pod->name, &found, err) < 0)
+    if (df_kube_cache_find(w->pods, w->o.name_space, pod->name, &found, err) < 0)
         return -1;
     if (!df_streq(df_kube_uid(found), pod->uid)) {
         cJSON_Delete(found);
         found = NULL;
-        if (read_pod(w, &at, pod->name, &found, err) < 0)
+        if (read_pod(w, pod->name, &found, err) < 0)
             return -1;
     }
     *ret = df_streq(df_kube_uid(found), pod->uid) ? DF_TAKE(found) : NULL;

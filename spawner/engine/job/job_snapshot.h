@@ -41,9 +41,9 @@ int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_en
 
 /* The pod with this name and uid, owned by the caller; NULL if there is none. It is read from the
  * API server only if the cache does not have it: the cache usually has a pod before its first
- * container starts, but lags behind after a restart, and has no pod of another namespace. */
-int df_job_find_pod(struct df_job_watch *w, const char *name_space, const struct df_engine_pod *pod,
-                    cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+ * container starts, but lags behind after a restart. */
+int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, cJSON **ret,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* Waits for the first list of Events, for which df_job_snapshot() does not wait. RETRY: it is not
  * complete. */

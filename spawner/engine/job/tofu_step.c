@@ -163,22 +163,21 @@ static bool has_ended(const struct df_job_call *c, const cJSON *job)
  * earlier attempt, or another step's. A Job of another step is never changed. */
 static int tofu_adopt(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
-    const struct df_job_engine *j = c->engine;
     DF_JSON cJSON *job = NULL;
-    if (df_job_read(j->o.kube, j->name_space, c->name, &job, err) < 0)
+    if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
     const char *owner = job ? df_kube_label(job, DF_LABEL_STEP_UID) : NULL;
     if (job && !df_streq(owner, c->step->uid))
         return df_fail_reason(
             err, DF_ERR_CONFLICT, "NameTaken",
             "the Job %s/%s belongs to another step (%s): delete it, or wait for its end",
-            j->name_space, c->name, owner ? owner : "unknown");
+            c->name_space, c->name, owner ? owner : "unknown");
     bool ended = has_ended(c, job);
     if (ended && df_job_delete(c, job, err) < 0)
         return -1;
     if (!job || ended)
         return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of an earlier attempt is being removed",
-                       j->name_space, c->name);
+                       c->name_space, c->name);
     *ret_job = DF_TAKE(job);
     return 0;
 }

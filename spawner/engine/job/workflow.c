@@ -38,7 +38,7 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
         .secrets = df_json_at(w, "dependencies.secrets"),
         .config_maps = df_json_at(w, "dependencies.configMaps"),
         .resources = df_json_at(w, "resources"),
-        .namespace = c->engine->name_space,
+        .namespace = c->name_space,
         .uid = step->uid,
         .deadline_seconds =
             until_us ? df_workflow_deadline(until_us, df_real_us()) : step->timeout_seconds,
@@ -89,13 +89,13 @@ static int replace_job(const struct df_job_call *c, const cJSON *job, struct df_
     if (df_job_delete_in_background(c, job, err) < 0)
         return -1;
     return df_fail(err, DF_ERR_RETRY, "the Job %s/%s of %s, which has ended, is being removed",
-                   c->engine->name_space, c->name, df_workflow_owner(job));
+                   c->name_space, c->name, df_workflow_owner(job));
 }
 
 static void describe_holder(const struct df_job_call *c, const cJSON *job, char *to, size_t size)
 {
     const char *owner = df_workflow_owner(job);
-    (void)snprintf(to, size, "the Job %s/%s of %.100s", c->engine->name_space, c->name,
+    (void)snprintf(to, size, "the Job %s/%s of %.100s", c->name_space, c->name,
                    *owner ? owner : "an unknown owner; delete it if it is not needed");
 }
 
@@ -110,7 +110,7 @@ static int workflow_adopt(const struct df_job_call *c, cJSON **ret_job, struct d
 {
     DF_JSON cJSON *job = NULL;
     const struct df_workflow w = workflow_of(c);
-    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+    if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
     switch (clash_with(&w, job)) {
     case DF_WORKFLOW_CLASH_ADOPT:
@@ -122,8 +122,7 @@ static int workflow_adopt(const struct df_job_call *c, cJSON **ret_job, struct d
         return fail_locked(c, job, err);
     case DF_WORKFLOW_CLASH_GONE:
     default:
-        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s was just removed", c->engine->name_space,
-                       c->name);
+        return df_fail(err, DF_ERR_RETRY, "the Job %s/%s was just removed", c->name_space, c->name);
     }
 }
 
@@ -215,9 +214,9 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
 static int take_snapshot(const struct df_job_call *c, struct df_job_snapshot *view,
                          struct df_err *err)
 {
-    if (df_job_await_events(c->engine->watch, err) < 0 || df_job_snapshot_of(c, view, err) < 0)
+    if (df_job_await_events(c->watch, err) < 0 || df_job_snapshot_of(c, view, err) < 0)
         return -1;
-    return view->job && !view->pod ? df_job_add_pod_events(c->engine->watch, view, err) : 0;
+    return view->job && !view->pod ? df_job_add_pod_events(c->watch, view, err) : 0;
 }
 
 /* Checks whether the target is still locked, before the next attempt to create the Job. It asks the
@@ -227,7 +226,7 @@ static int check_lock(const struct df_job_call *c, struct df_engine_observation 
 {
     DF_JSON cJSON *job = NULL;
     const struct df_workflow w = workflow_of(c);
-    if (df_job_read(c->engine->o.kube, c->engine->name_space, c->name, &job, err) < 0)
+    if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
     if (clash_with(&w, job) == DF_WORKFLOW_CLASH_WAIT) {
         (void)snprintf(observed->reason, sizeof(observed->reason), "TargetLocked");
@@ -261,7 +260,7 @@ static int add_ref(cJSON *result, const struct df_job_call *c, const cJSON *job,
     cJSON *ref = df_json_object_at(result, "engineRef");
     if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
         df_json_add_str(ref, "name", c->name, err) < 0 ||
-        df_json_add_str(ref, "namespace", c->engine->name_space, err) < 0 ||
+        df_json_add_str(ref, "namespace", c->name_space, err) < 0 ||
         df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0)
         return -1;
     return df_json_add_str(ref, "serviceAccountName", account, err);
