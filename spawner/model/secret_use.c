@@ -137,3 +137,10 @@ bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key)
     }
     return df_streq(df_json_str(spec, "source.secretRef.name"), secret);
 }
+
+bool df_secret_is_any_used(const cJSON *spec)
+{
+    return cJSON_GetArraySize(df_json_at(spec, "secrets")) ||
+           cJSON_GetArraySize(df_json_at(spec, "integrations")) ||
+           df_json_at(spec, "source.secretRef");
+}

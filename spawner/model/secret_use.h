@@ -35,5 +35,7 @@ int df_secret_use_check(const cJSON *use, const char *secret, const char *execut
  * (NULL: any): by secrets, integrations or source.secretRef. Only an entry of secrets may choose
  * keys. */
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key);
+/* True if it uses any secret. */
+bool df_secret_is_any_used(const cJSON *spec);
 
 #endif
