@@ -170,7 +170,7 @@ static void unknown_commands_are_answered_with_the_nearest(void **state)
         {"state", "dayfly state needs one of: list, show, push, pull, mv, rm, import, exec, "
                   "rollback, lock, unlock, "
                   "errored, push-errored"},
-        {"secret frobnicate", "dayfly secret needs one of: set, list, delete"},
+        {"secret frobnicate", "dayfly secret needs one of: set, list, allow, delete"},
         {"frobnicate", "unknown command \"frobnicate\"; `dayfly help` lists them"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {

@@ -267,14 +267,16 @@ static void remove_unfinished(const char *unfinished)
     }
 }
 
-/* An earlier version left the mode to the umask. */
+/* An earlier version left the mode to the umask. What the owner may do is the owner's choice. */
 static int close_to_others(const char *database, struct df_err *err)
 {
+    struct stat st;
     for (size_t i = 0; i < DF_ARRAY_SIZE(suffixes); i++) {
         DF_FREE char *path = df_strf("%s%s", database, suffixes[i]);
         if (!path)
             return df_fail_oom(err);
-        if (chmod(path, 0600) < 0 && errno != ENOENT)
+        bool is_open = stat(path, &st) == 0 && (st.st_mode & 077);
+        if (is_open && chmod(path, st.st_mode & 0700) < 0)
             return df_fail_errno(err, errno, "close %s to others", path);
     }
     return 0;
