@@ -57,10 +57,12 @@
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
 #define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */
-#define DF_LIMIT_REVIEW (3 * DF_MIB) /* an AdmissionReview: two versions of a resource */
-#define DF_LIMIT_CANCEL_REASON 1024  /* why a user cancels a run; stored in its status */
-#define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
-#define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */
+/* An AdmissionReview: two versions of a resource. Anybody may send one, so all strangers' bodies
+ * together must fit the memory of the spawner. */
+#define DF_LIMIT_REVIEW (256 * DF_KIB)
+#define DF_LIMIT_CANCEL_REASON 1024 /* why a user cancels a run; stored in its status */
+#define DF_LIMIT_CA (96 * DF_KIB)   /* it is passed in one variable of tofu; Linux allows 128 KiB */
+#define DF_LIMIT_HOST 253           /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: usually a few KiB */
 #define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
 #define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its JSON */

@@ -19,6 +19,7 @@ DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 
 /* admission.c */
+int df_gate_review(struct df_request *req, struct df_err *err);
 DF_HANDLER(df_review_admission);
 
 /* executors.c */

@@ -29,7 +29,7 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
 
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
-          .query = "timeout"),
+          GATE(df_gate_review), .query = "timeout"),
 
     ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST, ANY_REPLICA),
     ROUTE("POST", "/v1/executors", WRITE, df_create_executor, DOCUMENT,

@@ -27,13 +27,13 @@ static bool is_new(const struct review *r, const char *path)
     return df_json_at(r->object, path) && !df_json_at(r->old, path);
 }
 
-/* Did this request write the spec? The spec of a Run or a TaskAction is that of its creation; only
- * decision and cancel are added later. */
+/* Did this request write the spec? A Run can be edited until the service has accepted it: then it is
+ * the editor's, and has the editor's role. A decision or a cancel alone does not make it theirs. */
 static bool writes_spec(const struct review *r)
 {
     if (!cJSON_IsObject(r->old))
         return true;
-    return df_streq(df_json_str(r->object, "kind"), "Executor") &&
+    return !is_new(r, "spec.decision") && !is_new(r, "spec.cancel") &&
            !df_json_equal(df_json_at(r->object, "spec"), df_json_at(r->old, "spec"));
 }
 

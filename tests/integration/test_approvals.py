@@ -1,5 +1,6 @@
 """Who may let a plan be applied: the role that may skip the approval, and the approver who is not the requester."""
 
+import base64
 import json
 
 import pytest
@@ -164,3 +165,22 @@ def test_without_it_a_requester_approves_their_own_run(home):
         service.await_phase("net-1", "WaitingApproval")
         assert service.approve("net-1")[0] == 200
         service.await_phase("net-1", "Succeeded")
+
+
+# ---- the webhook's route ----
+
+REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+    "uid": "1", "resource": {"group": "dayfly.dev", "version": "v1alpha1", "resource": "runs"}, "userInfo": {"username": "eve"},
+    "object": {"kind": "Run", "metadata": {"name": "a"}, "spec": {}}, "oldObject": None}}
+
+
+def test_the_webhook_answers_where_it_is_configured_and_reads_no_large_body_of_strangers(home):
+    with Server(home) as server:
+        assert server.request("POST", "/v1/admission/write", REVIEW)[0] == 404
+    with Server(home, config="kubernetes: {webhook: dayfly}\n") as server:
+        status, _, body = server.request("POST", "/v1/admission/write?timeout=3s", REVIEW)
+        answer = json.loads(body)["response"]
+        patch = json.loads(base64.b64decode(answer["patch"]))
+        assert (status, answer["allowed"], patch[0]["value"]) == (200, True, {"dayfly.dev/requested-by": "write eve"})
+        assert server.request("POST", "/v1/admission/read", REVIEW)[0] == 404
+        assert server.request("POST", "/v1/admission/write", {**REVIEW, "pad": "x" * 262144})[0] == 413

@@ -171,6 +171,12 @@ def test_documents_name_who_wrote_them_and_nobody_forges_a_name(world):
     assert done["status"]["approvedBy"] == "bob"
     assert re.search(r"Requested by:?\s+eve\b", world.home.dayfly("describe", "run", "first").stdout)
 
+    # Who edits a run that waits for its executor makes it theirs: with the role of the creator they could do more.
+    ok(world.make("ann", "borrowed", executor="later", action="destroy"))
+    assert world.namespace.get("run", "borrowed")["metadata"]["annotations"] == {REQUESTED: "admin ann"}
+    ok(world.kubectl("bob", "patch", "run", "borrowed", "--type=merge", "-p", '{"spec":{"variables":{"a":1}}}'))
+    assert world.namespace.get("run", "borrowed")["metadata"]["annotations"] == {REQUESTED: "write bob"}
+
     # An editor may do what `write` may.
     ok(world.make("eve", "end", action="destroy"))
     assert "admin" in world.phase("end", "Failed")["status"]["message"]

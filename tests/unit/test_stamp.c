@@ -149,6 +149,11 @@ static const struct {
             "{'kind':'Executor','metadata':{'annotations':{" BY
             ":'admin bob'}},'spec':{'description':'old'}}"),
      "{" BY ":'write eve'}"},
+    {"a run that is edited before it is accepted is the editor's",
+     REVIEW("Run", "'userInfo':{'username':'bob'}",
+            "'metadata':{'annotations':{" BY ":'admin ann'}},'spec':{'variables':{'a':1}}",
+            "{'kind':'Run','metadata':{'annotations':{" BY ":'admin ann'}},'spec':{}}"),
+     "{" BY ":'write bob'}"},
     {"a label of an executor does not",
      REVIEW("Executor", USER,
             "'metadata':{'labels':{'a':'b'},'annotations':{" BY ":'admin bob'}},'spec':{'a':1}",
