@@ -21,6 +21,8 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/crypto/jwt.h"
+#include "common/kube/config.h"
 #include "common/metrics/metrics.h"
 #include "common/process/process.h"
 #include "spawner/api/routes.h"
@@ -159,6 +161,50 @@ static const char *step_namespace(const struct df_service *s)
 {
     const char *configured = s->spawner.config->kube_step_space;
     return configured ? configured : cluster_namespace(s);
+}
+
+/* The bearer token of this service in the cluster; the caller wipes and frees it. NULL: none. */
+static char *own_token(const struct df_kube_config *config)
+{
+    char *token = NULL;
+    if (config->token || !config->token_file)
+        return config->token ? strdup(config->token) : NULL;
+    return df_kube_read_secret(config->token_file, DF_LIMIT_TOKEN, &token, NULL) < 0 ? NULL : token;
+}
+
+/* The service account that this service itself uses, as "namespace/name". NULL: it uses none (a
+ * kubeconfig with a certificate), or there is no memory. The token is our own and therefore not
+ * verified. The caller frees. */
+static char *own_account(const struct df_kube_config *config)
+{
+    static const char prefix[] = "system:serviceaccount:";
+    DF_JSON cJSON *claims = NULL;
+    char *token = own_token(config);
+    if (!token)
+        return NULL;
+    const char *subject =
+        df_jwt_peek(token, &claims, NULL) == 0 ? df_json_str(claims, "sub") : NULL;
+    explicit_bzero(token, strlen(token));
+    free(token);
+    if (!subject || !df_starts_with(subject, prefix))
+        return NULL;
+    char *account = strdup(subject + sizeof(prefix) - 1);
+    char *colon = account ? strchr(account, ':') : NULL;
+    if (colon)
+        *colon = '/';
+    return account;
+}
+
+/* Which names no step may have, as far as configuration and cluster tell. */
+static int find_never(struct df_service *s, struct df_err *err)
+{
+    const char *name_space = step_namespace(s);
+    DF_KUBE_CONFIG struct df_kube_config config = {0};
+    if (s->spawner.kube && load_cluster(s->spawner.config, &config, err) < 0)
+        return -1;
+    DF_FREE char *account = own_account(&config);
+    return df_config_never(s->spawner.config, name_space ? name_space : "", account,
+                           &s->spawner.never, err);
 }
 
 /* Everything in the cluster: what is kept here is on its way only. */
@@ -300,6 +346,9 @@ static int open_job(struct df_service *s, struct df_err *err)
                                      .by_secret = df_streq(c->kube_claim, "secret"),
                                      .reachable = true,
                                      .ttl_seconds = c->kube_ttl_s,
+                                     .never = &s->spawner.never,
+                                     .has_vault = c->in_cluster &&
+                                                  df_streq(step_namespace(s), cluster_namespace(s)),
                                      .notify = on_engine_change,
                                      .notify_arg = &s->spawner};
     return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
@@ -379,10 +428,10 @@ static int start(struct df_service *s, struct df_err *err)
     if (!p->endpoint_file)
         return df_fail_oom(err);
     if (make_data_directory(p->config->data_directory, err) < 0 ||
-        lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
-        df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
-        open_engines(s, err) < 0 || wait_for_store(s, err) < 0 || open_claims(s, err) < 0 ||
-        start_api(s, err) < 0)
+        lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || find_never(s, err) < 0 ||
+        open_store(s, err) < 0 || df_control_new(p, &p->control, err) < 0 ||
+        df_journal_new(p->store, &p->journal, err) < 0 || open_engines(s, err) < 0 ||
+        wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
         return -1;
     return start_work(s, err);
 }
@@ -405,6 +454,7 @@ static void close_all(struct df_service *s)
         df_vault_close(p->vault);
     df_store_close(p->store);
     df_kube_free(s->spawner.kube);
+    df_never_free(&s->spawner.never);
     if (s->lock_fd >= 0) {
         df_holder_clear(s->lock_fd);
         (void)close(s->lock_fd);

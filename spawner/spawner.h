@@ -22,6 +22,7 @@ struct df_spawner {
     struct df_control *control;
     struct df_journal *journal;
     struct df_kube *kube;     /* NULL: no cluster */
+    struct df_never never;    /* what no step may have (placement.never) */
     struct df_claims *claims; /* NULL: no step runs in a pod */
     struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
     bool leads;          /* once it has the Lease, and knows what leaders before it wrote. Atomic */

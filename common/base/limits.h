@@ -160,6 +160,7 @@
 #define DF_LIMIT_TOLERATIONS 100             /* of one pod; all levels together */
 #define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */
 #define DF_LIMIT_POD_PATCHES 8               /* podTemplate patches; there are three levels */
+#define DF_LIMIT_ALLOWED 100                 /* names in a list of placement.allow */
 #define DF_LIMIT_POD_DEPTH 32                /* a pod's own fields nest 12 deep */
 #define DF_LIMIT_STEP_NAMESPACES 4           /* with live steps; three watches each */
 #define DF_LIMIT_CA_ANNOTATION (64 * DF_KIB) /* annotations of a pod: 256 KiB in all */

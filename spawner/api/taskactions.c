@@ -20,7 +20,9 @@ int df_get_taskaction(struct df_request *req, struct df_response *res, struct df
 static int create_workflow(struct df_request *req, const cJSON *marks, cJSON **ret,
                            struct df_err *err)
 {
-    return df_request_create_workflow(req->s, req->json, marks, req->caller.name, ret, err);
+    const struct df_document_request request = {req->json, marks, req->caller.role,
+                                                req->caller.name};
+    return df_request_create_workflow(req->s, &request, ret, err);
 }
 
 int df_create_taskaction(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -165,6 +165,9 @@ const struct df_reason df_reasons[] = {
      "Grant the service the Role of rbac/ in that namespace."},
     {"InvalidPlacement", "The merged placement is not a valid pod; nothing was run.",
      "The message names the field and the value: see docs/placement.md."},
+    {"PlacementDenied", "The pod asks for what the caller, or any step, may not have; nothing ran.",
+     "The message names the field, the rule and who may: take the field out, ask an admin, or have "
+     "the operator extend placement.allow."},
     {"OOMKilled", "The container needed more memory than its limit and was killed.",
      "Raise placement.resources.limits.memory."},
     {"Evicted", "The pod was evicted from its node.",

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/strs.h"
 #include "common/json/json.h"
+#include "spawner/model/allow_rule.h"
 #include "spawner/model/approval.h"
 
 struct df_config {
@@ -53,6 +54,9 @@ struct df_config {
                               this name, so that stamps are believed (model/stamp.h); or NULL */
     int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */
     cJSON *kube_placement; /* kubernetes.placement: of every step; or NULL */
+
+    cJSON *allow[DF_ALLOW_ROLES][DF_ALLOW_LEVELS]; /* placement.allow.*; NULL: the defaults */
+    struct df_never never; /* placement.never.*: more than the service knows by itself */
 
     bool elects;              /* election.enabled: several replicas, one of which leads */
     char *election_lease;     /* election.lease: name of the Lease; "dayfly" */
@@ -114,6 +118,15 @@ struct df_config {
 int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
                    struct df_config *ret, struct df_err *err) DF_MUST_CHECK;
 void df_config_free(struct df_config *c);
+
+/* What callers may set in a placement (placement.allow). Borrowed from both. */
+struct df_allow df_config_allow(const struct df_config *c, const struct df_never *never);
+
+/* What no step may have: placement.never, the authority of server.tls.secret, the accounts of this
+ * namespace that are admins, and the account of the service itself ("namespace/name", or NULL).
+ * The caller frees *ret. */
+int df_config_never(const struct df_config *c, const char *name_space, const char *account,
+                    struct df_never *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);

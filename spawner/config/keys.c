@@ -7,6 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "spawner/model/allow_rule.h"
 
 #define WEEK (7 * 24 * 3600)
 #define KEY(key, kind, field, text)                                                                \
@@ -18,6 +19,11 @@
     {                                                                                              \
         .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
         .fallback = (text), .min = (low), .max = (high)                                            \
+    }
+#define RULE(role, level, field)                                                                   \
+    {                                                                                              \
+        .name = "placement.allow." role "." level, .type = DF_KEY_OBJECT,                          \
+        .offset = offsetof(struct df_config, field), .check = df_allow_rule_check                  \
     }
 
 /* The variables that `dayfly run` passes from its shell to the run. */
@@ -58,6 +64,15 @@ const struct df_key df_keys[] = {
     KEY("kubernetes.webhook", DF_KEY_STRING, kube_webhook, NULL),
     RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
     KEY("kubernetes.placement", DF_KEY_OBJECT, kube_placement, NULL),
+    RULE("write", "executor", allow[DF_ALLOW_WRITE][DF_ALLOW_EXECUTOR]),
+    RULE("write", "run", allow[DF_ALLOW_WRITE][DF_ALLOW_RUN]),
+    RULE("write", "workflow", allow[DF_ALLOW_WRITE][DF_ALLOW_WORKFLOW]),
+    RULE("admin", "executor", allow[DF_ALLOW_ADMIN][DF_ALLOW_EXECUTOR]),
+    RULE("admin", "run", allow[DF_ALLOW_ADMIN][DF_ALLOW_RUN]),
+    RULE("admin", "workflow", allow[DF_ALLOW_ADMIN][DF_ALLOW_WORKFLOW]),
+    KEY("placement.never.serviceAccounts", DF_KEY_WORDS, never.accounts, NULL),
+    KEY("placement.never.secrets", DF_KEY_WORDS, never.secrets, NULL),
+    KEY("placement.never.claims", DF_KEY_WORDS, never.claims, NULL),
     KEY("election.enabled", DF_KEY_BOOL, elects, "false"),
     KEY("election.lease", DF_KEY_STRING, election_lease, "dayfly"),
     KEY("election.address", DF_KEY_STRING, election_address, NULL),
@@ -170,13 +185,15 @@ static int set_seconds(int64_t *seconds, const char *text, const struct df_key *
     return 0;
 }
 
-static int set_object(cJSON **object, const char *text, struct df_err *err)
+static int set_object(cJSON **object, const struct df_key *k, const char *text, struct df_err *err)
 {
     DF_JSON cJSON *tree = NULL;
     if (df_json_parse(text, strlen(text), &tree, err) < 0)
         return -1;
     if (!cJSON_IsObject(tree))
         return df_fail(err, DF_ERR_USER, "must be a mapping");
+    if (k->check && k->check(tree, err) < 0)
+        return -1;
     cJSON_Delete(*object);
     *object = DF_TAKE(tree);
     return 0;
@@ -206,7 +223,7 @@ int df_key_set(struct df_config *c, const struct df_key *k, const char *text, co
     case DF_KEY_LEVEL:
         return df_log_level_parse(text, df_key_member(c, k), err);
     case DF_KEY_OBJECT:
-        return set_object(df_key_member(c, k), text, err);
+        return set_object(df_key_member(c, k), k, text, err);
     }
     DF_BUG("type of %s", k->name);
 }

@@ -12,6 +12,7 @@
 #include "spawner/journal/transitions.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/workflow.h"
+#include "spawner/requests/allowed.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/secrets.h"
@@ -50,6 +51,15 @@ static void note_deed(struct df_control *c, enum df_kind kind, const cJSON *doc,
 
 /* ---- admission ---- */
 
+/* What the person who wrote this resource may do. The API server has checked the right to write it,
+ * which is all there is about actions if nobody is named. The pod of somebody without a name is that
+ * of a `write` caller. */
+static struct df_rights rights_of(const struct df_stamp *by)
+{
+    return (struct df_rights){.action = by->role,
+                              .placement = by->is_named ? by->role : DF_ROLE_WRITE};
+}
+
 /* The document as a REST client would have sent it, because df_model_admit() expects that form. */
 static cJSON *as_sent(const cJSON *doc)
 {
@@ -87,6 +97,13 @@ static bool is_final(const struct df_err *why)
 
 /* ---- refusal ---- */
 
+/* The reason word of a refused document. */
+static const char *word_of(const struct df_err *why)
+{
+    return df_streq(why->reason, DF_REASON_PLACEMENT_DENIED) ? DF_REASON_PLACEMENT_DENIED
+                                                             : DF_REASON_REFUSED;
+}
+
 struct verdict {
     enum df_kind kind;
     int64_t generation;       /* of the spec that was checked */
@@ -101,10 +118,10 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
     if (!status)
         return df_fail_oom(err);
     if (df_json_set_str(status, "phase", "Failed", err) < 0 ||
-        df_json_set_str(status, "reason", DF_REASON_REFUSED, err) < 0 ||
+        df_json_set_str(status, "reason", word_of(why), err) < 0 ||
         df_json_set_str(status, "message", why->message, err) < 0 ||
         df_json_set_str(status, "finishedAt", df_time_format(now_us, at), err) < 0 ||
-        df_set_conditions(run, DF_OUTCOME_FAILED, DF_REASON_REFUSED, why->message, now_us, err) < 0)
+        df_set_conditions(run, DF_OUTCOME_FAILED, word_of(why), why->message, now_us, err) < 0)
         return -1;
     /* With the label a deletion of the executor finds this run and deletes it, too. */
     return df_label_set(run, DF_LABEL_EXECUTOR, df_json_str(run, "spec.executorRef.name"), err);
@@ -113,7 +130,7 @@ static int refuse_run(cJSON *run, const struct df_err *why, int64_t now_us, stru
 static int refuse_task(cJSON *task, const struct df_err *why, int64_t now_us, struct df_err *err)
 {
     const struct df_outcome_failure f = {
-        .exit_code = -1, .reason = DF_REASON_REFUSED, .message = why->message};
+        .exit_code = -1, .reason = word_of(why), .message = why->message};
     return df_outcome_fail(task, &f, now_us, err);
 }
 
@@ -157,8 +174,18 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
             0)
         return -1;
     return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                             good ? ACCEPTED : DF_REASON_REFUSED, good ? NULL : v->why->message,
+                             good ? ACCEPTED : word_of(v->why), good ? NULL : v->why->message,
                              df_real_us(), err);
+}
+
+/* True if the deletion, which increments the generation, too, is all that happened to an accepted
+ * executor. It asks for nothing, and the executor must remain able to run its destroy. An edit of an
+ * executor that is being deleted is an edit. */
+static bool is_deletion_alone(const cJSON *executor)
+{
+    return df_doc_is_deleted(executor) && !df_doc_is_refused(executor) &&
+           !df_streq(df_task_reason(executor), "Deleting") &&
+           generation_of(executor) == df_json_int(executor, "status.revision", 0) + 1;
 }
 
 static int admit_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
@@ -172,6 +199,8 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
                                   : stamp_of(c->s, executor, DF_STAMP_REQUESTED)};
     bool is_new = !df_json_at(executor, "status");
     if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
+        (!is_deletion_alone(executor) &&
+         df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).placement, &why) < 0) ||
         df_request_check_secrets(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
@@ -235,12 +264,13 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
 {
     DF_JSON cJSON *admitted = NULL, *owner = NULL, *next = cJSON_Duplicate(run, true);
     const struct df_stamp by = stamp_of(c->s, run, DF_STAMP_REQUESTED);
+    const struct df_rights rights = rights_of(&by);
     struct df_err why = {0};
     int64_t number = 0;
     if (!next)
         return df_fail_oom(err);
     if (validate(DF_KIND_RUN, run, &admitted, &why) == 0 &&
-        df_request_number_run(c->s, run, by.role, &owner, &number, &why) == 0)
+        df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
         return accept_run(c, next, owner, number, err);
     if (may_wait(c, run, &why)) {
         *ret_wake_us = df_real_us() + AGAIN_US;
@@ -367,10 +397,11 @@ static int set_accepted(cJSON *task, void *arg, struct df_err *err)
     DF_JSON cJSON *admitted = NULL;
     if (df_json_at(task, "status"))
         return 1;
+    const struct df_stamp by = stamp_of(arg, task, DF_STAMP_REQUESTED);
     if (validate(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
+        df_allowed_workflow(arg, admitted, rights_of(&by).placement, err) < 0 ||
         df_json_set(task, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), err) < 0)
         return -1;
-    const struct df_stamp by = stamp_of(arg, task, DF_STAMP_REQUESTED);
     return df_new_workflow(arg, task, by.name, err);
 }
 

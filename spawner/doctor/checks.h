@@ -33,6 +33,7 @@ struct df_doctor_context {
     struct df_kube *kube;   /* set by the check "cluster" */
     const char *name_space; /* of the Jobs; borrowed */
     const char *service_ns; /* namespace of the spawner and what it keeps; borrowed */
+    struct df_never never;  /* what no step may have, as far as the configuration names it */
     char *issuer;           /* expected in pods' tokens; NULL: unknown */
     char uid[37];           /* of the step that doctor pretends to start */
     cJSON *jobs;            /* Jobs of steps as the engine would make them; the names are the keys
@@ -99,6 +100,9 @@ int df_check_authority(struct df_doctor_context *p, struct df_err *err);
 /* rights.c */
 int df_check_rights(struct df_doctor_context *p, struct df_err *err);
 int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err);
+
+/* policy.c */
+int df_check_policy(struct df_doctor_context *p, struct df_err *err);
 
 /* step.c */
 int df_check_step(struct df_doctor_context *p, struct df_err *err);

@@ -36,6 +36,7 @@ static const struct check {
     {"rights", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_rights},
     {"authority", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_authority},
     {"issuer", WITH_PODS, DF_HAS_CLUSTER, df_check_issuer},
+    {"placement-policy", WITH_PODS, 0, df_check_policy},
     {"placement", WITH_PODS, DF_HAS_CLUSTER, df_check_step},
     {"runner-rights", WITH_PODS, DF_HAS_JOB, df_check_runner_rights},
     {"references", WITH_PODS, DF_HAS_JOB, df_check_references},
@@ -93,6 +94,7 @@ static void run_checks(struct df_doctor_context *p, enum when most)
 static void release(struct df_doctor_context *p)
 {
     df_config_free(&p->config);
+    df_never_free(&p->never);
     df_kube_free(p->kube);
     cJSON_Delete(p->jobs);
     cJSON_Delete(p->probe);

@@ -12,6 +12,7 @@ struct df_job_options df_job_options_of(const struct df_doctor_context *p)
                                    .name_space = p->name_space,
                                    .image = c->kube_image,
                                    .by_secret = df_streq(c->kube_claim, "secret"),
+                                   .never = &p->never,
                                    .reachable = true,
                                    .ttl_seconds = c->kube_ttl_s};
 }
@@ -95,13 +96,22 @@ static int add_other_jobs(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
+/* The account of the service is known if doctor is told (--service-account). */
+static int find_never(struct df_doctor_context *p, struct df_err *err)
+{
+    DF_FREE char *account = p->account ? df_strf("%s/%s", p->service_ns, p->account) : NULL;
+    if (p->account && !account)
+        return df_fail_oom(err);
+    return df_config_never(&p->config, p->name_space, account, &p->never, err);
+}
+
 int df_check_step(struct df_doctor_context *p, struct df_err *err)
 {
     if (!p->config.kube_image && !df_json_str(p->config.kube_placement, "image"))
         return df_fail(err, DF_ERR_USER,
                        "kubernetes.image: no image of the runner is set: set it to the image "
                        "dayfly-runner of version " DF_VERSION);
-    if (add_first_job(p, err) < 0 || add_other_jobs(p, err) < 0)
+    if (find_never(p, err) < 0 || add_first_job(p, err) < 0 || add_other_jobs(p, err) < 0)
         return -1;
     df_finding(p, DF_LEVEL_OK, "a step's Job can be created from it");
     return 0;

@@ -19,6 +19,7 @@ static const struct {
     {"PreconditionFailed", 412},
     {"UnsupportedMediaType", 415},
     {"IdempotencyKeyReused", 422},
+    {"PlacementDenied", 403},
     {"StateLocked", 423},
     {"PreconditionRequired", 428},
     {"TooManyRequests", 429},

@@ -1,10 +1,24 @@
 #include "spawner/model/accepted.h"
 
 #include "spawner/model/model.h"
+#include "spawner/model/never.h"
+
+/* True if the service accepted the step: it waited for a slot then. */
+static bool was_queued(const cJSON *doc)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(doc, "status.timeline")) {
+        if (df_streq(df_json_str(entry, "name"), "queued"))
+            return true;
+    }
+    return false;
+}
 
 bool df_doc_is_refused(const cJSON *doc)
 {
-    return df_streq(df_task_reason(doc), DF_REASON_REFUSED);
+    const char *reason = df_task_reason(doc);
+    return df_streq(reason, DF_REASON_REFUSED) ||
+           (df_streq(reason, DF_REASON_PLACEMENT_DENIED) && !was_queued(doc));
 }
 
 bool df_executor_is_accepted(const cJSON *executor)

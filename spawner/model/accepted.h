@@ -1,6 +1,7 @@
 /*
  * accepted.h - was a document accepted? A document written with kubectl is stored before the
- * service has checked it. The service then accepts it, or refuses it with InvalidDocument.
+ * service has checked it. The service then accepts it, or refuses it with InvalidDocument or
+ * PlacementDenied.
  *
  * Thread rule: pure functions, any thread.
  */

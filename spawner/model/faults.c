@@ -79,6 +79,7 @@ static const struct {
     {"ObjectRefused", USER},
     {"NotAllowed", USER},
     {"InvalidPlacement", USER},
+    {"PlacementDenied", USER},
     {"OOMKilled", USER},
     {"Evicted", SYSTEM},
     {"Preempted", SYSTEM},

@@ -11,8 +11,9 @@
 #include "spawner/model/schema.h"
 
 #define DF_ACTION_WORKFLOW "workflow"
-#define DF_WORKFLOW_DEADLINE_SECONDS 1800 /* the default */
-#define DF_WORKFLOW_TTL_SECONDS 600       /* an ended Job, and with it the lock, is removed then */
+#define DF_WORKFLOW_SERVICE_ACCOUNT "kubernaut-workflow-runner" /* the default */
+#define DF_WORKFLOW_DEADLINE_SECONDS 1800                       /* the default */
+#define DF_WORKFLOW_TTL_SECONDS 600 /* an ended Job, and with it the lock, is removed then */
 
 /* Is this TaskAction a workflow? */
 bool df_task_is_workflow(const cJSON *task);

@@ -6,6 +6,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/stamp.h"
 #include "spawner/requests/new_docs.h"
@@ -45,6 +46,7 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
 {
     cJSON *doc = request->doc;
     if (check_document(doc, NULL, err) < 0 ||
+        df_allowed_executor(s, doc, NULL, request->role, err) < 0 ||
         df_request_check_secrets(s, doc, request->role, request->actor, err) < 0 ||
         df_add_reserved(doc, request->marks, err) < 0 ||
         df_new_executor_status(doc, request->actor, err) < 0)
@@ -54,8 +56,8 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
 
 /* ---- change ---- */
 
-/* Keeps the server-side parts of the old document; spec, labels and annotations are the new ones.
- */
+/* Keeps the server-side parts of the old document; spec, labels and annotations are the new ones. A
+ * refusal (accepted.h) is of the old spec. */
 static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
 {
     cJSON *metadata = cJSON_Duplicate(df_json_at(old, "metadata"), true);
@@ -63,6 +65,8 @@ static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
     cJSON *sent = cJSON_DetachItemFromObjectCaseSensitive(doc, "metadata");
     int failed = !metadata || !status || !sent;
     static const char *const maps[] = {"labels", "annotations"};
+    if (df_doc_is_refused(old))
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "conditions");
     for (size_t i = 0; !failed && i < DF_ARRAY_SIZE(maps); i++) {
         cJSON *map = cJSON_DetachItemFromObjectCaseSensitive(sent, maps[i]);
         cJSON_DeleteItemFromObjectCaseSensitive(metadata, maps[i]);
@@ -98,7 +102,9 @@ int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *ol
                                enum df_role role, bool confirmed, cJSON **ret, struct df_err *err)
 {
     /* The role is that of an admin after the first check. */
+    const cJSON *accepted = df_doc_is_refused(old) ? NULL : old;
     if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
+        df_allowed_executor(s, doc, accepted, role, err) < 0 ||
         df_request_check_secrets(s, doc, role, NULL, err) < 0 ||
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
         note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)

@@ -233,6 +233,8 @@ int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *e
     cJSON *ref = df_json_object_at(spec, "executorRef");
     if (!status || !ref)
         return df_fail_oom(err);
+    /* One that somebody wrote into a resource must not fill gaps of ours. */
+    cJSON_DeleteItemFromObjectCaseSensitive(spec, "snapshot");
     if (df_json_set_str(ref, "uid", df_json_str(executor, "metadata.uid"), err) < 0 ||
         df_json_set(spec, "number", cJSON_CreateNumber((double)number), err) < 0 ||
         df_label_set(run, DF_LABEL_EXECUTOR, owner, err) < 0 ||

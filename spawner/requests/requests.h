@@ -7,6 +7,7 @@
 #ifndef DF_REQUESTS_H
 #define DF_REQUESTS_H
 
+#include "spawner/requests/allowed.h"
 #include "spawner/requests/holdings.h"
 #include "spawner/spawner.h"
 
@@ -25,7 +26,7 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
                           struct df_err *err) DF_MUST_CHECK;
 /* Takes the next number for a new run from its executor, whose state must allow the run.
  * *ret_executor: the updated executor. */
-int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
+int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct df_rights *rights,
                           cJSON **ret_executor, int64_t *ret_number,
                           struct df_err *err) DF_MUST_CHECK;
 /* Sets the run's decision. CONFLICT WrongState if it does not wait for one. Repeating the same
@@ -51,7 +52,8 @@ struct df_document_request {
     const char *actor;
 };
 
-/* Stores a new executor. DENIED SecretNotAllowed as in secrets.h. */
+/* Stores a new executor. DENIED SecretNotAllowed as in secrets.h; USER
+ * PlacementDenied as in allowed.h. */
 int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores doc, as a client sent it, as the next version of old, which was just read. confirmed: the
@@ -70,10 +72,9 @@ int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_r
 
 /* ---- workflows: TaskActions without a run ---- */
 
-/* Stores a workflow. doc: as a client sent it (NULL: no document); it is changed. marks: as above.
- * USER if no engine can execute it. */
-int df_request_create_workflow(struct df_spawner *s, cJSON *doc, const cJSON *marks,
-                               const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Stores a workflow. USER if no engine can execute it. */
+int df_request_create_workflow(struct df_spawner *s, const struct df_document_request *request,
+                               cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Cancels a workflow. CONFLICT WrongState if it is final or is a step of a run. Repeating it is
  * success. */
 int df_request_cancel_workflow(struct df_spawner *s, const char *name, const char *actor,

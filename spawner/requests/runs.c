@@ -30,10 +30,10 @@ static int not_being_deleted(const cJSON *executor, struct df_err *err)
 #define NAMES_TRIED 16
 
 struct numbering {
+    const struct df_spawner *s;
     enum df_action action;
-    enum df_role role;
+    const struct df_rights *rights;
     const cJSON *run;
-    const struct df_config *config;
     int64_t number; /* out */
 };
 
@@ -45,9 +45,11 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     if (!status)
         return df_fail_oom(err);
     if (not_being_deleted(executor, err) < 0 || df_executor_check_accepted(executor, err) < 0 ||
-        df_executor_check_action(executor, n->action, n->role, err) < 0 ||
-        df_approval_check_run(&n->config->approval, n->run, executor, n->role, err) < 0 ||
-        df_new_run_check(n->config, n->run, executor, err) < 0)
+        df_executor_check_action(executor, n->action, n->rights->action, err) < 0 ||
+        df_approval_check_run(&n->s->config->approval, n->run, executor, n->rights->action, err) <
+            0 ||
+        df_allowed_run(n->s, n->run, executor, n->rights->placement, err) < 0 ||
+        df_new_run_check(n->s->config, n->run, executor, err) < 0)
         return -1;
     n->number = df_json_int(status, "runCounter", 0) + 1;
     return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
@@ -68,10 +70,10 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
     return -1;
 }
 
-int df_request_number_run(struct df_spawner *s, const cJSON *run, enum df_role role,
+int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct df_rights *rights,
                           cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
 {
-    struct numbering n = {.role = role, .run = run, .config = s->config};
+    struct numbering n = {.s = s, .rights = rights, .run = run};
     if (df_run_action(run, &n.action, err) < 0 ||
         df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                         take_number, &n, ret_executor, err) < 0)
@@ -86,9 +88,10 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
                            enum df_role role, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *owner = NULL;
+    const struct df_rights rights = {.action = role, .placement = role};
     struct df_err why = {0};
     int64_t number = 0;
-    if (df_request_number_run(s, run, role, &owner, &number, err) < 0 ||
+    if (df_request_number_run(s, run, &rights, &owner, &number, err) < 0 ||
         df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", df_role_name(role), err) <
             0 ||
         df_new_run_name(run, owner, number, err) < 0 ||

@@ -85,11 +85,13 @@ static int check_document(cJSON *doc, struct df_err *err)
     return df_keep_reserved(doc, NULL, err);
 }
 
-int df_request_create_workflow(struct df_spawner *s, cJSON *doc, const cJSON *marks,
-                               const char *actor, cJSON **ret, struct df_err *err)
+int df_request_create_workflow(struct df_spawner *s, const struct df_document_request *request,
+                               cJSON **ret, struct df_err *err)
 {
-    if (check_document(doc, err) < 0 || df_add_reserved(doc, marks, err) < 0 ||
-        df_new_workflow(s, doc, actor, err) < 0)
+    cJSON *doc = request->doc;
+    if (check_document(doc, err) < 0 || df_allowed_workflow(s, doc, request->role, err) < 0 ||
+        df_add_reserved(doc, request->marks, err) < 0 ||
+        df_new_workflow(s, doc, request->actor, err) < 0)
         return -1;
     return df_task_create(s, doc, ret, err);
 }

@@ -57,6 +57,12 @@ def test_lint_finds_nothing(args):
     ("replicaCount=two", "got string, want integer"),
     ("image.digest=abc", "does not match pattern"),
     ("timeouts.plan=60", "want string"),
+    ("placement.allow.reader.run.fields[0]=labels", "additional properties 'reader' not allowed"),
+    ("placement.allow.write.step.fields[0]=labels", "additional properties 'step' not allowed"),
+    ("placement.allow.write.run.feilds[0]=labels", "additional properties 'feilds' not allowed"),
+    ("placement.allow.write.run.fields[0]=nodeSelektor", "value must be one of '*'"),
+    ("placement.allow.write.executor.volumes[0]=hostPath", "value must be one of '*'"),
+    ("config.placement.allow.write.run.feilds[0]=labels", "additional properties 'feilds' not allowed"),
     ("auth.serviceAccounts.boss=admin", "boss"),
     ("auth.serviceAccounts.infra/boss=root", "value must be one of 'read', 'write', 'admin'"),
     ("advertiseUrl=http://x", "does not match pattern"),
@@ -94,6 +100,16 @@ def test_a_typo_is_refused_and_named(typo, said):
     result = helm("template", "df", CHART, "--set", typo, check=False)
     assert result.returncode != 0
     assert said in result.stderr
+
+
+def test_what_belongs_to_the_release_is_given_to_no_step():
+    said = configuration(render("--set", "auth.tokenSecret=tokens,tls.existingSecret=cert,serviceAccount.name=mine"))["placement"]
+    assert said == {"never": {"serviceAccounts": ["mine", "df-dayfly-admin"], "secrets": ["tokens", "cert"]}}
+    assert configuration(render("--set", "shape=sidecar"))["placement"]["never"]["claims"] == ["df-dayfly-data"]
+    kept = configuration(render("--set", "shape=sidecar,persistence.existingClaim=kept"))["placement"]["never"]
+    assert (kept["claims"], kept["secrets"]) == (["kept"], [])
+    said = configuration(render("--set", "placement.allow.write.executor.secrets={cloud-*}"))["placement"]["allow"]
+    assert said == {"write": {"executor": {"secrets": ["cloud-*"]}}}
 
 
 def test_every_value_has_a_place_in_the_schema():

@@ -96,7 +96,7 @@ def test_a_good_installation_has_no_failure_for_a_person(world):
     found = world.doctor(code=0)
     assert fails(found) == {}
     for check in ("configuration", "data-directory", "tokens", "tls", "address", "cluster", "clock", "issuer", "rights",
-                  "placement", "runner-rights", "references", "nodes", "job", "pod", "start", "image", "dns", "reach",
+                  "placement-policy", "placement", "runner-rights", "references", "nodes", "job", "pod", "start", "image", "dns", "reach",
                   "pod-clock", "pod-token", "pod-storage", "tool"):
         assert [level for level, _ in found[check]] == ["ok"] * len(found[check]), found[check]
     assert world.namespace.get("jobs") == []

@@ -14,7 +14,8 @@
 static void apply(struct world *w, enum df_kind kind, const char *name, const char *spec)
 {
     struct df_err err = {0};
-    DF_FREE char *text = df_strf("{'metadata':{'name':'%s'},'spec':%s}", name, spec);
+    DF_FREE char *text =
+        df_strf("{'metadata':{'name':'%s','namespace':'default'},'spec':%s}", name, spec);
     DF_JSON cJSON *doc = json(text);
     if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
         fail_msg("%s", err.message);
@@ -160,6 +161,70 @@ static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)
         if (!strstr(message, cases[i].message))
             fail_msg("\"%s\" does not say \"%s\"", message, cases[i].message);
     }
+}
+
+/* The API server does not say who wrote a resource: it gets what `write` gets. */
+static void who_writes_a_resource_chooses_no_pod(void **state)
+{
+#define TEMPLATE "'placement':{'podTemplate':{'spec':{'hostPID':true}}}"
+#define EXECUTOR(more) "{'source':{'url':'file:///nowhere','kind':'directory'}," more "}"
+#define WORKFLOW "'action':'workflow','targetResource':'deployment/a','workflow':"
+    static const struct {
+        enum df_kind kind;
+        const char *name, *spec, *message;
+    } cases[] = {
+        {DF_KIND_RUN, "evil-1", "{'executorRef':{'name':'net'},'action':'provision'," TEMPLATE "}",
+         "placement.podTemplate: a caller with the role write may not set it for a Run "
+         "(placement.allow.write.run.fields); ask an admin"},
+        {DF_KIND_EXECUTOR, "evil-2", EXECUTOR(TEMPLATE),
+         "placement.podTemplate: a caller with the role write may not set it for an Executor"},
+        {DF_KIND_EXECUTOR, "evil-3",
+         EXECUTOR("'environment':[{'name':'EPHEMERAL_CONFIG_SERVICE_ACCOUNT','value':'boss'}]"),
+         "spec.environment: Terrakube's keys: placement.serviceAccountName: a caller with the role "
+         "write may not take the service account \"boss\""},
+        {DF_KIND_TASK_ACTION, "evil-4", "{" WORKFLOW "{'executionBundle':'evil:1'}}",
+         "workflow.executionBundle: a caller with the role write may not take the image"},
+    };
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        apply(w, cases[i].kind, cases[i].name, cases[i].spec);
+        await_condition(w, cases[i].kind, cases[i].name, "Failed", "True", "PlacementDenied");
+        DF_JSON cJSON *doc = get(w, cases[i].kind, cases[i].name);
+        const char *message = df_task_message(doc);
+        if (!message || !strstr(message, cases[i].message))
+            fail_msg("\"%s\" does not say \"%s\"", message, cases[i].message);
+        assert_true(df_doc_is_refused(doc));
+    }
+    DF_JSON cJSON *body = json("{'action':'provision'}");
+    struct df_err err = {0};
+    assert_int_equal(df_request_create_run(
+                         &w->s, "evil-2",
+                         &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &err),
+                     -1);
+    assert_string_equal(err.reason, "WrongState");
+    /* An admin who sends it by REST takes it over. */
+    DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "evil-2");
+    DF_JSON cJSON *doc = json("{'metadata':{'name':'evil-2'},'spec':" EXECUTOR(TEMPLATE) "}");
+    err = (struct df_err){0};
+    if (df_request_change_executor(&w->s, doc, old, DF_ROLE_ADMIN, false, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    run(w, "evil-2", ASKING);
+}
+
+/* The definitions of the resources have no such field, but a lax one may let it pass. */
+static void a_run_brings_no_snapshot_of_its_own(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    apply(w, DF_KIND_RUN, "first",
+          "{'executorRef':{'name':'net'},'action':'provision','snapshot':{" TEMPLATE "}}");
+    await_value(w, DF_KIND_RUN, "first", "spec.number", "1");
+    DF_JSON cJSON *run = get(w, DF_KIND_RUN, "first");
+    assert_non_null(df_json_at(run, "spec.snapshot.source"));
+    assert_null(df_json_at(run, "spec.snapshot.placement"));
 }
 
 static void the_service_passes_over_names_that_people_took(void **state)
@@ -533,6 +598,8 @@ int main(void)
         TEST(an_applied_run_keeps_its_name_and_gets_number_and_snapshot),
         TEST(a_run_waits_for_the_executor_that_is_applied_behind_it),
         TEST(a_run_that_cannot_be_is_refused_with_the_reason),
+        TEST(who_writes_a_resource_chooses_no_pod),
+        TEST(a_run_brings_no_snapshot_of_its_own),
         TEST(the_service_passes_over_names_that_people_took),
         TEST(of_an_applied_and_a_sent_executor_one_gets_the_storage),
         TEST(a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue),

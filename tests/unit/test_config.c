@@ -223,6 +223,24 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: a:1\ncolour: blue\n", ":2: colour: there is no such key"},
         {"tools:\n  cachDirectory: /x\n", ":2: tools.cachDirectory: there is no such key"},
         {"tools:\n  index:\n    tofu: /x\n", ":3: tools.index.tofu: there is no such key"},
+        {"placement:\n  allow:\n    reader: {}\n",
+         ":3: placement.allow.reader: there is no such key"},
+        {"placement:\n  allow:\n    write:\n      step: {}\n",
+         ":4: placement.allow.write.step: there is no such key"},
+        {"placement:\n  allow:\n    write:\n      run: {feilds: []}\n",
+         ":4: placement.allow.write.run: feilds: is no field; did you mean \"fields\"?"},
+        {"placement:\n  allow:\n    write:\n      run:\n        fields: [nodeSelektor]\n",
+         "placement.allow.write.run: fields[0]: \"nodeSelektor\" is no field of a placement; did "
+         "you "
+         "mean \"nodeSelector\"?"},
+        {"placement:\n  allow:\n    admin:\n      executor: {volumes: [hostPath]}\n",
+         ":4: placement.allow.admin.executor: volumes[0]: \"hostPath\" is no kind of volumes"},
+        {"placement:\n  allow:\n    write:\n      executor: {images: ['*/runner']}\n",
+         "images[0]: \"*/runner\": a * is possible at the end only"},
+        {"placement:\n  allow:\n    write:\n      executor: all\n",
+         ":4: placement.allow.write.executor: "},
+        {"placement:\n  never:\n    images: []\n",
+         ":3: placement.never.images: there is no such key"},
         {"tools.cacheDirectory: /x\n", "tools.cacheDirectory: there is no such key"},
         {"tools: /x\n", ":1: tools: must hold keys"},
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
@@ -482,6 +500,7 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool object = df_streq(name, "kubernetes.placement");
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
+        bool rule = df_starts_with(name, "placement.allow.");
         bool named = df_streq(name, "classes") || df_streq(name, "workspaces");
         bool engine = df_streq(name, "engine") || df_streq(name, "engines");
         bool isolation = df_streq(name, "engine.local.isolation");
@@ -492,6 +511,7 @@ static void every_key_may_be_set_by_its_variable(void **state)
                             : accounts  ? "{\"infra/boss\":\"admin\"}"
                             : host      ? "x"
                             : object    ? "{\"image\":\"x\"}"
+                            : rule      ? "{\"fields\":[\"*\"]}"
                             : named     ? "{\"x\":{}}"
                                         : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
@@ -569,6 +589,49 @@ static void registry_credentials_that_others_may_read_are_refused(void **state)
     }
 }
 
+static void what_no_step_may_have_comes_from_several_keys(void **state)
+{
+    (void)state;
+    struct df_config c;
+    DF_CLEANUP(df_never_free) struct df_never never = {0};
+    write_file(
+        "server:\n  tls: {names: [a], secret: authority}\n"
+        "auth:\n  serviceAccounts: {jobs/boss: admin, jobs/ci: write, other/far: admin}\n"
+        "placement:\n  never: {serviceAccounts: [mine], secrets: [tokens], claims: [data]}\n");
+    assert_int_equal(df_config_load(file_path, home_env, NULL, &c, NULL), 0);
+    assert_int_equal(df_config_never(&c, "jobs", "jobs/spawner", &never, NULL), 0);
+    static const struct {
+        const char *name;
+        bool is_in;
+    } accounts[] = {
+        {"mine", true}, {"boss", true}, {"spawner", true}, {"ci", false}, {"far", false}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(accounts); i++)
+        assert_int_equal(df_strs_has(&never.accounts, accounts[i].name), accounts[i].is_in);
+    assert_true(df_strs_has(&never.secrets, "tokens"));
+    assert_true(df_strs_has(&never.secrets, "authority"));
+    assert_true(df_strs_has(&never.claims, "data"));
+    df_config_free(&c);
+}
+
+static void a_rule_of_the_policy_is_read_from_file_and_environment(void **state)
+{
+    (void)state;
+    struct df_config c;
+    char *env[] = {(char[]){"HOME=/home/eve"},
+                   (char[]){"DAYFLY_PLACEMENT_ALLOW_WRITE_RUN={\"fields\":[\"labels\"]}"}, NULL};
+    write_file("placement:\n  allow:\n    write:\n      executor: {secrets: [cloud-*]}\n");
+    assert_int_equal(df_config_load(file_path, env, NULL, &c, NULL), 0);
+    const struct df_allow allow = df_config_allow(&c, NULL);
+    const struct df_allow_cell executor = {DF_ALLOW_WRITE, DF_ALLOW_EXECUTOR};
+    const struct df_allow_cell run = {DF_ALLOW_WRITE, DF_ALLOW_RUN};
+    assert_true(df_allow_has(&allow, &executor, DF_ALLOW_SECRETS, "cloud-ca"));
+    assert_false(df_allow_has(&allow, &executor, DF_ALLOW_SECRETS, "other"));
+    assert_true(df_allow_has(&allow, &executor, DF_ALLOW_FIELDS, "env"));
+    assert_true(df_allow_has(&allow, &run, DF_ALLOW_FIELDS, "labels"));
+    assert_false(df_allow_has(&allow, &run, DF_ALLOW_FIELDS, "nodeSelector"));
+    df_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +653,8 @@ int main(void)
         cmocka_unit_test(every_key_may_be_set_by_its_variable),
         cmocka_unit_test(registry_credentials_are_hosts_and_tokens),
         cmocka_unit_test(registry_credentials_that_others_may_read_are_refused),
+        cmocka_unit_test(what_no_step_may_have_comes_from_several_keys),
+        cmocka_unit_test(a_rule_of_the_policy_is_read_from_file_and_environment),
     };
     return cmocka_run_group_tests_name("config", tests, make_directory, remove_directory);
 }

@@ -303,6 +303,97 @@ static void a_pod_template_cannot_make_a_step_run_twice_or_never(void **state)
     }
 }
 
+/* The result is checked, whichever level of the placement asked for it. */
+static void no_pod_gets_what_is_the_services_own(void **state)
+{
+    (void)state;
+#define OTHER "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+#define SPEC(text) "{'podTemplate':{'spec':{" text "}}}"
+#define VOLUME(text) SPEC("'volumes':[{'name':'v'," text "}]")
+#define TOKEN(audience)                                                                            \
+    VOLUME("'projected':{'sources':[{'serviceAccountToken':{'audience':'" audience                 \
+           "','path':'t'}}]}")
+    static const struct {
+        const char *placement, *message; /* NULL: it gets it */
+    } rows[] = {
+        {"{'serviceAccountName':'dayfly'}", "spec.serviceAccountName: the service account"},
+        {SPEC("'serviceAccountName':'dayfly-admin'"), "\"dayfly-admin\" belongs to dayfly itself"},
+        {SPEC("'serviceAccount':'dayfly','automountServiceAccountToken':true"),
+         "spec.serviceAccount: "},
+        {SPEC("'serviceAccountName':'other','automountServiceAccountToken':true"), NULL},
+        {"{'secretMounts':[{'name':'dayfly-key','mountPath':'/k'}]}", "the Secret \"dayfly-key\""},
+        {"{'envFrom':[{'secretRef':{'name':'dfb-1'}}]}", "the Secret \"dfb-1\""},
+        {VOLUME("'secret':{'secretName':'dayfly-authority'}"), "spec.volumes["},
+        {VOLUME("'secret':{'secretName':'dayfly-" OTHER "'}"), "dayfly-" OTHER},
+        {VOLUME("'secret':{'secretName':'other'}"), NULL},
+        {VOLUME("'persistentVolumeClaim':{'claimName':'dayfly-data'}"), "the volume claim"},
+        {VOLUME("'projected':{'sources':[{'secret':{'name':'dayfly-key'}}]}"), "dayfly-key"},
+        {SPEC("'initContainers':[{'name':'i','image':'i','env':[{'name':'A','valueFrom':{"
+              "'secretKeyRef':{'name':'dayfly-key','key':'key'}}}]}]"),
+         "spec.initContainers[0].env[0].valueFrom.secretKeyRef.name"},
+        {SPEC("'containers':[{'name':'s','image':'i','envFrom':[{'secretRef':{'name':"
+              "'dayfly-key'}}]}]"),
+         "the Secret \"dayfly-key\""},
+        {SPEC("'imagePullSecrets':[{'name':'dayfly-key'}]"), "the Secret \"dayfly-key\""},
+        {TOKEN("dayfly"), "the token audience \"dayfly\""},
+        {TOKEN("dayfly/" OTHER), "the token audience \"dayfly/" OTHER},
+        {TOKEN("dayfly/"), "the token audience \"dayfly/\""},
+        {TOKEN("vault"), NULL},
+        {SPEC("'volumes':[{'name':'dayfly-token','projected':{'sources':[{'serviceAccountToken':{"
+              "'audience':'dayfly','path':'token'}}]}}]"),
+         "the token audience \"dayfly\""},
+    };
+    DF_CLEANUP(df_never_free) struct df_never never = {0};
+    assert_int_equal(df_strs_add(&never.accounts, "dayfly"), 0);
+    assert_int_equal(df_strs_add(&never.accounts, "dayfly-admin"), 0);
+    assert_int_equal(df_strs_add(&never.claims, "dayfly-data"), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        struct df_job_spec spec = plan;
+        DF_JSON cJSON *placement = json(rows[i].placement);
+        DF_JSON cJSON *job = NULL;
+        spec.placement = placement;
+        spec.never = &never;
+        int result = df_job_build(&spec, &job, &err);
+        if ((result == 0) != !rows[i].message)
+            fail_msg("%s: %s", rows[i].placement, result ? err.message : "is built");
+        if (!rows[i].message)
+            continue;
+        assert_int_equal(err.cls, DF_ERR_USER);
+        assert_string_equal(err.reason, "PlacementDenied");
+        assert_message(&err, rows[i].message);
+    }
+}
+
+static void a_pod_without_an_account_does_not_get_the_services_own(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    struct df_job_spec spec = plan;
+    DF_JSON cJSON *placement = json("{'serviceAccountName':'steps'}"), *job = NULL;
+    DF_CLEANUP(df_never_free) struct df_never never = {0};
+    assert_int_equal(df_strs_add(&never.accounts, "default"), 0);
+    spec.never = &never;
+    assert_int_equal(df_job_build(&spec, &job, &err), -1);
+    assert_message(&err, "set kubernetes.placement.serviceAccountName");
+    spec.placement = placement;
+    assert_int_equal(df_job_build(&spec, &job, &err), 0);
+}
+
+/* In both modes: its own token, its own Secret. */
+static void a_step_keeps_what_is_its_own(void **state)
+{
+    (void)state;
+    static const struct df_never never;
+    struct df_job_spec spec = plan;
+    spec.never = &never;
+    DF_JSON cJSON *by_token = build(&spec);
+    spec.claim = DF_CLAIM_SECRET;
+    DF_JSON cJSON *by_secret = build(&spec);
+    assert_non_null(named(by_token, "spec.template.spec.volumes", "dayfly-token"));
+    assert_non_null(named(by_secret, "spec.template.spec.volumes", "dayfly-step"));
+}
+
 static void building_twice_makes_the_same_job(void **state)
 {
     (void)state;
@@ -325,6 +416,9 @@ int main(void)
         cmocka_unit_test(a_ca_that_no_annotation_can_hold_is_refused),
         cmocka_unit_test(a_placement_adds_but_what_is_ours_stays),
         cmocka_unit_test(a_pod_template_cannot_make_a_step_run_twice_or_never),
+        cmocka_unit_test(no_pod_gets_what_is_the_services_own),
+        cmocka_unit_test(a_pod_without_an_account_does_not_get_the_services_own),
+        cmocka_unit_test(a_step_keeps_what_is_its_own),
         cmocka_unit_test(building_twice_makes_the_same_job),
     };
     return cmocka_run_group_tests_name("job_object", tests, NULL, NULL);

@@ -34,7 +34,8 @@ static int try_ask(struct world *w, const char *name, const char *engine, const 
                 "'targetResource':'%s','workflow':{'executionBundle':'image'}}}",
                 name, engine, target);
     DF_JSON cJSON *doc = json(text);
-    return df_request_create_workflow(&w->s, doc, NULL, "tester", NULL, err);
+    return df_request_create_workflow(
+        &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
 }
 
 static void ask(struct world *w, const char *name, const char *target)

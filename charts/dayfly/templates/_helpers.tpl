@@ -146,6 +146,15 @@ names:
 {{- mustMergeOverwrite $p (deepCopy .Values.runner.placement) | toYaml }}
 {{- end }}
 
+{{/* What belongs to the release itself: no step gets it. */}}
+{{- define "dayfly.never" -}}
+serviceAccounts: {{ list (include "dayfly.account" .) (printf "%s-admin" (include "dayfly.fullname" .)) | toJson }}
+secrets: {{ compact (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret) | toJson }}
+{{- if not (include "dayfly.operator" .) }}
+claims: {{ list (default (printf "%s-data" (include "dayfly.fullname" .)) .Values.persistence.existingClaim) | toJson }}
+{{- end }}
+{{- end }}
+
 {{- define "dayfly.config" -}}
 {{- $file := tpl (.Files.Get "files/dayfly.yaml") . | fromYaml }}
 {{- mustMergeOverwrite $file (deepCopy .Values.config) | toYaml }}

@@ -1,7 +1,8 @@
 /*
  * job_engine.h - shared by the parts of the engine `job`; for spawner/engine only. job.c has the
  * operations, tofu_step.c and workflow.c the two kinds of work, job_requests.c the requests that
- * both send, job_rejection.c the last reason why a Job was not created.
+ * both send, vault_secrets.c a check of both, job_rejection.c the last reason why a Job was not
+ * created.
  */
 #ifndef DF_JOB_ENGINE_H
 #define DF_JOB_ENGINE_H
@@ -80,6 +81,11 @@ int df_job_delete_secret(const struct df_job_call *c, struct df_err *err) DF_MUS
 
 /* df_job_snapshot() for the Job of this call. */
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
+                       struct df_err *err) DF_MUST_CHECK;
+
+/* Refuses a Job whose pod uses a Secret of the service's vault. Class USER, reason PlacementDenied;
+ * RETRY if the API server does not answer. */
+int df_job_check_vault(const struct df_job_options *o, const cJSON *job,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* ---- rejections ---- */

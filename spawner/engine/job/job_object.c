@@ -298,7 +298,8 @@ static int build_pod(cJSON *job, const struct df_job_spec *spec, cJSON **ret, st
         add_handoff(pod_template, spec, err) < 0 ||
         put_deadlines(job, pod_template, spec, err) < 0 ||
         df_placement_apply(spec->placement, &target, &pod_template, err) < 0 ||
-        put_pod_metadata(pod_template, spec, err) < 0 || check_pod(pod_template, err) < 0)
+        put_pod_metadata(pod_template, spec, err) < 0 || check_pod(pod_template, err) < 0 ||
+        df_never_check_pod(spec->never, spec->uid, pod_template, err) < 0)
         return -1;
     *ret = DF_TAKE(pod_template);
     return 0;

@@ -19,6 +19,7 @@
 #define DF_JOB_OBJECT_H
 
 #include "common/json/json.h"
+#include "spawner/model/never.h"
 
 #define DF_JOB_CONTAINER "runner"
 #define DF_JOB_HANDOFF_FILE "/run/dayfly/handoff/handoff.json"
@@ -55,15 +56,17 @@ struct df_job_spec {
     const char *server_url; /* for the handoff; NULL: the pod cannot reach the spawner */
     const char *ca_pem;     /* trusted in addition to the system's CAs; or NULL */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
-    int64_t ttl_seconds;    /* how long an ended Job stays */
-    const cJSON *placement; /* resolved; or NULL */
-    bool has_plugin_claim;  /* see struct df_placement_target */
+    int64_t ttl_seconds;          /* how long an ended Job stays */
+    const cJSON *placement;       /* resolved; or NULL */
+    bool has_plugin_claim;        /* see struct df_placement_target */
+    const struct df_never *never; /* what no step may have; NULL: only what is built in */
 };
 
 /* Builds the Job. In mode secret it is suspended: create it, create its Secret, then send
  * DF_JOB_UNSUSPEND. The caller owns *ret. Class USER, reason InvalidPlacement, if the placement
  * cannot be applied to a pod, or removes what a step needs: its container, its image, or
- * restartPolicy Never. */
+ * restartPolicy Never. Reason PlacementDenied if the pod would have something that no step may have
+ * (never.h), whichever level of the placement asked for it. */
 int df_job_build(const struct df_job_spec *spec, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* A merge patch. */

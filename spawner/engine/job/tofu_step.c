@@ -68,13 +68,19 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .ttl_seconds = o->ttl_seconds,
         .placement = placement,
         .has_plugin_claim = has_claim,
+        .never = o->never,
     };
     return df_job_build(&spec, ret, err);
 }
 
 static int tofu_build(const struct df_job_call *c, cJSON **ret, struct df_err *err)
 {
-    return df_job_render(&c->engine->o, c->step, ret, err);
+    DF_JSON cJSON *job = NULL;
+    if (df_job_render(&c->engine->o, c->step, &job, err) < 0 ||
+        df_job_check_vault(&c->engine->o, job, err) < 0)
+        return -1;
+    *ret = DF_TAKE(job);
+    return 0;
 }
 
 /* ---- observation ---- */

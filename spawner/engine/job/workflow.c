@@ -38,6 +38,7 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
         .secrets = df_json_at(w, "dependencies.secrets"),
         .config_maps = df_json_at(w, "dependencies.configMaps"),
         .resources = df_json_at(w, "resources"),
+        .never = c->engine->o.never,
         .namespace = c->name_space,
         .uid = step->uid,
         .deadline_seconds =
@@ -64,12 +65,15 @@ static int resolve_placement(const struct df_engine_step *step, cJSON **ret, str
 
 static int workflow_build(const struct df_job_call *c, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *placement = NULL;
+    DF_JSON cJSON *placement = NULL, *job = NULL;
     struct df_workflow w = workflow_of(c);
     if (resolve_placement(c->step, &placement, err) < 0)
         return -1;
     w.placement = placement;
-    return df_workflow_job_build(&w, ret, err);
+    if (df_workflow_job_build(&w, &job, err) < 0 || df_job_check_vault(&c->engine->o, job, err) < 0)
+        return -1;
+    *ret = DF_TAKE(job);
+    return 0;
 }
 
 /* ---- a Job of this name exists ---- */

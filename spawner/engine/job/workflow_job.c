@@ -350,6 +350,8 @@ static int build_pod(cJSON *job_spec, const struct df_workflow *w, cJSON **ret, 
     if (!df_streq(df_json_str(pod_template, "spec.restartPolicy"), "Never"))
         return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement",
                               "podTemplate.spec.restartPolicy: must be Never");
+    if (df_never_check_pod(w->never, NULL, pod_template, err) < 0)
+        return -1;
     *ret = DF_TAKE(pod_template);
     return 0;
 }

@@ -11,15 +11,16 @@
 #define DF_WORKFLOW_JOB_H
 
 #include "common/json/json.h"
+#include "spawner/model/never.h"
 #include "spawner/model/workflow.h"
 
 #define DF_WORKFLOW_CONTAINER "workflow"
 #define DF_WORKFLOW_PREFIX "wfe-" /* of the names of its Jobs */
-#define DF_WORKFLOW_SERVICE_ACCOUNT "kubernaut-workflow-runner"
-#define DF_WORKFLOW_PODS 3 /* a workflow that needs more pods has failed */
+#define DF_WORKFLOW_PODS 3        /* a workflow that needs more pods has failed */
 
 struct df_workflow {
     const char *name;             /* of the action; NULL or "": no owner */
+    const struct df_never *never; /* as in struct df_job_spec */
     const char *source_namespace; /* of the action */
     const char *workflow_id;
     const char *target;          /* spec.targetResource, unchanged */
@@ -51,7 +52,7 @@ int64_t df_workflow_deadline(int64_t timed_out_at_us, int64_t now_us);
 int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON **ret,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* Builds the Job. Class USER, reason InvalidStep or InvalidPlacement. The caller owns *ret. */
+/* Builds the Job. Class USER, reason InvalidStep, InvalidPlacement or PlacementDenied. The caller owns *ret. */
 int df_workflow_job_build(const struct df_workflow *w, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 

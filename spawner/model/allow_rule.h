@@ -1,0 +1,63 @@
+/*
+ * allow_rule.h - one rule of the policy `placement.allow`: what a role may set at a level; for
+ * spawner/model only, except that the configuration checks its rules with df_allow_rule_check().
+ * Thread rule: pure functions, any thread.
+ */
+#ifndef DF_ALLOW_RULE_H
+#define DF_ALLOW_RULE_H
+
+#include "common/base/limits.h"
+#include "spawner/model/never.h"
+
+enum df_allow_role { DF_ALLOW_WRITE, DF_ALLOW_ADMIN };
+#define DF_ALLOW_ROLES 2
+/* An Executor, a Run, a TaskAction that people make. */
+enum df_allow_level { DF_ALLOW_EXECUTOR, DF_ALLOW_RUN, DF_ALLOW_WORKFLOW };
+#define DF_ALLOW_LEVELS 3
+
+/* The lists of a rule. */
+enum df_allow_list {
+    DF_ALLOW_FIELDS, /* of the placement */
+    DF_ALLOW_ACCOUNTS,
+    DF_ALLOW_IMAGES,
+    DF_ALLOW_SECRETS,
+    DF_ALLOW_CONFIG_MAPS,
+    DF_ALLOW_VOLUMES, /* kinds */
+    DF_ALLOW_PRIORITIES,
+};
+#define DF_ALLOW_LISTS 7
+extern const char *const df_allow_lists[DF_ALLOW_LISTS]; /* their names: "fields" */
+extern const char *const df_volume_kinds[];              /* "emptyDir", ends with NULL */
+
+/* The policy. All borrowed; each may be NULL, except never. */
+struct df_allow {
+    const cJSON *rules[DF_ALLOW_ROLES][DF_ALLOW_LEVELS]; /* NULL: the defaults */
+    const cJSON *defaults; /* kubernetes.placement. Its account, image and priority class, and those
+                            * of the classes, may always be named */
+    const cJSON *classes;
+    const char *image; /* kubernetes.image: may always be named, too */
+    const struct df_never *never;
+};
+
+struct df_allow_cell {
+    enum df_allow_role role;
+    enum df_allow_level level;
+};
+
+/* The names of a list: those of the configuration, else the defaults. Borrowed. */
+struct df_allow_names {
+    const char *at[DF_LIMIT_ALLOWED];
+    size_t count;
+};
+void df_allow_names(const struct df_allow *a, const struct df_allow_cell *cell,
+                    enum df_allow_list list, struct df_allow_names *ret);
+
+/* Is the name in the list? `*` at the end of an entry stands for anything. */
+bool df_allow_has(const struct df_allow *a, const struct df_allow_cell *cell,
+                  enum df_allow_list list, const char *name);
+
+/* Checks a rule of the configuration: an object with some of the lists. Class USER; the message
+ * names every fault. */
+int df_allow_rule_check(cJSON *rule, struct df_err *err) DF_MUST_CHECK;
+
+#endif
