@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from lib import crds
+from lib.cluster import typed
 from lib.dayfly import ROOT, tool, wait_for
 from lib.ledger import MODULE, Ledger
 from lib.pods import claim_on, reach, runner_image
@@ -543,6 +544,23 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
     namespace.kubectl("delete", "configmap", "module-net")
     kept(namespace)
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
+
+
+def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them(home, namespace, tofu):
+    """`helm test` passes with restricted pods in a namespace of steps; the spawner is refused nothing there."""
+    crds.install(namespace.cluster)
+    steps = f"{namespace.name}-steps"
+    release = Release(home, namespace, tofu, crds={"install": False}, steps={"namespace": steps})
+    try:
+        release.install()
+        release.helm("test", "df")
+        jobs = {place: typed(namespace.cluster.api.ask("GET", f"/apis/batch/v1/namespaces/{place}/jobs")) for place in (steps, namespace.name)}
+        assert [j["metadata"]["labels"]["dayfly.dev/action"] for j in jobs[steps]] == ["plan"] and not jobs[namespace.name]
+        _, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:df-dayfly")
+        assert not refused
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+    finally:
+        namespace.cluster.kubectl("delete", "namespace", steps, "--wait=false", check=False)
 
 
 def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, namespace, tofu, tmp_path):
