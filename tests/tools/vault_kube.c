@@ -144,6 +144,17 @@ static void a_person_says_in_annotations_who_may_use_a_secret(void **state)
     assert_string_equal(df_kube_annotation(object, "dayfly.dev/owner"), "ann");
 }
 
+static void a_star_is_every_executor_and_an_empty_list_is_nobody(void **state)
+{
+    VAULT *v = suite_open(*state);
+    make("open", "\"dayfly.dev/vault\":\"true\"},\"annotations\":{\"dayfly.dev/executors\":\"*\"",
+         "{\"a\":\"YQ==\"}");
+    make("shut", "\"dayfly.dev/vault\":\"true\"},\"annotations\":{\"dayfly.dev/executors\":\"\"",
+         "{\"a\":\"YQ==\"}");
+    assert_use(v, "open", "{}");
+    assert_use(v, "shut", "{\"executors\":[]}");
+}
+
 static void a_secret_without_keys_is_none(void **state)
 {
     struct df_err err = {0};
@@ -261,6 +272,7 @@ int main(void)
         vault_test(the_key_itself_is_no_secret_of_the_vault),
         vault_test(what_is_no_text_in_a_secret_of_a_person_is_refused_without_showing_it),
         vault_test(a_person_says_in_annotations_who_may_use_a_secret),
+        vault_test(a_star_is_every_executor_and_an_empty_list_is_nobody),
         vault_test(a_secret_without_keys_is_none),
         vault_test(all_values_of_a_secret_have_a_cap_together),
         vault_test(the_key_is_made_once_and_never_changed),

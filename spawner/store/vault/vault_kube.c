@@ -11,7 +11,7 @@
 #define KEY_SECRET "dayfly-key"
 
 /* Annotations with the use of a secret (model/secret_use.h): names, separated by commas. Without
- * the first one every executor may use it. */
+ * the first one, or with "*", every executor may use it. */
 #define EXECUTORS "dayfly.dev/executors"
 #define OWNER "dayfly.dev/owner"
 
@@ -181,7 +181,8 @@ static int take_executors(const char *text, cJSON *to, struct df_err *err)
 static int take_use(const cJSON *secret, cJSON *to, struct df_err *err)
 {
     const char *executors = df_kube_annotation(secret, EXECUTORS);
-    if (executors && take_executors(executors, to, err) < 0)
+    bool is_every = !executors || df_streq(executors, "*"); /* as people may write it, too */
+    if (!is_every && take_executors(executors, to, err) < 0)
         return -1;
     return df_json_add_str(to, "owner", df_kube_annotation(secret, OWNER), err);
 }
