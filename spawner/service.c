@@ -30,6 +30,7 @@
 #include "spawner/engine/job/job.h"
 #include "spawner/http/api.h"
 #include "spawner/identity/claim.h"
+#include "spawner/identity/local_token.h"
 #include "spawner/journal/journal.h"
 #include "spawner/store/documents/unclean.h"
 
@@ -387,9 +388,20 @@ static int open_claims(struct df_service *s, struct df_err *err)
     return c->claim_jwks_url || s->spawner.kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
+/* Before the endpoint is published: who finds the service finds the token. */
+static int open_local_token(struct df_spawner *p, struct df_err *err)
+{
+    const struct df_config *c = p->config;
+    bool has_others = c->token_file || c->accounts || df_streq(c->auth_loopback, "open");
+    return has_others ? df_local_token_remove(c->data_directory, err)
+                      : df_local_token_make(c->data_directory, &p->local_token, err);
+}
+
 static int start_api(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
+    if (open_local_token(p, err) < 0)
+        return -1;
     if (df_api_start(p, &df_routes, &s->api, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("%s\n", p->server_url);
@@ -459,6 +471,9 @@ static void close_all(struct df_service *s)
         df_holder_clear(s->lock_fd);
         (void)close(s->lock_fd);
     }
+    if (p->local_token)
+        explicit_bzero(p->local_token, strlen(p->local_token));
+    free(p->local_token);
     free(p->server_url);
     free(p->endpoint_file);
     free(s);

@@ -28,6 +28,7 @@ struct df_spawner {
     bool leads;          /* once it has the Lease, and knows what leaders before it wrote. Atomic */
     char *server_url;    /* set once the API listens */
     const char *ca_file; /* what runners are to trust, PEM; NULL: the system's. Of the API */
+    char *local_token;   /* local_token.h; NULL: callers have other tokens, or need none */
     char *endpoint_file; /* <data>/endpoint: the URL, for runners and clients */
 };
 

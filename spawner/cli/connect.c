@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "spawner/identity/local_token.h"
 #include "spawner/service.h"
 #include "spawner/store/documents/holder.h"
 
@@ -53,6 +54,13 @@ static int set_identity(struct df_connection *c, struct df_err *err)
     if (!df_str_empty(env) && !(c->address.token = strdup(env)))
         return df_fail_oom(err);
     return 0;
+}
+
+/* The token that the service of this data directory made for its user (local_token.h), unless the
+ * caller has one. */
+static int set_local_token(struct df_connection *c, const char *directory, struct df_err *err)
+{
+    return c->address.token ? 0 : df_local_token_read(directory, &c->address.token, err);
 }
 
 static int set_client(struct df_connection *c, const char *url, struct df_err *err)
@@ -110,22 +118,31 @@ static int start_embedded(struct df_connection *c, struct df_err *err)
     if (df_service_start(&c->config, &c->service, err) < 0)
         return -1;
     c->kind = DF_SERVICE_EMBEDDED;
+    if (set_local_token(c, c->config.data_directory, err) < 0)
+        return -1;
     return trust_data_directory(c, err) < 0 ? -1 : set_client(c, df_service_url(c->service), err);
 }
 
-/* Connects to the URL in <data>/endpoint; fails if no service answers there. */
-static int join_running(struct df_connection *c, struct df_err *err)
+/* The URL of the service that holds or held the data directory. The caller frees *ret. */
+static int read_endpoint(const char *directory, char **ret, struct df_err *err)
 {
-    DF_FREE char *path = df_fs_join(c->config.data_directory, "endpoint");
+    DF_FREE char *path = df_fs_join(directory, "endpoint");
     DF_BUF struct df_buf url = DF_BUF_INIT(DF_LIMIT_URL);
     if (!path)
         return df_fail_oom(err);
     if (df_fs_read(path, &url, err) < 0)
         return -1;
-    DF_FREE char *line = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n"));
-    if (!line)
-        return df_fail_oom(err);
-    if (trust_data_directory(c, err) < 0 || set_client(c, line, err) < 0)
+    *ret = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n"));
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+/* Connects to the URL in <data>/endpoint; fails if no service answers there. */
+static int join_running(struct df_connection *c, struct df_err *err)
+{
+    DF_FREE char *url = NULL;
+    if (read_endpoint(c->config.data_directory, &url, err) < 0 ||
+        set_local_token(c, c->config.data_directory, err) < 0 || trust_data_directory(c, err) < 0 ||
+        set_client(c, url, err) < 0)
         return -1;
     c->kind = DF_SERVICE_RUNNING;
     return df_client_alive(c->client, err);
@@ -177,6 +194,34 @@ static int look_for(struct df_connection *c, struct df_err *err)
     return c->options.as == DF_CONNECT_RUNNING ? find_running(c, err) : find(c, err);
 }
 
+/* "localhost" and "127.0.0.1" are one name in the URL of a service of this machine. */
+static bool is_same_url(const char *named, const char *endpoint)
+{
+    static const char name[] = "http://localhost:", address[] = "http://127.0.0.1:";
+    size_t n = strlen(named);
+    while (n && named[n - 1] == '/')
+        n--;
+    size_t skip =
+        df_starts_with(named, name) && df_starts_with(endpoint, address) ? strlen(name) : 0;
+    const char *rest = endpoint + skip; /* both prefixes are equally long */
+    return strlen(rest) == n - skip && strncmp(named + skip, rest, n - skip) == 0;
+}
+
+/* If the named service is the one that holds this user's data directory now, its token is that
+ * directory's. A process that listens where an earlier service did must not get it. */
+static int set_token_of_named(struct df_connection *c, struct df_err *err)
+{
+    struct df_holder holder = {0};
+    DF_FREE char *endpoint = NULL;
+    /* Without a readable configuration there is no data directory, and so no token. */
+    if (c->address.token || load_config(c, NULL) < 0 ||
+        !df_holder_find(c->config.data_directory, &holder) ||
+        read_endpoint(c->config.data_directory, &endpoint, NULL) < 0 ||
+        !is_same_url(c->options.server, endpoint))
+        return 0;
+    return set_local_token(c, c->config.data_directory, err);
+}
+
 static int open_connection(struct df_connection *c, struct df_err *err)
 {
     if (set_identity(c, err) < 0)
@@ -185,7 +230,7 @@ static int open_connection(struct df_connection *c, struct df_err *err)
         return df_fail_oom(err);
     if (c->options.server) {
         c->kind = DF_SERVICE_NAMED;
-        return set_client(c, c->options.server, err);
+        return set_token_of_named(c, err) < 0 ? -1 : set_client(c, c->options.server, err);
     }
     if (load_config(c, err) < 0)
         return -1;

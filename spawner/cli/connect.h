@@ -3,7 +3,8 @@
  * process.
  *
  * In this order:
- *   1. --server or DAYFLY_SERVER names it. The token is in --token-file or DAYFLY_TOKEN.
+ *   1. --server or DAYFLY_SERVER names it. The token is in --token-file or DAYFLY_TOKEN, or, as in
+ *      the next two cases, in the data directory (local_token.h).
  *   2. Another process holds the data directory ($XDG_STATE_HOME/dayfly or --data-directory):
  *      connect to that process.
  *   3. No process holds it: this process locks it and runs the service itself (embedded) until the

@@ -300,10 +300,18 @@ static int fill_approval(struct df_config *c, struct df_err *err)
     return 0;
 }
 
+static int check_loopback(const struct df_config *c, struct df_err *err)
+{
+    if (df_streq(c->auth_loopback, "token") || df_streq(c->auth_loopback, "open"))
+        return 0;
+    return df_fail(err, DF_ERR_USER, "auth.loopback: \"%.64s\" is neither token nor open",
+                   c->auth_loopback);
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
-    if (check_listen(c->listen, &loopback, err) < 0 ||
+    if (check_listen(c->listen, &loopback, err) < 0 || check_loopback(c, err) < 0 ||
         check_url("tools.index.opentofu", c->tool_index_opentofu, err) < 0 ||
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||

@@ -31,6 +31,7 @@ struct df_config {
     char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
     char *token_file;         /* auth.tokenFile; it or the next if listen is not loopback */
+    char *auth_loopback;      /* auth.loopback: without both, "token" (local_token.h) or "open" */
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */

@@ -48,6 +48,7 @@ const struct df_key df_keys[] = {
     KEY("claim.jwksUrl", DF_KEY_STRING, claim_jwks_url, NULL),
     KEY("claim.caFile", DF_KEY_PATH, claim_ca_file, NULL),
     KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
+    KEY("auth.loopback", DF_KEY_STRING, auth_loopback, "token"),
     KEY("auth.serviceAccounts", DF_KEY_OBJECT, accounts, NULL),
     KEY("store", DF_KEY_STRING, store, "sqlite"),
     KEY("engines", DF_KEY_WORDS, engines, NULL),

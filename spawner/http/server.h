@@ -19,7 +19,8 @@ struct df_api {
     struct df_spawner *s;
     const struct df_route_table *routes;
     struct MHD_Daemon *daemon;
-    struct df_tokens *tokens; /* NULL: no tokens; only this machine can connect */
+    struct df_tokens *tokens; /* NULL: every caller is admin; only this machine can connect */
+    bool is_local;            /* only this machine can connect, and no browser's page may */
     struct df_connections *connections;
     struct df_tls *tls; /* NULL: plain HTTP */
     struct df_forwarder *forwarder;

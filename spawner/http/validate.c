@@ -40,7 +40,7 @@ static int check_browser(const struct df_request *req, struct df_err *err)
     if (!df_host_is_loopback(host))
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                               "the Host header must name loopback (localhost, 127.0.0.1): this "
-                              "server has no tokens and answers this machine alone");
+                              "server answers this machine alone");
     if (origin && !df_origin_is_host(origin, host, req->api->tls != NULL))
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                               "requests of other web pages are refused");
@@ -135,7 +135,7 @@ static int check_body(const struct df_request *req, uint64_t length, struct df_e
 int df_request_validate(struct df_request *req, struct df_response *res, uint64_t length,
                         struct df_err *err)
 {
-    if (!req->api->tokens && check_browser(req, err) < 0)
+    if (req->api->is_local && check_browser(req, err) < 0)
         return -1;
     if (df_route_find(req->api->routes, req->method, &req->target, &req->route, req->params,
                       res->allow, err) < 0 ||

@@ -115,7 +115,9 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
 {
     struct df_caller caller = {.role = DF_ROLE_NONE};
     if (c->scheme == DF_SCHEME_NONE && tokens)
-        return fail_unauthorized(err, "a bearer token is needed (Authorization: Bearer ...)");
+        return fail_unauthorized(
+            err, "a bearer token is needed (Authorization: Bearer ...): one of auth.tokenFile, or "
+                 "without such a file that in <dataDirectory>/token");
     if (c->scheme == DF_SCHEME_BASIC && !basic)
         return fail_unauthorized(err, "HTTP basic works on state routes only; send a bearer token");
     if (c->scheme == DF_SCHEME_NONE)

@@ -1,12 +1,12 @@
 /*
  * auth.h - authenticates the caller of a request.
  *
- * There are two modes. With a token file or accounts, every call except the probes needs a bearer
- * token (tokens.h, or one that the cluster signed for the audience "dayfly"). Without them the
- * server listens on loopback only, and every caller is admin, because only this machine's users can
- * connect. In this mode browsers are the danger: a page may send requests to loopback, and DNS
- * rebinding may make them same-origin. So the Host header must name loopback, and an Origin header
- * must be our own. steps/step_auth.h checks the tokens of steps.
+ * Every call except the probes needs a bearer token: one of the token file (tokens.h), one that the
+ * cluster signed for the audience "dayfly", or without these two the one that only this user can
+ * read (local_token.h). Without these two the server listens on loopback only, and with
+ * auth.loopback: open it needs no token: every caller is admin. Browsers are a danger there: a page
+ * may send requests to loopback, and DNS rebinding may make them same-origin. So the Host header
+ * must name loopback, and an Origin header must be our own. steps/step_auth.h checks the tokens of steps.
  */
 #ifndef DF_IDENTITY_AUTH_H
 #define DF_IDENTITY_AUTH_H

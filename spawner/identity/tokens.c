@@ -162,6 +162,21 @@ int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err)
     return 0;
 }
 
+int df_tokens_open_local(const char *token, struct df_tokens **ret, struct df_err *err)
+{
+    DF_FREE struct df_token *one = calloc(1, sizeof(*one));
+    if (!one)
+        return df_fail_oom(err);
+    one->role = DF_ROLE_ADMIN;
+    (void)snprintf(one->name, sizeof(one->name), "local");
+    if (df_sha256_hex(token, strlen(token), one->sha256, err) < 0 ||
+        df_tokens_open(NULL, ret, err) < 0)
+        return -1;
+    (*ret)->list = DF_TAKE(one);
+    (*ret)->count = 1;
+    return 0;
+}
+
 void df_tokens_close(struct df_tokens *t)
 {
     if (!t)

@@ -20,6 +20,9 @@ struct df_tokens; /* opaque */
 
 /* path NULL: there is no file, and no token is known. */
 int df_tokens_open(const char *path, struct df_tokens **ret, struct df_err *err) DF_MUST_CHECK;
+/* Instead of a file the one token of local_token.h: its caller is the admin "local". */
+int df_tokens_open_local(const char *token, struct df_tokens **ret,
+                         struct df_err *err) DF_MUST_CHECK;
 void df_tokens_close(struct df_tokens *t);
 
 /* Returns the role of a token, or DF_ROLE_NONE. Compares every entry, in constant time. */

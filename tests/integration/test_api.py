@@ -64,7 +64,7 @@ def events(server, path, headers=None, until=None):
     """All server-sent events until the server ends the stream, or until(event): [{id, event, data}]."""
     url = urllib.parse.urlsplit(server.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
-    connection.request("GET", path, headers=headers or {})
+    connection.request("GET", path, headers={**server.authorization(), **(headers or {})})
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()
     assert answer.headers["Content-Type"] == "text/event-stream"
@@ -111,7 +111,8 @@ def guarded(home):
 
 def test_a_body_of_ten_megabytes_is_refused_without_being_read(server):
     with connect(server) as s:
-        s.sendall(b"POST /v1/executors HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10485760\r\n\r\n")
+        s.sendall(b"POST /v1/executors HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                  b"Content-Length: 10485760\r\n\r\n" % server.token().encode())
         answer = s.recv(65536)
     assert b" 413 " in answer and b"problems/TooLarge" in answer
 

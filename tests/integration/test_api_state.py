@@ -161,8 +161,7 @@ class Person:
         address = server.url + "/v1/executors/net/state"
         self.env = {"TF_HTTP_ADDRESS": address, "TF_HTTP_LOCK_ADDRESS": address, "TF_HTTP_UNLOCK_ADDRESS": address,
                     "TF_HTTP_RETRY_MAX": "0", "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1"}
-        if password:
-            self.env.update({"TF_HTTP_USERNAME": "anyone", "TF_HTTP_PASSWORD": password})
+        self.env.update({"TF_HTTP_USERNAME": "anyone", "TF_HTTP_PASSWORD": password or server.token()})
         assert self("init", "-input=false").returncode == 0
 
     def __call__(self, *args, **kwargs):
@@ -257,7 +256,8 @@ resource "terraform_data" "slow" {
 def test_the_lock_of_a_run_is_not_broken_by_whoever_reads_its_id(home, tool):
     path = token_file(home, reader="read", writer="write", boss="admin")
     gate = home.directory / "gate"
-    with Server(home, config=f"auth: {{tokenFile: {path}}}\n") as server:
+    isolation = "engine: {local: {isolation: auto}}\n"  # the gate is outside
+    with Server(home, config=f"auth: {{tokenFile: {path}}}\n" + isolation) as server:
         body = document("net", home.module("net", SLOW % gate))
         assert server.request("POST", "/v1/executors", body, bearer("writer"))[0] == 201
         run = {"action": "provision", "autoApprove": True}

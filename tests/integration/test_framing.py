@@ -35,7 +35,7 @@ def cases():
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory, tofu):
-    with Server(Home(tmp_path_factory.mktemp("framing") / "home", tofu)) as server:
+    with Server(Home(tmp_path_factory.mktemp("framing") / "home", tofu), config="auth: {loopback: open}\n") as server:
         url = urllib.parse.urlsplit(server.url)
         yield (url.hostname, url.port)
 

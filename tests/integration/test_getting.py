@@ -311,7 +311,7 @@ def test_what_get_prints_can_be_applied(three):
 
 def test_a_list_can_be_applied_elsewhere(three, tmp_path):
     printed = three.dayfly("get", "executors", "-o", "yaml").stdout
-    env = {"DAYFLY_SERVER": "", "DAYFLY_DATA_DIRECTORY": str(tmp_path / "other")}
+    env = {"DAYFLY_SERVER": "", "DAYFLY_TOKEN": "", "DAYFLY_DATA_DIRECTORY": str(tmp_path / "other")}
     created = three.dayfly("apply", "-f", "-", input=printed, env=env).stdout
     assert created == "executor/one created\nexecutor/two created\nexecutor/three created\n"
     assert three.dayfly("get", "executors", "-l", "team=net", "-o", "name", env=env).stdout.split() == ["executor/one", "executor/two"]
@@ -467,7 +467,8 @@ def test_a_request_is_counted_before_its_answer_is_at_its_end(home, server):
         return next((int(line.removeprefix(series)) for line in lines if line.startswith(series)), 0)
     home.dayfly("run", home.module("hello", HELLO), "--no-wait")
     before = counted()
-    with urllib.request.urlopen(server.url + "/v1/runs/hello-1/log?follow=true", timeout=30) as answer:
+    request = urllib.request.Request(server.url + "/v1/runs/hello-1/log?follow=true", headers=server.authorization())
+    with urllib.request.urlopen(request, timeout=30) as answer:
         assert answer.status == 200  # and it goes on: the run waits for a decision
         assert counted() == before + 1
 

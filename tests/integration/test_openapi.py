@@ -92,7 +92,7 @@ spec: {source: {url: 'file://%s', kind: directory}}
 @pytest.fixture
 def busy_server(home):
     """A server with something behind most of its paths."""
-    with Server(home) as server:
+    with Server(home, config="auth: {loopback: open}\n") as server:
         module = home.module("net", 'resource "terraform_data" "a" {}\noutput "x" {\n  value = 1\n}\n')
         home.dayfly("create", "-f", "-", input=EXECUTOR % module)
         home.dayfly("run", "net", "--auto-approve")

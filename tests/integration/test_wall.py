@@ -4,8 +4,11 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -107,7 +110,7 @@ def test_an_unprivileged_spawner_finds_again_a_runner_whose_pid_it_had_no_time_t
 STEAL = r'''
 import glob, os, sys, signal, urllib.request
 
-data, cache, spawner, home = sys.argv[1:]
+data, cache, spawner, home, url = sys.argv[1:]
 tried = 0
 
 
@@ -140,6 +143,19 @@ attempt("write to steps", write(f"{data}/steps/made"))
 attempt("write to tools", write(f"{cache}/made"))
 for file in ("environ", "mem", "maps", "cwd/", "root/etc/passwd", "cmdline"):
     attempt(f"spawner {file}", read(f"/proc/{spawner}/{file}"))
+def ask(method, path, **headers):
+    def theft():
+        try:
+            return urllib.request.urlopen(urllib.request.Request(url + path, method=method, headers=headers), timeout=10).status
+        except urllib.error.HTTPError as error:
+            print("answer", error.code, flush=True)
+    return theft
+
+
+attempt("delete a secret", ask("DELETE", "/v1/secrets/hidden"))
+attempt("audit trail", ask("GET", "/v1/audit"))
+attempt("state", ask("GET", "/v1/executors/victim/state"))
+attempt("guess", ask("GET", "/v1/secrets", Authorization="Bearer local"))
 attempt("signal", lambda: os.kill(int(spawner), 0) is None)
 attempt("environments", lambda: [p for p in glob.glob("/proc/[0-9]*/environ") if b"OF_THE_SERVICE" in open(p, "rb").read()])
 attempt("other processes", lambda: [p for p in glob.glob("/proc/[0-9]*/cmdline") if b"dayfly" in open(p, "rb").read().split(b"\0")[0]])
@@ -210,8 +226,13 @@ class World:
             self.victim.wait(60)
         self.server.__exit__(*how)
 
+    def made(self):
+        """What the thief has written where it may not."""
+        places = (*os.walk(self.server.data), *os.walk(self.cache))
+        return [directory for directory, _, files in places if "made" in files]
+
     def steal(self):
-        words = [self.server.data, self.cache, self.server.process.pid, self.home.directory]
+        words = [self.server.data, self.cache, self.server.process.pid, self.home.directory, self.server.url]
         done = self.home.dayfly("run", self.thief, "--var", "words=" + " ".join(map(str, words)), "--auto-approve", code=None)
         log = self.home.dayfly("logs", "thief-1").stdout
         assert done.returncode == 0, done.stdout + done.stderr + log
@@ -228,9 +249,9 @@ def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
     with World(anyone, isolation) as world:
         log = world.steal()
         assert "STOLEN" not in log, log
-        assert re.search("TRIED 26", log), log
+        assert re.search("TRIED 30", log) and log.count("answer 401") == 4, log
         assert log.count("HOME") == 4 and (isolation == "strict" or "HOME written" in log), log
-        assert not [*world.server.data.glob("**/made"), *world.cache.glob("made")]
+        assert not world.made()
         assert (world.home.directory / "made").exists() == (isolation == "auto")
         for name in (".aws/config", ".ssh/id", ".gitconfig"):
             assert f"HOME {name} {isolation == 'auto'}" in log, log
@@ -243,7 +264,7 @@ def test_without_a_wall_the_same_module_steals(home):
         log = world.steal()
         for name in ("key", "dayfly.db", "works", "results", "signal"):
             assert f"STOLEN {name}\n" in log, (name, log)
-        assert len([*world.server.data.glob("**/made"), *world.cache.glob("made")]) == 3
+        assert len(world.made()) == 3
 
 
 def test_steps_behind_the_wall_end_as_others_and_leave_nothing(anyone):
@@ -251,3 +272,72 @@ def test_steps_behind_the_wall_end_as_others_and_leave_nothing(anyone):
         world.steal()
     assert world.victim.returncode == 0
     assert not list((world.server.data / "steps").glob("*-*-*"))
+
+
+# ---- the token of a service without other ones ----------------------------------------------------------------------
+
+def codes(server, *headers):
+    """The statuses of requests with these Authorization headers; None: without one."""
+    def ask(header):
+        headers = {"Authorization": header} if header else {}
+        try:
+            return urllib.request.urlopen(urllib.request.Request(server.url + "/v1/executors", headers=headers)).status
+        except urllib.error.HTTPError as error:
+            return error.code
+    return [ask(header) for header in headers]
+
+
+def test_without_its_token_a_service_on_loopback_admits_nobody(home):
+    with dayfly.Server(home) as server:
+        assert codes(server, None, "Bearer x", f"Bearer {server.token()}") == [401, 401, 200]
+        assert (server.data / "token").stat().st_mode & 0o777 == 0o600
+        assert len(server.token()) == 64
+        before = server.token()
+        server.stop()
+        server.start()
+        assert server.token() == before
+
+
+def test_a_token_that_others_could_read_is_replaced(home):
+    with dayfly.Server(home) as server:
+        before = server.token()
+        server.stop()
+        (server.data / "token").chmod(0o644)
+        server.start()
+        assert server.token() != before and (server.data / "token").stat().st_mode & 0o777 == 0o600
+        assert codes(server, f"Bearer {before}", f"Bearer {server.token()}") == [401, 200]
+
+
+def test_commands_of_the_same_user_find_the_token_and_those_of_another_do_not(unprivileged):
+    with dayfly.Server(unprivileged, data=unprivileged.state) as server:
+        del unprivileged.env["DAYFLY_TOKEN"]
+        unprivileged.dayfly("get", "executors")  # by DAYFLY_SERVER
+        unprivileged.dayfly("get", "executors", env={"DAYFLY_SERVER": server.url.replace("127.0.0.1", "localhost") + "/"})
+        unprivileged.dayfly("get", "executors", env={"DAYFLY_SERVER": ""})  # by the data directory
+        unprivileged.prefix = ("setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", "--")
+        refused = unprivileged.dayfly("get", "executors", code=None)
+        assert refused.returncode != 0 and "bearer token" in refused.stderr, refused.stderr
+
+
+def test_a_process_that_listens_where_the_service_did_does_not_get_its_token(home):
+    with dayfly.Server(home, data=home.state) as server:
+        token, url = server.token(), server.url
+        del home.env["DAYFLY_TOKEN"]
+    with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))) as listener:
+        command = home.popen(dayfly.DAYFLY, "get", "executors", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        connection = listener.accept()[0]
+        head = connection.recv(65536).decode()
+        connection.close()
+        command.kill()
+        command.wait()
+    assert head.startswith("GET ") and "Authorization" not in head and token not in head, head
+
+
+def test_loopback_can_be_open_and_a_token_file_ends_the_token(home):
+    with dayfly.Server(home, config="auth: {loopback: open}\n") as server:
+        assert codes(server, None) == [200] and server.token() is None
+    with dayfly.Server(home) as server:
+        assert server.token()
+    (home.directory / "tokens").write_text("")
+    with dayfly.Server(home, config=f"auth: {{tokenFile: {home.directory}/tokens}}\n") as server:
+        assert server.token() is None

@@ -63,6 +63,7 @@ class Home:
         self.bin.mkdir(parents=True)
         name = "tofu" if "tofu" in pathlib.Path(tool).name else "terraform"
         (self.bin / name).symlink_to(tool)
+        self.token = ""  # of the server that started last
         self.runtime = "opentofu" if name == "tofu" else "terraform"
         self.env = {
             "HOME": str(self.directory),
@@ -162,7 +163,18 @@ class Server:
 
         self.url = wait_for("dayfly serve to be ready", ready)
         self.home.env["DAYFLY_SERVER"] = self.url
+        if self.home.env.get("DAYFLY_TOKEN", "") == self.home.token:  # not one that a test has set
+            self.home.token = self.home.env["DAYFLY_TOKEN"] = self.token() or ""
         return self
+
+    def token(self):
+        """The token that a service without other ones made for its user."""
+        path = self.data / "token"
+        return path.read_text().strip() if path.exists() else None
+
+    def authorization(self):
+        """The header of this user's requests."""
+        return {"Authorization": f"Bearer {self.token()}"} if self.token() else {}
 
     def trust(self):
         """What clients of this server are to trust, when it speaks https."""
@@ -184,7 +196,7 @@ class Server:
     def request(self, method, path, body=None, headers=None, timeout=30):
         """(status, headers, bytes) of one request; never raises for a status."""
         data = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
-        request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers or {})
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers={**self.authorization(), **(headers or {})})
         if isinstance(body, (dict, list)):
             request.add_header("Content-Type", "application/json")
         try:

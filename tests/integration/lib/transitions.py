@@ -18,7 +18,7 @@ class Events:
         kind = http.client.HTTPConnection if at.scheme == "http" else http.client.HTTPSConnection
         more = {} if at.scheme == "http" else {"context": server.trust()}
         self.connection = kind(at.hostname, at.port, timeout=DEADLINE, **more)
-        self.connection.request("GET", "/v1/transitions", headers={**(headers or {}), **({"Last-Event-ID": last} if last else {})})
+        self.connection.request("GET", "/v1/transitions", headers={**server.authorization(), **(headers or {}), **({"Last-Event-ID": last} if last else {})})
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
         assert (self.answer.status, self.answer.headers["Content-Type"]) == (200, "text/event-stream")
