@@ -496,7 +496,8 @@ static void every_key_may_be_set_by_its_variable(void **state)
             entry[n++] = *p == '.' ? '_' : (char)toupper((unsigned char)*p);
         }
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
-        bool host = df_streq(name, "server.tls.names");
+        bool host =
+            df_streq(name, "server.tls.names") || df_streq(name, "kubernetes.stepNamespace");
         bool object = df_streq(name, "kubernetes.placement");
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
