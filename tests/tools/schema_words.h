@@ -131,7 +131,8 @@ static const struct words rules[] = {
     {df_rule_environment, NULL,
      "self.all(e, !e.name.matches('^(TF_HTTP_.*|TF_STATE.*|TF_WORKSPACE|TF_CLI_ARGS.*|"
      "TF_CLI_CONFIG_FILE|TERRAFORM_CONFIG|TF_PLUGIN_CACHE_MAY.*|TF_REATTACH_PROVIDERS|"
-     "TF_DATA_DIR|TF_IN_AUTOMATION|TF_INPUT|PATH|HOME|TMPDIR|DAYFLY_.*|LD_.*)$'))",
+     "TF_(TEMP_)?LOG_PATH|TF_DATA_DIR|TF_IN_AUTOMATION|TF_INPUT|PATH|HOME|TMPDIR|DAYFLY_.*|"
+     "LD_.*)$'))",
      "has a variable that the service sets, or that it must not be given"},
     {df_rule_secrets, NULL,
      "self.all(s, !has(s.env) || (has(s.as) && s.as != 'variable' && has(s.keys) && "
