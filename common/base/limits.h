@@ -151,6 +151,8 @@
 #define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* the values of one run; stored as one value */
 #define DF_RUN_SECRETS_GRACE_SECONDS 600 /* values are kept this long while their run is stored */
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* the values in all their encodings */
+#define DF_LIMIT_REDACT_SPAN                                                                       \
+    (16 * DF_KIB) /* text that one value may be spread over: a piece of it, escaped and wrapped */
 #define DF_LIMIT_VARIABLES 1000
 #define DF_LIMIT_ARGUMENTS 100
 #define DF_LIMIT_ENVIRONMENT 500                    /* entries; compared with each other */

@@ -5,6 +5,7 @@
 #include "common/redact/forms.h"
 
 #include "common/redact/public.h"
+#include "common/redact/unwrap.h"
 
 /* The form being built. Pieces are short enough that none can be longer. */
 struct form {
@@ -13,7 +14,7 @@ struct form {
 };
 
 struct forms {
-    int (*emit)(void *arg, const char *bytes, size_t n, struct df_err *err);
+    int (*emit)(void *arg, const struct df_redact_form *form, struct df_err *err);
     void *arg;
     struct form out;
 };
@@ -31,11 +32,18 @@ static void puts_all(struct form *o, const char *s)
         form_put(o, *s++);
 }
 
+/* Emits what was put together, with the flags of `as`. */
+static int emit_as(struct forms *f, struct df_redact_form as, struct df_err *err)
+{
+    as.bytes = f->out.bytes;
+    as.n = f->out.n;
+    f->out.n = 0;
+    return as.n < DF_REDACT_MIN ? 0 : f->emit(f->arg, &as, err);
+}
+
 static int emit_form(struct forms *f, struct df_err *err)
 {
-    size_t n = f->out.n;
-    f->out.n = 0;
-    return n < DF_REDACT_MIN ? 0 : f->emit(f->arg, f->out.bytes, n, err);
+    return emit_as(f, (struct df_redact_form){0}, err);
 }
 
 /* --- hex and base64 -------------------------------------------------------------------------- */
@@ -49,36 +57,62 @@ static void add_hex(struct form *o, unsigned char c, const char *digits)
     form_put(o, digits[c & 15]);
 }
 
-static int emit_hex(struct forms *f, const unsigned char *v, size_t n, const char *digits,
+/* The digits of each byte, with separator between the bytes unless that is 0. */
+static int emit_hex(struct forms *f, const unsigned char *v, size_t n, char separator, bool joined,
                     struct df_err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        add_hex(&f->out, v[i], digits);
-    return emit_form(f, err);
+    for (size_t i = 0; i < n; i++) {
+        if (i && separator)
+            form_put(&f->out, separator);
+        add_hex(&f->out, v[i], lower_hex);
+    }
+    return emit_as(f, (struct df_redact_form){.fold = true, .joined = joined}, err);
 }
 
-/* The value in base64 if `before` bytes precede it in its group of three: only the characters that
- * depend on no other byte. */
-static int emit_base64(struct forms *f, const unsigned char *v, size_t n, size_t before,
-                       const char *alphabet, struct df_err *err)
+/* Two alphabets, each with 0, 1 or 2 bytes before the value in its group of three. */
+enum { BASE64_KINDS = 6 };
+
+/* Only the characters that depend on no other byte; tail: the value has some bits of the next. */
+static int emit_base64(struct forms *f, const unsigned char *v, size_t n, size_t kind, bool joined,
+                       struct df_err *err)
 {
-    size_t first_bit = before * 8, end_bit = first_bit + n * 8;
+    static const char *const alphabets[] = {
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"};
+    const char *alphabet = alphabets[kind / 3];
+    size_t first_bit = kind % 3 * 8, end_bit = first_bit + n * 8;
     for (size_t bit = (first_bit + 5) / 6 * 6; bit + 6 <= end_bit; bit += 6) {
         size_t at = (bit - first_bit) / 8, shift = (bit - first_bit) % 8;
         unsigned two = (unsigned)v[at] << 8 | (at + 1 < n ? v[at + 1] : 0U);
         form_put(&f->out, alphabet[two >> (10 - shift) & 63]);
     }
-    return emit_form(f, err);
+    return emit_as(f, (struct df_redact_form){.tail = end_bit % 6 != 0, .joined = joined}, err);
 }
 
-static int emit_base64_all(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
+static int emit_base64_all(struct forms *f, const unsigned char *v, size_t n, bool joined,
+                           struct df_err *err)
 {
-    static const char *const alphabets[] = {
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"};
-    for (size_t i = 0; i < 6; i++) {
-        if (emit_base64(f, v, n, i % 3, alphabets[i / 3], err) < 0)
+    for (size_t kind = 0; kind < BASE64_KINDS; kind++)
+        if (emit_base64(f, v, n, kind, joined, err) < 0)
             return -1;
+    return 0;
+}
+
+/* The lines that encoders write for a longer value, because each may stand behind a prefix or in an
+ * event of its own: base64 in 64 (openssl) and 76 characters (base64), hex in 60 (xxd -p). */
+static int emit_encoded_lines(struct forms *f, const char *value, struct df_err *err)
+{
+    enum { SHORT = 57 };
+    static const size_t line_bytes[] = {48, 57, 30};
+    const unsigned char *v = (const unsigned char *)value;
+    size_t n = strlen(value);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(line_bytes); i++) {
+        for (size_t at = 0, step = line_bytes[i]; n > SHORT && at < n; at += step) {
+            size_t here = n - at < step ? n - at : step;
+            if ((i == 2 ? emit_hex(f, v + at, here, 0, false, err)
+                        : emit_base64(f, v + at, here, 0, false, err)) < 0)
+                return -1;
+        }
     }
     return 0;
 }
@@ -104,7 +138,7 @@ struct percent_style {
 };
 
 static int emit_percent(struct forms *f, const unsigned char *v, size_t n,
-                        const struct percent_style *style, const char *digits, struct df_err *err)
+                        const struct percent_style *style, struct df_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         bool plain = style->plain && (is_alnum(v[i]) || strchr(style->plain, v[i]));
@@ -114,10 +148,10 @@ static int emit_percent(struct forms *f, const unsigned char *v, size_t n,
             form_put(&f->out, (char)v[i]);
         } else {
             form_put(&f->out, '%');
-            add_hex(&f->out, v[i], digits);
+            add_hex(&f->out, v[i], upper_hex);
         }
     }
-    return emit_form(f, err);
+    return emit_as(f, (struct df_redact_form){.fold = true}, err);
 }
 
 static int emit_percent_all(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
@@ -133,8 +167,7 @@ static int emit_percent_all(struct forms *f, const unsigned char *v, size_t n, s
         {"-._~!$&'()*+,;=:@/", false} /* Go: a whole path */
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(styles); i++) {
-        if (emit_percent(f, v, n, &styles[i], upper_hex, err) < 0 ||
-            emit_percent(f, v, n, &styles[i], lower_hex, err) < 0)
+        if (emit_percent(f, v, n, &styles[i], err) < 0)
             return -1;
     }
     return 0;
@@ -336,6 +369,23 @@ static void trim_blanks(const char **s, size_t *n)
     }
 }
 
+/* The value as the view shows it: as a text, and as what an encoder that escapes everything says. */
+static int emit_joined(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
+{
+    const struct df_redact_form joined = {.joined = true};
+    if (n < DF_REDACT_JOINED_MIN)
+        return 0;
+    for (int escaped = 0; escaped < 2; escaped++) {
+        f->out.n = df_unwrap_fold((const char *)v, n, escaped, f->out.bytes);
+        if (emit_as(f, joined, err) < 0)
+            return -1;
+    }
+    return emit_base64_all(f, v, n, true, err) < 0 || emit_hex(f, v, n, 0, true, err) < 0 ||
+                   emit_hex(f, v, n, ':', true, err) < 0
+               ? -1
+               : 0;
+}
+
 static int emit_piece(struct forms *f, const char *s, size_t n, struct df_err *err)
 {
     static const struct percent_style every_byte = {NULL, false};
@@ -343,10 +393,10 @@ static int emit_piece(struct forms *f, const char *s, size_t n, struct df_err *e
     if (n < DF_REDACT_MIN)
         return 0;
     const unsigned char *v = (const unsigned char *)s;
-    if (f->emit(f->arg, s, n, err) < 0 || emit_base64_all(f, v, n, err) < 0 ||
-        emit_hex(f, v, n, lower_hex, err) < 0 || emit_hex(f, v, n, upper_hex, err) < 0 ||
-        emit_percent(f, v, n, &every_byte, lower_hex, err) < 0 ||
-        emit_percent(f, v, n, &every_byte, upper_hex, err) < 0)
+    const struct df_redact_form raw = {.bytes = s, .n = n};
+    if (f->emit(f->arg, &raw, err) < 0 || emit_base64_all(f, v, n, false, err) < 0 ||
+        emit_hex(f, v, n, 0, false, err) < 0 || emit_hex(f, v, n, ':', false, err) < 0 ||
+        emit_percent(f, v, n, &every_byte, err) < 0 || emit_joined(f, v, n, err) < 0)
         return -1;
     if (is_plain_word(v, n))
         return 0;
@@ -393,11 +443,13 @@ static int emit_lines(struct forms *f, const char *value, struct df_err *err)
 }
 
 int df_redact_forms(const char *value,
-                    int (*emit)(void *arg, const char *bytes, size_t n, struct df_err *err),
+                    int (*emit)(void *arg, const struct df_redact_form *form, struct df_err *err),
                     void *arg, struct df_err *err)
 {
     struct forms f = {.emit = emit, .arg = arg};
     int result = emit_value(&f, value, strlen(value), err);
+    if (result == 0)
+        result = emit_encoded_lines(&f, value, err);
     if (result == 0)
         result = emit_lines(&f, value, err);
     explicit_bzero(f.out.bytes, sizeof f.out.bytes);

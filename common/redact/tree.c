@@ -12,7 +12,7 @@ int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_chang
                    struct df_err *err)
 {
     size_t n = strlen(*text);
-    if (!df_redact_finds(set, *text, n))
+    if (!df_redact_may_find(set, *text, n))
         return 0;
     DF_BUF struct df_buf clean = DF_BUF_INIT(2 * n + 1);
     if (df_redact_string(set, *text, &clean, err) < 0)
@@ -20,9 +20,9 @@ int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_chang
     char *masked = df_buf_take(&clean);
     if (!masked)
         return df_fail_oom(err);
+    *ret_changed = *ret_changed || !df_streq(masked, *text);
     discard(*text);
     *text = masked;
-    *ret_changed = true;
     return 0;
 }
 

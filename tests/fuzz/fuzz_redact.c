@@ -3,7 +3,8 @@
  *
  * Input: number of secrets; for each its length and bytes; a seed for the sizes of the pieces; the
  * text. A text byte 0x01 stands for "here comes a form of a secret", picked by the next byte, so
- * that the fuzzer finds forms without having to guess them.
+ * that the fuzzer finds forms without having to guess them. 0x02 is the same, wrapped, coloured and
+ * escaped as further bytes say.
  */
 #include "common/redact/redact.h"
 #include "tests/unit/redact_oracle.h"
@@ -35,13 +36,30 @@ static void read_secrets(struct input *in, struct df_strs *secrets)
     }
 }
 
+/* A form with something between and instead of its bytes. */
+static void add_spoiled(struct input *in, const struct df_buf *form, struct df_buf *text)
+{
+    static const char *const gaps[] = {"",        "",     "",     "\n",      "\r\n\xe2\x94\x82 ",
+                                       "\033[1m", "\\",   "\\n",  "''",      "\"\"",
+                                       " ",       "\n  ", "%0A",  "&nbsp;",  "\\\\\\",
+                                       "\033[",   "%",    "&#1;", "\\u000a", "\t\n"};
+    for (size_t i = 0; i < form->len; i++) {
+        unsigned how = next_byte(in);
+        oracle_spell(text, how % 16, form->data[i]);
+        (void)df_buf_adds(text, gaps[how / 16 % DF_ARRAY_SIZE(gaps)]);
+    }
+}
+
 static void read_text(struct input *in, const struct oracle *o, struct df_buf *text)
 {
     while (in->p < in->end) {
         unsigned c = next_byte(in);
-        if (c == 1 && o->count) {
-            const struct df_buf *form = &o->patterns[next_byte(in) * 7919U % o->count];
-            (void)df_buf_add(text, form->data, form->len);
+        if (c <= 2 && c && o->count) {
+            const struct df_buf *form = &o->patterns[next_byte(in) * 7919U % o->count].form;
+            if (c == 2)
+                add_spoiled(in, form, text);
+            else
+                (void)df_buf_add(text, form->data, form->len);
         } else {
             (void)df_buf_addc(text, (char)c);
         }
