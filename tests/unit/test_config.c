@@ -284,6 +284,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"kubernetes: {claim: env}\n", "kubernetes.claim: \"env\" is neither token nor secret"},
         {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},
         {"kubernetes:\n  placement: text\n", ":2: kubernetes.placement: "},
+        {"kubernetes: {stepNamespace: Infra_Steps}\n",
+         "kubernetes.stepNamespace: \"Infra_Steps\" is no name of a namespace"},
         {"kubernetes: {placement: {image: x, nodeSelektor: {a: b}}}\n",
          "kubernetes.placement.nodeSelektor"},
         {"listen: {a: b}\n", ":1: listen: must be a single value"},
