@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -181,6 +182,13 @@ static int keep_errored_state(const struct df_context *c, const char *path, char
     return df_fs_sync_dir(c->step_dir, err);
 }
 
+/* tofu writes a file; a link was made by the module, and may lead to a file that it does not see. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Uploads or keeps errored.tfstate. words: where the file is now, for the message; "" if there is
  * none. */
 static void save_errored_state(struct df_context *c, char *words, size_t size)
@@ -189,7 +197,7 @@ static void save_errored_state(struct df_context *c, char *words, size_t size)
     DF_FREE char *kept = NULL;
     struct df_err why = {0}, unkept = {0};
     words[0] = '\0';
-    if (!path || !df_fs_exists(path))
+    if (!path || !is_plain_file(path))
         return;
     if (df_report_put_artifact(c->report, "errored-state", path,
                                df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0) {

@@ -258,7 +258,7 @@ static int write_bundle(struct df_context *c, const struct paths *f, struct df_e
         {"plan", f->plan}, {"plan.json", f->json}, {"lock", f->lock}};
     char hex[DF_SHA256_HEX];
     int64_t size;
-    DF_CLOSE int fd = open(f->bundle, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    DF_CLOSE int fd = open(f->bundle, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return df_fail_errno(err, errno, "create %s", f->bundle);
     DF_JSON cJSON *header = cJSON_CreateObject();

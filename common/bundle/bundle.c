@@ -210,7 +210,7 @@ int df_bundle_verify(int fd, struct df_err *err)
 /* *ret_fd is -1 if there is no such file. */
 static int open_part(const char *path, int *ret_fd, struct df_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)

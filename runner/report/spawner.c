@@ -163,10 +163,13 @@ static int spawner_put_artifact(struct df_report *r, const char *name, const cha
                                 int64_t deadline_ms, struct df_err *err)
 {
     struct spawner_report *s = spawner_of(r);
-    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* The module may have made it a link to a file that it does not see itself, or a pipe. */
+    DF_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return df_fail_errno(err, errno, "open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return df_fail(err, DF_ERR_USER, "%s is not a regular file", path);
     DF_FREE char *where = df_strf("/artifacts/%s", name);
     if (!where)
         return df_fail_oom(err);

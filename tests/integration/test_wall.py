@@ -341,3 +341,21 @@ def test_loopback_can_be_open_and_a_token_file_ends_the_token(home):
     (home.directory / "tokens").write_text("")
     with dayfly.Server(home, config=f"auth: {{tokenFile: {home.directory}/tokens}}\n") as server:
         assert server.token() is None
+
+
+LINKER = """
+variable "key" { type = string }
+resource "terraform_data" "linker" {
+  provisioner "local-exec" { command = "ln -s ${var.key} errored.tfstate; exit 1" }
+}
+"""
+
+
+def test_the_runner_does_not_follow_a_link_of_the_module_to_the_key(home):
+    with dayfly.Server(home) as server:
+        module = home.module("linker", LINKER)
+        home.dayfly("run", module, "--var", f"key={server.data}/key", "--auto-approve", code=1)
+        key = (server.data / "key").read_bytes().strip()
+        server.stop()
+        kept = [f for f in server.data.rglob("*") if f.is_file() and f.name != "key" and key in f.read_bytes()]
+        assert not kept

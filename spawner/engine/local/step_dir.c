@@ -138,6 +138,13 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
     return 0;
 }
 
+/* A link was made by the module, and may lead to a file that it does not see itself. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* A state that tofu could not store and nobody recovered may be the only record of resources. */
 static int keep_errored_state(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
@@ -147,7 +154,7 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
         DF_FREE char *left = df_fs_join(d->top, sources[i]);
         if (!left)
             return df_fail_oom(err);
-        if (rename(left, kept) < 0 && errno != ENOENT)
+        if (is_plain_file(left) && rename(left, kept) < 0 && errno != ENOENT)
             return df_fail_errno(err, errno, "move %s to %s", left, kept);
     }
     return kept ? 0 : df_fail_oom(err);
@@ -400,7 +407,7 @@ int df_step_dir_leftover(const struct df_step_dir *d, const char *name, char **r
 {
     DF_FREE char *path = df_streq(name, "errored.tfstate") ? find_errored_state(d)
                                                            : df_strf("%s/spool/%s", d->work, name);
-    if (!path || !df_fs_exists(path))
+    if (!path || !is_plain_file(path))
         return df_fail(err, DF_ERR_NOT_FOUND, "step %s left no %s", d->uid, name);
     *ret_path = DF_TAKE(path);
     return 0;
