@@ -102,9 +102,13 @@ DF_HANDLER(df_put_step_plan);
 DF_HANDLER(df_put_step_errored_state);
 DF_HANDLER(df_put_step_outputs);
 
-/* Gates (route.h): whether the token may use the step, or write the step's state. */
+/* Gates (route.h): whether the token may claim the step, is its step token, is the one of a step
+ * that has not ended; whether the state password is the step's, and may write. */
+int df_gate_claim(struct df_request *req, struct df_err *err);
 int df_gate_step(struct df_request *req, struct df_err *err);
+int df_gate_live_step(struct df_request *req, struct df_err *err);
 int df_gate_step_state(struct df_request *req, struct df_err *err);
+int df_gate_step_state_write(struct df_request *req, struct df_err *err);
 
 /* runs.c: returns the optional member `reason` of a cancel request, or NULL. Borrowed. */
 int df_request_reason(const struct df_request *req, const char **ret,

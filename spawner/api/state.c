@@ -91,6 +91,12 @@ static int need_write(const struct access *a, struct df_err *err)
 int df_gate_step_state(struct df_request *req, struct df_err *err)
 {
     struct access a = {0};
+    return of_step(req, &a, err);
+}
+
+int df_gate_step_state_write(struct df_request *req, struct df_err *err)
+{
+    struct access a = {0};
     return of_step(req, &a, err) < 0 ? -1 : need_write(&a, err);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
+#include "spawner/steps/step_auth.h"
 
 static const char *uid_of(const struct df_request *req)
 {
@@ -20,12 +21,20 @@ static int need_body(const struct df_request *req, struct df_err *err)
     return req->json ? 0 : df_fail(err, DF_ERR_USER, "a JSON body is required");
 }
 
+int df_gate_claim(struct df_request *req, struct df_err *err)
+{
+    return df_step_check_claim(req->s, uid_of(req), token_of(req), err);
+}
+
 int df_gate_step(struct df_request *req, struct df_err *err)
 {
-    int64_t end = 0;
-    if (df_step_stream_end(req->s, uid_of(req), token_of(req), DF_STREAM_LOG, &end, err) == 0)
-        return 0;
-    return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
+    return df_step_check(req->s, uid_of(req), token_of(req), err);
+}
+
+int df_gate_live_step(struct df_request *req, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    return df_step_open(req->s, uid_of(req), token_of(req), &task, err);
 }
 
 int df_claim_step(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -33,7 +42,7 @@ int df_claim_step(struct df_request *req, struct df_response *res, struct df_err
     cJSON *step = NULL;
     if (need_body(req, err) < 0 ||
         df_step_claim(req->s, uid_of(req), token_of(req), req->json, &step, err) < 0)
-        return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
+        return -1;
     res->secret = true;
     int result = df_respond_json(res, 200, step, err);
     df_json_wipe(step);

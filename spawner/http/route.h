@@ -17,7 +17,7 @@ enum df_access {
     DF_ACCESS_READ,
     DF_ACCESS_WRITE,
     DF_ACCESS_ADMIN,
-    DF_ACCESS_STEP, /* the step's own token; checked by steps/steps.h */
+    DF_ACCESS_STEP, /* the step's own token; checked by the route's gate */
 };
 
 enum df_body_kind {
@@ -37,8 +37,8 @@ struct df_route {
     size_t body_max;
     const char *query; /* names of its parameters, separated by blanks; or NULL */
     int (*handler)(struct df_request *req, struct df_response *res, struct df_err *err);
-    /* Checks the caller before a large body is received, if `access` alone cannot decide; or
-     * NULL. */
+    /* DF_ACCESS_STEP: checks the step's token before a body is received. It reads what this replica
+     * knows and changes nothing. Else NULL. */
     int (*gate)(struct df_request *req, struct df_err *err);
     const char *audit; /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;  /* the object's kind in the audit trail */

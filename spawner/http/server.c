@@ -98,7 +98,9 @@ static int show_certificate(gnutls_session_t session, const struct gnutls_cert_r
 
 static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
 {
-    static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+    /* Forward secrecy and authenticated encryption only: no CBC, no SHA-1, no RSA key exchange. */
+    static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-CIPHER-ALL:"
+                               "+AES-256-GCM:+AES-128-GCM:+CHACHA20-POLY1305";
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)show_certificate},
                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
                                    {MHD_OPTION_END, 0, NULL}};

@@ -5,11 +5,17 @@
  */
 #include "spawner/http/validate.h"
 
+#include <poll.h>
+
+#include "common/base/clock.h"
 #include "common/crypto/jwt.h"
 #include "common/yaml/yaml.h"
 #include "spawner/http/forward.h"
 #include "spawner/http/framing.h"
 #include "spawner/http/server.h"
+
+#define GATE_LAG_MS 2000 /* how far behind the leader a replica may be */
+#define GATE_PAUSE_MS 20
 
 enum media { MEDIA_JSON, MEDIA_YAML, MEDIA_PATCH, MEDIA_OTHER };
 
@@ -25,7 +31,7 @@ static enum media media_of(const struct df_request *req)
     };
     const char *type = df_request_header(req, "Content-Type");
     if (!type)
-        return MEDIA_JSON;
+        return MEDIA_OTHER; /* a page of a browser may send that without asking */
     size_t n = strcspn(type, "; \t");
     for (size_t i = 0; i < DF_ARRAY_SIZE(known); i++)
         if (strlen(known[i].name) == n && strncasecmp(type, known[i].name, n) == 0)
@@ -37,6 +43,12 @@ static int check_browser(const struct df_request *req, struct df_err *err)
 {
     const char *host = df_request_header(req, "Host");
     const char *origin = df_request_header(req, "Origin");
+    const char *site = df_request_header(req, "Sec-Fetch-Site");
+    if (site && !df_streq(site, "same-origin") && !df_streq(site, "none"))
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                              "requests of other web pages are refused");
+    if (!req->api->is_local)
+        return 0;
     if (!df_host_is_loopback(host))
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                               "the Host header must name loopback (localhost, 127.0.0.1): this "
@@ -132,17 +144,46 @@ static int check_body(const struct df_request *req, uint64_t length, struct df_e
     return check_media(req, err);
 }
 
+/* A refused token of a step is a 401. An errno means that this server may not read its own file. */
+static int pass_gate(struct df_request *req, struct df_err *err)
+{
+    if (req->route->gate(req, err) == 0)
+        return 0;
+    if (err->cls == DF_ERR_DENIED && !err->os_errno)
+        (void)df_err_reason(err, "Unauthorized");
+    return -1;
+}
+
+/* A replica that does not lead learns of a step and its tokens a moment after the leader. Its word
+ * against a token is not final: another replica may be asked. */
+static int check_gate(struct df_request *req, struct df_err *err)
+{
+    int64_t until_ms = df_mono_ms() + GATE_LAG_MS;
+    while (pass_gate(req, err) < 0) {
+        bool unknown = err->cls == DF_ERR_NOT_FOUND ||
+                       (err->cls == DF_ERR_DENIED && !df_streq(err->reason, "Forbidden"));
+        if (!df_forwards(req) || !unknown)
+            return -1;
+        if (df_mono_ms() >= until_ms)
+            return df_fail_reason(err, DF_ERR_RETRY, "NoLeader",
+                                  "this replica does not lead and does not know the step's token; "
+                                  "try again");
+        *err = (struct df_err){0};
+        (void)poll(NULL, 0, GATE_PAUSE_MS);
+    }
+    return 0;
+}
+
 int df_request_validate(struct df_request *req, struct df_response *res, uint64_t length,
                         struct df_err *err)
 {
-    if (req->api->is_local && check_browser(req, err) < 0)
+    if (check_browser(req, err) < 0)
         return -1;
     if (df_route_find(req->api->routes, req->method, &req->target, &req->route, req->params,
                       res->allow, err) < 0 ||
         check_caller(req, err) < 0 || check_query(req, err) < 0 || check_body(req, length, err) < 0)
         return -1;
-    /* The leader checks a forwarded request: this replica may not know the step yet. */
-    return req->route->gate && !df_forwards(req) ? req->route->gate(req, err) : 0;
+    return req->route->gate ? check_gate(req, err) : 0;
 }
 
 int df_request_parse_body(struct df_request *req, struct df_err *err)

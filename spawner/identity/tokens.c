@@ -9,6 +9,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 
@@ -17,6 +18,7 @@ struct df_tokens {
     pthread_mutex_t lock; /* guards everything below */
     struct df_token *list;
     size_t count;
+    bool loaded;
     struct timespec mtime; /* mtime, inode, size: of the file at the last load */
     ino_t inode;
     off_t size;
@@ -130,17 +132,28 @@ static void reload_changed(struct df_tokens *t)
     struct stat st = {0};
     if (!t->path)
         return;
-    /* A missing file counts as changed: load_file() reports it. */
-    if (stat(t->path, &st) == 0 && same_file(t, &st))
+    (void)stat(t->path, &st); /* a missing file counts as a version; load_file() reports it */
+    if (t->loaded && same_file(t, &st))
         return;
+    t->loaded = true;
     t->inode = st.st_ino;
     t->size = st.st_size;
     t->mtime = st.st_mtim;
     struct df_token *list = NULL;
     size_t count = 0;
     t->fault = (struct df_err){0};
-    if (load_file(t->path, &list, &count, &t->fault) < 0)
+    int result = load_file(t->path, &list, &count, &t->fault);
+    /* Most likely somebody is writing the file at this moment. */
+    if (result == 0 && count == 0 && t->count > 0)
+        result = df_fail(&t->fault, DF_ERR_USER,
+                         "token file %s: has no tokens, although it had %zu: write them anew, or "
+                         "restart the service to revoke them all",
+                         t->path, t->count);
+    if (result < 0) {
+        df_warn("the known tokens stay valid: %s", t->fault.message);
+        free(list);
         return;
+    }
     free(t->list);
     t->list = list;
     t->count = count;

@@ -34,6 +34,14 @@ int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON
     return 0;
 }
 
+int df_step_check(struct df_spawner *s, const char *uid, const char *token, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+        return -1;
+    return df_step_check_token(task, "step", token, err);
+}
+
 int df_step_new_token(char ret_token[65], char ret_hash[65], struct df_err *err)
 {
     if (df_random_hex(ret_token, 32, err) < 0)

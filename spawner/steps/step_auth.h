@@ -17,6 +17,10 @@ int df_step_check_token(const cJSON *task, const char *which, const char *token,
 int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 
+/* Whether token is the step token, also of a step that has ended (its result may be repeated). */
+int df_step_check(struct df_spawner *s, const char *uid, const char *token,
+                  struct df_err *err) DF_MUST_CHECK;
+
 int df_step_fail_over(struct df_err *err);
 
 /* A new token and its hash. */

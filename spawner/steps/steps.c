@@ -295,18 +295,57 @@ static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_cl
     return e->ops->check_pod(e, &step, &pod, err);
 }
 
+static int find_claimable(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+        return -1;
+    if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
+        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
+                       df_json_str(task, "metadata.name"));
+    *ret = DF_TAKE(task);
+    return 0;
+}
+
+static bool has_document(const cJSON *task)
+{
+    return df_json_bool(task, "status.claimedBy.handedOver", false);
+}
+
+static bool shows_pod(const struct df_spawner *s, const cJSON *task, const char *token)
+{
+    return token && df_step_is_in_pod(s, task) && df_jwt_is(token);
+}
+
+static int check_pod_token(struct df_spawner *s, const cJSON *task, const char *token,
+                           struct df_claim_pod *ret, struct df_err *err)
+{
+    if (!s->claims)
+        return df_fail(err, DF_ERR_DENIED, "this spawner accepts no tokens of pods");
+    return df_claim_check(s->claims, task, token, ret, err);
+}
+
 static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,
                         struct df_err *err)
 {
     struct df_claim_pod pod;
     const char *uid = df_json_str(task, "metadata.uid");
-    if (!s->claims)
-        return df_fail(err, DF_ERR_DENIED, "this spawner accepts no tokens of pods");
-    if (df_claim_check(s->claims, task, c->token, &pod, err) < 0 ||
-        check_pod(s, task, &pod, err) < 0)
+    if (check_pod_token(s, task, c->token, &pod, err) < 0 || check_pod(s, task, &pod, err) < 0)
         return -1;
     c->pod = &pod;
     return claim(s, uid, c, ret, err);
+}
+
+int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    struct df_claim_pod pod;
+    if (find_claimable(s, uid, &task, err) < 0)
+        return -1;
+    if (!has_document(task) && shows_pod(s, task, token))
+        return check_pod_token(s, task, token, &pod, err);
+    return df_step_check_token(task, has_document(task) ? "step" : "claim", token, err);
 }
 
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
@@ -317,14 +356,11 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
     if (!is_claim_id(df_json_str(body, "claimId")))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "claimId: must be 32 lower-case hex digits");
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+    if (find_claimable(s, uid, &task, err) < 0)
         return -1;
-    if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
-        return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
-                       df_json_str(task, "metadata.name"));
-    if (df_json_bool(task, "status.claimedBy.handedOver", false))
+    if (has_document(task))
         return confirm_claim(s, uid, &c, ret, err);
-    if (token && df_step_is_in_pod(s, task) && df_jwt_is(token))
+    if (shows_pod(s, task, token))
         return claim_in_pod(s, task, &c, ret, err);
     return claim(s, uid, &c, ret, err);
 }

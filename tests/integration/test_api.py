@@ -343,6 +343,19 @@ def test_the_tokens_of_a_step_open_nothing_else_and_are_shown_to_nobody(home, se
     assert server.request("POST", f"/v1/steps/{uid}/state", b"{}", basic)[0] == 401
 
 
+def test_a_claim_is_refused_before_its_body_is_read(home, server):
+    create(server, "net", home.module("net", MODULE))
+    run(server, "net")
+    uid = server.get("/v1/taskactions/net-1-plan")["metadata"]["uid"]
+    for step, status in ((uid, b" 401 "), ("0" * 32, b" 404 ")):
+        with connect(server) as s:
+            # The client waits for the server's word before it sends the body, which never comes.
+            s.sendall(f"POST /v1/steps/{step}/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n"
+                      "Content-Type: application/json\r\nContent-Length: 65000\r\n"
+                      "Expect: 100-continue\r\n\r\n".encode())
+            assert status in s.recv(4096)
+
+
 def test_values_of_secrets_are_never_read_back(server):
     assert server.request("PUT", "/v1/secrets/db/password", b"s3cr3t-value")[0] == 204
     for path in ("/v1/secrets", "/v1/audit", "/metrics"):

@@ -43,6 +43,13 @@ def port_of(server):
     return server.url.rpartition(":")[2]
 
 
+def free_port():
+    """An advertised URL has a port: one that is free now; the caller binds it at once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def curl(server, url, *args):
     """(exit code, body) of curl; the name of the service is at loopback."""
     port = port_of(server)
@@ -68,6 +75,21 @@ def test_its_own_certificate_is_for_the_configured_names_and_loopback(own):
     other = curl(own, "https://other.example:PORT/livez", "--cacert", ca, "--connect-to", "other.example::127.0.0.1:")
     assert other[0] == 60
     assert "[+] certificate ok" in own.request("GET", "/readyz?verbose=true")[2].decode()
+
+
+def test_ciphers_without_authentication_or_forward_secrecy_are_refused(home, tmp_path):
+    theirs, port = Authority(tmp_path / "theirs"), free_port()
+    cert, key = theirs.issue("rsa", "IP:127.0.0.1")
+    config = (f"advertiseUrl: https://127.0.0.1:{port}\n"
+              f"server: {{tls: {{certFile: {cert}, keyFile: {key}, caFile: {theirs.ca}}}}}\n")
+    offers = {"ECDHE-RSA-AES256-SHA": False, "ECDHE-RSA-AES128-SHA256": False, "AES128-GCM-SHA256": False,
+              "AES256-SHA": False, "DHE-RSA-AES128-SHA": False, "ECDHE-RSA-AES128-GCM-SHA256": True,
+              "ECDHE-RSA-CHACHA20-POLY1305": True}
+    with dayfly.Server(home, config=config, listen=f"127.0.0.1:{port}") as server:
+        for cipher, good in offers.items():
+            code, body, _ = curl(server, "https://127.0.0.1:PORT/livez", "-k", "--tls-max", "1.2", "--ciphers",
+                                 f"{cipher}:@SECLEVEL=0")
+            assert (code == 0) == good, (cipher, code, body)
 
 
 def test_plain_http_and_old_tls_are_refused(own):
@@ -123,10 +145,7 @@ def test_configured_files_are_shown_and_taken_up_when_they_change(home, tmp_path
     shutil.copy(first[0], cert)
     shutil.copy(first[1], key)
 
-    # The advertised URL has a port: one that is free now, bound at once below.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     config = (f"listen: 127.0.0.1:{port}\nadvertiseUrl: https://127.0.0.1:{port}\n"
               f"server: {{tls: {{certFile: {cert}, keyFile: {key}, caFile: {theirs.ca}}}}}\n")
     server = dayfly.Server(home, "--listen", f"127.0.0.1:{port}", config=config)

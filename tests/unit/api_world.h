@@ -197,6 +197,7 @@ static inline struct reply ask(const struct world *w, const char *raw)
 }
 
 #define HEAD "Host: localhost\r\nConnection: close\r\n"
+#define JSON_HEAD HEAD "Content-Type: application/json\r\n"
 
 static inline struct reply get(const struct world *w, const char *path, const char *headers)
 {
@@ -207,8 +208,9 @@ static inline struct reply get(const struct world *w, const char *path, const ch
 static inline struct reply post(const struct world *w, const char *path, const char *headers,
                                 const char *body)
 {
-    DF_FREE char *raw = df_strf("POST %s HTTP/1.1\r\n" HEAD "Content-Length: %zu\r\n%s\r\n%s", path,
-                                strlen(body), headers, body);
+    const char *type = strstr(headers, "Content-Type:") ? "" : "Content-Type: application/json\r\n";
+    DF_FREE char *raw = df_strf("POST %s HTTP/1.1\r\n" HEAD "%sContent-Length: %zu\r\n%s\r\n%s",
+                                path, type, strlen(body), headers, body);
     return ask(w, raw);
 }
 

@@ -96,10 +96,13 @@ static void what_is_wrong_with_a_request_is_said_as_a_problem(void **state)
         {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 2\r\n"
          "Content-Type: text/plain\r\n\r\n{}",
          415, "UnsupportedMediaType"},
-        {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 1\r\n\r\n{", 400, "BadRequest"},
-        {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 2\r\n\r\n[]", 400,
+        {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 2\r\n\r\n{}", 415,
+         "UnsupportedMediaType"},
+        {"POST /v1/executors HTTP/1.1\r\n" JSON_HEAD "Content-Length: 1\r\n\r\n{", 400,
+         "BadRequest"},
+        {"POST /v1/executors HTTP/1.1\r\n" JSON_HEAD "Content-Length: 2\r\n\r\n[]", 400,
          "InvalidDocument"},
-        {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 99999999\r\n\r\n{", 413,
+        {"POST /v1/executors HTTP/1.1\r\n" JSON_HEAD "Content-Length: 99999999\r\n\r\n{", 413,
          "TooLarge"},
         {"POST /v1/executors HTTP/1.1\r\n" HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
          400, "BadRequest"},
@@ -138,12 +141,12 @@ static void a_body_in_chunks_is_taken_up_to_the_cap(void **state)
 {
     struct world *w = *state;
     REPLY struct reply good =
-        ask(w, "POST /v1/executors HTTP/1.1\r\n" HEAD "Transfer-Encoding: chunked\r\n\r\n"
+        ask(w, "POST /v1/executors HTTP/1.1\r\n" JSON_HEAD "Transfer-Encoding: chunked\r\n\r\n"
                "1\r\n{\r\n3\r\n   \r\n1\r\n}\r\n0\r\n\r\n");
     expect_problem(&good, 400, "InvalidDocument");
     DF_BUF struct df_buf raw = DF_BUF_INIT(8 * DF_MIB);
-    (void)df_buf_adds(&raw,
-                      "POST /v1/executors HTTP/1.1\r\n" HEAD "Transfer-Encoding: chunked\r\n\r\n");
+    (void)df_buf_adds(&raw, "POST /v1/executors HTTP/1.1\r\n" JSON_HEAD
+                            "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 32; i++) {
         (void)df_buf_adds(&raw, "10000\r\n");
         memset(df_buf_reserve(&raw, 0x10000), ' ', 0x10000);
@@ -336,6 +339,12 @@ static void a_page_that_was_rebound_to_loopback_is_refused(void **state)
     expect_problem(&foreign, 403, "Forbidden");
     REPLY struct reply own = get(w, "/v1/runs", "Origin: http://localhost\r\n");
     assert_int_equal(own.status, 200);
+    REPLY struct reply cross = get(w, "/v1/runs", "Sec-Fetch-Site: cross-site\r\n");
+    expect_problem(&cross, 403, "Forbidden");
+    REPLY struct reply port = get(w, "/v1/runs", "Sec-Fetch-Site: same-site\r\n");
+    expect_problem(&port, 403, "Forbidden");
+    REPLY struct reply typed = get(w, "/v1/runs", "Sec-Fetch-Site: none\r\n");
+    assert_int_equal(typed.status, 200);
     REPLY struct reply unknown = get(w, "/v1/runs", "Authorization: Bearer x\r\n");
     expect_problem(&unknown, 401, "Unauthorized");
 }

@@ -309,6 +309,30 @@ static void a_changed_file_with_a_fault_leaves_the_old_tokens_good_and_is_report
     remove_place(&p);
 }
 
+static void a_file_that_was_emptied_leaves_the_old_tokens_good_and_is_reported(void **state)
+{
+    (void)state;
+    DF_FREE char *old = line_of("ci", "write", GOOD), *new = line_of("ci2", "read", "new-one");
+    struct place p;
+    make_place(&p, old);
+    struct df_tokens *t = NULL;
+    struct df_err err = {0};
+    char name[64];
+    assert_int_equal(df_tokens_open(p.file, &t, NULL), 0);
+    static const char *const empty[] = {"", "\n", "# none\n"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(empty); i++) {
+        write_place(&p, empty[i]);
+        assert_int_equal(df_tokens_find(t, GOOD, name), DF_ROLE_WRITE);
+        assert_int_equal(df_tokens_check(t, &err), -1);
+        assert_non_null(strstr(err.message, "has no tokens, although it had 1"));
+    }
+    write_place(&p, new);
+    assert_int_equal(df_tokens_check(t, &err), 0);
+    assert_int_equal(df_tokens_find(t, GOOD, name), DF_ROLE_NONE);
+    df_tokens_close(t);
+    remove_place(&p);
+}
+
 struct race {
     struct df_tokens *tokens;
     bool lost;
@@ -420,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_server_does_not_start_with_a_faulty_or_missing_token_file),
         cmocka_unit_test(a_changed_file_is_read_again_before_the_next_request),
         cmocka_unit_test(a_changed_file_with_a_fault_leaves_the_old_tokens_good_and_is_reported),
+        cmocka_unit_test(a_file_that_was_emptied_leaves_the_old_tokens_good_and_is_reported),
         cmocka_unit_test(lookups_by_several_threads_never_miss_a_token_while_the_file_changes),
         cmocka_unit_test(without_a_token_file_whoever_connects_is_the_admin),
         cmocka_unit_test(a_token_that_nobody_can_check_is_refused),
