@@ -42,13 +42,22 @@
 /* HTTP */
 #define DF_LIMIT_HTTP_BODY (1 * DF_MIB)      /* request bodies of ordinary routes */
 #define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client keeps in memory */
-#define DF_LIMIT_HTTP_CONNECTIONS 1024       /* one thread each, 256 KiB of stack */
-#define DF_LIMIT_HTTP_IDLE_SECONDS 120       /* a silent peer is cut off */
-#define DF_LIMIT_HTTP_HEAD (32 * DF_KIB)     /* request line and headers */
-#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)      /* bytes per second: a slower body is refused */
-#define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB)  /* a refused body announced as larger is not read */
-#define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB)  /* of a refused body of unknown length */
-#define DF_LIMIT_STATE_ANSWER (64 * DF_KIB)  /* of a State Service: an id and a status */
+#define DF_LIMIT_HTTP_CONNECTIONS 2048       /* with those that were cut and are about to end */
+#define DF_LIMIT_HTTP_OPEN 960               /* one thread each; then a stranger makes room */
+#define DF_LIMIT_HTTP_KNOWN 768              /* with a good token: 192 are left for newcomers */
+#define DF_LIMIT_HTTP_CALLERS 448           /* of roles read and write: 320 are left for the rest */
+#define DF_LIMIT_HTTP_STEPS 640             /* of runners: 128 are left for people */
+#define DF_LIMIT_HTTP_CALLER 256            /* of one token or account */
+#define DF_LIMIT_HTTP_STEP 32               /* of one step; its runner and tofu use a few */
+#define DF_LIMIT_HTTP_FOLLOWERS 128         /* event streams of one token or account */
+#define DF_LIMIT_HTTP_HEAD_SECONDS 10       /* from the connection to the end of the first head */
+#define DF_LIMIT_HTTP_ANSWER_SECONDS 30     /* to read an answer or a piece of a stream, + RATE */
+#define DF_LIMIT_HTTP_IDLE_SECONDS 120      /* a silent peer is cut off */
+#define DF_LIMIT_HTTP_HEAD (32 * DF_KIB)    /* request line and headers */
+#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)     /* bytes per second: a slower body is refused */
+#define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB) /* a refused body announced as larger is not read */
+#define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB) /* of a refused body of unknown length */
+#define DF_LIMIT_STATE_ANSWER (64 * DF_KIB) /* of a State Service: an id and a status */
 #define DF_LIMIT_REPORTS 4096  /* names of changed steps; beyond that all steps are read */
 #define DF_LIMIT_SELECTOR 1024 /* bytes of a label selector in a query */
 #define DF_LIMIT_TOKENS 1000   /* bearer tokens; all are compared at each request */

@@ -32,6 +32,8 @@ static int subscribe_to_run(struct df_follower *f, const cJSON *run, bool stream
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
                      bool streams, struct df_err *err)
 {
+    if (df_connections_follow(req->api->connections, df_request_connection(req), err) < 0)
+        return -1;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     *f = (struct df_follower){.api = req->api,

@@ -22,7 +22,8 @@ struct df_follower {
     int64_t sent_ms; /* monotonic: the last time that something was sent */
 };
 
-/* Subscribes to the run and the steps of its recipe, and (streams) to the streams of these steps;
+/* Fails with LIMIT TooManyRequests if the caller has as many streams as it may. Subscribes to the
+ * run and the steps of its recipe, and (streams) to the streams of these steps;
  * run NULL: to all documents. */
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
                      bool streams, struct df_err *err) DF_MUST_CHECK;

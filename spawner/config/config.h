@@ -22,6 +22,7 @@ struct df_config {
                                  ~/.local/state/dayfly) */
     char *listen;             /* listen; "127.0.0.1:8030" for serve; "127.0.0.1:0" embedded */
     char *advertise_url;      /* advertiseUrl: the URL for runners; default http://<listen> */
+    char *livez_listen;       /* server.livez.listen: a second address, for /livez alone; or NULL */
     char *tls_cert_file;      /* server.tls.certFile, PEM chain; with tls_key_file */
     char *tls_key_file;       /* server.tls.keyFile */
     char *tls_ca_file;        /* server.tls.caFile: the CA that clients trust; NULL: the system's */

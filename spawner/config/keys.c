@@ -39,6 +39,7 @@ const struct df_key df_keys[] = {
     KEY("dataDirectory", DF_KEY_PATH, data_directory, NULL),
     KEY("listen", DF_KEY_STRING, listen, "127.0.0.1:8030"),
     KEY("advertiseUrl", DF_KEY_STRING, advertise_url, NULL),
+    KEY("server.livez.listen", DF_KEY_STRING, livez_listen, NULL),
     KEY("server.tls.certFile", DF_KEY_PATH, tls_cert_file, NULL),
     KEY("server.tls.keyFile", DF_KEY_PATH, tls_key_file, NULL),
     KEY("server.tls.caFile", DF_KEY_PATH, tls_ca_file, NULL),

@@ -3,6 +3,13 @@
 #include "common/base/parse.h"
 #include "spawner/http/request.h"
 
+struct df_connection *df_request_connection(const struct df_request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 const char *df_request_header(const struct df_request *req, const char *name)
 {
     return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);

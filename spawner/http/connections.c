@@ -1,28 +1,47 @@
 /*
- * connections.c - a list of all connections, and one thread, reap(), that shuts overdue connections
- * down. After a burst of connections the same thread returns free memory to the system.
+ * connections.c - a list of all connections; a table of what each share may have; and one thread,
+ * reap(), that shuts overdue connections down. After a burst of connections the same thread returns
+ * free memory to the system.
  */
 #include "spawner/http/connections.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
-#include <sys/socket.h>
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/metrics/metrics.h"
 
-#define BURST 64 /* open at the same time: a burst, after which memory is trimmed */
+#define BURST 64        /* open at the same time: a burst, after which memory is trimmed */
+#define REAP_MS 1000    /* how late an overdue connection is cut at most */
+#define NEVER INT64_MAX /* no limit */
+
+/* What one share may have in all, and one peer of it. All known peers together have at most
+ * DF_LIMIT_HTTP_KNOWN; since no share has that many but the admins', some are left for each. */
+static const struct {
+    size_t all, each;
+} shares[DF_SHARES] = {
+    [DF_SHARE_CALLERS] = {DF_LIMIT_HTTP_CALLERS, DF_LIMIT_HTTP_CALLER},
+    [DF_SHARE_STEPS] = {DF_LIMIT_HTTP_STEPS, DF_LIMIT_HTTP_STEP},
+    [DF_SHARE_ADMINS] = {DF_LIMIT_HTTP_KNOWN, DF_LIMIT_HTTP_CALLER},
+};
 
 struct df_connection {
-    struct df_connection *next, *prev;
+    struct df_connection *next, *prev; /* next is older */
     int fd;
-    bool busy;
-    int64_t since_ms; /* waiting since then */
+    enum df_share share;
+    char who[DF_LIMIT_CALLER + 1]; /* "" of a stranger */
+    uint64_t network;              /* of a stranger: whose place it takes */
+    bool follows;
+    bool cut;         /* it was shut down, and its thread is about to close it: it counts no more */
+    int64_t until_ms; /* monotonic */
     void *owner;
 };
 
 struct df_connections {
-    int64_t head_ms;
+    struct df_metric *cuts;
     pthread_mutex_t lock; /* guards everything below */
-    pthread_cond_t end;
+    pthread_cond_t changed;
     struct df_connection *first;
     size_t count;
     size_t peak; /* since memory was last trimmed */
@@ -30,13 +49,60 @@ struct df_connections {
     pthread_t reaper;
 };
 
-/* The caller holds the lock, so that no descriptor is closed and reused meanwhile. */
+/* ---- cutting; the caller holds the lock, so that no descriptor is closed and reused meanwhile ---- */
+
+static void cut(const struct df_connections *c, struct df_connection *one, const char *why)
+{
+    one->cut = true;
+    (void)shutdown(one->fd, SHUT_RDWR);
+    df_metric_add(c->cuts, why, 1);
+}
+
 static void cut_overdue(struct df_connections *c)
 {
-    int64_t limit = df_mono_ms() - c->head_ms;
+    int64_t now = df_mono_ms();
     for (struct df_connection *one = c->first; one; one = one->next)
-        if (!one->busy && one->since_ms < limit)
-            (void)shutdown(one->fd, SHUT_RDWR);
+        if (!one->cut && one->until_ms < now)
+            cut(c, one, "time");
+}
+
+static size_t count_strangers_of(const struct df_connections *c, uint64_t network)
+{
+    size_t n = 0;
+    for (const struct df_connection *one = c->first; one; one = one->next)
+        n += !one->cut && one->share == DF_SHARE_STRANGERS && one->network == network;
+    return n;
+}
+
+/* The oldest stranger of the network that has the most. */
+static struct df_connection *choose_stranger(const struct df_connections *c)
+{
+    struct df_connection *chosen = NULL;
+    size_t most = 0;
+    for (struct df_connection *one = c->first; one; one = one->next) {
+        if (one->cut || one->share != DF_SHARE_STRANGERS)
+            continue;
+        size_t n =
+            chosen && chosen->network == one->network ? most : count_strangers_of(c, one->network);
+        if (n >= most) { /* the list goes from young to old */
+            chosen = one;
+            most = n;
+        }
+    }
+    return chosen;
+}
+
+/* Strangers use what the known leave: who shows a token came as one, so that a stranger's place is
+ * never lost to the known. */
+static void make_room(struct df_connections *c)
+{
+    size_t open = 0, strangers = 0;
+    for (const struct df_connection *one = c->first; one; one = one->next) {
+        open += !one->cut;
+        strangers += !one->cut && one->share == DF_SHARE_STRANGERS;
+    }
+    if (strangers && open >= DF_LIMIT_HTTP_OPEN)
+        cut(c, choose_stranger(c), "room");
 }
 
 /* True once after a burst. The allocator keeps the freed buffers of a burst: 30 MiB after a
@@ -49,31 +115,43 @@ static bool is_burst_over(struct df_connections *c)
     return over;
 }
 
+/* The caller holds the lock. Without connections there is nothing to reap. */
+static void pause_reaper(struct df_connections *c)
+{
+    int64_t at = df_mono_ms() + REAP_MS;
+    struct timespec until = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
+    if (c->count)
+        (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
+    else
+        (void)pthread_cond_wait(&c->changed, &c->lock);
+}
+
 static void *reap(void *arg)
 {
     struct df_connections *c = arg;
-    int64_t pause_ms = c->head_ms / 4;
     (void)pthread_mutex_lock(&c->lock);
     while (!c->stopping) {
-        int64_t at = df_mono_ms() + pause_ms;
-        struct timespec until = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
-        (void)pthread_cond_timedwait(&c->end, &c->lock, &until);
         cut_overdue(c);
         if (is_burst_over(c))
             df_memory_trim();
+        pause_reaper(c);
     }
     (void)pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
-int df_connections_new(int64_t head_ms, struct df_connections **ret, struct df_err *err)
+/* ---- lifecycle ---- */
+
+int df_connections_new(struct df_connections **ret, struct df_err *err)
 {
     struct df_connections *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    c->head_ms = head_ms;
+    c->cuts = df_metric_counter("dayfly_http_connections_cut_total",
+                                "Connections that the service ended: for room, or out of time.",
+                                "reason");
     (void)pthread_mutex_init(&c->lock, NULL);
-    df_cond_init(&c->end);
+    df_cond_init(&c->changed);
     int failed = pthread_create(&c->reaper, NULL, reap, c);
     if (failed) {
         free(c);
@@ -89,28 +167,53 @@ void df_connections_free(struct df_connections *c)
         return;
     (void)pthread_mutex_lock(&c->lock);
     c->stopping = true;
-    (void)pthread_cond_signal(&c->end);
+    (void)pthread_cond_signal(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
     (void)pthread_join(c->reaper, NULL);
-    (void)pthread_cond_destroy(&c->end);
+    (void)pthread_cond_destroy(&c->changed);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-struct df_connection *df_connections_add(struct df_connections *c, int fd, void *owner)
+/* An IPv4 address, also mapped into IPv6; of IPv6 the first 64 bits, which one site has to itself. */
+static uint64_t network_of(const struct sockaddr *peer)
+{
+    uint64_t network = 0;
+    if (peer && peer->sa_family == AF_INET) {
+        memcpy(&network, &((const struct sockaddr_in *)(const void *)peer)->sin_addr, 4);
+    } else if (peer && peer->sa_family == AF_INET6) {
+        const struct in6_addr *a = &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(a))
+            memcpy(&network, a->s6_addr + 12, 4);
+        else
+            memcpy(&network, a->s6_addr, 8);
+    }
+    return network;
+}
+
+static int64_t in_seconds(int64_t seconds)
+{
+    return seconds < 0 ? NEVER : df_mono_ms() + seconds * 1000;
+}
+
+struct df_connection *df_connections_add(struct df_connections *c, int fd,
+                                         const struct sockaddr *peer, void *owner)
 {
     struct df_connection *one = calloc(1, sizeof(*one));
     if (!one)
         return NULL;
     one->fd = fd;
     one->owner = owner;
-    one->since_ms = df_mono_ms();
+    one->network = network_of(peer);
+    one->until_ms = in_seconds(DF_LIMIT_HTTP_HEAD_SECONDS);
     (void)pthread_mutex_lock(&c->lock);
+    make_room(c);
     one->next = c->first;
     if (c->first)
         c->first->prev = one;
     c->first = one;
-    c->count++;
+    if (c->count++ == 0)
+        (void)pthread_cond_signal(&c->changed);
     c->peak = c->count > c->peak ? c->count : c->peak;
     (void)pthread_mutex_unlock(&c->lock);
     return one;
@@ -137,13 +240,101 @@ void df_connections_remove(struct df_connections *c, struct df_connection *one)
     free(one);
 }
 
-void df_connections_busy(struct df_connections *c, struct df_connection *one, bool busy)
+/* ---- shares ---- */
+
+struct use {
+    size_t known, share, peer, streams;
+};
+
+/* What others than this connection use. The caller holds the lock. */
+static struct use count_use(const struct df_connections *c, const struct df_connection *but,
+                            enum df_share share, const char *who)
+{
+    struct use u = {0};
+    for (const struct df_connection *one = c->first; one; one = one->next) {
+        if (one == but || one->cut || one->share == DF_SHARE_STRANGERS)
+            continue;
+        bool same = one->share == share && strcmp(one->who, who) == 0;
+        u.known++;
+        u.share += one->share == share;
+        u.peer += same;
+        u.streams += same && one->follows;
+    }
+    return u;
+}
+
+static int fail_many(struct df_err *err, const char *who, const char *what, size_t limit)
+{
+    return df_fail_reason(err, DF_ERR_LIMIT, "TooManyRequests",
+                          "%s: more than %zu %s at the same time: close some, or try again", who,
+                          limit, what);
+}
+
+/* The caller holds the lock. */
+static int check_room(const struct df_connections *c, const struct df_connection *one,
+                      enum df_share share, const char *who, struct df_err *err)
+{
+    struct use u = count_use(c, one, share, who);
+    if (u.peer >= shares[share].each)
+        return fail_many(err, who, "connections", shares[share].each);
+    if (u.share >= shares[share].all)
+        return fail_many(err, "all clients of this kind", "connections", shares[share].all);
+    if (u.known >= DF_LIMIT_HTTP_KNOWN)
+        return fail_many(err, "all clients", "connections", DF_LIMIT_HTTP_KNOWN);
+    return 0;
+}
+
+int df_connections_admit(struct df_connections *c, struct df_connection *one, enum df_share share,
+                         const char *who, struct df_err *err)
+{
+    int result = 0;
+    if (!one)
+        return 0;
+    (void)pthread_mutex_lock(&c->lock);
+    if (one->share != share || strcmp(one->who, who) != 0)
+        result = check_room(c, one, share, who, err);
+    if (result == 0) {
+        one->share = share;
+        (void)snprintf(one->who, sizeof(one->who), "%s", who);
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+int df_connections_follow(struct df_connections *c, struct df_connection *one, struct df_err *err)
+{
+    int result = 0;
+    if (!one)
+        return 0;
+    (void)pthread_mutex_lock(&c->lock);
+    struct use u = count_use(c, one, one->share, one->who);
+    if (u.streams >= DF_LIMIT_HTTP_FOLLOWERS)
+        result = fail_many(err, one->who, "event streams", DF_LIMIT_HTTP_FOLLOWERS);
+    else
+        one->follows = true;
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+/* ---- time ---- */
+
+void df_connections_limit(struct df_connections *c, struct df_connection *one, int64_t seconds)
 {
     if (!one)
         return;
     (void)pthread_mutex_lock(&c->lock);
-    one->busy = busy;
-    one->since_ms = df_mono_ms();
+    one->until_ms = in_seconds(seconds);
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+void df_connections_wait(struct df_connections *c, struct df_connection *one)
+{
+    if (!one)
+        return;
+    (void)pthread_mutex_lock(&c->lock);
+    one->follows = false;
+    one->until_ms = in_seconds(one->share == DF_SHARE_STRANGERS ? DF_LIMIT_HTTP_HEAD_SECONDS
+                                                                : DF_LIMIT_HTTP_IDLE_SECONDS);
     (void)pthread_mutex_unlock(&c->lock);
 }
 

@@ -46,7 +46,8 @@ static bool is_loopback(const struct address *a)
 }
 
 /* Splits "host:port" and "[v6]:port" in place. */
-static int split(char *listen, const char **ret_host, const char **ret_port, struct df_err *err)
+static int split(const char *key, char *listen, const char **ret_host, const char **ret_port,
+                 struct df_err *err)
 {
     char *colon = strrchr(listen, ':');
     char *host = listen;
@@ -54,7 +55,7 @@ static int split(char *listen, const char **ret_host, const char **ret_port, str
         colon[-1] = '\0';
         host++;
     } else if (!colon || memchr(host, ':', (size_t)(colon - host))) {
-        return df_fail(err, DF_ERR_USER, "listen: \"%s\": must be host:port (127.0.0.1:8030)",
+        return df_fail(err, DF_ERR_USER, "%s: \"%s\": must be host:port (127.0.0.1:8030)", key,
                        listen);
     }
     *colon = '\0';
@@ -63,7 +64,8 @@ static int split(char *listen, const char **ret_host, const char **ret_port, str
     return 0;
 }
 
-static int look_up(const char *host, const char *port, struct address *ret, struct df_err *err)
+static int look_up(const char *key, const char *host, const char *port, struct address *ret,
+                   struct df_err *err)
 {
     const struct addrinfo want = {.ai_family = *host ? AF_UNSPEC : AF_INET,
                                   .ai_socktype = SOCK_STREAM,
@@ -71,25 +73,25 @@ static int look_up(const char *host, const char *port, struct address *ret, stru
     struct addrinfo *found = NULL;
     int failed = getaddrinfo(*host ? host : NULL, port, &want, &found);
     if (failed)
-        return df_fail(err, DF_ERR_USER, "listen: %s: %s", host, gai_strerror(failed));
+        return df_fail(err, DF_ERR_USER, "%s: %s: %s", key, host, gai_strerror(failed));
     memcpy(&ret->v6, found->ai_addr, found->ai_addrlen);
     ret->len = found->ai_addrlen;
     freeaddrinfo(found);
     return 0;
 }
 
-static int resolve(const char *listen, struct address *ret, struct df_err *err)
+static int resolve(const char *key, const char *listen, struct address *ret, struct df_err *err)
 {
     DF_FREE char *copy = strdup(listen);
     const char *host = "", *port = "";
     int64_t number = 0;
     if (!copy)
         return df_fail_oom(err);
-    if (split(copy, &host, &port, err) < 0)
+    if (split(key, copy, &host, &port, err) < 0)
         return -1;
     if (df_parse_i64(port, 0, 65535, &number, err) < 0)
-        return df_err_wrap(err, "listen: port");
-    return look_up(host, port, ret, err);
+        return df_err_wrap(err, "%s: port", key);
+    return look_up(key, host, port, ret, err);
 }
 
 static int try_bind(const struct address *a, int *ret_fd)
@@ -144,7 +146,7 @@ int df_listen(const struct df_config *config, const char *endpoint_file, int *re
 {
     struct address a = {.len = 0};
     DF_CLOSE int fd = -1;
-    if (resolve(config->listen, &a, err) < 0)
+    if (resolve("listen", config->listen, &a, err) < 0)
         return -1;
     int failed = bind_any(&a, endpoint_file, &fd);
     if (failed < 0)
@@ -160,4 +162,13 @@ int df_listen(const struct df_config *config, const char *endpoint_file, int *re
     *ret_loopback = is_loopback(&a);
     *ret_url = url;
     return 0;
+}
+
+int df_listen_at(const char *key, const char *listen, int *ret_fd, struct df_err *err)
+{
+    struct address a = {.len = 0};
+    if (resolve(key, listen, &a, err) < 0)
+        return -1;
+    int failed = try_bind(&a, ret_fd);
+    return failed < 0 ? df_fail_errno(err, -failed, "%s: listen on %s", key, listen) : 0;
 }

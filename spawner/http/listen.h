@@ -15,4 +15,9 @@
 int df_listen(const struct df_config *config, const char *endpoint_file, int *ret_fd,
               bool *ret_loopback, char **ret_url, struct df_err *err) DF_MUST_CHECK;
 
+/* Binds an address of the form above, for one purpose only: key names it in messages. *ret_fd:
+ * listening, close-on-exec, non-blocking. */
+int df_listen_at(const char *key, const char *listen, int *ret_fd,
+                 struct df_err *err) DF_MUST_CHECK;
+
 #endif

@@ -30,7 +30,7 @@ struct transaction {
     bool in_flight;    /* counted in df_api.in_flight */
     bool measured;     /* counted in the metrics */
     bool leaderless;   /* a read without a leader, served from this replica's cache */
-    bool misframed;    /* nobody knows where the request ends: the connection is closed */
+    bool closes;       /* the connection ends with this response, which is sent at once */
     int64_t began_us;
     uint64_t received; /* bytes of the body so far */
     int body_fd;
@@ -83,6 +83,7 @@ static void drop_other_bodies(struct df_response *res)
     if (res->stream)
         res->stream->free(res->stream);
     res->stream = NULL;
+    res->fixed = NULL;
     if (res->fd >= 0)
         (void)close(DF_TAKE_FD(res->fd));
 }
@@ -106,13 +107,6 @@ static void free_transaction(struct transaction *t)
     cJSON_Delete(t->res.problem_extra);
     df_buf_free(&t->outgoing);
     free(t);
-}
-
-static struct df_connection *connection_of(struct transaction *t)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(t->req.connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
 }
 
 static void count_in_flight(struct transaction *t, int by)
@@ -152,7 +146,7 @@ void df_mhd_end(void *api, struct MHD_Connection *connection, void **con_cls,
     *con_cls = NULL;
     if (!t)
         return;
-    df_connections_busy(((struct df_api *)api)->connections, connection_of(t), false);
+    df_connections_wait(((struct df_api *)api)->connections, df_request_connection(&t->req));
     if (t->started && !t->measured)
         record_metrics(t); /* the connection was lost before a response */
     if (t->in_flight)
@@ -161,6 +155,20 @@ void df_mhd_end(void *api, struct MHD_Connection *connection, void **con_cls,
 }
 
 /* ---- the response ---- */
+
+/* While the peer has something to read, its time is limited; while it waits for the next piece, not. */
+static void limit_peer(const struct transaction *t, int64_t seconds)
+{
+    df_connections_limit(t->req.api->connections, df_request_connection(&t->req), seconds);
+}
+
+static int next_piece(struct transaction *t)
+{
+    limit_peer(t, -1);
+    int more = t->res.stream->next(t->res.stream, &t->outgoing);
+    limit_peer(t, DF_LIMIT_HTTP_ANSWER_SECONDS + (int64_t)(t->outgoing.len / DF_LIMIT_HTTP_RATE));
+    return more;
+}
 
 static ssize_t read_stream(void *cls, uint64_t position, char *to, size_t max)
 {
@@ -171,7 +179,7 @@ static ssize_t read_stream(void *cls, uint64_t position, char *to, size_t max)
             return MHD_CONTENT_READER_END_OF_STREAM;
         df_buf_free(&t->outgoing); /* a stream may be idle for hours: hold no memory */
         t->sent = 0;
-        int more = t->res.stream->next(t->res.stream, &t->outgoing);
+        int more = next_piece(t);
         if (more < 0 || t->outgoing.failed)
             return MHD_CONTENT_READER_END_WITH_ERROR;
         t->stream_ended = more == 0;
@@ -194,6 +202,8 @@ static struct MHD_Response *create_response(struct transaction *t)
             (void)close(fd);
         return r;
     }
+    if (t->res.fixed)
+        return MHD_create_response_from_buffer_static(t->res.fixed_len, t->res.fixed);
     /* libmicrohttpd sends from this buffer without a copy. It calls df_mhd_end() after the last
      * byte. */
     return MHD_create_response_from_buffer(t->res.body.len, t->res.body.data,
@@ -211,7 +221,7 @@ static void add_response_header(struct MHD_Response *r, const char *name, const 
 static bool must_close(const struct transaction *t)
 {
     const struct df_request *req = &t->req;
-    return t->misframed || (req->route && req->route->basic && req->s->config->elects);
+    return t->closes || (req->route && req->route->basic && req->s->config->elects);
 }
 
 static void add_headers(const struct transaction *t, struct MHD_Response *r)
@@ -250,6 +260,11 @@ static void make_problem(struct transaction *t)
         df_buf_clear(&t->res.body);
 }
 
+static int64_t answer_size(const struct transaction *t)
+{
+    return t->res.fd_size > 0 ? t->res.fd_size : (int64_t)(t->res.fixed_len + t->res.body.len);
+}
+
 static enum MHD_Result send_response(struct transaction *t)
 {
     if (failed(t))
@@ -258,6 +273,7 @@ static enum MHD_Result send_response(struct transaction *t)
     if (!r)
         return MHD_NO;
     add_headers(t, r);
+    limit_peer(t, DF_LIMIT_HTTP_ANSWER_SECONDS + answer_size(t) / (int64_t)DF_LIMIT_HTTP_RATE);
     record_metrics(t); /* before the client sees the response */
     enum MHD_Result queued = MHD_queue_response(t->req.connection, (unsigned)t->res.status, r);
     MHD_destroy_response(r);
@@ -280,29 +296,53 @@ static int open_body_file(struct transaction *t)
     return df_fail_errno(&t->err, saved, "create a file for the body");
 }
 
+static enum df_share share_of(const struct df_request *req)
+{
+    if (req->route->access == DF_ACCESS_STEP)
+        return DF_SHARE_STEPS;
+    return req->caller.role == DF_ROLE_ADMIN ? DF_SHARE_ADMINS : DF_SHARE_CALLERS;
+}
+
+/* The request has shown who sends it: counts its connection among theirs. */
+static int admit(struct transaction *t)
+{
+    const struct df_request *req = &t->req;
+    if (req->route->access == DF_ACCESS_ANYONE)
+        return 0;
+    const char *who = req->route->access == DF_ACCESS_STEP ? req->params[0] : req->caller.name;
+    if (df_connections_admit(req->api->connections, df_request_connection(&t->req), share_of(req),
+                             who, &t->err) == 0)
+        return 0;
+    t->closes = true;
+    return -1;
+}
+
 static enum MHD_Result begin_request(struct transaction *t, const char *method)
 {
     t->started = true;
     t->req.method = method;
-    df_connections_busy(t->req.api->connections, connection_of(t), true);
     count_in_flight(t, 1);
     uint64_t length = 0;
     struct df_err why = {0};
-    t->misframed = df_framing_check(&t->req, &length, &why) < 0;
-    if (t->misframed)
+    t->closes = df_framing_check(&t->req, &length, &why) < 0;
+    if (t->closes)
         t->err = why; /* also instead of a bad target: it closes the connection */
-    if (!failed(t) && df_request_validate(&t->req, &t->res, length, &t->err) == 0) {
+    if (!failed(t) && df_request_validate(&t->req, &t->res, length, &t->err) == 0 &&
+        admit(t) == 0) {
+        bool known = t->req.route->access != DF_ACCESS_ANYONE;
+        limit_peer(t, known ? -1 : DF_LIMIT_HTTP_HEAD_SECONDS);
         t->req.body.max = t->req.route->body_max;
         if (t->req.route->body == DF_BODY_FILE)
             (void)open_body_file(t);
     }
     if (!failed(t))
         return MHD_YES;
+    limit_peer(t, DF_LIMIT_HTTP_HEAD_SECONDS);
     df_audit_request(&t->req, &t->res, &t->err);
     /* Read and discard a small body, so that the connection stays usable. */
     bool waits = df_request_header(&t->req, "Expect") != NULL;
     bool large = length != DF_BODY_UNKNOWN && length > DF_LIMIT_HTTP_REFUSED;
-    return t->misframed || waits || large ? send_response(t) : MHD_YES;
+    return t->closes || waits || large ? send_response(t) : MHD_YES;
 }
 
 /* True if the client takes longer than DF_LIMIT_HTTP_IDLE_SECONDS plus the time that its body needs

@@ -50,6 +50,8 @@ struct df_response {
     int status;               /* 200 unless set */
     const char *content_type; /* literal; NULL: no body */
     struct df_buf body;
+    const char *fixed; /* the body is this text, which lives as long as the program; NULL: none */
+    size_t fixed_len;
     bool secret; /* the body contains secrets: it is wiped after sending */
     int fd;      /* the body is this file; -1: none; closed after sending */
     int64_t fd_size;
@@ -65,6 +67,8 @@ struct df_response {
 
 typedef int (*df_handler)(struct df_request *req, struct df_response *res, struct df_err *err);
 
+/* The request's connection in the list of the server (connections.h); NULL if it is not there. */
+struct df_connection *df_request_connection(const struct df_request *req);
 /* The value of this header of the request, or NULL. Borrowed. */
 const char *df_request_header(const struct df_request *req, const char *name);
 /* The value of this query parameter, or NULL. Borrowed. */

@@ -37,8 +37,8 @@ struct df_route {
     size_t body_max;
     const char *query; /* names of its parameters, separated by blanks; or NULL */
     int (*handler)(struct df_request *req, struct df_response *res, struct df_err *err);
-    /* DF_ACCESS_STEP: checks the step's token before a body is received. It reads what this replica
-     * knows and changes nothing. Else NULL. */
+    /* What is checked before a body is received: of DF_ACCESS_STEP the step's token. It reads what
+     * this replica knows and changes nothing. NULL: `access` alone decides. */
     int (*gate)(struct df_request *req, struct df_err *err);
     const char *audit; /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;  /* the object's kind in the audit trail */

@@ -28,9 +28,13 @@ static void connection_changed(void *cls, struct MHD_Connection *connection, voi
         *context = NULL;
         return;
     }
+    /* Each call overwrites what the one before it returned. */
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = info ? df_connections_add(a->connections, info->connect_fd, a) : NULL;
+    const int fd = info ? info->connect_fd : -1;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *context =
+        fd < 0 ? NULL : df_connections_add(a->connections, fd, info ? info->client_addr : NULL, a);
 }
 
 /* Each connection needs a descriptor, and often a file: the usual soft limit of 1024 is too low. */
@@ -122,6 +126,7 @@ static int start_daemon(struct df_api *a, int listen_fd, struct df_err *err)
 
 static void free_api(struct df_api *a)
 {
+    df_liveness_stop(a->liveness);
     df_connections_free(a->connections);
     df_forwarder_free(a->forwarder);
     df_tokens_close(a->tokens);
@@ -153,13 +158,14 @@ static int start(struct df_api *a, struct df_err *err)
     if (df_listen(a->s->config, a->s->endpoint_file, &fd, &loopback, &url, err) < 0 ||
         open_tokens(a, loopback, err) < 0 ||
         df_tls_open(a->s->config, a->s->kube, url, &a->tls, err) < 0 ||
-        df_connections_new(DF_LIMIT_HTTP_IDLE_SECONDS * 1000, &a->connections, err) < 0)
+        df_connections_new(&a->connections, err) < 0)
         return -1;
     raise_descriptor_limit();
     free(a->s->server_url);
     a->s->server_url = DF_TAKE(url);
     a->s->ca_file = df_tls_ca_file(a->tls);
-    if (df_forwarder_new(a->s, &a->forwarder, err) < 0)
+    if (df_forwarder_new(a->s, &a->forwarder, err) < 0 ||
+        df_liveness_start(a->s->config->livez_listen, &a->liveness, err) < 0)
         return -1;
     if (start_daemon(a, fd, err) < 0)
         return -1;

@@ -10,6 +10,7 @@
 #include "spawner/http/api.h"
 #include "spawner/http/connections.h"
 #include "spawner/http/forward.h"
+#include "spawner/http/liveness.h"
 #include "spawner/http/tls.h"
 #include "spawner/identity/tokens.h"
 
@@ -24,6 +25,7 @@ struct df_api {
     struct df_connections *connections;
     struct df_tls *tls; /* NULL: plain HTTP */
     struct df_forwarder *forwarder;
+    struct df_liveness *liveness; /* NULL: /livez is answered by the API alone */
 
     pthread_mutex_t lock; /* guards the next four */
     pthread_cond_t quiet; /* in_flight fell to 0 */

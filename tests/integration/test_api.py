@@ -5,7 +5,6 @@ import hashlib
 import http.client
 import json
 import os
-import resource
 import socket
 import threading
 import urllib.parse
@@ -134,33 +133,6 @@ def test_peers_that_never_finish_a_request_do_not_keep_others_waiting(server):
     finally:
         for s in rude:
             s.close()
-
-
-def rss(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
-
-
-def open_connections(server):
-    text = server.request("GET", "/metrics")[2].decode()
-    return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith("dayfly_http_connections "))
-
-
-def test_a_thousand_idle_connections_are_carried_and_forgotten(server):
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < 4096:
-        pytest.skip("this machine allows fewer than 4096 descriptors")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
-    idle = [connect(server) for _ in range(1000)]
-    try:
-        wait_for("all connections to be accepted", lambda: open_connections(server) >= 1000)
-        assert server.request("GET", "/v1/executors")[0] == 200
-        if "asan" not in os.environ.get("DAYFLY_BUILD", ""):
-            assert rss(server.process.pid) < 128 * 1024 * 1024
-    finally:
-        for s in idle:
-            s.close()
-    wait_for("the connections to be forgotten", lambda: open_connections(server) <= 2)
 
 
 # ---- documents ----

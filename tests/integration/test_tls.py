@@ -43,13 +43,6 @@ def port_of(server):
     return server.url.rpartition(":")[2]
 
 
-def free_port():
-    """An advertised URL has a port: one that is free now; the caller binds it at once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def curl(server, url, *args):
     """(exit code, body) of curl; the name of the service is at loopback."""
     port = port_of(server)
@@ -78,7 +71,7 @@ def test_its_own_certificate_is_for_the_configured_names_and_loopback(own):
 
 
 def test_ciphers_without_authentication_or_forward_secrecy_are_refused(home, tmp_path):
-    theirs, port = Authority(tmp_path / "theirs"), free_port()
+    theirs, port = Authority(tmp_path / "theirs"), dayfly.free_port()
     cert, key = theirs.issue("rsa", "IP:127.0.0.1")
     config = (f"advertiseUrl: https://127.0.0.1:{port}\n"
               f"server: {{tls: {{certFile: {cert}, keyFile: {key}, caFile: {theirs.ca}}}}}\n")
@@ -145,7 +138,7 @@ def test_configured_files_are_shown_and_taken_up_when_they_change(home, tmp_path
     shutil.copy(first[0], cert)
     shutil.copy(first[1], key)
 
-    port = free_port()
+    port = dayfly.free_port()
     config = (f"listen: 127.0.0.1:{port}\nadvertiseUrl: https://127.0.0.1:{port}\n"
               f"server: {{tls: {{certFile: {cert}, keyFile: {key}, caFile: {theirs.ca}}}}}\n")
     server = dayfly.Server(home, "--listen", f"127.0.0.1:{port}", config=config)

@@ -299,35 +299,6 @@ static void a_gap_is_answered_with_the_end_of_the_stream(void **state)
     assert_non_null(strstr(r.body, "\"offset\":6"));
 }
 
-/* ---- slow peers ---- */
-
-static void a_peer_that_trickles_is_cut_off_and_a_busy_one_is_not(void **state)
-{
-    (void)state;
-    struct df_connections *c = NULL;
-    int busy[2], slow[2];
-    assert_int_equal(df_connections_new(50, &c, NULL), 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, busy), 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, slow), 0);
-    struct df_connection *first = df_connections_add(c, busy[0], NULL);
-    df_connections_busy(c, first, true);
-    struct df_connection *second = df_connections_add(c, slow[0], NULL);
-    assert_int_equal(df_connections_count(c), 2);
-    int64_t end = df_mono_ms() + DEADLINE_MS;
-    while (send(slow[1], "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) {
-        assert_true(df_mono_ms() < end);
-        (void)poll(NULL, 0, 5);
-    }
-    assert_int_equal(send(busy[1], "x", 1, MSG_NOSIGNAL), 1);
-    df_connections_remove(c, first);
-    df_connections_remove(c, second);
-    df_connections_free(c);
-    for (int i = 0; i < 2; i++) {
-        (void)close(busy[i]);
-        (void)close(slow[i]);
-    }
-}
-
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -342,7 +313,6 @@ int main(void)
         WITH(followers_get_every_byte_once_however_the_frames_are_cut),
         WITH(bytes_that_are_no_text_do_not_break_the_stream),
         WITH(a_gap_is_answered_with_the_end_of_the_stream),
-        cmocka_unit_test(a_peer_that_trickles_is_cut_off_and_a_busy_one_is_not),
     };
     return cmocka_run_group_tests_name("followers", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import time
@@ -51,6 +52,13 @@ def children(pid):
             return [int(p) for p in f.read().split()]
     except OSError:
         return []
+
+
+def free_port():
+    """A port of loopback that is free now, for what must know its address beforehand; bind it at once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Home:
