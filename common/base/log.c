@@ -35,7 +35,8 @@ int df_log_level_parse(const char *word, enum df_log_level *ret, struct df_err *
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_USER, "log level \"%s\" is none of debug, info, warn, error", word);
+    return df_fail(err, DF_ERR_USER, "log level \"%s\" is not one of debug, info, warn, error",
+                   word);
 }
 
 void df_log_context(const char *run, const char *step)

@@ -9,7 +9,7 @@ int df_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret, struc
     long long v = strtoll(text, &end, 10);
     bool starts = (*text >= '0' && *text <= '9') || *text == '-';
     if (!starts || *end || errno == ERANGE || v < min || v > max)
-        return df_fail(err, DF_ERR_USER, "\"%.64s\" is no whole number from %lld to %lld", text,
+        return df_fail(err, DF_ERR_USER, "\"%.64s\" is not a whole number from %lld to %lld", text,
                        (long long)min, (long long)max);
     *ret = v;
     return 0;

@@ -30,7 +30,8 @@ bool df_blob_key_is_good(const char *key)
 
 static int check_key(const char *key, struct df_err *err)
 {
-    return df_blob_key_is_good(key) ? 0 : df_fail(err, DF_ERR_USER, "\"%s\" is no blob key", key);
+    return df_blob_key_is_good(key) ? 0
+                                    : df_fail(err, DF_ERR_USER, "\"%s\" is not a blob key", key);
 }
 
 int df_blob_fail_gap(const char *key, int64_t size, int64_t offset, struct df_err *err)

@@ -403,7 +403,7 @@ static int set_alias(const struct df_http *h, const struct df_http_target *to, s
         curl_url_set(a->url, CURLUPART_HOST, h->server_name, 0) != CURLUE_OK) {
         curl_free(host);
         curl_free(port);
-        return df_fail(err, DF_ERR_USER, "\"%s\" is no server name", h->server_name);
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not a server name", h->server_name);
     }
     DF_FREE char *connect = df_strf("::%s:%s", host, port);
     DF_FREE char *header = df_strf("Host: %s:%s", host, port);

@@ -98,7 +98,7 @@ static int fail_curl_url(CURLUcode rc, const char *url, struct df_err *err)
     case CURLUE_UNSUPPORTED_SCHEME:
         return df_fail(err, DF_ERR_USER, "\"%s\": only http and https are spoken", url);
     default:
-        return df_fail(err, DF_ERR_USER, "\"%s\" is no URL: %s", url, curl_url_strerror(rc));
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not a URL: %s", url, curl_url_strerror(rc));
     }
 }
 

@@ -106,7 +106,7 @@ static int take_answer(const struct df_kube_exec *x, const struct df_buf *out,
 {
     DF_SECRET_JSON cJSON *answer = NULL;
     if (df_json_parse(df_buf_str(out), out->len, &answer, NULL) < 0 || !cJSON_IsObject(answer))
-        return df_fail(err, DF_ERR_RETRY, "its answer is no JSON object");
+        return df_fail(err, DF_ERR_RETRY, "its answer is not a JSON object");
     const char *version = df_json_str(answer, "apiVersion");
     if (!df_streq(version, x->api_version))
         return df_fail(err, DF_ERR_USER,

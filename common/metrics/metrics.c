@@ -169,7 +169,7 @@ void df_metric_observe(struct df_metric *m, const char *label_values, double val
     if (!m)
         return;
     if (m->type != HISTOGRAM)
-        DF_BUG("%s is no histogram", m->name);
+        DF_BUG("%s is not a histogram", m->name);
     size_t bucket = 0;
     while (bucket < m->bound_count && value > m->bounds[bucket])
         bucket++;

@@ -164,10 +164,10 @@ const char *df_source_ref_fault(const char *s)
     if (!*s || df_has_control(s) || strstr(s, "..") || strstr(s, "@{") || strstr(s, "//") ||
         strstr(s, "/.") || s[strcspn(s, " ~^:?*[\\")] || *s == '.' || *s == '/' ||
         strcmp(s, "@") == 0)
-        return "is no name that git allows";
+        return "is not a name that git allows";
     return df_ends_with(s, "/") || df_ends_with(s, ".") || df_ends_with(s, ".lock") ||
                    strstr(s, ".lock/")
-               ? "is no name that git allows"
+               ? "is not a name that git allows"
                : NULL;
 }
 

@@ -27,7 +27,7 @@ static int open_file(const char *name, int *ret_fd, size_t *ret_size, struct df_
         return -1;
     }
     if (!S_ISREG(st.st_mode))
-        return df_fail(err, DF_ERR_USER, "%s: is no file; - is standard input", name);
+        return df_fail(err, DF_ERR_USER, "%s: is not a file; - is standard input", name);
     if ((uint64_t)st.st_size > DF_LIMIT_STATE)
         return too_large(name, err);
     *ret_size = (size_t)st.st_size;

@@ -70,7 +70,7 @@ static int add_given(struct df_args *args, const struct df_option *o, const char
                      struct df_err *err)
 {
     if (o->words && value && !df_args_word(o->words, value))
-        return df_fail(err, DF_ERR_USER, "--%s \"%s\": is none of %s", o->name, value, o->words);
+        return df_fail(err, DF_ERR_USER, "--%s \"%s\": is not one of %s", o->name, value, o->words);
     struct df_arg *more = reallocarray(args->given, args->given_count + 1, sizeof(*more));
     if (!more)
         return df_fail_oom(err);

@@ -193,8 +193,8 @@ static int give_named(struct caller *c, const char *text, struct df_err *err)
     if (!name)
         return df_fail_oom(err);
     if (!df_is_env_name(name))
-        return df_fail(err, DF_ERR_USER, "--env: \"%.64s\" is no name of an environment variable",
-                       name);
+        return df_fail(err, DF_ERR_USER,
+                       "--env: \"%.64s\" is not the name of an environment variable", name);
     const char *value = equals ? equals + 1 : getenv(name);
     if (!value)
         return df_fail(err, DF_ERR_USER, "--env %s: the variable is not set in this shell", name);

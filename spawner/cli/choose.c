@@ -31,8 +31,8 @@ static int check_states(const char *states, const struct df_shown *kind, struct 
     for (const char *s = states; *s; s += *s == ',') {
         size_t n = strcspn(s, ",");
         if (kind->state_words && !is_listed(kind->state_words, '|', s, n))
-            return df_fail(err, DF_ERR_USER, "--state \"%.*s\": is no state of %s: %s", (int)n, s,
-                           kind->plural, kind->state_words);
+            return df_fail(err, DF_ERR_USER, "--state \"%.*s\": is not a state of %s: %s", (int)n,
+                           s, kind->plural, kind->state_words);
         s += n;
     }
     return 0;
@@ -83,9 +83,10 @@ static int check_column(const char *sort_by, const struct df_shown *kind, struct
         return 0;
     for (const struct df_column *c = kind->columns; c->title; c++)
         (void)df_buf_addf(&known, "%s%s", known.len ? ", " : "", c->title);
-    return df_fail(err, DF_ERR_USER,
-                   "--sort-by \"%s\": is no column of %s (%s) and no path like .metadata.name",
-                   sort_by, kind->plural, df_buf_str(&known));
+    return df_fail(
+        err, DF_ERR_USER,
+        "--sort-by \"%s\": is neither a column of %s (%s) nor a path like .metadata.name", sort_by,
+        kind->plural, df_buf_str(&known));
 }
 
 /* "{.metadata.name}" as "metadata.name". The caller frees. */

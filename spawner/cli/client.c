@@ -161,7 +161,7 @@ static int parse_answer(const struct df_http_response *r, const char *what, cJSO
     }
     if (df_json_parse(df_buf_str(&r->body), r->body.len, ret, err) < 0) {
         err->cls = DF_ERR_SYSTEM;
-        return df_err_wrap(err, "%s: the answer is no JSON", what);
+        return df_err_wrap(err, "%s: the answer is not JSON", what);
     }
     return 0;
 }

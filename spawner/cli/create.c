@@ -111,7 +111,7 @@ static int send_executor(struct df_cli *cli, const cJSON *doc, enum how how, str
     if (!name || !df_is_dns_label(name))
         return df_fail(err, DF_ERR_USER,
                        "metadata.name: %s (lower-case letters, digits and -, at most 63)",
-                       name ? "is no name" : "is required");
+                       name ? "is not a valid name" : "is required");
     return how == HOW_CREATE ? create_executor(cli, doc, name, err)
                              : apply_executor(cli, doc, name, err);
 }

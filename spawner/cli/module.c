@@ -512,7 +512,7 @@ static int for_source(struct df_cli *cli, const cJSON *source, cJSON *body, char
     const char *given = df_arg(&cli->args, "name");
     char picked[64];
     if (given && !df_is_dns_label(given))
-        return df_fail(err, DF_ERR_USER, "--name \"%s\": is no name", given);
+        return df_fail(err, DF_ERR_USER, "--name \"%s\": is not a valid name", given);
     if ((given ? for_named(cli, given, NULL, source, body, err)
                : pick_name(cli, source, body, picked, err)) < 0)
         return -1;
@@ -581,8 +581,9 @@ static int for_spelled_out(struct df_cli *cli, const char *name, cJSON *body, ch
         return df_fail_oom(err);
     bool there = is_directory(directory);
     if (!df_is_dns_label(name))
-        return df_fail(err, DF_ERR_USER, EXECUTOR_PREFIX "%s: \"%s\" is no name%s%s%s", name, name,
-                       there ? "; " : "", there ? directory : "", there ? " is the directory" : "");
+        return df_fail(err, DF_ERR_USER, EXECUTOR_PREFIX "%s: \"%s\" is not a valid name%s%s%s",
+                       name, name, there ? "; " : "", there ? directory : "",
+                       there ? " is the directory" : "");
     if (get_executor(cli, name, &executor, err) < 0)
         return -1;
     if (!executor)

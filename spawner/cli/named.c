@@ -178,9 +178,9 @@ int df_named_run(struct df_cli *cli, const char *word, char **ret, struct df_err
         free(l.items);
     }
     if (!df_is_dns_label(name))
-        return df_fail(err, DF_ERR_USER,
-                       "run \"%s\": is no name (lower-case letters, digits and -, at most 63)",
-                       name);
+        return df_fail(
+            err, DF_ERR_USER,
+            "run \"%s\": is not a valid name (lower-case letters, digits and -, at most 63)", name);
     if (!kind && look_up(cli, name, &kind, err) < 0)
         return -1;
     if (kind == df_shown_of("executors"))

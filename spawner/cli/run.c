@@ -59,7 +59,7 @@ static int add_turn(cJSON *body, const struct df_args *args, struct df_err *err)
     const char *class_name = df_arg(args, "class"), *number = df_arg(args, "priority");
     int64_t priority = 0;
     if (class_name && !df_is_dns_label(class_name))
-        return df_fail(err, DF_ERR_USER, "--class: \"%.64s\" is no name", class_name);
+        return df_fail(err, DF_ERR_USER, "--class: \"%.64s\" is not a valid name", class_name);
     if (number && df_parse_i64(number, -DF_LIMIT_PRIORITY, DF_LIMIT_PRIORITY, &priority, err) < 0)
         return df_err_wrap(err, "--priority");
     if (number && df_json_add_num(body, "priority", (double)priority, err) < 0)

@@ -62,7 +62,7 @@ int df_cmd_token_create(struct df_cli *cli, struct df_err *err)
     if (!name || !role)
         return df_fail(err, DF_ERR_USER, "--name and --role are needed");
     if (!df_is_dns_label(name))
-        return df_fail(err, DF_ERR_USER, "--name \"%s\": is no name", name);
+        return df_fail(err, DF_ERR_USER, "--name \"%s\": is not a valid name", name);
     char token[TOKEN_LEN];
     int result = create(cli, name, role, token, err);
     explicit_bzero(token, sizeof(token));

@@ -95,7 +95,7 @@ static int add_tfvars(cJSON *body, const char *path, struct df_err *err)
     if (read_file(path, &text, err) < 0)
         return df_err_wrap(err, "--var-file %s", path);
     if (strlen(df_buf_str(&text)) != text.len)
-        return df_fail(err, DF_ERR_USER, "--var-file %s: is no text file", path);
+        return df_fail(err, DF_ERR_USER, "--var-file %s: is not a text file", path);
     if (put_before(body, err) < 0)
         return -1;
     return add_text(body, slash ? slash + 1 : path, df_buf_str(&text), err);

@@ -13,8 +13,8 @@ static int check_name(const char *name, const char *what, struct df_err *err)
     if (df_is_dns_label(name))
         return 0;
     return df_fail(err, DF_ERR_USER,
-                   "%s \"%s\": is no name (lower-case letters, digits and -, at most 63)", what,
-                   name);
+                   "%s \"%s\": is not a valid name (lower-case letters, digits and -, at most 63)",
+                   what, name);
 }
 
 /* *ret: the kind before the slash of "kind/name"; NULL if there is no slash. */

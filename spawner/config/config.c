@@ -189,7 +189,7 @@ static int check_tls_names(const struct df_config *c, struct df_err *err)
         const char *name = c->tls_names.items[i];
         if (strspn(name, allowed) != strlen(name) || strlen(name) > DF_LIMIT_HOST)
             return df_fail(err, DF_ERR_USER,
-                           "server.tls.names: \"%.64s\" is no host name or address", name);
+                           "server.tls.names: \"%.64s\" is not a host name or address", name);
     }
     return 0;
 }
@@ -237,10 +237,11 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
         return df_fail(err, DF_ERR_USER, "kubernetes.claim: \"%.64s\" is neither token nor secret",
                        c->kube_claim);
     if (c->kube_step_space && !df_is_dns_label(c->kube_step_space))
-        return df_fail(err, DF_ERR_USER,
-                       "kubernetes.stepNamespace: \"%.64s\" is no name of a namespace: use at most "
-                       "63 lower-case letters, digits and \"-\"",
-                       c->kube_step_space);
+        return df_fail(
+            err, DF_ERR_USER,
+            "kubernetes.stepNamespace: \"%.64s\" is not a name of a namespace: use at most "
+            "63 lower-case letters, digits and \"-\"",
+            c->kube_step_space);
     if (c->elects && (!c->runs_pods || c->runs_here))
         return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)

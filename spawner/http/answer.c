@@ -48,8 +48,8 @@ int df_request_members(const struct df_request *req, const char *const *allowed,
         while (*name && !df_streq(*name, member->string))
             name++;
         if (!*name)
-            return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "%.64s: is no known field",
-                                  member->string);
+            return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                                  "%.64s: is not a known field", member->string);
     }
     return 0;
 }

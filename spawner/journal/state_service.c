@@ -200,7 +200,7 @@ static enum df_state_answer judge(const struct df_state_service *s, struct df_ht
     if (r->status < 200 || r->status > 299)
         return fail_status(r, answer, err);
     if (!is_json) { /* somebody else's page, whatever its status says */
-        (void)df_fail(err, DF_ERR_RETRY, "its answer is no JSON object");
+        (void)df_fail(err, DF_ERR_RETRY, "its answer is not a JSON object");
         return DF_STATE_LATER;
     }
     return s->is_put ? judge_put(answer, err) : DF_STATE_TAKEN;

@@ -106,7 +106,7 @@ static void rule_field_name(const cJSON *value, const struct df_path *path, stru
         return;
     for (const struct df_field *row = df_placement_rows; row->name; row++)
         df_nearest(name, row->name, &meant, &distance);
-    df_fault(f, path, "\"%.64s\" is no field of a placement%s%s%s", name,
+    df_fault(f, path, "\"%.64s\" is not a field of a placement%s%s%s", name,
              meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "");
 }
 
@@ -123,7 +123,7 @@ static void rule_volume_kind(const cJSON *value, const struct df_path *path, str
         if (strcmp(*kind, value->valuestring) == 0)
             return;
     if (strcmp(value->valuestring, "*") != 0)
-        df_fault(f, path, "\"%.64s\" is no kind of volumes (docs/placement.md)",
+        df_fault(f, path, "\"%.64s\" is not a kind of volume (docs/placement.md)",
                  value->valuestring);
 }
 

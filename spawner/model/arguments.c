@@ -48,7 +48,7 @@ static void check_option(const char *argument, const struct df_path *path, struc
     const char *name = argument + (argument[1] == '-' ? 2 : 1);
     size_t n = strcspn(name, "=");
     if (n == 0 || *name == '-') {
-        df_fault(f, path, "\"%.64s\" is no option", argument);
+        df_fault(f, path, "\"%.64s\" is not an option", argument);
         return;
     }
     for (size_t i = 0; i < DF_ARRAY_SIZE(refused_options); i++)
@@ -134,7 +134,7 @@ static const struct refusal refused_variables[] = {
 void df_check_variable(const char *name, const struct df_path *path, struct df_faults *f)
 {
     if (!df_is_env_name(name)) {
-        df_fault(f, path, "\"%.64s\" is no name of an environment variable", name);
+        df_fault(f, path, "\"%.64s\" is not the name of an environment variable", name);
         return;
     }
     for (size_t i = 0; i < DF_ARRAY_SIZE(refused_variables); i++)

@@ -194,8 +194,8 @@ static int put_setting(const struct input *in, const cJSON *pair, cJSON *context
                                 err);
     const char *digits = *pair->valuestring == '+' ? pair->valuestring + 1 : pair->valuestring;
     if (df_parse_i64(digits, 0, INT32_MAX, &id, NULL) < 0)
-        return refuse_value(in, pair->valuestring, "is no user or group: a whole number, 0 or more",
-                            err);
+        return refuse_value(in, pair->valuestring,
+                            "is not a user or group: a whole number, 0 or more", err);
     return df_json_add_num(context, pair->string, (double)id, err);
 }
 
@@ -214,11 +214,11 @@ static int put_security(const struct input *in, cJSON *placement, struct df_err 
         for (size_t i = 0; i < DF_ARRAY_SIZE(pod); i++)
             known = known || (is_pod && df_streq(m->string, pod[i]));
         if (!known)
-            return refuse_value(in, m->string,
-                                is_pod
-                                    ? "is no setting; there are fsGroup, runAsNonRoot and runAsUser"
-                                    : "is no setting; there is allowPrivilegeEscalation",
-                                err);
+            return refuse_value(
+                in, m->string,
+                is_pod ? "is not a setting; there are fsGroup, runAsNonRoot and runAsUser"
+                       : "is not a setting; there is allowPrivilegeEscalation",
+                err);
         if (put_setting(in, m, context, err) < 0)
             return -1;
     }
@@ -257,7 +257,7 @@ static int put_toleration(const struct input *in, const char *text, cJSON *list,
     if (split_text(text, ':', &parts, err) < 0)
         return -1;
     if (parts.len == 0)
-        return refuse_value(in, text, "is no toleration: key[=value][:operator[:effect]]", err);
+        return refuse_value(in, text, "is not a toleration: key[=value][:operator[:effect]]", err);
     const char *operator= parts.len> 1 ? parts.items[1] : "Exists";
     if (put_key_value(in, parts.items[0], toleration, err) < 0 ||
         add_unless_empty(toleration, "operator", operator, err) < 0 ||
@@ -320,8 +320,8 @@ static int check_unknown(const char *name, struct df_err *err)
     }
     if (!meant)
         return 0;
-    return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement", "%.64s is no key; did you mean %s?",
-                          name, meant);
+    return df_fail_reason(err, DF_ERR_USER, "InvalidPlacement",
+                          "%.64s is not a key; did you mean %s?", name, meant);
 }
 
 /* Reads the key into a placement of its own first, so that a fault names the key. */

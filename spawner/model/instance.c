@@ -41,7 +41,8 @@ static void check_member(cJSON *member, const struct df_field *rows, const struc
 {
     int before = f->count;
     if (!df_is_dns_label(member->string))
-        df_fault(f, path, "is no name: at most %d lower-case letters, digits and -", DF_LIMIT_NAME);
+        df_fault(f, path, "is not a valid name: at most %d lower-case letters, digits and -",
+                 DF_LIMIT_NAME);
     else if (!cJSON_IsObject(member))
         df_fault(f, path, "must be a mapping");
     else

@@ -34,7 +34,7 @@ bool df_is_dns_subdomain(const char *s)
 void df_rule_subdomain(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     if (!df_is_dns_subdomain(value->valuestring))
-        df_fault(f, path, "\"%.64s\" is no name (a-z, 0-9, - and ., at most 253)",
+        df_fault(f, path, "\"%.64s\" is not a valid name (a-z, 0-9, - and ., at most 253)",
                  value->valuestring);
 }
 
@@ -122,7 +122,7 @@ void df_rule_image(const cJSON *value, const struct df_path *path, struct df_fau
 {
     const char *why = image_fault(value->valuestring);
     if (why)
-        df_fault(f, path, "\"%.100s\" is no image: %s", value->valuestring, why);
+        df_fault(f, path, "\"%.100s\" is not an image: %s", value->valuestring, why);
 }
 
 /* ---- quantities ---- */
@@ -175,10 +175,11 @@ static double quantity_of(const cJSON *value)
 void df_rule_quantity(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     if (quantity_of(value) < 0)
-        df_fault(f, path,
-                 "\"%.64s\" is no quantity: a number and one of m, k, M, G, T, Ki, Mi, Gi, Ti or "
-                 "nothing (500m, 512Mi, 2)",
-                 cJSON_IsString(value) ? value->valuestring : "(no text)");
+        df_fault(
+            f, path,
+            "\"%.64s\" is not a quantity: a number and one of m, k, M, G, T, Ki, Mi, Gi, Ti or "
+            "nothing (500m, 512Mi, 2)",
+            cJSON_IsString(value) ? value->valuestring : "(no text)");
 }
 
 /* ---- resources ---- */
@@ -203,7 +204,7 @@ static void check_resource_names(const cJSON *map, const struct df_path *path, s
     for (const cJSON *m = map ? map->child : NULL; m; m = m->next)
         if (!is_resource(m->string))
             df_fault(f, path,
-                     "\"%.64s\" is no resource (cpu, memory, ephemeral-storage, hugepages-…, "
+                     "\"%.64s\" is not a resource (cpu, memory, ephemeral-storage, hugepages-…, "
                      "example.com/gpu)",
                      m->string);
 }

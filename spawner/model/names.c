@@ -35,7 +35,7 @@ int df_role_parse(const char *name, enum df_role *ret, struct df_err *err)
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_USER, "\"%.64s\" is no role: read, write or admin", name);
+    return df_fail(err, DF_ERR_USER, "\"%.64s\" is not a role: read, write or admin", name);
 }
 
 const char *const df_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
@@ -53,8 +53,8 @@ int df_action_parse(const char *name, enum df_action *ret, struct df_err *err)
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_USER, "\"%.64s\" is no action: provision, dry-run, destroy or state",
-                   name);
+    return df_fail(err, DF_ERR_USER,
+                   "\"%.64s\" is not an action: provision, dry-run, destroy or state", name);
 }
 
 int df_model_name(const char *base, const char *suffix, char ret[64], struct df_err *err)

@@ -40,7 +40,7 @@ void df_rule_mount_path(const cJSON *value, const struct df_path *path, struct d
 {
     const char *s = value->valuestring;
     if (*s != '/' || has_dots(s) || strchr(s, ':')) {
-        df_fault(f, path, "\"%.100s\" is no path to mount at: absolute, without .. and :", s);
+        df_fault(f, path, "\"%.100s\" is not a path to mount at: absolute, without .. and :", s);
         return;
     }
     bool taken = df_starts_with(s, "/run/dayfly/") || df_starts_with(s, "/proc/") ||
@@ -90,7 +90,7 @@ void df_rule_env(const cJSON *value, const struct df_path *path, struct df_fault
         const struct df_path here = {path, NULL, index++};
         const char *name = df_json_str(item, "name");
         if (!is_env_name(name))
-            df_fault(f, &here, "\"%.64s\" is no name of an environment variable", name);
+            df_fault(f, &here, "\"%.64s\" is not the name of an environment variable", name);
         if (df_starts_with(name, "DAYFLY_"))
             df_fault(f, &here, "%.64s is set by the service", name);
         if (df_json_at(item, "value") && df_json_at(item, "valueFrom"))
@@ -158,7 +158,7 @@ static void check_patch(const cJSON *patch, const struct df_path *path, struct d
         const struct df_path here = {path, m->string, 0};
         bool known = df_streq(m->string, members[0]) || df_streq(m->string, members[1]);
         if (!known)
-            df_fault(f, &here, "is no field (there are: metadata, spec)");
+            df_fault(f, &here, "is not a field (there are: metadata, spec)");
         else if (!cJSON_IsObject(m))
             df_fault(f, &here, "must be an object");
     }

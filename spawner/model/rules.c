@@ -11,7 +11,8 @@ void df_rule_name(const cJSON *value, const struct df_path *path, struct df_faul
 {
     if (!df_is_dns_label(value->valuestring))
         df_fault(f, path,
-                 "\"%.64s\" is no name: 1 to 63 of a-z, 0-9 and -, with a letter or digit at both "
+                 "\"%.64s\" is not a valid name: 1 to 63 of a-z, 0-9 and -, with a letter or digit "
+                 "at both "
                  "ends",
                  value->valuestring);
 }
@@ -39,14 +40,14 @@ static bool is_identifier(const char *s)
 void df_check_identifier(const char *name, const struct df_path *path, struct df_faults *f)
 {
     if (!is_identifier(name))
-        df_fault(f, path, "\"%.64s\" is no identifier (letters, digits, _ and -)", name);
+        df_fault(f, path, "\"%.64s\" is not an identifier (letters, digits, _ and -)", name);
 }
 
 void df_rule_variables(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     for (const cJSON *v = value->child; v; v = v->next)
         if (!is_identifier(v->string) || strlen(v->string) > 256)
-            df_fault(f, path, "\"%.64s\" is no name of a variable (letters, digits, _ and -)",
+            df_fault(f, path, "\"%.64s\" is not the name of a variable (letters, digits, _ and -)",
                      v->string);
 }
 
@@ -132,10 +133,11 @@ static bool is_version_constraint(const char *s)
 void df_rule_version(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     if (!is_version_constraint(value->valuestring))
-        df_fault(f, path,
-                 "\"%.64s\" is no version (1.12.6) or constraint (>= 1.8, < 2.0); leave it out to "
-                 "take what is found",
-                 value->valuestring);
+        df_fault(
+            f, path,
+            "\"%.64s\" is not a version (1.12.6) or constraint (>= 1.8, < 2.0); leave it out to "
+            "take what is found",
+            value->valuestring);
 }
 
 /* ---- labels ---- */
@@ -168,7 +170,7 @@ void df_rule_annotation_keys(const cJSON *value, const struct df_path *path, str
 {
     for (const cJSON *m = value->child; m; m = m->next)
         if (!is_label_key(m->string))
-            df_fault(f, path, "\"%.64s\" is no key (name or prefix/name)", m->string);
+            df_fault(f, path, "\"%.64s\" is not a key (name or prefix/name)", m->string);
 }
 
 void df_rule_labels(const cJSON *value, const struct df_path *path, struct df_faults *f)
@@ -177,7 +179,7 @@ void df_rule_labels(const cJSON *value, const struct df_path *path, struct df_fa
     for (const cJSON *m = value->child; m; m = m->next) {
         const char *s = m->valuestring;
         if (*s && !is_label_part(s, strlen(s), 63))
-            df_fault(f, path, "the value \"%.64s\" is no label (at most 63 of A-Z a-z 0-9 . _ -)",
-                     s);
+            df_fault(f, path,
+                     "the value \"%.64s\" is not a label (at most 63 of A-Z a-z 0-9 . _ -)", s);
     }
 }

@@ -134,7 +134,7 @@ static void words_fault(const struct df_field *field, const char *s, const struc
     DF_BUF struct df_buf list = DF_BUF_INIT(400);
     for (const char *const *w = field->words; *w; w++)
         (void)df_buf_addf(&list, "%s%s", list.len ? ", " : "", *w);
-    df_fault(f, path, "\"%.64s\" is none of %s", s, df_buf_str(&list));
+    df_fault(f, path, "\"%.64s\" is not one of %s", s, df_buf_str(&list));
 }
 
 /* True if the string is valid so far; then the row's rule is called. */
@@ -235,9 +235,9 @@ static void unknown_fault(const struct df_field *fields, const struct df_path *p
         df_nearest(path->key, fields->name, &meant, &distance);
     }
     if (meant)
-        df_fault(f, path, "is no field; did you mean \"%s\"?", meant);
+        df_fault(f, path, "is not a field; did you mean \"%s\"?", meant);
     else
-        df_fault(f, path, "is no field (there are: %s)", df_buf_str(&list));
+        df_fault(f, path, "is not a field (there are: %s)", df_buf_str(&list));
 }
 
 /* Fills in an absent field: a frozen one keeps its old value, another one gets its default. */

@@ -37,10 +37,11 @@ static void check_key(const cJSON *entry, const char *key, const struct df_path 
     else if (df_is_env_name(key))
         df_check_variable(key, path, f);
     else
-        df_fault(f, path,
-                 "\"%.64s\" is no name of an environment variable; give this key an entry of its "
-                 "own, with keys: [%.64s] and env: NAME",
-                 key, key);
+        df_fault(
+            f, path,
+            "\"%.64s\" is not the name of an environment variable; give this key an entry of its "
+            "own, with keys: [%.64s] and env: NAME",
+            key, key);
 }
 
 int df_secret_check_key(const cJSON *entry, const char *key, struct df_err *err)

@@ -10,10 +10,11 @@ static void check_file_names(const cJSON *value, const struct df_path *path, str
         const char *name = m->string;
         bool ends = df_ends_with(name, ".tfvars") || df_ends_with(name, ".tfvars.json");
         if (*name == '.' || strlen(name) > 200 || name[strspn(name, good)] || !ends)
-            df_fault(f, path,
-                     "\"%.64s\" is no name of a file of variables (A-Z a-z 0-9 . _ -, ending in "
-                     ".tfvars or .tfvars.json)",
-                     name);
+            df_fault(
+                f, path,
+                "\"%.64s\" is not the name of a file of variables (A-Z a-z 0-9 . _ -, ending in "
+                ".tfvars or .tfvars.json)",
+                name);
     }
 }
 

@@ -43,7 +43,7 @@ const char *df_workflow_parameter_fault(const char *name)
         is_taken = is_taken || df_streq(name, taken[i]);
     if (is_taken)
         return "is refused: it is set by the system";
-    return df_is_env_name(name) ? NULL : "is no name of an environment variable";
+    return df_is_env_name(name) ? NULL : "is not the name of an environment variable";
 }
 
 static void rule_parameters(const cJSON *value, const struct df_path *path, struct df_faults *f)

@@ -74,7 +74,7 @@ static int take_member(cJSON *spec, const cJSON *body, const char *name, struct 
         return copy_member(spec, body, name, err);
     if (df_streq(name, DF_RUN_SECRETS))
         return 0;
-    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "%.64s: is no known field", name);
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "%.64s: is not a known field", name);
 }
 
 static int take_members(cJSON *spec, const cJSON *body, struct df_err *err)

@@ -65,7 +65,7 @@ static void check_rewrite(int fd, const char *text, size_t n, const struct df_st
     DF_BUF struct df_buf copy = DF_BUF_INIT(DF_GIB);
     struct df_state_head again = {0};
     must(df_state_rewrite(fd, head, 7777777, out, NULL) == 0, "rewrite");
-    must(df_state_scan(out, &again, NULL) == 0, "the copy is no state");
+    must(df_state_scan(out, &again, NULL) == 0, "the copy is not a state");
     must(again.serial == 7777777 && df_streq(again.lineage, head->lineage), "the copy differs");
     must(again.serial_at == head->serial_at, "the serial moved");
     must(lseek(out, 0, SEEK_SET) == 0 && df_fs_read_fd(out, &copy, NULL) == 0, "read back");

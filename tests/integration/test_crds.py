@@ -17,13 +17,13 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 LEFT_TO_THE_SPAWNER = [
     r"spec\.description: has a control character",  # may have lines; patterns cannot tell the others
     r"null; leave it out",  # the API server drops nulls
-    r"spec\.variables: .* is no name of a variable",  # values of any type are out of CEL's sight
+    r"spec\.variables: .* is not the name of a variable",  # values of any type are out of CEL's sight
     r"spec\.storage\.config",  # the same
     r"metadata\.(labels|annotations)",  # rules of the API server's own
     r'spec\.arguments\[\d\]: "b" does not begin with -',  # needs the item before
     r"needs one value, a whole number",
-    r"is no quantity",  # of another type than a number or a string
-    r"is more than the limit|needs a limit that is the same|is no resource",
+    r"is not a quantity",  # of another type than a number or a string
+    r"is more than the limit|needs a limit that is the same|is not a resource",
     r"something else is mounted",  # three lists together
     r"podTemplate",  # anything that a pod may have
     r"secret_key: is a secret|is set by spec\.storage\.path",
@@ -31,7 +31,7 @@ LEFT_TO_THE_SPAWNER = [
     r"spec\.secrets\[\d\]\.keys\[\d\]",  # which names a form takes
     r"set by two keys|set by spec\.secrets, too",  # all keys against all others
     r"spec\.secrets\[\d\]\.env: .* is refused",  # as the names of spec.environment
-    r"spec\.cancel: is no field",  # of a new workflow; later it is the way to cancel it
+    r"spec\.cancel: is not a field",  # of a new workflow; later it is the way to cancel it
 ]
 
 # What the service itself writes, not into the spec; and a fraction without quotes, which the API server's type of

@@ -163,7 +163,7 @@ def test_columns_tell_what_is_there(world):
 
 
 @pytest.mark.parametrize("spec, message", [
-    ({"variables": {"1x": 1}}, "is no name of a variable"),
+    ({"variables": {"1x": 1}}, "is not the name of a variable"),
     ({"storage": {"type": "s3", "path": "a"}}, "spec.storage.config.bucket: is required for type s3"),
 ])
 def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec, message):

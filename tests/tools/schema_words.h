@@ -1,6 +1,7 @@
 /*
  * schema_words.h - what the tables of the model do not say: texts for `kubectl explain` and
- * openapi.yaml, columns of `kubectl get`, and the rules of the model in the words of the API server.
+ * openapi.yaml, columns of `kubectl get`, and the rules of the model in the words of the API
+ * server.
  */
 #ifndef DF_SCHEMA_WORDS_H
 #define DF_SCHEMA_WORDS_H
@@ -71,12 +72,12 @@ static const struct words rules[] = {
     {df_rule_ip, "^[0-9a-fA-F:.]+$", NULL, NULL},
     {df_rule_labels, NULL,
      "self.all(k, k.matches('" KEY "') && self[k].matches('^(" QUALIFIED ")?$'))",
-     "has something that is no label"},
+     "has something that is not a label"},
     {df_rule_pod_labels, NULL,
      "self.all(k, k.matches('" KEY "') && self[k].matches('^(" QUALIFIED ")?$') && " NOT_OURS ")",
-     "has something that is no label, or a label that the service sets"},
+     "has something that is not a label, or a label that the service sets"},
     {df_rule_pod_metadata, NULL, "self.all(k, k.matches('" KEY "') && " NOT_OURS ")",
-     "has something that is no key, or a key that the service sets"},
+     "has something that is not a key, or a key that the service sets"},
     {df_rule_mount_path, "^/[^:]*$",
      "!self.contains('/../') && !self.endsWith('/..') && !self.matches('^/(proc|sys|dev)/') && "
      "!self.matches('^/run/dayfly/') && "
@@ -117,9 +118,10 @@ static const struct words rules[] = {
      "url has a blank, a backslash, a byte beyond ASCII or a credential in it"},
     {df_rule_source, NULL, "!self.url.contains('#')",
      "url may not have a fragment; use tag, branch or commit"},
-    {df_rule_source, NULL, "!has(self.tag) || " REF("self.tag"), "tag is no name that git allows"},
+    {df_rule_source, NULL, "!has(self.tag) || " REF("self.tag"),
+     "tag is not a name that git allows"},
     {df_rule_source, NULL, "!has(self.branch) || " REF("self.branch"),
-     "branch is no name that git allows"},
+     "branch is not a name that git allows"},
     {df_rule_source, NULL,
      "!has(self.commit) || self.commit.matches('^([0-9a-f]{40}|[0-9a-f]{64})$')",
      "commit must be 40 or 64 lower-case hex digits"},
@@ -127,7 +129,7 @@ static const struct words rules[] = {
      "!has(self.folder) || !self.folder.matches('(?i)^[/-]|\\\\\\\\|(^|/)([.][.]|[.]git)(/|$)|//')",
      "folder must be relative and may not lead through .. or .git"},
     {df_rule_environment, NULL, "self.all(e, e.name.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
-     "has something that is no name of an environment variable"},
+     "has something that is not the name of an environment variable"},
     {df_rule_environment, NULL,
      "self.all(e, !e.name.matches('^(TF_HTTP_.*|TF_STATE.*|TF_WORKSPACE|TF_CLI_ARGS.*|"
      "TF_CLI_CONFIG_FILE|TERRAFORM_CONFIG|TF_PLUGIN_CACHE_MAY.*|TF_REATTACH_PROVIDERS|"
@@ -144,7 +146,7 @@ static const struct words rules[] = {
      "show-sensitive|var|help|h|version)(=.*)?$'))",
      "has an option that dayfly sets itself, or that a plan must not be given"},
     {df_rule_arguments, NULL, "self.all(a, !a.matches('^-(-*|-*=.*|--.*)$'))",
-     "has something that is no option"},
+     "has something that is not an option"},
     {df_rule_arguments, NULL, "self.all(a, !a.matches('^(--?var-file=)?/|^--?var-file=$'))",
      "names a variable file by an absolute path, or -var-file without a file"},
     {df_rule_variable_file, NULL, "!self.startsWith('/')",
@@ -220,7 +222,7 @@ static const struct placed placed_rules[] = {
     {"workflow.parameters",
      "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_]*$') && !k.startsWith('LD_') && !(k in "
      "['TARGET_RESOURCE', 'HOME', 'TMPDIR', 'PATH']))",
-     "has a name that the system sets, or that is none of an environment variable"},
+     "has a name that the system sets, or that is not a name of an environment variable"},
 };
 
 /* Lists whose items are known by their name. */

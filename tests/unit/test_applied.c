@@ -147,7 +147,7 @@ static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)
         {"{'executorRef':{'name':'net'},'action':'dance'}", "spec.action"},
         {"{'executorRef':{'name':'net'},'action':'destroy'}", "nothing"},
         {"{'executorRef':{'name':'net'},'action':'provision','placement':{'image':'A B'}}",
-         "no image"},
+         "not an image"},
     };
     struct world *w = *state;
     start(w);
@@ -316,7 +316,7 @@ static void a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue(void 
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidDocument");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message",
-                 "spec.action: \"dance\" is no action: provision, dry-run, destroy or state");
+                 "spec.action: \"dance\" is not an action: provision, dry-run, destroy or state");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-plan"));
     (void)await_start(w, "net-2-plan");
     await_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "net-2");

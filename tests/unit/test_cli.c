@@ -102,8 +102,8 @@ static void a_wrong_command_line_is_refused_with_the_way_out(void **state)
         {"--var", "option --var needs a value: NAME=VALUE"},
         {"-a", "option --action needs a value: ACTION"},
         {"--follow=yes", "option --follow takes no value"},
-        {"--action destory", "--action \"destory\": is none of provision|dry-run|destroy"},
-        {"-a ''", "--action \"''\": is none of provision|dry-run|destroy"},
+        {"--action destory", "--action \"destory\": is not one of provision|dry-run|destroy"},
+        {"-a ''", "--action \"''\": is not one of provision|dry-run|destroy"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_ARGS struct df_args a = {0};

@@ -228,13 +228,14 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"placement:\n  allow:\n    write:\n      step: {}\n",
          ":4: placement.allow.write.step: there is no such key"},
         {"placement:\n  allow:\n    write:\n      run: {feilds: []}\n",
-         ":4: placement.allow.write.run: feilds: is no field; did you mean \"fields\"?"},
+         ":4: placement.allow.write.run: feilds: is not a field; did you mean \"fields\"?"},
         {"placement:\n  allow:\n    write:\n      run:\n        fields: [nodeSelektor]\n",
-         "placement.allow.write.run: fields[0]: \"nodeSelektor\" is no field of a placement; did "
+         "placement.allow.write.run: fields[0]: \"nodeSelektor\" is not a field of a placement; "
+         "did "
          "you "
          "mean \"nodeSelector\"?"},
         {"placement:\n  allow:\n    admin:\n      executor: {volumes: [hostPath]}\n",
-         ":4: placement.allow.admin.executor: volumes[0]: \"hostPath\" is no kind of volumes"},
+         ":4: placement.allow.admin.executor: volumes[0]: \"hostPath\" is not a kind of volume"},
         {"placement:\n  allow:\n    write:\n      executor: {images: ['*/runner']}\n",
          "images[0]: \"*/runner\": a * is possible at the end only"},
         {"placement:\n  allow:\n    write:\n      executor: all\n",
@@ -259,16 +260,16 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"classes: {gpu: {limit: 0}}\n", "classes.gpu.limit: must be from 1 to 10000"},
         {"classes: {gpu: {limit: 1.5}}\n", "classes.gpu.limit: must be a whole number"},
         {"classes: {gpu: {limits: 1}}\n",
-         "classes.gpu.limits: is no field; did you mean \"limit\"?"},
+         "classes.gpu.limits: is not a field; did you mean \"limit\"?"},
         {"classes: {gpu: 1}\n", "classes.gpu: must be a mapping"},
-        {"classes: {GPU: {}}\n", "classes.GPU: is no name: at most 63 lower-case letters"},
+        {"classes: {GPU: {}}\n", "classes.GPU: is not a valid name: at most 63 lower-case letters"},
         {"classes: {gpu: {placement: {nodeSelektor: {a: b}}}}\n",
-         "classes.gpu.placement.nodeSelektor: is no field; did you mean \"nodeSelector\"?"},
+         "classes.gpu.placement.nodeSelektor: is not a field; did you mean \"nodeSelector\"?"},
         {"classes: {gpu: {placement: {volumes: [{name: a, mountPath: /tmp, emptyDir: {}}]}}}\n",
          "classes.gpu.placement.volumes[0].mountPath: \"/tmp\" is needed by the runner itself"},
         {"workspaces: {net: {env: []}}\n",
-         "workspaces.net.env: is no field; did you mean \"environment\"?"},
-        {"workspaces: {a.b: {}}\n", "is no name"},
+         "workspaces.net.env: is not a field; did you mean \"environment\"?"},
+        {"workspaces: {a.b: {}}\n", "is not a valid name"},
         {"workspaces: {net: {environment: [{name: PATH, value: x}]}}\n",
          "workspaces.net.environment[0].name: PATH is refused"},
         {"workspaces: {net: {environment: [{name: EPHEMERAL_CPU_LIMIT, value: lots}]}}\n",
@@ -285,19 +286,20 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},
         {"kubernetes:\n  placement: text\n", ":2: kubernetes.placement: "},
         {"kubernetes: {stepNamespace: Infra_Steps}\n",
-         "kubernetes.stepNamespace: \"Infra_Steps\" is no name of a namespace"},
+         "kubernetes.stepNamespace: \"Infra_Steps\" is not a name of a namespace"},
         {"kubernetes: {placement: {image: x, nodeSelektor: {a: b}}}\n",
          "kubernetes.placement.nodeSelektor"},
         {"listen: {a: b}\n", ":1: listen: must be a single value"},
         {"\nlisten:\n", "listen: has no value; leave it out"},
         {"listen: ''\n", ":1: listen: is empty; leave it out"},
-        {"control:\n  workers: many\n", ":2: control.workers: \"many\" is no whole number from 1"},
-        {"control:\n  workers: 1.5\n", "is no whole number from 1 to 256"},
-        {"control:\n  workers: 0\n", "is no whole number from 1 to 256"},
+        {"control:\n  workers: many\n",
+         ":2: control.workers: \"many\" is not a whole number from 1"},
+        {"control:\n  workers: 1.5\n", "is not a whole number from 1 to 256"},
+        {"control:\n  workers: 0\n", "is not a whole number from 1 to 256"},
         {"tools:\n  searchPath: yes\n", ":2: tools.searchPath: \"yes\" is neither true nor false"},
-        {"timeouts:\n  plan: 60\n", ":2: timeouts.plan: \"60\" is no duration"},
+        {"timeouts:\n  plan: 60\n", ":2: timeouts.plan: \"60\" is not a duration"},
         {"timeouts:\n  plan: 0s\n", ":2: timeouts.plan: \"0s\" is not from 1s to 168h"},
-        {"log:\n  level: loud\n", ":2: log.level: log level \"loud\" is none of"},
+        {"log:\n  level: loud\n", ":2: log.level: log level \"loud\" is not one of"},
         {"log:\n  format: xml\n", ":2: log.format: \"xml\" is neither json nor text"},
         {"tools:\n  directories: [1]\n", ":2: tools.directories: must be a list of strings"},
         {"- listen\n", "config.yaml: must hold keys"},
@@ -310,8 +312,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"auth: {serviceAccounts: {boss: admin}}\n", "\"boss\" must be namespace/name"},
         {"auth: {serviceAccounts: {/boss: admin}}\n", "\"/boss\" must be namespace/name"},
         {"auth: {serviceAccounts: {infra/: admin}}\n", "\"infra/\" must be namespace/name"},
-        {"auth: {serviceAccounts: {infra/boss: root}}\n", "infra/boss: \"root\" is no role"},
-        {"auth: {serviceAccounts: {infra/boss: 1}}\n", "infra/boss: \"\" is no role"},
+        {"auth: {serviceAccounts: {infra/boss: root}}\n", "infra/boss: \"root\" is not a role"},
+        {"auth: {serviceAccounts: {infra/boss: 1}}\n", "infra/boss: \"\" is not a role"},
         {"server: {tls: {secret: x}}\n", "set server.tls.names"},
         {"tools: {index: {opentofu: ftp://x}}\n", "must be an https:// or file:/// URL"},
         {"providers: {networkMirror: http://x/}\n", "must be an https:// or file:/// URL"},
@@ -354,7 +356,7 @@ static void a_misspelt_variable_of_our_sections_is_an_error(void **state)
     char *wrong[] = {(char[]){"HOME=/h"}, (char[]){"DAYFLY_TOOLS_CACHE_DIR=/x"}, NULL};
     assert_fails(NULL, wrong, NULL, "DAYFLY_TOOLS_CACHE_DIR: there is no such key");
     char *bad[] = {(char[]){"HOME=/h"}, (char[]){"DAYFLY_CONTROL_WORKERS=x"}, NULL};
-    assert_fails(NULL, bad, NULL, "DAYFLY_CONTROL_WORKERS: \"x\" is no whole number");
+    assert_fails(NULL, bad, NULL, "DAYFLY_CONTROL_WORKERS: \"x\" is not a whole number");
     /* Variables of clients, and those that Kubernetes makes of a Service named dayfly. */
     char *others[] = {(char[]){"HOME=/h"},
                       (char[]){"DAYFLY_SERVER=http://x"},
@@ -372,7 +374,7 @@ static void a_flag_must_be_a_key_and_a_value(void **state)
     (void)state;
     assert_fails(NULL, home_env, "colour=blue", "colour=blue: there is no such key");
     assert_fails(NULL, home_env, "listen", "listen: there is no such key (key=value");
-    assert_fails(NULL, home_env, "control.workers=-1", "control.workers: \"-1\" is no whole");
+    assert_fails(NULL, home_env, "control.workers=-1", "control.workers: \"-1\" is not a whole");
 }
 
 /* ---- the documentation ---- */
@@ -420,8 +422,8 @@ static void tls_keys_that_do_not_fit_together_are_refused(void **state)
         {"server: {tls: {caFile: x}}\n", "certFile only"},
         {"server: {tls: {names: [7]}}\n", "must be a list of strings"},
         {"server: {tls: {mode: x}}\n", "server.tls.mode"},
-        {"server: {tls: {names: ['*.example']}}\n", "is no host name or address"},
-        {"server: {tls: {names: ['a b']}}\n", "is no host name or address"},
+        {"server: {tls: {names: ['*.example']}}\n", "is not a host name or address"},
+        {"server: {tls: {names: ['a b']}}\n", "is not a host name or address"},
         {"claim: {jwksUrl: 'https://x'}\n", "claim.issuer: is required"},
         {"claim: {issuer: x, jwksUrl: 'http://x'}\n", "must be an https:// or file:/// URL"},
         {"claim: {caFile: x}\n", "claim.jwksUrl only"},

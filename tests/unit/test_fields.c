@@ -88,7 +88,7 @@ static void a_request_for_a_run_has_the_fields_of_the_client_and_no_others(void 
         DF_JSON cJSON *body = json(text), *run = NULL;
         struct df_err err = {0};
         bool is_unknown = df_new_run("net", body, NULL, "eve", &run, &err) < 0 &&
-                          strstr(err.message, "is no known field") != NULL;
+                          strstr(err.message, "is not a known field") != NULL;
         if (is_unknown != (strstr(refused, word) != NULL))
             fail_msg("%s: %s", f->name, err.message);
     }

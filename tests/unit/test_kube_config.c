@@ -432,7 +432,7 @@ static void a_plug_in_that_fails_is_told_by_name(void **state)
     } cases[] = {
         {"echo 'log in first' >&2; exit 3", "it ended with exit code 3: log in first",
          DF_ERR_RETRY},
-        {"echo hello", "its answer is no JSON object", DF_ERR_RETRY},
+        {"echo hello", "its answer is not a JSON object", DF_ERR_RETRY},
         {"echo '{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}'",
          "it answers with apiVersion \"client.authentication.k8s.io/v1beta1\", the kubeconfig says "
          "client.authentication.k8s.io/v1",

@@ -126,11 +126,11 @@ static void every_fault_is_found_with_its_path(void **state)
     struct df_err err = {0};
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
     static const char *const faults[] = {
-        "kind: \"Run\" is none of Executor",
-        "metadata.uid: is no field (there are: name, namespace,",
-        "metadata.name: \"Net\" is no name",
+        "kind: \"Run\" is not one of Executor",
+        "metadata.uid: is not a field (there are: name, namespace,",
+        "metadata.name: \"Net\" is not a valid name",
         "metadata.labels.a: must be a string; put it in quotes",
-        "spec.sourc: is no field",
+        "spec.sourc: is not a field",
         "spec.runtime.version: must be a string; put it in quotes",
         "spec.source: is required",
         "spec.variables: must be an object",
@@ -154,7 +154,7 @@ static void more_faults_than_fit_are_counted(void **state)
     }
     struct df_err err = {0};
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
-    assert_non_null(strstr(err.message, "spec.field0: is no field"));
+    assert_non_null(strstr(err.message, "spec.field0: is not a field"));
     assert_non_null(strstr(err.message, "; and 99"));
     assert_true(strlen(err.message) < sizeof(err.message) - 1);
 }
@@ -167,7 +167,7 @@ static void hostile_keys_cannot_forge_a_message(void **state)
     assert_int_equal(df_json_add_bool(spec, "a\n\x1b[31mb\xff", true, NULL), 0);
     struct df_err err = {0};
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, j, NULL, &err), -1);
-    assert_non_null(strstr(err.message, "spec.a??[31mb?: is no field"));
+    assert_non_null(strstr(err.message, "spec.a??[31mb?: is not a field"));
 }
 
 static void what_is_no_object_is_refused(void **state)
@@ -194,38 +194,40 @@ static const struct {
     {"'description':''", NULL},
     {"'description':'a\\u0007b'", "spec.description: has a control character"},
     {"'runtime':{}", NULL},
-    {"'runtime':{'name':'tofu'}", "spec.runtime.name: \"tofu\" is none of opentofu, terraform"},
+    {"'runtime':{'name':'tofu'}", "spec.runtime.name: \"tofu\" is not one of opentofu, terraform"},
     {"'runtime':{'name':null}", "spec.runtime.name: must be a string and is null; leave it out"},
     {"'runtime':{'version':'1.12.6'}", NULL},
     {"'runtime':{'version':'>= 1.8, < 2.0'}", NULL},
     {"'runtime':{'version':'~>1.9'}", NULL},
     {"'runtime':{'version':'1.10.0-rc1'}", NULL},
     {"'runtime':{'version':''}", "spec.runtime.version: is empty"},
-    {"'runtime':{'version':'latest'}", "\"latest\" is no version"},
-    {"'runtime':{'version':'v1.2.3'}", "is no version"},
-    {"'runtime':{'version':'1.2.3.4'}", "is no version"},
-    {"'runtime':{'version':'>= 1.8,'}", "is no version"},
-    {"'runtime':{'version':'>> 1.8'}", "is no version"},
-    {"'runtime':{'version':'1..2'}", "is no version"},
-    {"'runtime':{'version':'1.2-'}", "is no version"},
-    {"'runtime':{'version':'../../x'}", "is no version"},
+    {"'runtime':{'version':'latest'}", "\"latest\" is not a version"},
+    {"'runtime':{'version':'v1.2.3'}", "is not a version"},
+    {"'runtime':{'version':'1.2.3.4'}", "is not a version"},
+    {"'runtime':{'version':'>= 1.8,'}", "is not a version"},
+    {"'runtime':{'version':'>> 1.8'}", "is not a version"},
+    {"'runtime':{'version':'1..2'}", "is not a version"},
+    {"'runtime':{'version':'1.2-'}", "is not a version"},
+    {"'runtime':{'version':'../../x'}", "is not a version"},
     {"'variables':{'ok_1':1}", NULL},
-    {"'variables':{'1x':1}", "spec.variables: \"1x\" is no name of a variable"},
-    {"'variables':{'':1}", "is no name of a variable"},
-    {"'variables':{'a b':1}", "is no name of a variable"},
-    {"'variables':{'a=b':1}", "is no name of a variable"},
+    {"'variables':{'1x':1}", "spec.variables: \"1x\" is not the name of a variable"},
+    {"'variables':{'':1}", "is not the name of a variable"},
+    {"'variables':{'a b':1}", "is not the name of a variable"},
+    {"'variables':{'a=b':1}", "is not the name of a variable"},
     {"'environment':[{'name':'A','value':''},{'name':'B','value':'x\\ny'}]", NULL},
-    {"'environment':[{'name':'1A','value':''}]", "is no name of an environment variable"},
-    {"'environment':[{'name':'A=B','value':''}]", "is no name of an environment variable"},
+    {"'environment':[{'name':'1A','value':''}]", "is not the name of an environment variable"},
+    {"'environment':[{'name':'A=B','value':''}]", "is not the name of an environment variable"},
     {"'environment':[{'name':'A','value':1}]", "environment[0].value: must be a string; put it"},
     {"'environment':[{'name':'A','value':''},{'name':'A','value':''}]",
      "spec.environment[1]: \"A\" occurs twice"},
-    {"'environment':[{'name':'A','value':'','from':''}]", "spec.environment[0].from: is no field"},
+    {"'environment':[{'name':'A','value':'','from':''}]",
+     "spec.environment[0].from: is not a field"},
     {"'environment':{'A':'b'}", "spec.environment: must be a list"},
     {"'secrets':[{'name':'db'}]", NULL},
     {"'secrets':[{'name':'db','keys':[]}]", "spec.secrets[0].keys: is empty"},
-    {"'secrets':[{'name':'db','keys':['a b']}]", "spec.secrets[0].keys[0]: \"a b\" is no ident"},
-    {"'secrets':[{'name':'DB'}]", "spec.secrets[0].name: \"DB\" is no name"},
+    {"'secrets':[{'name':'db','keys':['a b']}]",
+     "spec.secrets[0].keys[0]: \"a b\" is not an ident"},
+    {"'secrets':[{'name':'DB'}]", "spec.secrets[0].name: \"DB\" is not a valid name"},
     {"'secrets':[{'name':'db'},{'name':'db'}]", "spec.secrets[1]: \"db\" occurs twice"},
     {"'secrets':['db']", "spec.secrets[0]: must be an object"},
     {"'secrets':[{'name':'db','as':'env'}]", NULL},
@@ -234,19 +236,20 @@ static const struct {
      NULL},
     {"'secrets':[{'name':'db','keys':['key']},{'name':'db','keys':['key'],'as':'env'}]", NULL},
     {"'secrets':[{'name':'db','as':'text'}]",
-     "spec.secrets[0].as: \"text\" is none of variable, e"},
+     "spec.secrets[0].as: \"text\" is not one of variable, e"},
     {"'secrets':[{'name':'db','keys':['LD_PRELOAD'],'as':'env'}]",
      "spec.secrets[0].keys[0]: LD_PRELOAD is refused: it changes which program runs"},
     {"'secrets':[{'name':'db','keys':['x'],'as':'file','env':'PATH'}]",
      "spec.secrets[0].env: PATH is refused: it is set by dayfly"},
     {"'secrets':[{'name':'db','keys':['x'],'as':'env','env':'A-B'}]",
-     "spec.secrets[0].env: \"A-B\" is no name of an environment variable"},
+     "spec.secrets[0].env: \"A-B\" is not the name of an environment variable"},
     {"'secrets':[{'name':'db','keys':['db-password'],'as':'env'}]",
-     "spec.secrets[0].keys[0]: \"db-password\" is no name of an environment variable; give this "
+     "spec.secrets[0].keys[0]: \"db-password\" is not the name of an environment variable; give "
+     "this "
      "key "
      "an entry of its own, with keys: [db-password] and env: NAME"},
     {"'secrets':[{'name':'db','keys':['ca.crt'],'as':'file'}]",
-     "spec.secrets[0].keys[0]: \"ca.crt\" is no identifier"},
+     "spec.secrets[0].keys[0]: \"ca.crt\" is not an identifier"},
     {"'secrets':[{'name':'db','keys':['x'],'env':'X'}]",
      "spec.secrets[0].env: needs as: env or as: file"},
     {"'secrets':[{'name':'db','keys':['x','y'],'as':'env','env':'X'}]",
@@ -267,7 +270,7 @@ static const struct {
     {"'integrations':[{'provider':'aws','secretRef':{}}]",
      "spec.integrations[0].secretRef.name: is required"},
     {"'integrations':[{'provider':'ibm','secretRef':{'name':'x'}}]",
-     "spec.integrations[0].provider: \"ibm\" is none of aws, azurerm"},
+     "spec.integrations[0].provider: \"ibm\" is not one of aws, azurerm"},
     {"'integrations':[{'provider':'aws','secretRef':{'name':'x'}},{'provider':'gcp','secretRef':"
      "{'name':'x'}},{'provider':'aws','secretRef':{'name':'y'}}]",
      "spec.integrations[2]: aws and aws exclude each other"},
@@ -281,15 +284,16 @@ static const struct {
     {"'timeouts':{'plan':'0s'}", "must be from 1s to 168h"},
     {"'timeouts':{'plan':'500ms'}", "must be from 1s to 168h"},
     {"'timeouts':{'plan':'1000h'}", "must be from 1s to 168h"},
-    {"'timeouts':{'plan':'1 hour'}", "is no duration"},
-    {"'timeouts':{'all':'1h'}", "spec.timeouts.all: is no field (there are: plan, apply, grace, "},
-    {"'placement':{'anything':[1,{'a':null}]}", "spec.placement.anything: is no field"},
+    {"'timeouts':{'plan':'1 hour'}", "is not a duration"},
+    {"'timeouts':{'all':'1h'}",
+     "spec.timeouts.all: is not a field (there are: plan, apply, grace, "},
+    {"'placement':{'anything':[1,{'a':null}]}", "spec.placement.anything: is not a field"},
     {"'placement':[]", "spec.placement: must be an object"},
     /* storage */
     {"'storage':{'type':'managed','path':'a/b'}", NULL},
     {"'storage':{'type':'managed','config':{}}", NULL},
     {"'storage':{'type':'managed','config':{'bucket':'b'}}", "is for other types than managed"},
-    {"'storage':{'type':'http'}", "spec.storage.type: \"http\" is none of managed, module, s3"},
+    {"'storage':{'type':'http'}", "spec.storage.type: \"http\" is not one of managed, module, s3"},
     {"'storage':{'type':'s3','path':'a','config':{'bucket':'b','region':'r'}}", NULL},
     {"'storage':{'type':'s3','config':{'bucket':'b','region':'r'}}", NULL},
     {"'storage':{'type':'local'}", "spec.storage.path: is required for type local"},
@@ -508,7 +512,8 @@ static void runs_are_checked(void **state)
          NULL},
         {"{'action':'provision'}", "spec.executorRef: is required"},
         {"{'executorRef':{'name':'net'}}", "spec.action: is required"},
-        {"{'executorRef':{'name':'net'},'action':'apply'}", "is none of provision, dry-run, dest"},
+        {"{'executorRef':{'name':'net'},'action':'apply'}",
+         "is not one of provision, dry-run, dest"},
         {"{'executorRef':{'name':'net'},'action':'provision','autoApprove':'yes'}",
          "spec.autoApprove: must be true or false"},
         {"{'executorRef':{'name':'net'},'action':'provision','priority':1001}",
@@ -522,7 +527,7 @@ static void runs_are_checked(void **state)
         {"{'executorRef':{'name':'net'},'action':'provision','arguments':['-lock=false']}",
          "-lock is refused"},
         {"{'executorRef':{'name':'net'},'action':'provision','decision':{'verdict':'maybe'}}",
-         "spec.decision.verdict: \"maybe\" is none of approved, discarded"},
+         "spec.decision.verdict: \"maybe\" is not one of approved, discarded"},
         {"{'executorRef':{'name':'net'},'action':'provision','cancel':{'at':'yesterday'}}",
          "spec.cancel.at: \"yesterday\" is no RFC 3339 time"},
         {"{'executorRef':{'name':'net'},'action':'provision','source':{}}",
@@ -552,7 +557,7 @@ static void steps_are_checked(void **state)
          NULL},
         {"'action':'apply'", "spec.planFrom: is required for an apply"},
         {"'action':'plan','planFrom':'x'", "spec.planFrom: is for an apply alone"},
-        {"'action':'refresh'", "is none of plan, plan-destroy, apply"},
+        {"'action':'refresh'", "is not one of plan, plan-destroy, apply"},
         {"'action':'plan','timeoutSeconds':0", "spec.timeoutSeconds: must be from 1 to 604800"},
         {"'action':'plan','timeoutSeconds':'1h'", "spec.timeoutSeconds: must be a whole number"},
     };

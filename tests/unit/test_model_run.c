@@ -83,7 +83,7 @@ static const struct expectation expectations[] = {
      .next = DF_RUN_START},
     {"an action that this version does not know is not executed", "{'spec':{'action':'dance'}}",
      executor_automatic, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "InvalidDocument",
-     .message = "spec.action: \"dance\" is no action: provision, dry-run, destroy or state"},
+     .message = "spec.action: \"dance\" is not an action: provision, dry-run, destroy or state"},
     {"an action that this version does not know is not continued",
      "{'spec':{'action':'dance','autoApprove':true},'status':{'phase':'Running'}}",
      executor_automatic, plan_done, .next = DF_RUN_FINISH, .phase = "Failed",

@@ -77,30 +77,31 @@ static void every_field_takes_what_kubernetes_takes(void **state)
 static const struct {
     const char *members, *message;
 } refused[] = {
-    {"'nodeselector':{}", "placement.nodeselector: is no field; did you mean \"nodeSelector\"?"},
+    {"'nodeselector':{}", "placement.nodeselector: is not a field; did you mean \"nodeSelector\"?"},
     {"'toleration':[]", "did you mean \"tolerations\"?"},
-    {"'namespace':'x'", "placement.namespace: is no field (there are: image, "},
-    {"'image':'https://r/x'", "placement.image: \"https://r/x\" is no image: an image has no sch"},
+    {"'namespace':'x'", "placement.namespace: is not a field (there are: image, "},
+    {"'image':'https://r/x'",
+     "placement.image: \"https://r/x\" is not an image: an image has no sch"},
     {"'image':'r/Team/x'", "a repository is written in lower case"},
     {"'image':'a b'", "only letters, digits"},
     {"'image':'r.x/'", "a part of it is empty"},
     {"'image':'a:'", "a part of it is empty"},
     {"'image':'a//b'", "a part of it is empty"},
-    {"'imagePullPolicy':'Sometimes'", "\"Sometimes\" is none of Always, IfNotPresent, Never"},
+    {"'imagePullPolicy':'Sometimes'", "\"Sometimes\" is not one of Always, IfNotPresent, Never"},
     {"'imagePullSecrets':['s']", "placement.imagePullSecrets[0]: must be an object"},
-    {"'nodeSelector':{'a b':'c'}", "\"a b\" is no key"},
+    {"'nodeSelector':{'a b':'c'}", "\"a b\" is not a key"},
     {"'nodeSelector':{'a':true}", "placement.nodeSelector.a: must be a string; put it in quotes"},
     {"'tolerations':[{'key':'a','operator':'Is'}]",
-     "placement.tolerations[0].operator: \"Is\" is none of Exists, Equal"},
+     "placement.tolerations[0].operator: \"Is\" is not one of Exists, Equal"},
     {"'tolerations':[{'key':'a','operator':'Exists','value':'b'}]",
      "placement.tolerations[0]: the value \"b\" is ignored by the operator Exists"},
     {"'tolerations':[{'operator':'Equal'}]", "without a key the operator must be Exists"},
     {"'tolerations':[{}]", "without a key the operator must be Exists"},
     {"'tolerations':[{'key':'a','effect':'NoSchedule','tolerationSeconds':1}]",
      "tolerationSeconds is for the effect NoExecute alone"},
-    {"'tolerations':[{'key':'a','effect':'NoRun'}]", "\"NoRun\" is none of NoSchedule, "},
-    {"'tolerations':[{'key':'a','value':'b c'}]", "the value \"b c\" is no label"},
-    {"'affinity':{'node':{}}", "placement.affinity.node: is no field"},
+    {"'tolerations':[{'key':'a','effect':'NoRun'}]", "\"NoRun\" is not one of NoSchedule, "},
+    {"'tolerations':[{'key':'a','value':'b c'}]", "the value \"b c\" is not a label"},
+    {"'affinity':{'node':{}}", "placement.affinity.node: is not a field"},
     {"'affinity':{'nodeAffinity':{'" REQUIRED "':{}}}", "nodeSelectorTerms: is required"},
     {"'affinity':{'nodeAffinity':{'" PREFERRED "':[{'weight':101,'preference':{}}]}}",
      "weight: must be from 1 to 100"},
@@ -119,21 +120,21 @@ static const struct {
     {"'topologySpreadConstraints':[{'maxSkew':0,'topologyKey':'z','whenUnsatisfiable':"
      "'DoNotSchedule'}]",
      "maxSkew: must be from 1"},
-    {"'priorityClassName':'High'", "\"High\" is no name"},
-    {"'serviceAccountName':'a..b'", "\"a..b\" is no name"},
+    {"'priorityClassName':'High'", "\"High\" is not a valid name"},
+    {"'serviceAccountName':'a..b'", "\"a..b\" is not a valid name"},
     {"'resources':{'requests':{'memory':'512MB'}}",
-     "placement.resources.requests.memory: \"512MB\" is no quantity"},
-    {"'resources':{'requests':{'memory':true}}", "is no quantity"},
-    {"'resources':{'requests':{'memory':-1}}", "is no quantity"},
+     "placement.resources.requests.memory: \"512MB\" is not a quantity"},
+    {"'resources':{'requests':{'memory':true}}", "is not a quantity"},
+    {"'resources':{'requests':{'memory':-1}}", "is not a quantity"},
     {"'resources':{'requests':{'cpu':2},'limits':{'cpu':'1'}}", "2 is more than the limit \"1\""},
-    {"'resources':{'requests':{'cpu':'-1'}}", "\"-1\" is no quantity"},
-    {"'resources':{'requests':{'ram':'1'}}", "\"ram\" is no resource"},
+    {"'resources':{'requests':{'cpu':'-1'}}", "\"-1\" is not a quantity"},
+    {"'resources':{'requests':{'ram':'1'}}", "\"ram\" is not a resource"},
     {"'resources':{'requests':{'cpu':'1'},'limits':{'cpu':'999m'}}",
      "placement.resources.requests.cpu: \"1\" is more than the limit \"999m\""},
     {"'labels':{'dayfly.dev/run':'x'}", "\"dayfly.dev/run\" is set by the service"},
     {"'labels':{'job-name':'x'}", "\"job-name\" is set by the service"},
     {"'podAnnotations':{'dayfly.dev/handoff':'x'}", "is set by the service"},
-    {"'env':[{'name':'A=B','value':''}]", "\"A=B\" is no name of an environment variable"},
+    {"'env':[{'name':'A=B','value':''}]", "\"A=B\" is not the name of an environment variable"},
     {"'env':[{'name':'A'},{'name':'A'}]", "\"A\" occurs twice"},
     {"'env':[{'name':'A','value':'','valueFrom':{'fieldRef':{'fieldPath':'x'}}}]",
      "A has a value and a valueFrom"},
@@ -143,7 +144,8 @@ static const struct {
     {"'volumes':[{'name':'v','mountPath':'/v'}]", "needs exactly one of emptyDir"},
     {"'volumes':[{'name':'v','mountPath':'/v','emptyDir':{},'nfs':{'server':'s','path':'/'}}]",
      "needs exactly one of emptyDir"},
-    {"'volumes':[{'name':'v','mountPath':'/v','hostPath':{'path':'/'}}]", "hostPath: is no field"},
+    {"'volumes':[{'name':'v','mountPath':'/v','hostPath':{'path':'/'}}]",
+     "hostPath: is not a field"},
     {"'volumes':[{'name':'dayfly-x','mountPath':'/v','emptyDir':{}}]", "begins with dayfly-"},
     {"'volumes':[{'name':'v','mountPath':'/v','emptyDir':{}},{'name':'v','mountPath':'/w',"
      "'emptyDir':{}}]",
@@ -154,8 +156,8 @@ static const struct {
     {"'secretMounts':[{'name':'s','mountPath':'/c'}],'pluginCache':{'claimName':'p','mountPath':"
      "'/c'}",
      "placement.pluginCache: something else is mounted at"},
-    {"'secretMounts':[{'name':'s','mountPath':'c'}]", "\"c\" is no path to mount at"},
-    {"'secretMounts':[{'name':'s','mountPath':'/c/../work'}]", "is no path to mount at"},
+    {"'secretMounts':[{'name':'s','mountPath':'c'}]", "\"c\" is not a path to mount at"},
+    {"'secretMounts':[{'name':'s','mountPath':'/c/../work'}]", "is not a path to mount at"},
     {"'secretMounts':[{'name':'s','mountPath':'/tmp/'}]", "is needed by the runner itself"},
     {"'secretMounts':[{'name':'s','mountPath':'/run/dayfly/token'}]", "is needed by the runner"},
     {"'podSecurityContext':{'runAsNonRoot':true,'runAsUser':0}", "runAsUser is 0, which is root"},
@@ -170,7 +172,7 @@ static const struct {
     {"'dnsConfig':{'nameservers':['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']}",
      "has 4 entries; 3 are allowed"},
     {"'podTemplate':'x'", "placement.podTemplate: must be an object with metadata or spec"},
-    {"'podTemplate':{'containers':[]}", "placement.podTemplate.containers: is no field"},
+    {"'podTemplate':{'containers':[]}", "placement.podTemplate.containers: is not a field"},
     {"'podTemplate':{'spec':1}", "placement.podTemplate.spec: must be an object"},
     {"'podTemplate':[{},1]", "placement.podTemplate[1]: must be an object"},
     {"'podTemplate':[{},{},{},{},{},{},{},{},{}]", "has 9 patches; 8 are allowed"},
@@ -221,9 +223,9 @@ static void executors_runs_and_steps_are_checked(void **state)
     DF_JSON cJSON *good = json("{'metadata':{'name':'net-1'},'spec':{'executorRef':{'name':'net'},"
                                "'action':'provision','placement':{'labels':{'a':'b'}}}}");
     assert_int_equal(df_model_admit(DF_KIND_EXECUTOR, executor, NULL, &err), -1);
-    assert_message(&err, "spec.placement.image: \"A\" is no image");
+    assert_message(&err, "spec.placement.image: \"A\" is not an image");
     assert_int_equal(df_model_admit(DF_KIND_RUN, run, NULL, &err), -1);
-    assert_message(&err, "spec.placement.labels: the value \"b c\" is no label");
+    assert_message(&err, "spec.placement.labels: the value \"b c\" is not a label");
     assert_int_equal(df_model_admit(DF_KIND_RUN, good, NULL, NULL), 0);
 }
 

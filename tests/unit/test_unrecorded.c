@@ -115,7 +115,7 @@ static const struct known cases[] = {
      STATE(OBJECT("", "managed", "c", "'index_key':1,'attributes':{'id':'1'}")), ""},
     {"another index", MADE(COUNTED, "1"),
      STATE(OBJECT("", "managed", "c", "'index_key':0,'attributes':{'id':'1'}")), "t.c[1]=1"},
-    {"a number is no string", MADE(COUNTED, "1"),
+    {"a number is not a string", MADE(COUNTED, "1"),
      STATE(OBJECT("", "managed", "c", "'index_key':'1','attributes':{'id':'1'}")), "t.c[1]=1"},
     {"for_each", MADE(EACH, "1"),
      STATE(OBJECT("", "managed", "e", "'index_key':'x y','attributes':{'id':'1'}")), ""},

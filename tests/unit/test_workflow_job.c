@@ -357,10 +357,10 @@ static void what_could_stand_for_the_systems_values_is_refused(void **state)
         {{.parameters = "{'TMPDIR':'x'}"}, "TMPDIR is refused"},
         {{.parameters = "{'PATH':'x'}"}, "PATH is refused"},
         {{.parameters = "{'LD_PRELOAD':'x'}"}, "LD_PRELOAD is refused"},
-        {{.parameters = "{'a-b':'x'}"}, "a-b is no name of an environment variable"},
-        {{.parameters = "{'A':3}"}, "A is no string; put it in quotes"},
-        {{.secrets = "[{'name':'../etc'}]"}, "\"../etc\" is no name of a secret"},
-        {{.config_maps = "[{}]"}, "\"\" is no name of a configMap"},
+        {{.parameters = "{'a-b':'x'}"}, "a-b is not the name of an environment variable"},
+        {{.parameters = "{'A':3}"}, "A is not a string; put it in quotes"},
+        {{.secrets = "[{'name':'../etc'}]"}, "\"../etc\" is not the name of a secret"},
+        {{.config_maps = "[{}]"}, "\"\" is not the name of a configMap"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         struct df_err err = {0};

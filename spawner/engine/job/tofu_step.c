@@ -13,7 +13,7 @@
 static int tofu_name(const struct df_engine_step *step, char ret[64], struct df_err *err)
 {
     if (strlen(step->name) > 63)
-        return df_fail(err, DF_ERR_BUG, "\"%.80s\" is no name of a Job", step->name);
+        return df_fail(err, DF_ERR_BUG, "\"%.80s\" is not the name of a Job", step->name);
     (void)snprintf(ret, 64, "%s", step->name);
     return 0;
 }

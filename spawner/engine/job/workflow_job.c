@@ -189,7 +189,7 @@ static int check_parameter(const cJSON *p, struct df_err *err)
                               why);
     if (!cJSON_IsString(p))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "the parameter %.64s is no string; put it in quotes", p->string);
+                              "the parameter %.64s is not a string; put it in quotes", p->string);
     return 0;
 }
 
@@ -269,7 +269,7 @@ static int put_dependency(cJSON *spec, const struct dependency *d, const char *n
 {
     char volume[64], path[320];
     if (!name || !df_is_dns_subdomain(name))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "\"%.64s\" is no name of a %s",
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "\"%.64s\" is not the name of a %s",
                               name ? name : "", d->source);
     if (volume_name(d, name, volume, err) < 0)
         return -1;

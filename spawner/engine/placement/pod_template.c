@@ -149,7 +149,7 @@ static int check_name(const char *name, const struct location *at, struct df_err
     if (df_starts_with(name, ELEMENT_ORDER))
         return refuse_at(at, err, "%.64s: the order of elements cannot be set; leave it out", name);
     if (*name == '$' && !is_directive(name))
-        return refuse_at(at, err, "%.64s is no directive", name);
+        return refuse_at(at, err, "%.64s is not a directive", name);
     return 0;
 }
 
@@ -293,7 +293,7 @@ static int merge_item(cJSON *list, const cJSON *item, const struct member *m,
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, m->key);
     enum action action = MERGE;
     if (!cJSON_IsObject(item))
-        return refuse_at(at, err, "an item is no object");
+        return refuse_at(at, err, "an item is not an object");
     if (read_item_action(item, at, &action, err) < 0)
         return -1;
     if (!value)
@@ -357,7 +357,7 @@ static int merge_member(cJSON *target, const cJSON *patch, const struct shape *s
         return refuse_at(&here, err, "must be a list");
     if (cJSON_IsObject(patch)) {
         if (old && !cJSON_IsObject(old))
-            return refuse_at(&here, err, "is no object in the pod");
+            return refuse_at(&here, err, "is not an object in the pod");
         old = df_json_object_at(target, patch->string);
         return old ? merge_map(old, patch, m->shape, &here, err) : df_fail_oom(err);
     }

@@ -303,7 +303,7 @@ static int read_count(struct scanner *s, const char *name, int64_t *ret, struct 
 {
     struct copy digits = {.len = 0};
     char why[64];
-    (void)snprintf(why, sizeof(why), "\"%s\" is no whole number", name);
+    (void)snprintf(why, sizeof(why), "\"%s\" is not a whole number", name);
     if (peek_byte(s) == '"' || skip_number(s, &digits, NULL) < 0 ||
         digits.len >= sizeof(digits.text) ||
         df_parse_i64(digits.text, 0, LARGEST_SERIAL, ret, NULL) < 0)

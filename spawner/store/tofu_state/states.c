@@ -16,7 +16,7 @@ static bool uid_is_good(const char *uid)
 int df_state_key(const char *uid, const char *name, struct df_state_key *ret, struct df_err *err)
 {
     if (!uid_is_good(uid))
-        return df_fail(err, DF_ERR_USER, "\"%.100s\" is no uid", uid);
+        return df_fail(err, DF_ERR_USER, "\"%.100s\" is not a uid", uid);
     (void)snprintf(ret->text, sizeof(ret->text), "state/%s%s%s", uid, *name ? "/" : "", name);
     return 0;
 }
