@@ -14,8 +14,13 @@
 #include <sys/wait.h>
 
 #include "common/base/clock.h"
+#include "common/base/fs.h"
 
 /* The stage at which the child failed; sent to the parent through a pipe. */
+#define STATUS_MAX (8 * DF_KIB) /* of /proc/<pid>/status: about 1.5 KiB */
+#define HANDLER_MS 2000         /* a Go program has its handlers within milliseconds */
+#define HANDLER_PAUSE_MS 2
+
 enum stage {
     STAGE_WALL,
     STAGE_GROUP,
@@ -263,7 +268,7 @@ static int spawn_prepared(const struct plan *prepared, struct df_process *ret, s
         process_reap(pid);
         return df_fail_errno(err, saved, "start %s: open its pidfd", p.program);
     }
-    *ret = (struct df_process){.pid = pid, .pidfd = pidfd};
+    *ret = (struct df_process){.pid = pid, .pidfd = pidfd, .is_init = p.o->wall != NULL};
     return 0;
 }
 
@@ -323,8 +328,33 @@ int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, 
     return 0;
 }
 
+/* proc(5): SigCgt is the set of signals with a handler, as hexadecimal digits. */
+static bool has_handler(pid_t pid, int sig)
+{
+    char path[32];
+    DF_BUF struct df_buf status = DF_BUF_INIT(STATUS_MAX);
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    if (df_fs_read(path, &status, NULL) < 0)
+        return true; /* it has ended */
+    const char *set = strstr(df_buf_str(&status), "\nSigCgt:");
+    return set && strtoull(set + strlen("\nSigCgt:"), NULL, 16) & (UINT64_C(1) << (sig - 1));
+}
+
+/* The kernel drops a signal that the first process of a PID namespace does not handle: a tool that
+ * is interrupted while it starts would go on to its end. */
+static void await_handler(const struct df_process *p, int sig)
+{
+    struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+    int64_t end = df_mono_ms() + HANDLER_MS;
+    while (!has_handler(p->pid, sig) && df_mono_ms() < end)
+        if (poll(&ended, 1, HANDLER_PAUSE_MS) > 0)
+            return;
+}
+
 int df_process_signal(const struct df_process *p, int sig, struct df_err *err)
 {
+    if (p->is_init && sig != SIGKILL)
+        await_handler(p, sig);
     if (pidfd_send_signal(p->pidfd, sig, NULL, 0) < 0 && errno != ESRCH)
         return df_fail_errno(err, errno, "send signal %d to process %d", sig, (int)p->pid);
     return 0;

@@ -47,8 +47,9 @@ struct df_process_options {
         .argv = (argv_), .env = (env_), .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1})
 
 struct df_process {
-    pid_t pid; /* also its process group */
-    int pidfd; /* owned */
+    pid_t pid;    /* also its process group */
+    int pidfd;    /* owned */
+    bool is_init; /* has a wall: it is the first of a PID namespace */
 };
 
 #define DF_PROCESS_INIT ((struct df_process){.pid = -1, .pidfd = -1})
@@ -63,7 +64,8 @@ int df_process_spawn(const struct df_process_options *o, struct df_process *ret,
 int df_process_wait(struct df_process *p, int64_t timeout_ms, bool *ret_exited, int *ret_status,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* Signals only the process; success if it has ended. */
+/* Signals only the process; success if it has ended. One with a wall gets any signal but SIGKILL
+ * when it has a handler for it, at the latest after 2 s. */
 int df_process_signal(const struct df_process *p, int sig, struct df_err *err) DF_MUST_CHECK;
 
 /* Closes the pidfd; does not wait or kill. */

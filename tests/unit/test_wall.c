@@ -70,6 +70,31 @@ static void hidden_data_shows_only_what_is_laid_over_it(void **state)
     assert_true(df_fs_exists(made) && df_fs_exists(key));
 }
 
+static void a_signal_waits_until_the_process_behind_a_wall_handles_it(void **state)
+{
+    static const char late[] = "select(undef, undef, undef, 0.3); $SIG{INT} = sub { exit 7 }; "
+                               "select(undef, undef, undef, 0.05) while 1";
+    static const char *const argv[] = {"perl", "-e", late, NULL};
+    DF_WALL struct df_wall v = {0};
+    DF_PROCESS struct df_process p = DF_PROCESS_INIT;
+    struct df_process_options o = DF_PROCESS_OPTIONS(argv, the_env);
+    struct df_err err = {0};
+    bool exited = false;
+    int status = 0;
+    lay_out(*state);
+    add(&v, DF_WALL_HIDDEN, *state, "data");
+    o.wall = &v;
+    assert_int_equal(df_process_spawn(&o, &p, &err), 0);
+    assert_int_equal(df_process_signal(&p, SIGINT, &err), 0);
+    assert_int_equal(df_process_wait(&p, 10000, &exited, &status, &err), 0);
+    if (!exited) {
+        assert_int_equal(df_process_signal(&p, SIGKILL, &err), 0);
+        assert_int_equal(df_process_wait(&p, -1, &exited, &status, &err), 0);
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 static void a_hidden_file_looks_empty(void **state)
 {
     DF_WALL struct df_wall v = {0};
@@ -196,6 +221,7 @@ static void limits_hold_for_the_child_and_are_never_raised(void **state)
 #define TESTS                                                                                      \
     scratch_test(hidden_data_shows_only_what_is_laid_over_it),                                     \
         scratch_test(a_hidden_file_looks_empty),                                                   \
+        scratch_test(a_signal_waits_until_the_process_behind_a_wall_handles_it),                   \
         scratch_test(a_read_only_directory_cannot_be_written_and_not_be_mounted_again),            \
         scratch_test(with_a_hidden_root_only_the_entries_are_there),                               \
         scratch_test(other_processes_are_neither_seen_nor_signalled),                              \
