@@ -34,7 +34,7 @@ bool df_plan_may_empty(const struct df_context *c)
 /* Bits: what happens to one object. */
 enum fate { FATE_MADE = 1, FATE_DESTROYED = 2, FATE_FORGOTTEN = 4, FATE_KEPT = 8 };
 
-static unsigned fate_of(const cJSON *actions)
+static unsigned fate_from_actions(const cJSON *actions)
 {
     static const struct {
         const char *action;
@@ -69,7 +69,7 @@ int df_plan_text_empties(const char *text, size_t n, bool *ret, struct df_err *e
         if (!df_streq(df_json_str(change, "mode"), "data"))
             fates |= df_json_at(change, "change.importing")
                          ? (unsigned)FATE_MADE
-                         : fate_of(df_json_at(change, "change.actions"));
+                         : fate_from_actions(df_json_at(change, "change.actions"));
     }
     *ret = fates & FATE_DESTROYED && !(fates & FATE_KEPT);
     return 0;

@@ -44,7 +44,7 @@ static int add_addresses(cJSON *list, const struct addrinfo *found, struct df_er
     return 0;
 }
 
-static int look_at_name(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_name(const struct probe *p, cJSON *part, struct df_err *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -61,7 +61,7 @@ static int look_at_name(const struct probe *p, cJSON *part, struct df_err *err)
     return result;
 }
 
-static int look_at_server(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
 {
     const char *server = df_json_str(p->handoff, "server");
     const struct df_http_options o = {.ca_file = df_json_str(p->handoff, "caFile")};
@@ -79,7 +79,7 @@ static int look_at_server(const struct probe *p, cJSON *part, struct df_err *err
 }
 
 /* Reports claims of the token, never the token. */
-static int look_at_token(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_token(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
     DF_JSON cJSON *payload = NULL;
@@ -94,7 +94,7 @@ static int look_at_token(const struct probe *p, cJSON *part, struct df_err *err)
     return df_json_add(part, "audience", cJSON_Duplicate(audience, true), err);
 }
 
-static int look_at_directory(const char *path, cJSON *part, struct df_err *err)
+static int check_directory(const char *path, cJSON *part, struct df_err *err)
 {
     struct statvfs fs;
     DF_FREE char *file = df_strf("%s/.dayfly-probe-XXXXXX", path);
@@ -113,14 +113,14 @@ static int look_at_directory(const char *path, cJSON *part, struct df_err *err)
     return df_json_add_num(part, "free", (double)fs.f_bavail * (double)fs.f_frsize, err);
 }
 
-static int look_at_work(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_work(const struct probe *p, cJSON *part, struct df_err *err)
 {
-    return look_at_directory(p->o->work_dir, part, err);
+    return check_directory(p->o->work_dir, part, err);
 }
 
-static int look_at_plugin_cache(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_plugin_cache(const struct probe *p, cJSON *part, struct df_err *err)
 {
-    return look_at_directory(p->o->plugin_cache, part, err);
+    return check_directory(p->o->plugin_cache, part, err);
 }
 
 static int find_tool(const cJSON *tools, enum df_tool_kind kind, cJSON *part, struct df_err *err)
@@ -135,7 +135,7 @@ static int find_tool(const cJSON *tools, enum df_tool_kind kind, cJSON *part, st
 }
 
 /* One of the two is enough: each executor chooses its own. */
-static int look_at_tool(const struct probe *p, cJSON *part, struct df_err *err)
+static int check_tool(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_JSON cJSON *tools = NULL;
     if (df_json_parse(p->o->tools, strlen(p->o->tools), &tools, err) < 0)
@@ -172,12 +172,12 @@ static const struct {
     bool (*applies)(const struct probe *p); /* NULL: always */
     int (*look)(const struct probe *p, cJSON *part, struct df_err *err);
 } parts[] = {
-    {"name", has_server, look_at_name},
-    {"server", has_server, look_at_server},
-    {"token", has_token, look_at_token},
-    {"work", NULL, look_at_work},
-    {"pluginCache", has_plugin_cache, look_at_plugin_cache},
-    {"tool", has_tools, look_at_tool},
+    {"name", has_server, check_name},
+    {"server", has_server, check_server},
+    {"token", has_token, check_token},
+    {"work", NULL, check_work},
+    {"pluginCache", has_plugin_cache, check_plugin_cache},
+    {"tool", has_tools, check_tool},
 };
 
 static int add_part(const struct probe *p, size_t i, cJSON *report, struct df_err *err)

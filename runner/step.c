@@ -374,7 +374,7 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
 static void note_in_container(const struct run *r, const char *why)
 {
     struct df_err err = {0};
-    if (r->termination_log && df_termination_tell(r->termination_log, why, &err) < 0)
+    if (r->termination_log && df_termination_write_text(r->termination_log, why, &err) < 0)
         df_warn("the end is not in the termination log: %s", err.message);
 }
 

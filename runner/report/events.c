@@ -122,7 +122,7 @@ static void render_snippet(const cJSON *snippet, struct df_buf *out)
     }
 }
 
-static void render_place(const cJSON *diagnostic, struct df_buf *out)
+static void render_location(const cJSON *diagnostic, struct df_buf *out)
 {
     const char *address = df_json_str(diagnostic, "address");
     const char *file = df_json_str(diagnostic, "range.filename");
@@ -143,7 +143,7 @@ static void render_diagnostic(const cJSON *diagnostic, struct df_buf *out)
     const char *summary = df_json_str(diagnostic, "summary");
     const char *detail = df_json_str(diagnostic, "detail");
     (void)df_buf_addf(out, "\n%s: %s\n", warning ? "Warning" : "Error", summary ? summary : "");
-    render_place(diagnostic, out);
+    render_location(diagnostic, out);
     if (!df_str_empty(detail))
         (void)df_buf_addf(out, "\n%s%s", detail, df_ends_with(detail, "\n") ? "" : "\n");
 }

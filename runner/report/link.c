@@ -172,7 +172,8 @@ bool df_link_pause(struct df_link *l, const struct df_patience *p)
 
 /* Another service may listen on the spawner's old port: 401, 403 and 404 count only if the address
  * is still current. */
-static bool asked_a_stranger(struct df_link *l, int sent, const struct df_http_response *answer)
+static bool reached_another_service(struct df_link *l, int sent,
+                                    const struct df_http_response *answer)
 {
     int s = sent < 0 ? 0 : answer->status;
     return (s == 401 || s == 403 || s == 404) && reread_endpoint(l);
@@ -186,7 +187,8 @@ int df_link_try(struct df_link *l, struct df_http_request *req, const char *path
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
         req->stop = p->stop;
         int sent = df_link_send(l, req, path, &answer, &why);
-        if ((df_link_is_passing(sent, &answer, &why) || asked_a_stranger(l, sent, &answer)) &&
+        if ((df_link_is_passing(sent, &answer, &why) ||
+             reached_another_service(l, sent, &answer)) &&
             df_link_pause(l, p))
             continue;
         if (sent < 0)

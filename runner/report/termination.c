@@ -58,7 +58,7 @@ int df_termination_text(const cJSON *result, char **ret, struct df_err *err)
     return 0;
 }
 
-int df_termination_tell(const char *path, const char *sentence, struct df_err *err)
+int df_termination_write_text(const char *path, const char *sentence, struct df_err *err)
 {
     size_t n = strnlen(sentence, DF_TERMINATION_MAX);
     DF_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
@@ -72,5 +72,5 @@ int df_termination_write(const char *path, const cJSON *result, struct df_err *e
     DF_FREE char *text = NULL;
     if (df_termination_text(result, &text, err) < 0)
         return -1;
-    return df_termination_tell(path, text, err);
+    return df_termination_write_text(path, text, err);
 }

@@ -19,7 +19,8 @@ int df_termination_text(const cJSON *result, char **ret, struct df_err *err) DF_
 
 /* Writes a sentence instead of a result, for a runner that did not get its step. The sentence must
  * contain no secret. */
-int df_termination_tell(const char *path, const char *sentence, struct df_err *err) DF_MUST_CHECK;
+int df_termination_write_text(const char *path, const char *sentence,
+                              struct df_err *err) DF_MUST_CHECK;
 
 /* Writes the result to path, a file that the kubelet made and that cannot be replaced. */
 int df_termination_write(const char *path, const cJSON *result, struct df_err *err) DF_MUST_CHECK;

@@ -32,7 +32,7 @@ static bool has_commit(const struct df_git *g, const struct df_git_repo *r)
 }
 
 /* Fetches history until it contains the commit, for a server that serves no commits by id. */
-static int dig_for_commit(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
+static int deepen_to_commit(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
 {
     static const char *const depths[] = {"--depth=100", "--depth=5000"};
     df_fetch_note(g->fetch, "the server serves no commits by id: searching the history");
@@ -59,7 +59,7 @@ static int fetch_commit(const struct df_git *g, const struct df_git_repo *r, str
     if (fetch_ref(g, r, "--depth=1", r->commit, &why) == 0)
         return 0;
     if (df_streq(why.reason, "CommitNotGiven"))
-        return dig_for_commit(g, r, err);
+        return deepen_to_commit(g, r, err);
     return df_err_pass(err, &why);
 }
 

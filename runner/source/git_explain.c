@@ -81,7 +81,7 @@ static const char *line_around(const char *text, const char *inside)
 
 /* If no needle is found: the last line that begins with "fatal:" or "error:", else the last
  * line. */
-static const char *telling_line(const char *tail)
+static const char *most_telling_line(const char *tail)
 {
     const char *best = "";
     bool sure = false;
@@ -108,7 +108,7 @@ int df_git_explain(const char *url, int code, const char *stderr_tail, struct df
         return df_fail_reason(err, meanings[i].cls, meanings[i].reason, "git %s: %s (%s)", url,
                               meanings[i].advice, line);
     }
-    copy_line(telling_line(stderr_tail), line);
+    copy_line(most_telling_line(stderr_tail), line);
     return df_fail_reason(err, DF_ERR_SYSTEM, "SourceFailed", "git %s: exit code %d (%s)", url,
                           code, *line ? line : "no message");
 }

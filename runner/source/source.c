@@ -111,8 +111,8 @@ static int name_origin(const struct df_fetch *f, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
-static int fetch_and_look(const struct df_fetch *f, struct df_source_result *ret,
-                          struct df_err *err)
+static int fetch_and_inspect(const struct df_fetch *f, struct df_source_result *ret,
+                             struct df_err *err)
 {
     struct df_source_result r = {0};
     if (fetch_by_kind(f, r.commit, err) < 0 || clean_checkout(f, err) < 0 ||
@@ -148,7 +148,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
                                .private_dir = q->private_dir,
                                .log_fd = q->log_fd,
                                .stop = q->stop};
-    int result = fetch_and_look(&f, ret, err);
+    int result = fetch_and_inspect(&f, ret, err);
     if (result < 0) {
         (void)give_reason(err);
         (void)!df_tree_empty(q->checkout, NULL);

@@ -148,7 +148,7 @@ static int find_workspace_state(const char *dir, const char *shown_dir, struct f
     return 0;
 }
 
-static int look_at_files(const char *dir, const char *shown_dir, struct finding *f,
+static int inspect_files(const char *dir, const char *shown_dir, struct finding *f,
                          struct df_err *err)
 {
     DF_FREE char *state = df_fs_join(dir, STATE_FILE);
@@ -184,9 +184,9 @@ static int find_state(const struct df_backend_request *q, const struct df_hcl_mo
         return -1;
     if (f->kind == NOTHING && b)
         find_block(q, b, f);
-    if (f->kind == NOTHING && look_at_files(q->module_dir, origin ? origin : ".", f, err) < 0)
+    if (f->kind == NOTHING && inspect_files(q->module_dir, origin ? origin : ".", f, err) < 0)
         return -1;
-    return f->kind == NOTHING && origin ? look_at_files(origin, origin, f, err) : 0;
+    return f->kind == NOTHING && origin ? inspect_files(origin, origin, f, err) : 0;
 }
 
 /* ---- storage of type module ---- */

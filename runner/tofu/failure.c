@@ -28,7 +28,7 @@ static const char *error_words(const char *line)
 }
 
 /* terraform wraps errors of a module into an error that only announces them. */
-static bool says_nothing(const char *words)
+static bool is_generic(const char *words)
 {
     return df_starts_with(words, "Terraform encountered problems") ||
            df_starts_with(words, "OpenTofu encountered problems");
@@ -39,7 +39,7 @@ static const char *find_error(const char *text)
     const char *vague = NULL;
     for (const char *line = text; *line; line = next_line(line)) {
         const char *words = error_words(line);
-        if (words && !says_nothing(words))
+        if (words && !is_generic(words))
             return words;
         if (words && !vague)
             vague = words;
@@ -56,7 +56,7 @@ static void add_words(char *to, size_t size, const char *from, size_t n)
 }
 
 /* "  on main.tf line 1, in resource "x":" */
-static bool take_place(const char *line, struct df_failure *f)
+static bool parse_location(const char *line, struct df_failure *f)
 {
     char file[200];
     int64_t number;
@@ -88,7 +88,7 @@ void df_failure_from_text(const char *text, struct df_failure *ret)
     for (const char *line = next_line(words); *line && !error_words(line); line = next_line(line)) {
         size_t blank = strspn(line, " ");
         size_t n = strcspn(line, "\n");
-        if (n > blank && !take_place(line, ret) && !is_snippet(line))
+        if (n > blank && !parse_location(line, ret) && !is_snippet(line))
             add_words(ret->detail, sizeof ret->detail, line + blank, n - blank);
     }
 }

@@ -95,7 +95,7 @@ static void search_free(struct search *s)
     df_buf_free(&s->places);
 }
 
-static void note_place(struct df_buf *b, const char *what, const char *path)
+static void add_location(struct df_buf *b, const char *what, const char *path)
 {
     (void)df_buf_addf(b, "%s%s%s%s%s", b->len ? ", " : "", what, *what ? " (" : "", path,
                       *what ? ")" : "");
@@ -115,13 +115,13 @@ static int consider(struct search *s, const char *path, struct df_err *err)
         return 0;
     struct df_err why = {0};
     if (identify(s->cache, path, &t, &why) < 0) {
-        note_place(&s->found, why.message, path);
+        add_location(&s->found, why.message, path);
         return 0;
     }
     if (t.kind != s->request->kind)
         return 0;
     char version[DF_VERSION_TEXT];
-    note_place(&s->found, df_version_format(&t.version, version), path);
+    add_location(&s->found, df_version_format(&t.version, version), path);
     bool better = !s->best.path || df_version_compare(&t.version, &s->best.version) > 0;
     if (!better || !df_constraint_allows(&s->constraint, &t.version))
         return 0;
@@ -163,7 +163,7 @@ static int search_directories(struct search *s, struct df_err *err)
     cJSON_ArrayForEach (dir, df_json_at(s->request->tools, "directories")) {
         if (!cJSON_IsString(dir))
             continue;
-        note_place(&s->places, "", dir->valuestring);
+        add_location(&s->places, "", dir->valuestring);
         if (consider_in(s, dir->valuestring, "", err) < 0 ||
             consider_below(s, dir->valuestring, err) < 0)
             return -1;
@@ -176,7 +176,7 @@ static int search_path(struct search *s, struct df_err *err)
     const char *p = s->request->path_env;
     if (!p || !df_json_bool(s->request->tools, "searchPath", false))
         return 0;
-    note_place(&s->places, "", "PATH");
+    add_location(&s->places, "", "PATH");
     for (;;) {
         size_t n = strcspn(p, ":");
         DF_FREE char *dir = strndup(p, n);

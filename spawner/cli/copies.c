@@ -32,7 +32,7 @@ static const char *folder_of(const cJSON *source, int *ret_len)
 
 /* The real path of a source on this machine, for the caller to free; NULL if it is elsewhere or
  * does not exist. */
-static char *real_place(const cJSON *source, bool with_folder)
+static char *real_path_of(const cJSON *source, bool with_folder)
 {
     int n = 0;
     const char *url = url_of(source), *folder = folder_of(source, &n);
@@ -44,7 +44,7 @@ static char *real_place(const cJSON *source, bool with_folder)
 
 static bool same_url(const cJSON *a, const cJSON *b)
 {
-    DF_FREE char *one = real_place(a, false), *other = real_place(b, false);
+    DF_FREE char *one = real_path_of(a, false), *other = real_path_of(b, false);
     return one && other ? strcmp(one, other) == 0 : df_source_is_same(url_of(a), url_of(b));
 }
 
@@ -57,7 +57,7 @@ bool df_copies_same_source(const cJSON *a, const cJSON *b)
 
 bool df_copies_same_module(const cJSON *a, const cJSON *b)
 {
-    DF_FREE char *one = real_place(a, true), *other = real_place(b, true);
+    DF_FREE char *one = real_path_of(a, true), *other = real_path_of(b, true);
     return df_copies_same_source(a, b) || (one && other && strcmp(one, other) == 0);
 }
 

@@ -60,7 +60,7 @@ static int unless_lost(struct follow *f, int result, const struct df_err *err)
 }
 
 /* Fetches the TaskAction, because its log arrived before the document that shows its start. */
-static int learn_of(struct follow *f, const char *task_name, struct df_err *err)
+static int fetch_step(struct follow *f, const char *task_name, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", task_name, NULL);
     DF_JSON cJSON *task = NULL;
@@ -79,7 +79,7 @@ static int on_log(struct follow *f, const struct df_feed_event *e, struct df_err
         f->log_ended = true;
     if (e->id[0])
         memcpy(f->log_id, e->id, sizeof(f->log_id));
-    if (!df_progress_knows(&f->progress, name) && learn_of(f, name, err) < 0)
+    if (!df_progress_knows(&f->progress, name) && fetch_step(f, name, err) < 0)
         return -1;
     if (text)
         df_progress_log(&f->progress, name, text);
@@ -247,7 +247,7 @@ static bool is_undecided(const cJSON *run)
            !df_json_at(run, "spec.cancel");
 }
 
-static int say_ahead(struct follow *f, const cJSON *other, struct df_err *err)
+static int show_earlier_run(struct follow *f, const cJSON *other, struct df_err *err)
 {
     const char *name = df_json_str(other, "metadata.name");
     bool asks = is_undecided(other);
@@ -279,7 +279,7 @@ static int look_ahead(struct follow *f, struct df_err *err)
     if (!path || df_cli_list(f->cli, path, &runs, err) < 0)
         return path ? unless_lost(f, -1, err) : 0;
     const cJSON *other = run_ahead(f, runs);
-    return other ? say_ahead(f, other, err) : 0;
+    return other ? show_earlier_run(f, other, err) : 0;
 }
 
 /* ---- the person ---- */

@@ -322,16 +322,16 @@ int df_shown_table(const struct df_shown *kind, const cJSON *items,
 }
 
 /* The length of the longest usual word in a column with this title. */
-static size_t room_of(const struct df_column *column)
+static size_t width_of(const struct df_column *column)
 {
     static const struct {
         const char *title;
         size_t width;
-    } rooms[] = {{"STATE", 11}, {"STATUS", 11}, {"PHASE", 15}, {"REASON", 16},
-                 {"PLAN", 10},  {"TOOK", 10},   {"AGE", 4}};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rooms); i++)
-        if (df_streq(rooms[i].title, column->title))
-            return rooms[i].width;
+    } widths_by_title[] = {{"STATE", 11}, {"STATUS", 11}, {"PHASE", 15}, {"REASON", 16},
+                           {"PLAN", 10},  {"TOOK", 10},   {"AGE", 4}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(widths_by_title); i++)
+        if (df_streq(widths_by_title[i].title, column->title))
+            return widths_by_title[i].width;
     return 0;
 }
 
@@ -340,7 +340,7 @@ void df_shown_room(const struct df_shown *kind, bool wide, struct df_table_shape
     size_t n = 0;
     for (const struct df_column *c = kind->columns; c->title && n < DF_TABLE_COLUMNS; c++)
         if (wide || !c->wide)
-            shape->widths[n++] = room_of(c);
+            shape->widths[n++] = width_of(c);
 }
 
 int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,

@@ -353,7 +353,7 @@ static int check_kind(const cJSON *executor, const cJSON *source, struct df_err 
 /* ---- what the options change ---- */
 
 /* "source.branch main -> dev, runtime.name opentofu -> terraform" */
-static void tell_changes(const cJSON *before, const cJSON *after, struct df_buf *out)
+static void add_changes(const cJSON *before, const cJSON *after, struct df_buf *out)
 {
     static const char *const paths[] = {
         "spec.source.kind",   "spec.source.branch", "spec.source.tag",      "spec.source.commit",
@@ -385,7 +385,7 @@ static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSO
         return df_fail_oom(err);
     if (df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
         return -1;
-    tell_changes(executor, wanted, &changes);
+    add_changes(executor, wanted, &changes);
     df_cli_note("executor %s changed: %s", name, df_buf_str(&changes));
     return 0;
 }

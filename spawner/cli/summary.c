@@ -94,7 +94,7 @@ int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outpu
 /* ---- for people ---- */
 
 /* True if the log ended with this reason: "dayfly: PlanFailed: ...". */
-static bool is_told(const char *note, const char *reason)
+static bool is_already_shown(const char *note, const char *reason)
 {
     DF_FREE char *start = reason ? df_strf("dayfly: %s", reason) : NULL;
     return start && df_starts_with(note, start);
@@ -114,7 +114,7 @@ static void add_how(const cJSON *run, const char *note, struct df_buf *out)
     if (df_streq(df_run_phase(run), "Succeeded"))
         return;
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
-    if (is_told(note, reason)) {
+    if (is_already_shown(note, reason)) {
         /* nothing to add */
     } else if (!df_str_empty(message)) {
         (void)df_buf_adds(out, "  ");

@@ -237,8 +237,8 @@ static const char *last_step(const cJSON *run)
     return n ? df_json_str(cJSON_GetArrayItem(steps, n - 1), "name") : NULL;
 }
 
-static int tell(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct df_buf *out,
-                struct df_err *err)
+static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct df_buf *out,
+                       struct df_err *err)
 {
     char took[DF_SHORT_TEXT];
     int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
@@ -268,7 +268,7 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
     if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
         df_summary_tasks(cli, name, &tasks, err) < 0)
         return -1;
-    return tell(cli, run, tasks, out, err);
+    return print_cause(cli, run, tasks, out, err);
 }
 
 /* Explains one TaskAction, a workflow or a step. */

@@ -86,7 +86,7 @@ static int name_owner(const char *link, char ret[64], struct df_err *err)
     return 0;
 }
 
-static int take_name(const struct df_step_dir *d, const char *name, struct df_err *err)
+static int reserve_name(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
     DF_FREE char *link = df_strf("%s/by-name/%s", d->root, name);
     DF_FREE char *target = df_strf("../%s", d->uid);
@@ -108,10 +108,10 @@ int df_step_dir_make(const struct df_step_dir *d, const char *name, struct df_er
 {
     if (df_fs_remove_tree(d->top, err) < 0 || df_fs_mkdirs(d->top, 0700, err) < 0)
         return -1;
-    return take_name(d, name, err);
+    return reserve_name(d, name, err);
 }
 
-static int give_name_back(const struct df_step_dir *d, const char *name, struct df_err *err)
+static int release_name(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
     DF_FREE char *link = df_strf("%s/by-name/%s", d->root, name);
     char owner[64];
@@ -175,7 +175,7 @@ int df_step_dir_remove(const struct df_step_dir *d, const char *name, bool keep_
 {
     if (keep_errored_state(d, name, err) < 0 || (keep_work && keep_work_dir(d, name, err) < 0))
         return -1;
-    if (give_name_back(d, name, err) < 0 || remove_tmpdir(d, err) < 0)
+    if (release_name(d, name, err) < 0 || remove_tmpdir(d, err) < 0)
         return -1;
     return df_fs_remove_tree(d->top, err);
 }
