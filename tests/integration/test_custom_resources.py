@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 import uuid
 
 import pytest
@@ -328,7 +329,13 @@ def test_an_annotation_of_somebody_else_is_seen_but_moves_nothing(world):
 
     def settled():
         return not world.server.get("/v1/taskactions?label=dayfly.dev%2Funfinished%3Dtrue")["items"]
+
+    def rests():
+        before = passes()
+        time.sleep(1)
+        return passes() == before
     wait_for("everything to be tidied up", settled)
+    wait_for("the loop to rest", rests)
     before = passes()
     world.namespace.kubectl("annotate", "run", "first", "team=net")
     wait_for("the annotation", lambda: "team" in json.dumps(world.server.get("/v1/runs/first")))

@@ -61,7 +61,8 @@ class Release(Pods):
 
     def connect(self):
         """What NOTES.txt says to do, but for the port-forward: the client asks as the admin account."""
-        secret = self.namespace.get("secret", f"{self.full}-authority")
+        # helm does not wait for the only replica of a Deployment that may have one unavailable.
+        secret = wait_for("the service to make its authority", self.authority)
         authority = self.home.directory / "ca.crt"
         authority.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
         port = self.namespace.get("service", self.full)["spec"]["ports"][0]["nodePort"]
@@ -69,6 +70,10 @@ class Release(Pods):
                              DAYFLY_TOKEN=self.namespace.token(f"{self.full}-admin", audience="dayfly"))
         # The pod is ready; that the node's port leads to it is kube-proxy's, a moment later.
         wait_for("the service to answer", lambda: self.home.dayfly("get", "executors", code=None).returncode == 0)
+
+    def authority(self):
+        secret = self.namespace.get("secret", f"{self.full}-authority")
+        return secret if "data" in secret else None
 
     def spawners(self):
         """Names of its pods that are not on their way out."""
