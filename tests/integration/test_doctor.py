@@ -173,7 +173,8 @@ def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     home = dayfly.Home(tmp_path / "home", tofu)
     document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
     assert [(f["check"], f["level"]) for f in document["findings"]] == [
-        ("configuration", "ok"), ("data-directory", "ok"), ("runner", "ok"), ("local-tool", "ok"), ("git", "ok")]
+        ("configuration", "ok"), ("data-directory", "ok"), ("runner", "ok"), ("local-tool", "ok"), ("git", "ok"),
+        ("isolation", "ok")]
 
 
 def test_a_state_service_that_is_away_is_a_warning(world):
