@@ -144,14 +144,10 @@ int df_prepare_tool(struct df_context *c, struct df_err *err)
 static int collect_secrets(const struct df_context *c, const struct df_hcl_module *module,
                            struct df_redact_set **ret, struct df_err *err)
 {
-    struct df_strs values = {0};
-    int failed =
-        df_varvalues_collect(c->source.module_dir, &c->varfiles.files, module, &values, err) < 0 ||
-        df_secrets_collect(c->doc, module, &values, ret, err) < 0;
-    for (size_t i = 0; i < values.len; i++)
-        explicit_bzero(values.items[i], strlen(values.items[i]));
-    df_strs_free(&values);
-    return failed ? -1 : 0;
+    DF_SECRET_STRS struct df_strs values = {0};
+    if (df_varvalues_collect(c->source.module_dir, &c->varfiles.files, module, &values, err) < 0)
+        return -1;
+    return df_secrets_collect(c->doc, module, &values, ret, err);
 }
 
 int df_prepare_secrets(struct df_context *c, struct df_err *err)

@@ -25,19 +25,16 @@ int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
     static const char *const singles[] = {"stepToken", "state.password",
                                           "source.credentials.password",
                                           "source.credentials.sshPrivateKey"};
-    struct df_strs all = {0};
+    DF_SECRET_STRS struct df_strs all = {0};
     for (size_t i = 0; i < DF_ARRAY_SIZE(groups); i++)
         add_strings_of(&all, df_json_at(step, groups[i]));
     for (size_t i = 0; i < DF_ARRAY_SIZE(singles); i++)
         add_string(&all, df_json_str(step, singles[i]));
     for (size_t i = 0; more && i < more->len; i++)
         add_string(&all, more->items[i]);
-    int failed = df_sealed_secrets(step, module, &all, err) < 0 || df_strs_check(&all, err) < 0 ||
-                 df_redact_set_new(&all, ret, err) < 0;
-    for (size_t i = 0; i < all.len; i++)
-        explicit_bzero(all.items[i], strlen(all.items[i]));
-    df_strs_free(&all);
-    return failed ? -1 : 0;
+    if (df_sealed_secrets(step, module, &all, err) < 0 || df_strs_check(&all, err) < 0)
+        return -1;
+    return df_redact_set_new(&all, ret, err);
 }
 
 /* ---- values that a document must not hold ---- */

@@ -13,6 +13,13 @@ void df_strs_free(struct df_strs *v)
     *v = (struct df_strs){0};
 }
 
+void df_strs_wipe(struct df_strs *v)
+{
+    for (size_t i = 0; i < v->len; i++)
+        explicit_bzero(v->items[i], strlen(v->items[i]));
+    df_strs_free(v);
+}
+
 int df_strs_take(struct df_strs *v, char *s)
 {
     if (!s || v->failed)

@@ -22,10 +22,8 @@ void df_kube_config_free(struct df_kube_config *c)
         &c->key_pem,    &c->exec.command,    &c->exec.api_version, &c->exec.install_hint};
     for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
         wipe_text(all[i]);
-    for (size_t i = 0; i < c->exec.env.len; i++)
-        explicit_bzero(c->exec.env.items[i], strlen(c->exec.env.items[i]));
     df_strs_free(&c->exec.args);
-    df_strs_free(&c->exec.env);
+    df_strs_wipe(&c->exec.env);
     *c = (struct df_kube_config){0};
 }
 

@@ -259,9 +259,7 @@ static int add_step_env(const cJSON *step, const char *member, const char *files
 
 void df_workspace_free(struct df_workspace *w)
 {
-    for (size_t i = 0; i < w->env.len; i++)
-        explicit_bzero(w->env.items[i], strlen(w->env.items[i]));
-    df_strs_free(&w->env);
+    df_strs_wipe(&w->env);
 }
 
 /* ---- all of it ---- */

@@ -115,7 +115,7 @@ static const char **command_of(const struct df_cli *cli)
 int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
-    DF_STRS struct df_strs env = {0};
+    DF_SECRET_STRS struct df_strs env = {0}; /* with the token */
     DF_FREE const char **argv = command_of(cli);
     const char *executor = NULL;
     if (!argv)
@@ -124,10 +124,7 @@ int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
         df_signals_open(&signals_fd, err) < 0 || df_cli_connect(cli, err) < 0 ||
         check_storage(cli, executor, err) < 0)
         return -1;
-    int result = make_environment(df_client_address_of(cli->client), executor, &env, err) < 0
-                     ? -1
-                     : run(argv, &env, signals_fd, err);
-    for (size_t i = 0; i < env.len; i++) /* one of them has the token */
-        explicit_bzero(env.items[i], strlen(env.items[i]));
-    return result;
+    return make_environment(df_client_address_of(cli->client), executor, &env, err) < 0
+               ? -1
+               : run(argv, &env, signals_fd, err);
 }

@@ -171,9 +171,7 @@ static void relay_free(struct df_stream_source *source)
     if (r->http && r->sent == 0 && r->has_ended)
         keep_connection(r->f, DF_TAKE(r->http));
     df_http_free(r->http);
-    for (size_t i = 0; i < r->headers.len; i++)
-        explicit_bzero(r->headers.items[i], strlen(r->headers.items[i]));
-    df_strs_free(&r->headers);
+    df_strs_wipe(&r->headers);
     df_buf_wipe(&r->body);
     df_buf_wipe(&r->answer.body);
     df_http_response_free(&r->answer);

@@ -8,13 +8,6 @@
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static void wipe_values(struct df_strs *values)
-{
-    for (size_t i = 0; i < values->len; i++)
-        explicit_bzero(values->items[i], strlen(values->items[i]));
-    df_strs_free(values);
-}
-
 static int add_secret(struct df_spawner *s, const char *name, struct df_strs *values,
                       struct df_err *err)
 {
@@ -56,7 +49,7 @@ static int add_spec(struct df_spawner *s, const cJSON *spec, struct df_strs *val
 static int make_set(struct df_spawner *s, const cJSON *const *specs, struct df_redact_set **ret,
                     struct df_err *err)
 {
-    DF_CLEANUP(wipe_values) struct df_strs values = {0};
+    DF_SECRET_STRS struct df_strs values = {0};
     for (; *specs; specs++)
         if (add_spec(s, *specs, &values, err) < 0)
             return -1;
