@@ -116,14 +116,10 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
 static bool is_for_signatures(const cJSON *jwk)
 {
     const char *use = df_json_str(jwk, "use");
-    const cJSON *ops = df_json_at(jwk, "key_ops"), *op;
+    const cJSON *ops = df_json_at(jwk, "key_ops");
     if (use && !df_streq(use, "sig"))
         return false;
-    cJSON_ArrayForEach (op, ops) {
-        if (df_streq(cJSON_GetStringValue(op), "verify"))
-            return true;
-    }
-    return ops == NULL;
+    return !ops || df_json_has_string(ops, "verify");
 }
 
 static bool is_alg(const cJSON *jwk, const char *alg)

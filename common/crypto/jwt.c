@@ -177,14 +177,9 @@ static int check_signature(const struct parts *p, const struct df_jwk_set *keys,
 
 static bool is_for(const cJSON *payload, const char *audience)
 {
-    const cJSON *aud = cJSON_GetObjectItemCaseSensitive(payload, "aud"), *one;
-    if (!cJSON_IsArray(aud))
-        return df_streq(cJSON_GetStringValue(aud), audience);
-    cJSON_ArrayForEach (one, aud) {
-        if (df_streq(cJSON_GetStringValue(one), audience))
-            return true;
-    }
-    return false;
+    const cJSON *aud = cJSON_GetObjectItemCaseSensitive(payload, "aud");
+    return cJSON_IsArray(aud) ? df_json_has_string(aud, audience)
+                              : df_streq(cJSON_GetStringValue(aud), audience);
 }
 
 /* Reads a NumericDate (RFC 7519): seconds, possibly with a fraction. */

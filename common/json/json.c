@@ -230,6 +230,16 @@ static uint64_t hash_text(uint64_t h, const char *s)
     return s ? df_hash(h, s, strlen(s) + 1) : h;
 }
 
+bool df_json_has_string(const cJSON *list, const char *s)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(cJSON_GetStringValue(item), s))
+            return true;
+    }
+    return false;
+}
+
 uint64_t df_json_hash(const cJSON *j, uint64_t seed)
 {
     const unsigned char type = (unsigned char)j->type, end = 0xff;

@@ -77,6 +77,9 @@ double df_json_num(const cJSON *object, const char *path, double fallback);
 int64_t df_json_int(const cJSON *object, const char *path, int64_t fallback);
 bool df_json_bool(const cJSON *object, const char *path, bool fallback);
 
+/* True if a child of the array (or a member of the object) is this string. list and s may be NULL. */
+bool df_json_has_string(const cJSON *list, const char *s);
+
 /* Returns a duplicate key of the object (borrowed) in *ret, or NULL. cJSON itself allows
  * duplicates. */
 int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *err) DF_MUST_CHECK;

@@ -74,14 +74,6 @@ int df_check_pod_clock(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
-static bool has_audience(const cJSON *list, const char *audience)
-{
-    for (const cJSON *a = list ? list->child : NULL; a; a = a->next)
-        if (df_streq(cJSON_GetStringValue(a), audience))
-            return true;
-    return false;
-}
-
 int df_check_pod_token(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "token.error");
@@ -96,7 +88,7 @@ int df_check_pod_token(struct df_doctor_context *p, struct df_err *err)
     DF_FREE char *audience = df_strf("dayfly/%s", p->uid);
     if (!audience)
         return df_fail_oom(err);
-    if (!has_audience(df_json_at(p->probe, "token.audience"), audience))
+    if (!df_json_has_string(df_json_at(p->probe, "token.audience"), audience))
         return df_fail(err, DF_ERR_USER,
                        "the pod's token is not for the audience %s: something changes pods when "
                        "they are created; check the cluster's mutating webhooks",

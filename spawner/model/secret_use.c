@@ -11,20 +11,10 @@ static const cJSON *executors_of(const cJSON *use)
     return cJSON_GetObjectItemCaseSensitive(use, "executors");
 }
 
-static bool has_text(const cJSON *list, const char *text)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, list) {
-        if (df_streq(cJSON_GetStringValue(item), text))
-            return true;
-    }
-    return false;
-}
-
 bool df_secret_use_covers(const cJSON *use, const char *executor)
 {
     const cJSON *list = executors_of(use);
-    return !list || has_text(list, executor);
+    return !list || df_json_has_string(list, executor);
 }
 
 /* ---- as text -------------------------------------------------------------------------------- */
@@ -121,7 +111,7 @@ int df_secret_use_check(const cJSON *use, const char *secret, const char *execut
 static bool takes_key(const cJSON *entry, const char *key)
 {
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(entry, "keys");
-    return !key || !keys || has_text(keys, key);
+    return !key || !keys || df_json_has_string(keys, key);
 }
 
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key)

@@ -38,7 +38,7 @@ static const char *executor_of(enum df_kind kind, const cJSON *doc)
     return df_json_str(doc, kind == DF_KIND_RUN ? "spec.executorRef.name" : "metadata.name");
 }
 
-static void look_at_user(struct users *u, enum df_kind kind, const cJSON *doc)
+static void check_user(struct users *u, enum df_kind kind, const cJSON *doc)
 {
     const cJSON *spec = df_json_at(doc, kind == DF_KIND_RUN ? "spec.snapshot" : "spec");
     if (df_secret_is_used(spec, u->secret, u->key) &&
@@ -62,7 +62,7 @@ static int find_users(struct df_spawner *s, struct users *u, enum df_kind kind, 
         free(cursor);
         cursor = next;
         cJSON_ArrayForEach (doc, list)
-            look_at_user(u, kind, doc);
+            check_user(u, kind, doc);
     } while (cursor);
     return 0;
 }
@@ -114,22 +114,13 @@ static int find_secret(struct df_spawner *s, const char *name, cJSON **ret, stru
     return 0;
 }
 
-static bool has_key(const cJSON *secret, const char *key)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, df_json_at(secret, "keys")) {
-        if (df_streq(cJSON_GetStringValue(item), key))
-            return true;
-    }
-    return false;
-}
-
 static int check_old(struct df_spawner *s, const struct df_secret_request *q, const cJSON *old,
                      const cJSON *use, struct df_err *err)
 {
     if (df_secret_use_check_change(old, q->name, q->role, q->actor, err) < 0)
         return -1;
-    if (q->value && has_key(old, q->key) && check_unused(s, q, NULL, err) < 0)
+    if (q->value && df_json_has_string(df_json_at(old, "keys"), q->key) &&
+        check_unused(s, q, NULL, err) < 0)
         return -1;
     return use ? check_unused(s, q, use, err) : 0;
 }

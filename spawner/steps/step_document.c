@@ -385,16 +385,6 @@ static int add_secrets(struct making *m, struct df_err *err)
     return 0;
 }
 
-static bool is_value_of(const cJSON *secret, const char *value)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, secret) {
-        if (df_streq(item->valuestring, value))
-            return true;
-    }
-    return false;
-}
-
 /* Splits the integration's variables: values that are not secret (a default region, the path of a
  * file) must not be masked, so they go into `environment`. */
 static int add_integration(struct making *m, const cJSON *entry, cJSON *all, struct df_err *err)
@@ -407,7 +397,7 @@ static int add_integration(struct making *m, const cJSON *entry, cJSON *all, str
     if (df_integration_apply(provider, secret, all, df_json_object_at(m->doc, "files"), err) < 0)
         return -1;
     for (const cJSON *v = cJSON_GetArrayItem(all, known); v; v = v->next) {
-        bool is_secret = is_value_of(secret, v->valuestring);
+        bool is_secret = df_json_has_string(secret, v->valuestring);
         cJSON *to = df_json_object_at(m->doc, is_secret ? "secretEnvironment" : "environment");
         if (df_json_set_str(to, v->string, v->valuestring, err) < 0)
             return -1;

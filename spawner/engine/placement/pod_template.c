@@ -153,14 +153,6 @@ static int check_name(const char *name, const struct location *at, struct df_err
     return 0;
 }
 
-static bool has_string(const cJSON *list, const char *s)
-{
-    for (const cJSON *item = list->child; item; item = item->next)
-        if (df_streq(cJSON_GetStringValue(item), s))
-            return true;
-    return false;
-}
-
 /* $retainKeys: removes all members of the target that it does not name. */
 static int retain_keys(cJSON *target, const cJSON *patch, const struct location *at,
                        struct df_err *err)
@@ -171,12 +163,12 @@ static int retain_keys(cJSON *target, const cJSON *patch, const struct location 
     if (!cJSON_IsArray(keys))
         return refuse_at(at, err, "$retainKeys must be a list of names");
     for (const cJSON *m = patch->child; m; m = m->next)
-        if (*m->string != '$' && !has_string(keys, m->string))
+        if (*m->string != '$' && !df_json_has_string(keys, m->string))
             return refuse_at(at, err, "$retainKeys does not name \"%.64s\", which the patch sets",
                              m->string);
     for (cJSON *m = target->child, *next = NULL; m; m = next) {
         next = m->next;
-        if (!has_string(keys, m->string))
+        if (!df_json_has_string(keys, m->string))
             cJSON_Delete(cJSON_DetachItemViaPointer(target, m));
     }
     return 0;

@@ -275,12 +275,7 @@ static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *old, struct
 
 static bool has_finalizer(const cJSON *resource)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach (item, df_json_at(resource, "metadata.finalizers")) {
-        if (df_streq(cJSON_GetStringValue(item), DF_FINALIZER))
-            return true;
-    }
-    return false;
+    return df_json_has_string(df_json_at(resource, "metadata.finalizers"), DF_FINALIZER);
 }
 
 static int add_finalizer(cJSON *metadata, struct df_err *err)
