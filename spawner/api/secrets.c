@@ -58,16 +58,22 @@ static int read_request(const struct df_request *req, struct df_secret_request *
     return df_request_flag(req, "force", &ret->force, err);
 }
 
+static int set_secret(struct df_request *req, const struct df_secret_request *request,
+                      struct df_response *res, struct df_err *err)
+{
+    if (df_request_set_secret(req->s, request, err) < 0)
+        return -1;
+    df_respond_nothing(res);
+    return 0;
+}
+
 int df_put_secret(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     struct df_secret_request request;
     if (read_request(req, &request, err) < 0)
         return -1;
     request.value = &req->body;
-    if (df_request_set_secret(req->s, &request, err) < 0)
-        return -1;
-    df_respond_nothing(res);
-    return 0;
+    return set_secret(req, &request, res, err);
 }
 
 int df_allow_secret(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -79,10 +85,7 @@ int df_allow_secret(struct df_request *req, struct df_response *res, struct df_e
         return df_fail(err, DF_ERR_USER,
                        "name the executors that may use the secret: executors=a,b, or executors=* "
                        "for every executor");
-    if (df_request_set_secret(req->s, &request, err) < 0)
-        return -1;
-    df_respond_nothing(res);
-    return 0;
+    return set_secret(req, &request, res, err);
 }
 
 int df_delete_secret(struct df_request *req, struct df_response *res, struct df_err *err)

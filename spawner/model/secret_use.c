@@ -65,7 +65,8 @@ int df_secret_use_parse(const char *executors, const char *owner, cJSON **ret, s
     return 0;
 }
 
-char *df_secret_use_print(const cJSON *use)
+/* The executors as df_secret_use_parse() reads them; the caller frees. NULL if out of memory. */
+static char *print_use(const cJSON *use)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_SECRET_EXECUTORS * (DF_LIMIT_NAME + 1));
     const cJSON *list = executors_of(use), *item;
@@ -94,7 +95,7 @@ int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_rol
 int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
                         struct df_err *err)
 {
-    DF_FREE char *who = df_secret_use_print(use);
+    DF_FREE char *who = print_use(use);
     if (!who)
         return df_fail_oom(err);
     if (df_secret_use_covers(use, executor))

@@ -19,9 +19,6 @@ bool df_secret_use_covers(const cJSON *use, const char *executor);
 int df_secret_use_parse(const char *executors, const char *owner, cJSON **ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* The executors as df_secret_use_parse() reads them; the caller frees. NULL if out of memory. */
-char *df_secret_use_print(const cJSON *use);
-
 /* DENIED unless an admin or the owner asks to change or delete the secret. */
 int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_role role,
                                const char *actor, struct df_err *err) DF_MUST_CHECK;
