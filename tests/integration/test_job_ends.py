@@ -17,7 +17,8 @@ from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
 MANY = {"limits": {"steps": 50}}
-LATE = 12  # seconds of timeouts.pending: long enough for a kubelet to say what it lacks
+LATE = 12  # seconds of timeouts.pending where no node is asked
+LATER = 60  # seconds of it where a kubelet must say what it lacks: many pods start at once, on a machine that may be slow
 
 
 # ---- steps that cannot start -------------------------------------------------------------------------------
@@ -85,6 +86,7 @@ CAUSES = {
 }
 AT_ONCE = {"image-never", "image-name", "env-from", "env-key", "limit-range", "pod-security", "pod-policy", "job-policy",
            "priority-class", "root", "command", "quantity", "field", "namespace"}
+TOLD_BY_KUBELET = AT_ONCE | {"image-registry", "secret", "config-map", "key", "volume", "container"}
 WATCHED = ["node-selector", "rights", "quota", "secret"]  # asked about while they wait
 
 
@@ -223,11 +225,16 @@ def lives(job):
     return not over and "deletionTimestamp" not in job["metadata"]
 
 
+def pending(name):
+    """Seconds that a step of this cause may wait for its runner."""
+    return LATER if name in TOLD_BY_KUBELET else LATE
+
+
 def look_at_all(worlds, namespace):
     result = {"tag": namespace.name, "waiting": {}}
     for name in sorted(CAUSES, key=WATCHED.__contains__):
         world, placement = worlds.of(name), filled(CAUSES[name].placement, namespace.name)
-        world.executor(name, SMALL, placement=placement, timeouts={"pending": f"{LATE}s"})
+        world.executor(name, SMALL, placement=placement, timeouts={"pending": f"{pending(name)}s"})
         world.ask(name, "dry-run")
     for name in WATCHED:
         world, run = worlds.of(name), f"{name}-1"
@@ -261,9 +268,9 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
     assert "; " in status["message"] and "What to do: " in seen["why"]
     assert "claimId" not in task.get("claimedBy", {})  # by-secret: handed over, and never asked for
     if name in AT_ONCE:
-        assert took(seen["task"]) < LATE - 1
+        assert took(seen["task"]) < pending(name)
     else:
-        assert LATE <= took(seen["task"])
+        assert pending(name) <= took(seen["task"])
 
 
 @pytest.mark.parametrize("name", WATCHED)
