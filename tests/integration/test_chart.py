@@ -33,8 +33,9 @@ def render(*args, namespace="infra"):
     return [doc for doc in yaml.safe_load_all(text) if doc]
 
 
-def one(docs, kind, name=None):
-    found, = [d for d in docs if d["kind"] == kind and name in (None, d["metadata"]["name"])]
+def one(docs, kind, name=None, namespace=None):
+    found, = [d for d in docs if d["kind"] == kind and name in (None, d["metadata"]["name"])
+              and namespace in (None, d["metadata"].get("namespace"))]
     return found
 
 
@@ -144,14 +145,14 @@ def test_rendering_twice_gives_the_same():
 
 
 @pytest.mark.parametrize("shape", ["operator", "sidecar"])
-def test_everything_stays_in_its_namespace_and_carries_the_labels(shape):
+def test_everything_stays_in_its_namespaces_and_carries_the_labels(shape):
     for doc in render("--set", f"shape={shape}", *EVERYTHING):
         labels = doc["metadata"].get("labels", {})
         if doc["kind"] == "CustomResourceDefinition":
             continue
-        assert doc["metadata"]["namespace"] == "infra", doc
         assert labels["app.kubernetes.io/instance"] == "df" and labels["app.kubernetes.io/part-of"] == "dayfly"
-        assert doc["kind"] not in ("ClusterRole", "ClusterRoleBinding", "Namespace")
+        if doc["kind"] != "Namespace":
+            assert doc["metadata"]["namespace"] in ("infra", "infra-steps"), doc
 
 
 @pytest.mark.parametrize("shape", ["operator", "sidecar"])
@@ -274,15 +275,16 @@ def admits(rule, address, port, pod=None):
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_steps_reach_dns_the_spawner_and_the_world_outside_and_nobody_reaches_them(apart):
-    docs = render(*(["--set", "steps.namespace=infra-steps"] if apart else []))
-    found = one(docs, "NetworkPolicy", "df-dayfly-runner")
-    policy = found["spec"]
-    assert found["metadata"]["namespace"] == ("infra-steps" if apart else "infra")
+    docs = render(*([] if apart else ["--set", "steps.namespace=infra"]))
+    found = [d for d in docs if d["kind"] == "NetworkPolicy" and d["metadata"]["name"] == "df-dayfly-runner"]
+    assert [d["metadata"]["namespace"] for d in found] == (["infra-steps", "infra"] if apart else ["infra"])
+    policy = found[0]["spec"]
+    assert all(d["spec"] == policy for d in found), "steps that began beside the service have the same wall"
     assert policy["ingress"] == [] and set(policy["policyTypes"]) == {"Ingress", "Egress"}
     assert policy["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "dayfly-runner",
                                                     "app.kubernetes.io/managed-by": "dayfly"}  # tests/unit/test_pod_labels.c
     spawner = one(docs, "Deployment")["spec"]["template"]["metadata"]["labels"]
-    of_release = {"kubernetes.io/metadata.name": "infra", **({} if apart else {"here": "yes"})}
+    of_release = {"kubernetes.io/metadata.name": "infra"}
     elsewhere = {"kubernetes.io/metadata.name": "other"}
     may = [("1.1.1.1", 443, None), ("2606:4700::1", 443, None), ("10.96.0.10", 53, None), ("169.254.20.10", 53, None),
            ("10.0.0.9", 8030, (of_release, spawner))]
@@ -297,22 +299,23 @@ def test_steps_reach_dns_the_spawner_and_the_world_outside_and_nobody_reaches_th
 
 def test_more_egress_of_steps_is_what_the_values_say():
     api = "networkPolicy.stepEgress.rules[0].to[0].ipBlock.cidr=10.96.0.1/32,networkPolicy.stepEgress.rules[0].ports[0].port=443"
-    policy = one(render("--set", f"{api},networkPolicy.stepEgress.denied={{10.244.0.0/16}}"), "NetworkPolicy", "df-dayfly-runner")["spec"]
+    policy = one(render("--set", f"{api},networkPolicy.stepEgress.denied={{10.244.0.0/16}}"), "NetworkPolicy", "df-dayfly-runner", "infra-steps")["spec"]
     assert policy["egress"][-1] == {"to": [{"ipBlock": {"cidr": "10.96.0.1/32"}}], "ports": [{"port": 443}]}
     assert policy["egress"][2]["to"][0]["ipBlock"]["except"] == ["10.244.0.0/16"]
 
 
 def test_the_api_is_open_to_steps_and_to_whom_the_values_name():
     values = "networkPolicy.ingressFrom[0].podSelector.matchLabels.a=b"
-    for more, where in (("", {}), (",steps.namespace=infra-steps", {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "infra-steps"}}})):
+    steps = {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "dayfly-runner", "app.kubernetes.io/managed-by": "dayfly"}}}
+    for more, where in (("", ["infra-steps", "infra"]), (",steps.namespace=infra", ["infra"])):
         rule, = one(render("--set", values + more), "NetworkPolicy", "df-dayfly")["spec"]["ingress"]
-        steps = {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "dayfly-runner", "app.kubernetes.io/managed-by": "dayfly"}}}
-        assert {**steps, **where} in rule["from"] and {"podSelector": {"matchLabels": {"a": "b"}}} in rule["from"]
+        selected = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}, **steps} for name in where]
+        assert rule["from"][:len(where)] == selected and {"podSelector": {"matchLabels": {"a": "b"}}} in rule["from"]
 
 
 @pytest.mark.parametrize("shape", ["operator", "sidecar"])
 def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spawner_no_more(shape):
-    docs = render("--set", f"shape={shape},steps.namespace=infra-steps,runner.claim=secret")
+    docs = render("--set", f"shape={shape},runner.claim=secret")
     there = {(d["kind"], d["metadata"]["name"]) for d in docs if d["metadata"].get("namespace") == "infra-steps"}
     assert there == {("ServiceAccount", "df-dayfly-runner"), ("Role", "df-dayfly-steps"), ("RoleBinding", "df-dayfly-steps"),
                      ("NetworkPolicy", "df-dayfly-runner"), ("ConfigMap", "df-dayfly-test")}
@@ -326,14 +329,36 @@ def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spa
                       "secrets": {"create", "delete"}, "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
     # Where the service is, nobody can make it start a pod any more.
     assert not [rule for rule in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in rule["resources"] and "create" in rule["verbs"]]
-    assert not [d for d in render("--set", "steps.namespace=infra-steps,steps.create=false") if d["kind"] == "Namespace"]
-    assert "stepNamespace" not in configuration(render())["kubernetes"]
+    assert not [d for d in render("--set", "steps.create=false") if d["kind"] == "Namespace"]
+    assert configuration(render("--set", "steps.namespace=builds"))["kubernetes"]["stepNamespace"] == "builds"
+
+
+def test_steps_that_began_beside_the_service_keep_what_they_need_there():
+    """An upgrade to this chart, or away from `steps.namespace`, takes neither account nor wall from a pod that is not over."""
+    docs = render("--set", "runner.serviceAccount.annotations.cloud=role")
+    for namespace in ("infra", "infra-steps"):
+        account = one(docs, "ServiceAccount", "df-dayfly-runner", namespace)
+        assert account["metadata"]["annotations"] == {"cloud": "role"} and account["automountServiceAccountToken"] is False
+    rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly")["rules"] for r in rule["resources"]}
+    assert rights["jobs"] == {"get", "list", "watch", "delete"} and rights["pods"] == {"list", "watch"}
+
+
+def test_steps_beside_the_service_are_asked_for_with_one_value():
+    docs = render("--set", "steps.namespace=infra")
+    assert not [d for d in docs if d["kind"] == "Namespace" or d["metadata"].get("namespace", "infra") != "infra"]
+    assert "stepNamespace" not in configuration(docs)["kubernetes"]
+    assert [r for r in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in r["resources"] and "create" in r["verbs"]]
+
+
+def test_the_longest_name_of_a_namespace_has_one_for_its_steps():
+    name, = [d["metadata"]["name"] for d in render(namespace="n" * 63) if d["kind"] == "Namespace"]
+    assert name == "n" * 57 + "-steps"
 
 
 def test_nobody_is_an_administrator_unless_asked_for():
     accounts = configuration(render())["auth"]["serviceAccounts"]
     assert accounts == {"infra/df-dayfly-test": "write"}  # of `helm test`; it exists during the test alone
-    assert [d["metadata"]["name"] for d in render() if d["kind"] == "ServiceAccount"] == ["df-dayfly", "df-dayfly-runner", "df-dayfly-test"]
+    assert [d["metadata"]["name"] for d in render() if d["kind"] == "ServiceAccount"] == ["df-dayfly", "df-dayfly-runner", "df-dayfly-runner", "df-dayfly-test"]
     docs = render("--set", "auth.adminAccount.create=true")
     assert configuration(docs)["auth"]["serviceAccounts"]["infra/df-dayfly-admin"] == "admin"
     assert one(docs, "ServiceAccount", "df-dayfly-admin")["automountServiceAccountToken"] is False
@@ -401,9 +426,9 @@ def test_every_alert_has_its_lines_in_the_runbook():
     ("shape=operator", ["Nobody has a token yet", "--set auth.adminAccount.create=true"], "df-dayfly-admin"),
     ("auth.adminAccount.create=true", ["create token df-dayfly-admin --audience dayfly"], "Nobody has a token"),
     ("auth.serviceAccounts.infra/boss=admin", ["auth.serviceAccounts"], "Nobody has a token"),
-    ("shape=operator", ["WARNING", "label namespace infra pod-security.kubernetes.io/enforce=restricted"], "infra-steps there"),
-    ("steps.namespace=infra-steps", ["Steps run in the namespace infra-steps"], "WARNING"),
-    ("steps.namespace=infra-steps,steps.create=false", ["WARNING", "label namespace infra-steps pod-security"], "namespace infra pod-"),
+    ("steps.namespace=infra", ["WARNING", "label namespace infra pod-security.kubernetes.io/enforce=restricted"], "Steps run in the"),
+    ("shape=operator", ["Steps run in the namespace infra-steps"], "WARNING"),
+    ("steps.create=false", ["WARNING", "label namespace infra-steps pod-security"], "namespace infra pod-"),
     ("keepData=false", ["helm -n infra test df"], "leaves"),
 ])
 def test_the_notes_name_what_is_there(cluster, values, said, not_said):
@@ -424,7 +449,8 @@ def test_the_examples_that_the_package_index_shows_are_taken(namespace):
 
 @pytest.mark.parametrize("args", [[*EVERYTHING], *(["--values", CHART / "examples" / name] for name in EXAMPLES)])
 def test_the_api_server_takes_every_object(namespace, args):
-    docs = [d for d in render(*args, namespace=namespace.name) if d["kind"] not in FOREIGN]
+    # A dry run makes no namespace: what is in that of the steps is taken where the release is.
+    docs = [d for d in render(*args, "--set", f"steps.namespace={namespace.name}", namespace=namespace.name) if d["kind"] not in FOREIGN]
     namespace.apply(*[d for d in docs if d["kind"] == "ServiceAccount"])  # a pod is let in when its account is there
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": docs})
     taken = namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", input=text)
@@ -550,21 +576,21 @@ def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them
     """`helm test` passes with restricted pods in a namespace of steps; the spawner is refused nothing there."""
     crds.install(namespace.cluster)
     steps = f"{namespace.name}-steps"
-    release = Release(home, namespace, tofu, crds={"install": False}, steps={"namespace": steps})
-    try:
-        release.install()
-        release.helm("test", "df")
-        jobs = {place: typed(namespace.cluster.api.ask("GET", f"/apis/batch/v1/namespaces/{place}/jobs")) for place in (steps, namespace.name)}
-        assert [j["metadata"]["labels"]["dayfly.dev/action"] for j in jobs[steps]] == ["plan"] and not jobs[namespace.name]
-        _, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:df-dayfly")
-        assert not refused
-        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
-    finally:
-        namespace.cluster.kubectl("delete", "namespace", steps, "--wait=false", check=False)
+    release = Release(home, namespace, tofu, crds={"install": False}, steps=None)
+    release.install()
+    release.helm("test", "df")
+    jobs = {place: typed(namespace.cluster.api.ask("GET", f"/apis/batch/v1/namespaces/{place}/jobs")) for place in (steps, namespace.name)}
+    assert [j["metadata"]["labels"]["dayfly.dev/action"] for j in jobs[steps]] == ["plan"] and not jobs[namespace.name]
+    _, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:df-dayfly")
+    assert not refused
+    release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+    release.install()  # it finds the namespace that the first one left
+    release.helm("uninstall", "df", "--wait", "--timeout", "2m")
 
 
 def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, namespace, tofu, tmp_path):
-    """Both replicas are replaced twice while tofu is in the middle of an apply: it was started once, and all it made is in the state."""
+    """Both replicas are replaced twice while tofu is in the middle of an apply: it was started once, and all it made is in the
+    state. The upgrade also gives steps a namespace of their own, in which none of these may be."""
     reach(tmp_path)
     crds.install(namespace.cluster)
     ledger = Ledger(tmp_path / "ledger")
@@ -575,7 +601,7 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
     ledger.wait_held("second", f"{run}-apply")
     before = release.spawners()
     try:
-        release.upgrade("--set", "limits.steps=3,runner.classes.small.limit=1,workspaces.net.class=small")
+        release.upgrade("--set", "steps.namespace=,limits.steps=3,runner.classes.small.limit=1,workspaces.net.class=small")
         upgraded = release.spawners()
         assert len(upgraded) == 2 and not set(upgraded) & set(before)
         assert namespace.get("run", run)["status"]["phase"] == "Running"

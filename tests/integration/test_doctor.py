@@ -157,7 +157,7 @@ def test_what_the_chart_installs_is_a_good_installation(world, tmp_path, shape):
     namespace = kubernetes.Namespace(world.cluster)
     try:
         release = Release(dayfly.Home(tmp_path / "home", world.tofu), namespace, world.tofu, shape=shape, crds={"install": False},
-                          persistence={"enabled": False})
+                          persistence={"enabled": False}, steps=None)
         release.install()
         result = namespace.kubectl("exec", f"deploy/{release.full}", "--", "dayfly", "doctor", "-o", "json", check=False)
         document = json.loads(result.stdout)

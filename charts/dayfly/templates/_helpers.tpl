@@ -43,7 +43,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "dayfly.stepNamespace" -}}
-{{- default .Release.Namespace .Values.steps.namespace }}
+{{- default (printf "%s-steps" (trunc 57 .Release.Namespace)) .Values.steps.namespace }}
+{{- end }}
+
+{{/* Where pods of steps may be, a list: steps that began beside the service end there. */}}
+{{- define "dayfly.stepNamespaces" -}}
+{{- list (include "dayfly.stepNamespace" .) .Release.Namespace | uniq | toJson }}
 {{- end }}
 
 {{/* Steps have a namespace of their own. */}}
@@ -51,12 +56,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if ne (include "dayfly.stepNamespace" .) .Release.Namespace }}true{{ end }}
 {{- end }}
 
-{{/* Pods of steps, as the spawner labels them, in a peer of a policy in the release's namespace */}}
+{{/* Pods of steps, as the spawner labels them: peers of a policy */}}
 {{- define "dayfly.stepPods" -}}
-{{- if include "dayfly.apart" . }}
-namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ include "dayfly.stepNamespace" . }}}}
+{{- range include "dayfly.stepNamespaces" . | fromJsonArray }}
+- namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ . }}}}
+  podSelector: {matchLabels: {app.kubernetes.io/name: dayfly-runner, app.kubernetes.io/managed-by: dayfly}}
 {{- end }}
-podSelector: {matchLabels: {app.kubernetes.io/name: dayfly-runner, app.kubernetes.io/managed-by: dayfly}}
 {{- end }}
 
 {{/* Pods that serve the API */}}

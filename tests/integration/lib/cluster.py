@@ -160,10 +160,11 @@ class Namespace:
         return self.token(account, audience=audience, bound_object_kind="Pod", bound_object_name=pod, **flags)
 
     def close(self):
-        path = f"/api/v1/namespaces/{self.name}"
-        with contextlib.suppress(AssertionError):
-            self.cluster.api.ask("DELETE", path)
-            self.cluster.api.ask("DELETE", f"{path}/pods", {"gracePeriodSeconds": 0})  # some would stay for minutes
+        for name in (self.name, f"{self.name}-steps"):  # the chart and the manifests make the second one
+            path = f"/api/v1/namespaces/{name}"
+            with contextlib.suppress(AssertionError):
+                self.cluster.api.ask("DELETE", path)
+                self.cluster.api.ask("DELETE", f"{path}/pods", {"gracePeriodSeconds": 0})  # some would stay for minutes
 
 
 class Calm:

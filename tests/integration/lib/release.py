@@ -39,13 +39,15 @@ def merged(*trees):
 
 
 class Release(Pods):
-    """A release and a client of it, which comes by the node's address."""
+    """A release and a client of it, which comes by the node's address. Its steps are beside the service, where tests give
+    them directories of the node; steps=None: where the chart puts them."""
 
     def __init__(self, home, namespace, tofu, name="df", **values):
         self.home, self.namespace, self.name = home, namespace, name
         self.full = f"{name}-dayfly"
         self.values = home.directory / f"{name}-values.yaml"
-        reachable = {"service": {"type": "NodePort"}, "tls": {"names": [NODE]}, "auth": {"adminAccount": {"create": True}}}
+        reachable = {"service": {"type": "NodePort"}, "tls": {"names": [NODE]}, "auth": {"adminAccount": {"create": True}},
+                     "steps": {"namespace": namespace.name}}
         self.values.write_text(yaml.safe_dump(merged(image_values(namespace.cluster, tofu), reachable, values)))
 
     def helm(self, *args, **kwargs):
