@@ -26,12 +26,18 @@ static const struct {
     [DF_SHARE_ADMINS] = {DF_LIMIT_HTTP_KNOWN, DF_LIMIT_HTTP_CALLER},
 };
 
+/* A network address that strangers come from. */
+struct network {
+    uint64_t address;
+    size_t strangers; /* with the last of them it goes */
+};
+
 struct df_connection {
     struct df_connection *next, *prev; /* next is older */
     int fd;
     enum df_share share;
     char who[DF_LIMIT_CALLER + 1]; /* "" of a stranger */
-    uint64_t network;              /* of a stranger: whose place it takes */
+    struct network *network;       /* of a stranger that is not cut; else NULL */
     bool follows;
     bool cut;         /* it was shut down, and its thread is about to close it: it counts no more */
     int64_t until_ms; /* monotonic */
@@ -44,16 +50,61 @@ struct df_connections {
     pthread_cond_t changed;
     struct df_connection *first;
     size_t count;
-    size_t peak; /* since memory was last trimmed */
+    size_t open, strangers; /* of these: not cut, and strangers among them */
+    size_t peak;            /* since memory was last trimmed */
     bool stopping;
     pthread_t reaper;
 };
 
+/* ---- strangers; the caller holds the lock ---- */
+
+/* NULL: out of memory. */
+static struct network *find_network(const struct df_connections *c, uint64_t address)
+{
+    for (const struct df_connection *one = c->first; one; one = one->next)
+        if (one->network && one->network->address == address)
+            return one->network;
+    struct network *fresh = calloc(1, sizeof(*fresh));
+    if (fresh)
+        fresh->address = address;
+    return fresh;
+}
+
+static void join_strangers(struct df_connections *c, struct df_connection *one,
+                           struct network *network)
+{
+    one->network = network;
+    network->strangers++;
+    c->strangers++;
+}
+
+static void leave_strangers(struct df_connections *c, struct df_connection *one)
+{
+    if (!one->network)
+        return;
+    if (--one->network->strangers == 0)
+        free(one->network);
+    one->network = NULL;
+    c->strangers--;
+}
+
+/* The oldest of the network that has the most. */
+static struct df_connection *choose_stranger(const struct df_connections *c)
+{
+    struct df_connection *chosen = NULL;
+    for (struct df_connection *one = c->first; one; one = one->next) /* from young to old */
+        if (one->network && (!chosen || one->network->strangers >= chosen->network->strangers))
+            chosen = one;
+    return chosen;
+}
+
 /* ---- cutting; the caller holds the lock, so that no descriptor is closed and reused meanwhile ---- */
 
-static void cut(const struct df_connections *c, struct df_connection *one, const char *why)
+static void cut(struct df_connections *c, struct df_connection *one, const char *why)
 {
     one->cut = true;
+    c->open--;
+    leave_strangers(c, one);
     (void)shutdown(one->fd, SHUT_RDWR);
     df_metric_add(c->cuts, why, 1);
 }
@@ -66,42 +117,11 @@ static void cut_overdue(struct df_connections *c)
             cut(c, one, "time");
 }
 
-static size_t count_strangers_of(const struct df_connections *c, uint64_t network)
-{
-    size_t n = 0;
-    for (const struct df_connection *one = c->first; one; one = one->next)
-        n += !one->cut && one->share == DF_SHARE_STRANGERS && one->network == network;
-    return n;
-}
-
-/* The oldest stranger of the network that has the most. */
-static struct df_connection *choose_stranger(const struct df_connections *c)
-{
-    struct df_connection *chosen = NULL;
-    size_t most = 0;
-    for (struct df_connection *one = c->first; one; one = one->next) {
-        if (one->cut || one->share != DF_SHARE_STRANGERS)
-            continue;
-        size_t n =
-            chosen && chosen->network == one->network ? most : count_strangers_of(c, one->network);
-        if (n >= most) { /* the list goes from young to old */
-            chosen = one;
-            most = n;
-        }
-    }
-    return chosen;
-}
-
 /* Strangers use what the known leave: who shows a token came as one, so that a stranger's place is
  * never lost to the known. */
 static void make_room(struct df_connections *c)
 {
-    size_t open = 0, strangers = 0;
-    for (const struct df_connection *one = c->first; one; one = one->next) {
-        open += !one->cut;
-        strangers += !one->cut && one->share == DF_SHARE_STRANGERS;
-    }
-    if (strangers && open >= DF_LIMIT_HTTP_OPEN)
+    if (c->strangers && c->open >= DF_LIMIT_HTTP_OPEN)
         cut(c, choose_stranger(c), "room");
 }
 
@@ -176,24 +196,37 @@ void df_connections_free(struct df_connections *c)
 }
 
 /* An IPv4 address, also mapped into IPv6; of IPv6 the first 64 bits, which one site has to itself. */
-static uint64_t network_of(const struct sockaddr *peer)
+static uint64_t address_of(const struct sockaddr *peer)
 {
-    uint64_t network = 0;
+    uint64_t address = 0;
     if (peer && peer->sa_family == AF_INET) {
-        memcpy(&network, &((const struct sockaddr_in *)(const void *)peer)->sin_addr, 4);
+        memcpy(&address, &((const struct sockaddr_in *)(const void *)peer)->sin_addr, 4);
     } else if (peer && peer->sa_family == AF_INET6) {
         const struct in6_addr *a = &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr;
         if (IN6_IS_ADDR_V4MAPPED(a))
-            memcpy(&network, a->s6_addr + 12, 4);
+            memcpy(&address, a->s6_addr + 12, 4);
         else
-            memcpy(&network, a->s6_addr, 8);
+            memcpy(&address, a->s6_addr, 8);
     }
-    return network;
+    return address;
 }
 
 static int64_t in_seconds(int64_t seconds)
 {
     return seconds < 0 ? NEVER : df_mono_ms() + seconds * 1000;
+}
+
+static void enlist(struct df_connections *c, struct df_connection *one, struct network *network)
+{
+    join_strangers(c, one, network);
+    one->next = c->first;
+    if (c->first)
+        c->first->prev = one;
+    c->first = one;
+    c->open++;
+    if (c->count++ == 0)
+        (void)pthread_cond_signal(&c->changed);
+    c->peak = c->count > c->peak ? c->count : c->peak;
 }
 
 struct df_connection *df_connections_add(struct df_connections *c, int fd,
@@ -204,19 +237,16 @@ struct df_connection *df_connections_add(struct df_connections *c, int fd,
         return NULL;
     one->fd = fd;
     one->owner = owner;
-    one->network = network_of(peer);
     one->until_ms = in_seconds(DF_LIMIT_HTTP_HEAD_SECONDS);
     (void)pthread_mutex_lock(&c->lock);
     make_room(c);
-    one->next = c->first;
-    if (c->first)
-        c->first->prev = one;
-    c->first = one;
-    if (c->count++ == 0)
-        (void)pthread_cond_signal(&c->changed);
-    c->peak = c->count > c->peak ? c->count : c->peak;
+    struct network *network = find_network(c, address_of(peer));
+    if (network)
+        enlist(c, one, network);
     (void)pthread_mutex_unlock(&c->lock);
-    return one;
+    if (!network)
+        free(one);
+    return network ? one : NULL;
 }
 
 void *df_connection_owner(const struct df_connection *one)
@@ -235,6 +265,8 @@ void df_connections_remove(struct df_connections *c, struct df_connection *one)
         c->first = one->next;
     if (one->next)
         one->next->prev = one->prev;
+    leave_strangers(c, one);
+    c->open -= !one->cut;
     c->count--;
     (void)pthread_mutex_unlock(&c->lock);
     free(one);
@@ -294,6 +326,7 @@ int df_connections_admit(struct df_connections *c, struct df_connection *one, en
     if (one->share != share || strcmp(one->who, who) != 0)
         result = check_room(c, one, share, who, err);
     if (result == 0) {
+        leave_strangers(c, one);
         one->share = share;
         (void)snprintf(one->who, sizeof(one->who), "%s", who);
     }

@@ -129,6 +129,20 @@ static void a_peer_that_was_admitted_makes_no_room_for_strangers(void **state)
     assert_false(is_cut(known));
 }
 
+static void an_address_counts_by_its_strangers_alone(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 250; i++)
+        assert_int_equal(admit(w, arrive(w, "10.0.0.1"), DF_SHARE_ADMINS, "boss"), 0);
+    for (int i = 250; i < 490; i++)
+        (void)arrive(w, "10.0.0.1");
+    for (int i = 490; i < DF_LIMIT_HTTP_OPEN; i++)
+        (void)arrive(w, "10.0.0.2"); /* 470: fewer connections, but more strangers */
+    (void)arrive(w, "10.0.0.3");
+    assert_false(is_cut(&w->peers[250]));
+    assert_true(is_cut(&w->peers[490]));
+}
+
 static void one_token_takes_its_share_and_no_more(void **state)
 {
     struct world *w = *state;
@@ -200,6 +214,7 @@ int main(void)
         TEST(the_oldest_stranger_makes_room_for_a_newcomer),
         TEST(an_address_with_many_makes_room_before_one_with_few),
         TEST(a_peer_that_was_admitted_makes_no_room_for_strangers),
+        TEST(an_address_counts_by_its_strangers_alone),
         TEST(one_token_takes_its_share_and_no_more),
         TEST(steps_leave_some_for_people),
         TEST(a_connection_that_serves_several_callers_counts_for_the_last),
