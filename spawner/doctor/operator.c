@@ -51,12 +51,13 @@ static void tell_names(struct df_doctor_context *p)
     else if (p->config.approval.separate)
         df_finding(p, DF_LEVEL_WARN,
                    "approval.separateApprover refuses every approval by kubectl, because custom "
-                   "resources do not name who wrote them: `make admission`, then set "
-                   "kubernetes.webhook");
+                   "resources do not name who wrote them: admission.enabled of the chart, or `make "
+                   "admission` and kubernetes.webhook");
     else
         df_finding(p, DF_LEVEL_OK,
                    "custom resources do not name who wrote them; the audit trail has kubernetes "
-                   "(`make admission` and kubernetes.webhook change that)");
+                   "(admission.enabled of the chart, or `make admission` and kubernetes.webhook, "
+                   "change that)");
 }
 
 int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)

@@ -251,6 +251,40 @@ def test_a_certificate_of_ones_own_leaves_no_authority():
     assert not [r for d in docs if d["kind"] == "Role" for r in d["rules"] if r.get("resourceNames")]
 
 
+def test_admission_objects_are_those_of_the_manifests_and_the_service_knows_of_them():
+    values = "admission.enabled=true,admission.caBundle=QUJD,service.port=443,serviceAccount.name=mine"
+    docs = render("--set", values)
+    assert configuration(docs)["kubernetes"]["webhook"] == "df-dayfly.infra"
+    hooks = one(docs, "MutatingWebhookConfiguration", "df-dayfly.infra")["webhooks"]
+    service = {"namespace": "infra", "name": "df-dayfly", "port": 443}
+    assert [h["clientConfig"] for h in hooks] == [
+        {"service": {**service, "path": f"/v1/admission/{role}"}, "caBundle": "QUJD"} for role in ("write", "admin")]
+    policy = one(docs, "ValidatingAdmissionPolicy", "df-dayfly.infra")
+    spared = 'request.userInfo.username != "system:serviceaccount:infra:mine"'
+    assert all(spared in [c["expression"] for c in d["matchConditions"]] for d in (*hooks, policy["spec"]))
+    bound = one(docs, "ValidatingAdmissionPolicyBinding", "df-dayfly.infra")["spec"]
+    assert bound["policyName"] == "df-dayfly.infra"
+    assert bound["matchResources"]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "infra"}
+    text = (ROOT / "rbac/admission.yaml").read_text()
+    for name, value in (("NAME", "df-dayfly"), ("NAMESPACE", "infra"), ("ACCOUNT", "mine"), ("PORT", "443"), ("CA", "QUJD")):
+        text = text.replace(f"${{{name}}}", value)
+    plain = {d["kind"]: {k: v for k, v in d.items() if k != "metadata"} for d in yaml.safe_load_all(text)}
+    assert len(plain) == 3
+    for kind, wanted in plain.items():
+        assert {k: v for k, v in one(docs, kind).items() if k != "metadata"} == wanted
+    assert "${" not in json.dumps(docs) and "webhook" not in configuration(render())["kubernetes"]
+
+
+@pytest.mark.parametrize("values, said", [
+    ("admission.enabled=true", "set admission.caBundle to it"),
+    ("admission.enabled=true,tls.existingSecret=mine", "ca.crt of the Secret mine in the cluster"),
+    ("admission.enabled=true,admission.caBundle=QUJD,shape=sidecar", "only the shape operator has custom resources"),
+])
+def test_admission_without_a_ca_or_custom_resources_is_refused(values, said):
+    result = helm("template", "df", CHART, "--set", values, check=False)
+    assert result.returncode != 0 and said in result.stderr
+
+
 def test_digests_win_over_tags():
     digest = "sha256:" + "a" * 64
     docs = render("--set", f"image.digest={digest},runner.image.digest={digest}")
@@ -430,6 +464,9 @@ def test_every_alert_has_its_lines_in_the_runbook():
     ("shape=operator", ["Steps run in the namespace infra-steps"], "WARNING"),
     ("steps.create=false", ["WARNING", "label namespace infra-steps pod-security"], "namespace infra pod-"),
     ("keepData=false", ["helm -n infra test df"], "leaves"),
+    ("shape=operator", ["an admin called kubernetes", "--set admission.enabled=true"], "name the person"),
+    ("admission.enabled=true,admission.caBundle=QUJD", ["name the person", "df-dayfly.infra"], "admission.enabled"),
+    ("shape=sidecar", ["What holds a step back"], "Who writes custom resources"),
 ])
 def test_the_notes_name_what_is_there(cluster, values, said, not_said):
     shown = helm("--kubeconfig", cluster.kubeconfig, "-n", "infra", "install", "df", CHART, "--dry-run=client", "--set",
@@ -586,6 +623,60 @@ def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them
     release.helm("uninstall", "df", "--wait", "--timeout", "2m")
     release.install()  # it finds the namespace that the first one left
     release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+
+
+REQUESTED = "dayfly.dev/requested-by"
+
+
+def test_custom_resources_of_a_release_name_who_wrote_them(home, namespace, tofu):
+    """From the first moment of an installation, over an upgrade and a rollback; the authority stays what it was."""
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}, steps=None, admission={"enabled": True})
+
+    def asked_for(name):
+        """Who asked for a run that eve makes."""
+        made = json.loads(namespace.kubectl("--as", "eve", "create", "-f", "-", "-o", "json", input=json.dumps(run_of("net", name))).stdout)
+        assert made["metadata"]["annotations"] == {REQUESTED: "write eve"}
+        run = namespace.wait("run", name, lambda r: "service" in r.get("status", {}))
+        return run["status"]["service"]["spec"]["requestedBy"], run["status"]["service"]["spec"]["requestedRole"]
+
+    def guards():
+        names = [f"{kind}/{release.full}.{namespace.name}" for kind in ("mutatingwebhookconfiguration", "validatingadmissionpolicy",
+                                                                        "validatingadmissionpolicybinding")]
+        found = namespace.cluster.kubectl("get", *names, "--ignore-not-found", "-o", "json").stdout
+        return json.loads(found)["items"] if found else []
+
+    def authority():
+        """Certificate and key, and what the API server trusts."""
+        bundles = {h["clientConfig"]["caBundle"] for g in guards() for h in g.get("webhooks", [])}
+        return namespace.get("secret", "df-dayfly-authority")["data"], bundles
+    try:
+        release.install()
+        namespace.kubectl("create", "rolebinding", "eve", f"--role={release.full}-editor", "--user=eve")
+        namespace.kubectl("create", "rolebinding", "ann", f"--role={release.full}-admin", "--user=ann")
+        executor = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "net"},
+                    "spec": {"source": {"url": "file:///nowhere", "kind": "directory"}}}
+        # The API server notices webhook and policy some moments after they are made.
+        probe = {"input": json.dumps(executor), "check": False}
+        wait_for("the webhook", lambda: '"admin ann"' in namespace.kubectl("--as", "ann", "create", "-f", "-", "--dry-run=server", "-o", "json", **probe).stdout)
+        namespace.kubectl("--as", "ann", "create", "-f", "-", input=json.dumps(executor))
+        assert namespace.wait("executor", "net", lambda e: "status" in e)["metadata"]["annotations"] == {REQUESTED: "admin ann"}
+        assert asked_for("first") == ("eve", "write")
+
+        first = authority()
+        assert set(first[0]) == {"ca.crt", "ca.key"} and first[1] == {first[0]["ca.crt"]}
+        release.upgrade("--set", "log.level=debug")
+        assert authority() == first and asked_for("second") == ("eve", "write")
+        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        assert authority() == first and asked_for("third") == ("eve", "write")
+        release.upgrade("--set", "admission.enabled=false")
+        assert authority() == (first[0], set()) and not guards()
+        release.upgrade()
+        assert authority() == first
+    finally:
+        release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+        crds.let_go(namespace)
+    assert not guards()
 
 
 def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, namespace, tofu, tmp_path):
