@@ -1,22 +1,25 @@
 #include "common/redact/joints.h"
 
 /* Bytes of text in which the view behind a joint is looked for; without it the joint is open. */
-enum { AHEAD = 64, AROUND = 3 };
+enum { AHEAD = 64 };
 
 /* --- the filter ------------------------------------------------------------------------------ */
 
-static uint32_t gram_at(const char *p)
+/* Of 8 bytes at p; without the case of letters, because some patterns ignore it. */
+static uint64_t gram_at(const struct df_joints *j, const char *p)
 {
-    uint32_t x;
+    uint64_t x;
     memcpy(&x, p, sizeof x);
-    return x | 0x20202020U;
+    return (x | 0x2020202020202020ULL) & j->gram_mask;
 }
 
 /* Two bits of one word answer for a gram: one access to memory, and few wrong answers. */
-static uint64_t *word_of(const struct df_joints *j, uint32_t gram, uint64_t *ret_mask)
+static uint64_t *word_of(const struct df_joints *j, uint64_t gram, uint64_t *ret_mask)
 {
-    uint64_t h = gram * 0x9e3779b97f4a7c15ULL;
-    *ret_mask = (uint64_t)1 << (h & 63) | (uint64_t)1 << (h >> 6 & 63);
+    const uint64_t odd = 0x9e3779b97f4a7c15ULL;
+    uint64_t h = gram * odd;
+    h = (h ^ h >> 32) * odd;
+    *ret_mask = (uint64_t)1 << (h >> 20 & 63) | (uint64_t)1 << (h >> 26 & 63);
     return &j->bits[h >> (64 - j->log2)];
 }
 
@@ -30,8 +33,10 @@ static void add_bytes(struct df_joints *j, const char *b, size_t n)
     uint64_t mask;
     for (size_t i = 0; i + 1 < n; i++)
         j->pairs[pair_at(b + i) / 64] |= (uint64_t)1 << pair_at(b + i) % 64;
-    for (size_t i = 0; i + DF_GRAM <= n; i++) {
-        uint64_t *word = word_of(j, gram_at(b + i), &mask);
+    for (size_t i = 0; i + j->gram <= n; i++) {
+        char gram[DF_JOINT_GRAM_MAX] = "";
+        memcpy(gram, b + i, j->gram);
+        uint64_t *word = word_of(j, gram_at(j, gram), &mask);
         *word |= mask;
     }
 }
@@ -41,6 +46,9 @@ int df_joints_new(const struct df_patterns *p, struct df_joints *ret, struct df_
     enum { LEAST = 8, MOST = 17 }; /* words: 2 KiB to 1 MiB */
     if (!p->count)
         return 0;
+    /* Of an occurrence, half the bytes besides an escaped one are on one side of it: a gram. */
+    ret->gram = p->min_len / 2 + 1 < DF_JOINT_GRAM_MAX ? p->min_len / 2 + 1 : DF_JOINT_GRAM_MAX;
+    memset(&ret->gram_mask, 0xff, ret->gram);
     ret->log2 = LEAST;
     while (ret->log2 < MOST && ((size_t)1 << ret->log2) < p->bytes_len / 4)
         ret->log2++;
@@ -65,7 +73,7 @@ static bool has_pair(const struct df_joints *j, const char *p)
 static bool has_gram(const struct df_joints *j, const char *p)
 {
     uint64_t mask;
-    const uint64_t *word = word_of(j, gram_at(p), &mask);
+    const uint64_t *word = word_of(j, gram_at(j, p), &mask);
     return (*word & mask) == mask;
 }
 
@@ -75,14 +83,15 @@ static bool has_gram(const struct df_joints *j, const char *p)
  * joint; what came before it is there already. */
 static void look_back(struct df_joint_walk *w, size_t at)
 {
-    char found[AROUND];
+    const size_t around = w->filter->gram - 1;
+    char found[DF_JOINT_GRAM_MAX];
     size_t n = 0;
-    for (size_t i = at; i > w->end && n < AROUND; i--)
+    for (size_t i = at; i > w->end && n < around; i--)
         if (df_unwrap_is_plain(w->text[i - 1]))
-            found[AROUND - ++n] = w->text[i - 1];
-    size_t kept = w->befores < AROUND - n ? w->befores : AROUND - n;
+            found[around - ++n] = w->text[i - 1];
+    size_t kept = w->befores < around - n ? w->befores : around - n;
     memmove(w->before, w->before + w->befores - kept, kept);
-    memcpy(w->before + kept, found + AROUND - n, n);
+    memcpy(w->before + kept, found + around - n, n);
     w->befores = kept + n;
 }
 
@@ -104,22 +113,17 @@ static bool look_ahead(const struct df_joint_walk *w, char *window, size_t *n, s
     return *n == most || (w->last && end == w->n);
 }
 
-static bool has_any_gram(const struct df_joints *j, const char *window, size_t n)
-{
-    for (size_t i = 0; i + DF_GRAM <= n; i++)
-        if (has_gram(j, window + i))
-            return true;
-    return false;
-}
-
-/* The two neighbours of a gap decide most cases, and need the least work. */
+/* The two neighbours of a gap decide most cases, and need the least work. After that the two grams
+ * that end and that begin at the joint. */
 static bool is_open(const struct df_joint_walk *w, const struct df_unwrap_token *t)
 {
-    char window[2 * AROUND + 1];
-    size_t n = w->befores, front = n;
+    const size_t around = w->filter->gram - 1;
+    char window[2 * DF_JOINT_GRAM_MAX];
+    size_t n = w->befores, front = n; /* of the window: up to the joint, with a byte of its own */
     memcpy(window, w->before, n);
     if (t->byte >= 0) {
         window[n++] = (char)t->byte;
+        front++;
     } else {
         if (!front)
             return false; /* no occurrence begins in front of it */
@@ -129,12 +133,16 @@ static bool is_open(const struct df_joint_walk *w, const struct df_unwrap_token 
             return false;
         n = front;
     }
-    return !look_ahead(w, window, &n, n + AROUND) || has_any_gram(w->filter, window, n);
+    if (!look_ahead(w, window, &n, front + around))
+        return true;
+    size_t last = t->byte >= 0 ? front : front + 1; /* of the gram that ends at the joint */
+    return (last > around && last <= n && has_gram(w->filter, window + last - 1 - around)) ||
+           (front + around <= n && has_gram(w->filter, window + front - 1));
 }
 
 static void add_before(struct df_joint_walk *w, char c)
 {
-    if (w->befores == AROUND)
+    if (w->befores == w->filter->gram - 1)
         memmove(w->before, w->before + 1, --w->befores);
     w->before[w->befores++] = c;
 }
@@ -143,14 +151,17 @@ static void add_before(struct df_joint_walk *w, char c)
  * the next ones have to know: no occurrence in front of it reaches them. */
 static bool is_closed_line(const struct df_joint_walk *w, size_t at)
 {
-    size_t next = at + 1;
-    if (w->text[at] != '\n' || at == w->end || !df_unwrap_is_plain(w->text[at - 1]))
+    size_t before = at, next = at + 1;
+    if (w->text[at] != '\n')
         return false;
+    while (before > w->end && !df_unwrap_is_plain(w->text[before - 1]))
+        before--;
     while (next < w->n && w->text[next] == ' ')
         next++;
-    if (next == w->n || !df_unwrap_is_plain(w->text[next]) || df_unwrap_is_special(w->text[next]))
+    if (before == w->end || next == w->n || !df_unwrap_is_plain(w->text[next]) ||
+        df_unwrap_is_special(w->text[next]))
         return false;
-    const char pair[2] = {w->text[at - 1], w->text[next]};
+    const char pair[2] = {w->text[before - 1], w->text[next]};
     return !has_pair(w->filter, pair);
 }
 

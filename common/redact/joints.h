@@ -2,9 +2,10 @@
  * joints.h - which joints of a text a known value may cross.
  *
  * Internal to the redactor. Nearly all joints of a log are line breaks that no value crosses. What
- * shows it are the strings of 4 bytes of the view around the joint: if no pattern has one of them,
- * no occurrence has this joint inside. Such a joint is closed, and the view is made only of the text
- * between two closed joints with an open one between them. Thread rule: as patterns.h.
+ * shows it are two strings of the view ("grams"): one ends with the first byte behind the joint, one
+ * begins with the last byte in front of it. A gram is so short that each occurrence across the joint
+ * has one of the two. If no pattern has either, the joint is closed. The view is made only of the
+ * text between two closed joints with an open one between them. Thread rule: as patterns.h.
  */
 #ifndef DF_REDACT_JOINTS_H
 #define DF_REDACT_JOINTS_H
@@ -12,10 +13,14 @@
 #include "common/redact/patterns.h"
 #include "common/redact/unwrap.h"
 
+enum { DF_JOINT_GRAM_MAX = 8 };
+
 /* Zeros are an empty filter, for which every joint is closed. */
 struct df_joints {
     uint64_t pairs[65536 / 64]; /* set: some pattern has these two neighbours */
-    uint64_t *bits;             /* set: some pattern has a string of 4 bytes with this hash */
+    size_t gram;                /* bytes of a gram: 3..DF_JOINT_GRAM_MAX */
+    uint64_t gram_mask;         /* of 8 bytes, those of a gram */
+    uint64_t *bits;             /* set: some pattern has a gram with this hash */
     unsigned log2;
 };
 
@@ -28,10 +33,10 @@ struct df_joint_walk {
     const struct df_joints *filter;
     const char *text;
     size_t n;
-    bool last;      /* the text is the end of the stream */
-    size_t at, end; /* the current joint */
-    bool open;      /* a pattern may cross it, or more text is needed to tell */
-    char before[3]; /* of the view, in front of the joint */
+    bool last;                      /* the text is the end of the stream */
+    size_t at, end;                 /* the current joint */
+    bool open;                      /* a pattern may cross it, or more text is needed to tell */
+    char before[DF_JOINT_GRAM_MAX]; /* of the view, in front of the joint */
     size_t befores;
 };
 

@@ -121,18 +121,20 @@ static int compare_patterns(const void *a, const void *b, void *arg)
 static void sort_patterns(struct df_patterns *s)
 {
     qsort_r(s->patterns, s->count, sizeof *s->patterns, compare_patterns, s);
-    size_t kept = 0, min_len = DF_REDACT_STEP_MAX + DF_GRAM - 1;
+    size_t kept = 0;
+    s->min_len = SIZE_MAX;
     for (size_t i = 0; i < s->count; i++) {
         struct df_pattern *p = &s->patterns[i];
         if (kept && compare_patterns(p, &s->patterns[kept - 1], s) == 0)
             continue;
-        min_len = p->len < min_len ? p->len : min_len;
+        s->min_len = p->len < s->min_len ? p->len : s->min_len;
         size_t len = p->len + (size_t)p->tail;
         s->max_len = len > s->max_len ? len : s->max_len;
         s->patterns[kept++] = *p;
     }
     s->count = kept;
-    s->step = min_len - DF_GRAM + 1;
+    size_t step = s->min_len - DF_GRAM + 1;
+    s->step = step < DF_REDACT_STEP_MAX ? step : DF_REDACT_STEP_MAX;
 }
 
 /* --- windows --------------------------------------------------------------------------------- */
@@ -206,7 +208,8 @@ static bool has_bit(const uint64_t *bits, size_t i)
 static int allocate_tables(struct df_patterns *s, struct df_err *err)
 {
     size_t grams = s->count * s->step;
-    s->bits_log2 = log2_at_least(grams * 32, 12, 18);
+    /* Sparse: a wrong yes costs more than a miss of the first-level cache. */
+    s->bits_log2 = log2_at_least(grams * 256, 12, 20);
     s->heads_log2 = log2_at_least(grams, 8, 18);
     s->bits = calloc(((size_t)1 << s->bits_log2) / 64, sizeof *s->bits);
     s->heads = calloc(((size_t)1 << s->heads_log2) + 1, sizeof *s->heads);

@@ -4,8 +4,8 @@
  * Internal to the redactor. In each pattern it chooses a window of step + 3 bytes that few other
  * patterns have; the `step` strings of 4 bytes ("grams") in that window go into a table. Looking up
  * every step-th gram of a text then finds each occurrence of each pattern at least once. A bit
- * table that fits into the first-level cache answers nearly all look-ups. Grams ignore the case of
- * letters; the comparison of the whole pattern decides. Thread rule: after df_patterns_seal() it is
+ * table answers nearly all look-ups. Grams ignore the case of letters; the comparison of the whole
+ * pattern decides. Thread rule: after df_patterns_seal() it is
  * read-only and may be shared.
  */
 #ifndef DF_REDACT_PATTERNS_H
@@ -14,7 +14,7 @@
 #include "common/base/err.h"
 #include "common/redact/forms.h"
 
-enum { DF_GRAM = 4, DF_REDACT_STEP_MAX = 4, DF_PREFIX_BITS = 15 };
+enum { DF_GRAM = 4, DF_REDACT_STEP_MAX = 16, DF_PREFIX_BITS = 15 };
 
 struct df_pattern {
     uint32_t at; /* in bytes */
@@ -37,6 +37,7 @@ struct df_patterns {
     size_t bytes_len, bytes_cap;
     struct df_pattern *patterns; /* sorted, all different */
     size_t count, cap;
+    size_t min_len; /* of a pattern */
     size_t max_len; /* of a pattern and its tail; 0: an empty table */
     size_t step;
     uint64_t *bits; /* 1 << bits_log2 of them; set: some gram has this hash */

@@ -6,6 +6,21 @@ enum { BACKSLASHES_MAX = 8, CSI_MAX = 32, ENTITY_MAX = 10 };
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
+/* Plain are the printable characters but quotes and backslash. */
+const unsigned char df_unwrap_kinds[256] = {
+    ['\n'] = DF_UNWRAP_SPECIAL,
+    ['\r'] = DF_UNWRAP_SPECIAL,
+    ['\033'] = DF_UNWRAP_SPECIAL,
+    ['!'] = DF_UNWRAP_PLAIN,
+    ['"'] = DF_UNWRAP_SPECIAL,
+    ['#' ... '$'] = DF_UNWRAP_PLAIN,
+    ['%' ... '&'] = DF_UNWRAP_PLAIN | DF_UNWRAP_SPECIAL,
+    ['\''] = DF_UNWRAP_SPECIAL,
+    ['(' ... '['] = DF_UNWRAP_PLAIN,
+    ['\\'] = DF_UNWRAP_SPECIAL,
+    [']' ... '~'] = DF_UNWRAP_PLAIN,
+};
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

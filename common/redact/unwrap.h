@@ -33,17 +33,19 @@ bool df_unwrap_token(const char *text, size_t n, bool last, struct df_unwrap_tok
  * n if there is none. Everything before it is plain or left out. */
 size_t df_unwrap_next_joint(const char *text, size_t from, size_t n);
 
+enum { DF_UNWRAP_PLAIN = 1, DF_UNWRAP_SPECIAL = 2 };
+extern const unsigned char df_unwrap_kinds[256]; /* of each byte, these flags */
+
 /* True if the byte alone, without a joint, is in the view. */
 static inline bool df_unwrap_is_plain(char c)
 {
-    return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '\\';
+    return df_unwrap_kinds[(unsigned char)c] & DF_UNWRAP_PLAIN;
 }
 
 /* True if a token of more than one byte, or a joint, may begin with it. */
 static inline bool df_unwrap_is_special(char c)
 {
-    return c == '\n' || c == '\r' || c == '\033' || c == '\\' || c == '%' || c == '&' || c == '"' ||
-           c == '\'';
+    return df_unwrap_kinds[(unsigned char)c] & DF_UNWRAP_SPECIAL;
 }
 
 /* Writes the view of a value to out (at most n bytes) and returns its length. escaped: what an
