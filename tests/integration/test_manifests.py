@@ -68,13 +68,18 @@ def test_without_kubectl_it_is_named_and_so_is_the_way_out():
 def test_namespace_and_images_are_those_that_were_said():
     docs = render("all", NAMESPACE="infra", IMG="registry.example/dayfly-spawner:9", RUNNER_IMG="registry.example/runner:9")
     for doc in docs:
-        assert doc["metadata"].get("namespace", "infra") == "infra"
+        assert doc["metadata"].get("namespace", "infra") in ("infra", "infra-steps")
         for subject in doc.get("subjects", []):
             assert subject["namespace"] == "infra"
-    assert one(docs, "Namespace", "infra")
+    assert one(docs, "Namespace", "infra") and one(docs, "Namespace", "infra-steps")
+    steps = [d for d in docs if d["metadata"].get("namespace") == "infra-steps"]
+    assert {d["kind"] for d in steps} == {"ServiceAccount", "Role", "RoleBinding", "NetworkPolicy"}
+    spawner, = one(steps, "NetworkPolicy", "dayfly-runner")["spec"]["egress"][1]["to"]
+    assert spawner["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "infra"}
     container, = one(docs, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example/dayfly-spawner:9"
     assert {"name": "DAYFLY_KUBERNETES_IMAGE", "value": "registry.example/runner:9"} in container["env"]
+    assert {"name": "DAYFLY_KUBERNETES_STEP_NAMESPACE", "value": "$(POD_NAMESPACE)-steps"} in container["env"]
 
 
 def test_without_a_word_the_images_are_those_of_this_version():
@@ -93,11 +98,13 @@ def test_undeploy_keeps_the_namespace_with_what_is_in_it():
 def test_chart_and_manifests_give_the_same_rights():
     """Two ways to install one thing."""
     plain = render("operator")
-    assert rules(one(plain, "Role")) == {r for r in rules(one(chart(), "Role")) if not r[2]}
+    for role in ("dayfly", "dayfly-steps"):
+        assert rules(one(plain, "Role", role)) == {r for r in rules(one(chart(), "Role", role)) if not r[2]}
     for people in ("viewer", "editor", "workflows", "admin"):
         assert rules(one(plain, "Role", f"dayfly-{people}")) == rules(one(chart(), "Role", f"dayfly-{people}"))
     sidecar = yaml.safe_load((ROOT / "rbac/sidecar/role.yaml").read_text())
-    assert rules(sidecar) == {r for r in rules(one(chart("--set", "shape=sidecar"), "Role")) if not r[2]}
+    beside = chart("--set", "shape=sidecar,steps.namespace=dayfly")
+    assert rules(sidecar) == {r for r in rules(one(beside, "Role")) if not r[2]}
 
 
 @pytest.mark.parametrize("kind", ["PodDisruptionBudget", "NetworkPolicy"])
@@ -154,16 +161,15 @@ class Operator:
         for kind in ("deployment", "service", "role", "poddisruptionbudget"):
             assert not self.namespace.get(kind), kind
         assert not [n for n in self.namespace.get("networkpolicy") if n["metadata"]["name"].startswith("dayfly")]
+        assert self.namespace.cluster.kubectl("get", "namespace", f"{self.namespace.name}-steps")
 
 
 def samples(namespace, directory):
-    """rbac/samples for another namespace and with this checkout's image, as people change it."""
+    """rbac/samples for other namespaces and with this checkout's image, as people change it."""
     shutil.copytree(ROOT / "rbac/samples", directory)
-    for file, old, new in (("kustomization.yaml", "namespace: dayfly", f"namespace: {namespace.name}"),
-                           ("taskaction.yaml", f"dayfly-runner:{VERSION}", f"dayfly-runner:{pods.TAG}")):
-        text = (directory / file).read_text()
-        assert old in text
-        (directory / file).write_text(text.replace(old, new))
+    for file in directory.glob("*.yaml"):
+        text = file.read_text().replace("namespace: dayfly", f"namespace: {namespace.name}")
+        file.write_text(text.replace(f"dayfly-runner:{VERSION}", f"dayfly-runner:{pods.TAG}"))
     return directory
 
 
@@ -175,6 +181,7 @@ RARELY = {
     ("dayfly.dev", "audittrails", "delete"): "the trail is full",
     **{("", "configmaps", verb): "a blob with more than one piece" for verb in ("get", "list", "create", "delete")},
     ("", "persistentvolumeclaims", "get"): "a plugin cache",
+    ("", "namespaces", "get"): "`dayfly doctor`",
     ("batch", "jobs", "delete"): "a canceled step, a workflow that is taken away",
     ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
     ("coordination.k8s.io", "leases", "get"): "the watch was behind",
@@ -184,7 +191,9 @@ RARELY = {
 def check_rights(namespace):
     """What the operator may do is what it does, and nothing was refused."""
     seen, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:dayfly")
-    granted = {(group, resource, verb) for group, resource, _, verb in rules(namespace.get("role", "dayfly"))}
+    steps = namespace.cluster.kubectl("-n", f"{namespace.name}-steps", "get", "role", "dayfly-steps", "-o", "json").stdout
+    roles = (namespace.get("role", "dayfly"), json.loads(steps))
+    granted = {(group, resource, verb) for role in roles for group, resource, _, verb in rules(role)}
     assert not refused
     assert not seen - granted, "used by somebody else's grant"
     assert not granted - seen - set(RARELY), "granted and never used"
@@ -200,7 +209,7 @@ def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
     operator.make("deploy")
     operator.wait_ready()
     directory = samples(namespace, tmp_path / "samples")
-    namespace.kubectl("apply", "-k", directory)
+    namespace.cluster.kubectl("apply", "-k", directory)
     run = namespace.wait("run", "sample-first", lambda r: r.get("status", {}).get("phase") in ("Succeeded", "Failed"), 120)
     assert run["status"]["phase"] == "Succeeded", run["status"]
     assert namespace.get("executor", "sample")["status"]["state"] == "provisioned"
@@ -210,7 +219,7 @@ def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
                "spec": {"executorRef": {"name": "sample"}, "action": "destroy", "autoApprove": True}}
     namespace.apply(destroy)
     namespace.wait("run", "sample-last", lambda r: r.get("status", {}).get("phase") == "Succeeded", 120)
-    namespace.kubectl("delete", "-k", directory, "--timeout=60s", "--ignore-not-found")
+    namespace.cluster.kubectl("delete", "-k", directory, "--timeout=60s", "--ignore-not-found")
     namespace.kubectl("delete", "taskactions,runs,executors", "--all", "--timeout=60s")
     check_rights(namespace)
     operator.undeploy()

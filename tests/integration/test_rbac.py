@@ -6,7 +6,7 @@ import yaml
 from lib import dayfly
 
 RBAC = dayfly.ROOT / "rbac"
-SETS = ["sidecar", "sidecar-secrets"]
+SETS = ["sidecar", "sidecar-secrets", "steps"]
 
 
 def objects(name):
@@ -16,14 +16,14 @@ def objects(name):
     assert sorted(own) == sorted(p.name for p in (RBAC / name).glob("*.yaml") if p.name != "kustomization.yaml")
     for resource in own:
         for doc in yaml.safe_load_all((RBAC / name / resource).read_text()):
-            assert doc["metadata"]["namespace"] == listed["namespace"]
+            assert doc["metadata"]["name" if doc["kind"] == "Namespace" else "namespace"] == listed["namespace"]
             yield doc
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_everything_stays_in_its_namespace_and_names_what_it_allows(name):
     for doc in objects(name):
-        assert doc["kind"] in ("ServiceAccount", "Role", "RoleBinding")
+        assert doc["kind"] in ("ServiceAccount", "Role", "RoleBinding", *(["Namespace", "NetworkPolicy"] if name == "steps" else []))
         for rule in doc.get("rules", []):
             for member in ("apiGroups", "resources", "verbs"):
                 assert rule[member] and "*" not in rule[member], rule
@@ -36,11 +36,12 @@ def test_a_binding_gives_its_own_role_to_the_spawner_alone(name):
     for doc in objects(name):
         if doc["kind"] == "RoleBinding":
             assert doc["roleRef"]["kind"] == "Role" and doc["roleRef"]["name"] in roles
-            assert [s["name"] for s in doc["subjects"]] == ["dayfly-spawner"]
+            assert [s["name"] for s in doc["subjects"]] == ["dayfly" if name == "steps" else "dayfly-spawner"]
 
 
-def test_the_pods_of_steps_have_no_rights_and_no_token_by_default():
-    account, = [d for d in objects("sidecar") if d["metadata"]["name"] == "dayfly-runner"]
+@pytest.mark.parametrize("name", ["sidecar", "steps"])
+def test_the_pods_of_steps_have_no_rights_and_no_token_by_default(name):
+    account, = [d for d in objects(name) if (d["kind"], d["metadata"]["name"]) == ("ServiceAccount", "dayfly-runner")]
     assert account["automountServiceAccountToken"] is False
 
 

@@ -82,6 +82,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get]
+# What its Pod Security Standard is, for `dayfly doctor`.
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get]
 {{- if eq .Values.runner.claim "secret" }}
 # A step is a Secret beside its Job, which is let go when the Secret is there.
 - apiGroups: [""]
