@@ -101,8 +101,12 @@ int df_check_authority(struct df_doctor_context *p, struct df_err *err);
 int df_check_rights(struct df_doctor_context *p, struct df_err *err);
 int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err);
 
+/* secrets.c */
+int df_check_secrets(struct df_doctor_context *p, struct df_err *err);
+
 /* policy.c */
 int df_check_policy(struct df_doctor_context *p, struct df_err *err);
+int df_check_pod_security(struct df_doctor_context *p, struct df_err *err);
 
 /* step.c */
 int df_check_step(struct df_doctor_context *p, struct df_err *err);

@@ -131,6 +131,7 @@ static const struct required_right {
     {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "persistentvolumeclaims", NULL, {"get"}, "an optional plugin cache is not used"},
+    {has_pods, "", "namespaces", NULL, {"get"}, "its Pod Security Standard is not known"},
     {posts_on_jobs, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {posts_on_tasks, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},

@@ -172,14 +172,59 @@ def test_what_the_chart_installs_is_a_good_installation(world, tmp_path, shape):
 def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     home = dayfly.Home(tmp_path / "home", tofu)
     document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
-    assert [(f["check"], f["level"]) for f in document["findings"]] == [
-        ("configuration", "ok"), ("data-directory", "ok"), ("runner", "ok"), ("local-tool", "ok"), ("git", "ok"),
-        ("isolation", "ok")]
+    alone = [("configuration", "ok"), ("data-directory", "ok"), ("runner", "ok"), ("local-tool", "ok"), ("git", "ok"), ("isolation", "ok")]
+    assert [(f["check"], f["level"]) for f in document["findings"]] == alone
+    # Who is alone may keep secrets for everything; they are named all the same.
+    home.dayfly("secret", "set", "cloud", "token", input="hush")
+    document = json.loads(home.dayfly("doctor", "-o", "json").stdout)
+    assert [(f["check"], f["level"]) for f in document["findings"]] == [*alone, ("secrets", "ok")]
+    assert "secrets of the vault: cloud." in document["findings"][-1]["message"]
 
 
 def test_a_state_service_that_is_away_is_a_warning(world):
     (level, message), = world.doctor({"stateService": {"url": "https://127.0.0.1:1/"}}, "--no-probe", code=0)["state-service"]
     assert level == "warn" and "127.0.0.1:1" in message
+
+
+def test_a_namespace_of_steps_that_does_not_enforce_restricted_is_a_warning(world):
+    label = "pod-security.kubernetes.io/enforce"
+    name = world.namespace.name
+
+    def found(level):
+        world.cluster.kubectl("label", "namespace", name, "--overwrite", f"{label}={level}" if level else f"{label}-")
+        (said, message), = world.doctor({"kubernetes": {"kubeconfig": str(world.spawner)}}, "--no-probe", code=0)["pod-security"]
+        assert said == ("ok" if level == "restricted" else "warn")
+        assert said == "ok" or f"kubectl label namespace {name} {label}=restricted" in message
+        return message
+    world.undo.callback(found, None)
+    assert f"{name} of steps enforces no Pod Security Standard, not restricted" in found(None)
+    assert f"{name} of steps enforces the Pod Security Standard baseline, not restricted" in found("baseline")
+    assert f"{name} of steps enforces the Pod Security Standard restricted" in found("restricted")
+
+
+def test_secrets_that_every_executor_may_use_are_named(world):
+    world.home.dayfly("secret", "set", "cloud", "token", input="hush")
+    world.undo.callback(world.home.dayfly, "secret", "delete", "cloud")
+    (level, message), = world.doctor({}, "--no-probe", code=0)["secrets"]
+    assert level == "warn" and "secrets of the vault: cloud." in message and "hush" not in message
+    world.home.dayfly("secret", "allow", "cloud", "--executor", "net")
+    (level, message), = world.doctor({}, "--no-probe", code=0)["secrets"]
+    assert level == "ok" and "for the executors that it names" in message
+
+
+def test_open_secrets_of_the_cluster_are_named_and_no_key_is_made(world):
+    def vault(name, **annotations):
+        world.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": {"dayfly.dev/vault": "true"},
+                                                                      "annotations": annotations}, "stringData": {"token": "hush"}})
+    for number in range(21):
+        vault(f"open-{number:02}")
+    vault("narrow", **{"dayfly.dev/executors": "net"})
+    (level, message), = world.doctor(OPERATOR, "--no-probe")["secrets"]
+    assert level == "warn" and "open-00, open-01" in message and "open-19 and 1 more." in message and "narrow" not in message
+    nobody = kubeconfig_of(world.namespace, "dayfly-runner", world.directory / "nobody.kubeconfig")
+    (level, message), = world.doctor({**OPERATOR, "kubernetes": {"kubeconfig": str(nobody)}}, "--no-probe", code=1)["secrets"]
+    assert level == "warn" and "may not list the secrets of the vault" in message
+    assert not world.namespace.get("secret", "dayfly-key")
 
 
 def test_a_class_whose_nodes_are_not_there_yet_is_a_warning(world):
@@ -211,7 +256,7 @@ OPERATOR = {"store": "kubernetes", "election": {"enabled": True}}
 @pytest.mark.parametrize("roles, changes", [
     (["sidecar"], {}),
     (["sidecar", "sidecar-secrets"], {"kubernetes": {"claim": "secret"}}),
-    (["operator"], OPERATOR),
+    (["operator", "steps"], {**OPERATOR, "kubernetes": {"stepNamespace": "builds"}}),
 ])
 def test_the_rights_that_are_checked_are_those_of_the_roles(world, roles, changes):
     """For an account that may do nothing all of them are reported, no more and no less."""
@@ -224,7 +269,7 @@ def test_the_rights_that_are_checked_are_those_of_the_roles(world, roles, change
     for level, message in found:
         verbs, resource = re.search(r"^the service account nobody may not (.+) (\S+) in the namespace", message).groups()
         missed |= {(verb, resource) for verb in verbs.split(", ")}
-        assert (level == "warn") == (resource in ("events.events.k8s.io", "persistentvolumeclaims"))
+        assert (level == "warn") == (resource in ("events.events.k8s.io", "persistentvolumeclaims", "namespaces"))
     assert missed == granted
 
 

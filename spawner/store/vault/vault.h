@@ -28,6 +28,10 @@ int df_vault_open(const char *database, const char *key_file, struct df_vault **
 int df_vault_kube_open(struct df_kube *kube, const char *name_space, struct df_vault **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
+/* df_vault_list() of that backend, without the key: it creates nothing. */
+int df_vault_kube_list(struct df_kube *kube, const char *name_space, cJSON **ret,
+                       struct df_err *err) DF_MUST_CHECK;
+
 void df_vault_close(struct df_vault *v); /* NULL is fine */
 static inline void df_cleanup_vault(struct df_vault **v)
 {

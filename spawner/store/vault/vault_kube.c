@@ -408,6 +408,14 @@ static int list(struct df_vault *vault, bool of_runs, cJSON **ret, struct df_err
     return 0;
 }
 
+int df_vault_kube_list(struct df_kube *kube, const char *name_space, cJSON **ret,
+                       struct df_err *err)
+{
+    DF_FREE char *copy = strdup(name_space);
+    struct kube_vault v = {.kube = kube, .name_space = copy};
+    return copy ? list(&v.vault, false, ret, err) : df_fail_oom(err);
+}
+
 /* ---- the key -------------------------------------------------------------------------------- */
 
 static int take_key(struct kube_vault *v, const cJSON *secret, struct df_err *err)
