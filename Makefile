@@ -40,7 +40,7 @@ CFLAGS := -std=gnu17 -fstack-protector-strong $(BRANCHES) -fPIE $(WARN) $(CFLAGS
 LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB. Debian 12's libmicrohttpd is too old.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
-COMMON_LIBS := -lcjson -lyaml build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
+COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))

@@ -41,6 +41,7 @@
 
 /* HTTP */
 #define DF_LIMIT_HTTP_BODY (1 * DF_MIB)      /* request bodies of ordinary routes */
+#define DF_LIMIT_HTTP_IDLE 32                /* kept connections of a pool: many workers */
 #define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client keeps in memory */
 #define DF_LIMIT_HTTP_CONNECTIONS 2048       /* with those that were cut and are about to end */
 #define DF_LIMIT_HTTP_OPEN 960               /* one thread each; then a stranger makes room */
@@ -98,6 +99,21 @@
 #define DF_LIMIT_BLOB_KEY 512 /* ours have at most three segments */
 #define DF_LIMIT_BLOB_KUBE                                                                         \
     (64 * DF_MIB) /* one blob in a cluster: the whole of etcd is a few GiB at most */
+
+#define DF_LIMIT_BLOB_BUCKET (16 * DF_GIB)  /* one blob in a bucket */
+#define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
+#define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk of 4 MiB, sealed and not compressible */
+#define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
+#define DF_LIMIT_KEYRING 16 /* keys of content at rest, old ones included */
+
+/* AWS */
+#define DF_LIMIT_AWS_PROFILES (1 * DF_MIB) /* a file of profiles */
+#define DF_LIMIT_AWS_TOKEN (64 * DF_KIB)   /* a token, or an answer with temporary keys */
+
+/* XML, which object stores answer */
+#define DF_LIMIT_XML (16 * DF_MIB)
+#define DF_LIMIT_XML_PATH 512
+#define DF_LIMIT_XML_TEXT (64 * DF_KIB)
 
 #define DF_LIMIT_STEP_FILE (16 * DF_GIB) /* one file of a step: a runaway one ends the step */
 

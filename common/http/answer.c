@@ -1,5 +1,7 @@
 #include "common/http/http.h"
 
+#include <time.h>
+
 #include "common/json/json.h"
 
 static enum df_err_class class_of_status(int status)
@@ -111,4 +113,13 @@ char *df_url_escape(const char *s)
             (void)df_buf_addf(&b, "%%%02X", c);
     }
     return df_buf_take(&b);
+}
+
+int df_http_time(const struct df_http_response *r, int64_t *ret_real_us)
+{
+    struct tm t = {0};
+    if (!strptime(r->date, "%a, %d %b %Y %H:%M:%S GMT", &t))
+        return -1;
+    *ret_real_us = (int64_t)timegm(&t) * 1000000;
+    return 0;
 }

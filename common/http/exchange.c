@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/crypto/crypto.h"
 
 enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 1000 };
 
@@ -181,7 +182,12 @@ static CURLcode set_tls(CURL *easy, const struct df_http *h, const struct df_htt
 static CURLcode set_credentials(CURL *easy, const struct df_http *h)
 {
     CURLcode rc = CURLE_OK;
-    if (h->bearer) {
+    if (h->aws_scope) {
+        SET(CURLOPT_AWS_SIGV4, h->aws_scope);
+        SET(CURLOPT_USERNAME, h->user);
+        SET(CURLOPT_PASSWORD, h->password);
+        SET(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
+    } else if (h->bearer) {
         SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         SET(CURLOPT_XOAUTH2_BEARER, h->bearer);
     } else if (h->user) {
@@ -260,18 +266,38 @@ static void cleanup_slist(struct curl_slist **list)
 }
 #define SLIST DF_CLEANUP(cleanup_slist)
 
-static int make_headers(const struct df_http_request *req, struct curl_slist **list,
-                        struct df_err *err)
+/* What the signature of AWS covers besides curl's own: the digest of the body, which curl takes from
+ * this header, and the token. */
+static int add_signed(const struct df_http *h, const struct df_http_request *req,
+                      struct curl_slist **list, struct df_err *err)
 {
-    /* An empty "Expect:" removes curl's header, which delays large bodies by up to a second. */
-    if (add_header(list, "Expect:", err) < 0)
+    char digest[DF_SHA256_HEX];
+    if (!req->body && req->body_fd >= 0)
+        return df_fail(err, DF_ERR_BUG, "a signed request has its body in memory");
+    if (df_sha256_hex(req->body ? req->body : "", req->body ? req->body_len : 0, digest, err) < 0)
         return -1;
+    DF_FREE char *line = df_strf("X-Amz-Content-Sha256: %s", digest);
+    if (!line)
+        return df_fail_oom(err);
+    if (add_header(list, line, err) < 0)
+        return -1;
+    return h->aws_token ? add_header(list, h->aws_token, err) : 0;
+}
+
+/* "Name:" removes a header of curl's own: "Expect", which delays large bodies by up to a second, and
+ * the type of a body that is not there. A signed request removes none, because curl would sign what
+ * it does not send. */
+static int make_headers(const struct df_http *h, const struct df_http_request *req,
+                        struct curl_slist **list, struct df_err *err)
+{
     const char *type = req->content_type ? req->content_type : "application/json";
     DF_FREE char *content_type =
-        has_body(req) ? df_strf("Content-Type: %s", type) : strdup("Content-Type:");
+        df_strf("Content-Type:%s%s", has_body(req) ? " " : "", has_body(req) ? type : "");
     if (!content_type)
         return df_fail_oom(err);
-    if (add_header(list, content_type, err) < 0)
+    if (h->aws_scope ? add_signed(h, req, list, err) < 0 : add_header(list, "Expect:", err) < 0)
+        return -1;
+    if ((has_body(req) || !h->aws_scope) && add_header(list, content_type, err) < 0)
         return -1;
     for (size_t i = 0; req->headers && i < req->headers->len; i++)
         if (add_header(list, req->headers->items[i], err) < 0)
@@ -430,7 +456,7 @@ int df_http_exchange(struct df_http *h, const struct df_http_request *req,
     /* Even if the body is streamed, an error page is kept in memory. */
     res->body = DF_BUF_INIT(req->on_data ? DF_LIMIT_HTTP_RESPONSE : cap);
     SLIST struct curl_slist *headers = NULL;
-    if (make_headers(req, &headers, err) < 0)
+    if (make_headers(h, req, &headers, err) < 0)
         return -1;
     curl_easy_reset(h->easy);
     CURLcode rc = set_connection(h->easy, h, to);

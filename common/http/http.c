@@ -36,6 +36,8 @@ void df_http_free(struct df_http *h)
     free(h->user);
     wipe_text(&h->key_pem);
     wipe_text(&h->proxy); /* may contain a password */
+    wipe_text(&h->aws_token);
+    free(h->aws_scope);
     free(h->cert_pem);
     free(h->ca_file);
     free(h->ca_pem);
@@ -95,6 +97,25 @@ int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, cons
     h->cert_pem = cert;
     h->key_pem = key;
     return 0;
+}
+
+int df_http_set_aws(struct df_http *h, const struct df_http_aws *keys, struct df_err *err)
+{
+    if (df_has_control(keys->access_key) || df_has_control(keys->secret_key))
+        return df_fail(err, DF_ERR_USER, "an AWS key holds a control character");
+    DF_FREE char *scope = df_strf("aws:amz:%s:%s", keys->region, keys->service);
+    DF_FREE char *token = keys->token ? df_strf("X-Amz-Security-Token: %s", keys->token) : NULL;
+    if (!scope || (keys->token && !token))
+        return df_fail_oom(err);
+    if (df_str_set(&h->user, keys->access_key, err) < 0)
+        return -1;
+    wipe_text(&h->password);
+    wipe_text(&h->aws_token);
+    free(h->aws_scope);
+    h->aws_scope = DF_TAKE(scope);
+    h->aws_token = DF_TAKE(token);
+    h->password = strdup(keys->secret_key);
+    return h->password ? 0 : df_fail_oom(err);
 }
 
 void df_http_wake(struct df_http *h)

@@ -57,6 +57,16 @@ int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err)
 int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, const char *key_pem,
                                    struct df_err *err) DF_MUST_CHECK;
 
+/* Keys that sign each later request as AWS's Signature Version 4 (s3, sts). All copied. */
+struct df_http_aws {
+    const char *access_key, *secret_key;
+    const char *token;   /* of temporary keys: sent as X-Amz-Security-Token; or NULL */
+    const char *region;  /* "eu-central-1" */
+    const char *service; /* "s3" */
+};
+int df_http_set_aws(struct df_http *h, const struct df_http_aws *keys,
+                    struct df_err *err) DF_MUST_CHECK;
+
 /* Makes a waiting exchange check its stop flag now. The only function that other threads may call.
  */
 void df_http_wake(struct df_http *h);
@@ -114,6 +124,9 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
  * not in the message. 0 for a status below 400. what: "claim the step". */
 int df_http_check(const struct df_http_response *r, const char *what,
                   struct df_err *err) DF_MUST_CHECK;
+
+/* The time of the header Date, by the peer's clock; -1 if it told none. */
+int df_http_time(const struct df_http_response *r, int64_t *ret_real_us) DF_MUST_CHECK;
 
 /* Returns the host of a URL, without brackets and port. The caller frees; NULL if out of memory. */
 char *df_url_host(const char *url);

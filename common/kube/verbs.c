@@ -3,8 +3,6 @@
  */
 #include "common/kube/client.h"
 
-#include <time.h>
-
 const struct df_kube_resource df_kube_jobs = {"batch", "v1", "jobs"};
 const struct df_kube_resource df_kube_pods = {"", "v1", "pods"};
 const struct df_kube_resource df_kube_events = {"", "v1", "events"};
@@ -123,12 +121,10 @@ int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err)
 {
     struct df_kube_request r = {.verb = "get", .method = "GET", .path = "/version"};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    struct tm t = {0};
     if (df_kube_request(k, &r, &res, err) < 0)
         return -1;
-    if (!strptime(res.date, "%a, %d %b %Y %H:%M:%S GMT", &t))
+    if (df_http_time(&res, ret_real_us) < 0)
         return df_fail(err, DF_ERR_SYSTEM, "%s does not tell its time", df_kube_server(k));
-    *ret_real_us = (int64_t)timegm(&t) * 1000000;
     return 0;
 }
 

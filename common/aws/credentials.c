@@ -1,0 +1,361 @@
+/*
+ * The sources of keys in their order (the table at the end of the sources), then the cache in front
+ * of them.
+ */
+#include "common/aws/credentials.h"
+
+#include <pthread.h>
+
+#include "common/aws/profile.h"
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/http/http.h"
+#include "common/json/json.h"
+#include "common/xml/xml.h"
+
+enum { EARLY_S = 300, METADATA_MS = 2000, SOURCE_MS = 10000 };
+
+struct df_aws_credentials {
+    char *region;
+    pthread_mutex_t lock; /* also held while a source is asked: one request, not one a thread */
+    struct df_aws_keys keys;
+};
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return df_str_empty(value) ? otherwise : value;
+}
+
+static bool is_set(const char *name)
+{
+    return *env_or(name, "");
+}
+
+/* ---- static keys and profiles --------------------------------------------------------------- */
+
+static bool has_static(void)
+{
+    return is_set("AWS_ACCESS_KEY_ID") && is_set("AWS_SECRET_ACCESS_KEY");
+}
+
+static int get_static(const char *region, struct df_aws_keys *k, struct df_err *err)
+{
+    (void)region;
+    if (df_str_set(&k->access_key, env_or("AWS_ACCESS_KEY_ID", ""), err) < 0 ||
+        df_str_set(&k->secret_key, env_or("AWS_SECRET_ACCESS_KEY", ""), err) < 0)
+        return -1;
+    return df_str_set(&k->token, env_or("AWS_SESSION_TOKEN", NULL), err);
+}
+
+static char *profile_path(void)
+{
+    const char *file = env_or("AWS_SHARED_CREDENTIALS_FILE", NULL);
+    return file ? strdup(file) : df_strf("%s/.aws/credentials", env_or("HOME", "/"));
+}
+
+static bool has_profile(void)
+{
+    DF_FREE char *path = profile_path();
+    return is_set("AWS_PROFILE") || (path && access(path, R_OK) == 0);
+}
+
+static int get_profile(const char *region, struct df_aws_keys *k, struct df_err *err)
+{
+    DF_FREE char *path = profile_path();
+    (void)region;
+    return path ? df_aws_profile_read(path, env_or("AWS_PROFILE", "default"), k, err)
+                : df_fail_oom(err);
+}
+
+/* ---- web identity ---------------------------------------------------------------------------- */
+
+#define RESULT "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/"
+
+static int take_element(void *arg, const char *path, const char *text, struct df_err *err)
+{
+    struct df_aws_keys *k = arg;
+    if (df_streq(path, RESULT "AccessKeyId"))
+        return df_str_set(&k->access_key, text, err);
+    if (df_streq(path, RESULT "SecretAccessKey"))
+        return df_str_set(&k->secret_key, text, err);
+    if (df_streq(path, RESULT "SessionToken"))
+        return df_str_set(&k->token, text, err);
+    if (df_streq(path, RESULT "Expiration"))
+        return df_time_parse(text, &k->expires_us, err);
+    return 0;
+}
+
+static bool has_web_identity(void)
+{
+    return is_set("AWS_WEB_IDENTITY_TOKEN_FILE") && is_set("AWS_ROLE_ARN");
+}
+
+/* Reads a token's file, which its issuer replaces now and then. */
+static int read_token(const char *path, struct df_buf *out, struct df_err *err)
+{
+    if (df_fs_read(path, out, err) < 0)
+        return -1;
+    while (out->len && strchr("\r\n", out->data[out->len - 1]))
+        out->data[--out->len] = '\0';
+    return 0;
+}
+
+static int print_assumption(struct df_buf *out, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_AWS_TOKEN);
+    if (read_token(env_or("AWS_WEB_IDENTITY_TOKEN_FILE", ""), &token, err) < 0)
+        return df_err_wrap(err, "AWS_WEB_IDENTITY_TOKEN_FILE");
+    DF_FREE char *role = df_url_escape(env_or("AWS_ROLE_ARN", ""));
+    DF_FREE char *session = df_url_escape(env_or("AWS_ROLE_SESSION_NAME", "dayfly"));
+    char *jwt = df_url_escape(df_buf_str(&token));
+    if (role && session && jwt)
+        (void)df_buf_addf(out,
+                          "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=%s"
+                          "&RoleSessionName=%s&WebIdentityToken=%s",
+                          role, session, jwt);
+    if (jwt)
+        explicit_bzero(jwt, strlen(jwt));
+    free(jwt);
+    return role && session && out->len ? df_buf_check(out, err) : df_fail_oom(err);
+}
+
+static int get_web_identity(const char *region, struct df_aws_keys *k, struct df_err *err)
+{
+    const struct df_http_options options = {0};
+    const struct df_xml_sink sink = {take_element, k};
+    DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(4 * DF_LIMIT_AWS_TOKEN);
+    DF_FREE char *regional = df_strf("https://sts.%s.amazonaws.com", region);
+    DF_HTTP struct df_http *h = NULL;
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (!regional)
+        return df_fail_oom(err);
+    if (print_assumption(&body, err) < 0 || df_http_new(&options, &h, err) < 0)
+        return -1;
+    struct df_http_request req = DF_HTTP_REQUEST("POST", env_or("AWS_ENDPOINT_URL_STS", regional));
+    req.content_type = "application/x-www-form-urlencoded";
+    req.body = body.data;
+    req.body_len = body.len;
+    req.timeout_ms = SOURCE_MS;
+    if (df_http_send(h, &req, &res, err) < 0 || df_http_check(&res, "assume the role", err) < 0)
+        return -1;
+    return df_xml_read(df_buf_str(&res.body), res.body.len, &sink, err);
+}
+
+/* ---- containers and instances ---------------------------------------------------------------- */
+
+/* header: NULL, or one with a token. */
+static int get_text(const char *method, const char *url, const char *header, int64_t timeout_ms,
+                    struct df_buf *out, struct df_err *err)
+{
+    const struct df_http_options options = {.connect_ms = timeout_ms};
+    DF_HTTP struct df_http *h = NULL;
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    DF_CLEANUP(df_strs_wipe) struct df_strs headers = {0};
+    if (header && df_strs_add(&headers, header) < 0)
+        return df_strs_check(&headers, err);
+    struct df_http_request req = DF_HTTP_REQUEST(method, url);
+    req.headers = &headers;
+    req.timeout_ms = timeout_ms;
+    req.max_response = DF_LIMIT_AWS_TOKEN;
+    if (df_http_new(&options, &h, err) < 0 || df_http_send(h, &req, &res, err) < 0 ||
+        df_http_check(&res, "credentials of AWS", err) < 0)
+        return -1;
+    (void)df_buf_add(out, df_buf_str(&res.body), res.body.len);
+    explicit_bzero(res.body.data, res.body.len);
+    return df_buf_check(out, err);
+}
+
+static int take_document(const struct df_buf *text, struct df_aws_keys *k, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *document = NULL;
+    if (df_json_parse(df_buf_str(text), text->len, &document, err) < 0)
+        return -1;
+    const char *expires = df_json_str(document, "Expiration");
+    if (expires && df_time_parse(expires, &k->expires_us, err) < 0)
+        return -1;
+    if (df_str_set(&k->access_key, df_json_str(document, "AccessKeyId"), err) < 0 ||
+        df_str_set(&k->secret_key, df_json_str(document, "SecretAccessKey"), err) < 0)
+        return -1;
+    return df_str_set(&k->token, df_json_str(document, "Token"), err);
+}
+
+static bool has_container(void)
+{
+    return is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") ||
+           is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+}
+
+static int get_container(const char *region, struct df_aws_keys *k, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_AWS_TOKEN);
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_AWS_TOKEN);
+    DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(2 * DF_LIMIT_AWS_TOKEN);
+    DF_FREE char *relative =
+        df_strf("http://169.254.170.2%s", env_or("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", ""));
+    const char *file = env_or("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", NULL);
+    (void)region;
+    if (!relative)
+        return df_fail_oom(err);
+    if (file && read_token(file, &token, err) < 0)
+        return df_err_wrap(err, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *value = token.len ? token.data : env_or("AWS_CONTAINER_AUTHORIZATION_TOKEN", "");
+    (void)df_buf_addf(&header, "Authorization: %s", value);
+    if (get_text("GET", env_or("AWS_CONTAINER_CREDENTIALS_FULL_URI", relative),
+                 *value ? df_buf_str(&header) : NULL, SOURCE_MS, &text, err) < 0)
+        return -1;
+    return take_document(&text, k, err);
+}
+
+static bool has_instance(void)
+{
+    return !df_streq(env_or("AWS_EC2_METADATA_DISABLED", ""), "true");
+}
+
+static int get_metadata(const char *path, const char *header, struct df_buf *out,
+                        struct df_err *err)
+{
+    DF_FREE char *url =
+        df_strf("%s/latest/%s",
+                env_or("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254"), path);
+    if (!url)
+        return df_fail_oom(err);
+    bool is_token = df_streq(path, "api/token");
+    return get_text(is_token ? "PUT" : "GET", url, header, METADATA_MS, out, err);
+}
+
+static int get_instance(const char *region, struct df_aws_keys *k, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_AWS_TOKEN);
+    DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(2 * DF_LIMIT_AWS_TOKEN);
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_AWS_TOKEN);
+    DF_BUF struct df_buf role = DF_BUF_INIT(DF_KIB);
+    (void)region;
+    if (get_metadata("api/token", "X-aws-ec2-metadata-token-ttl-seconds: 300", &token, err) < 0)
+        return -1;
+    (void)df_buf_addf(&header, "X-aws-ec2-metadata-token: %s", df_buf_str(&token));
+    if (get_metadata("meta-data/iam/security-credentials/", df_buf_str(&header), &role, err) < 0)
+        return -1;
+    DF_FREE char *path = df_strf("meta-data/iam/security-credentials/%.*s",
+                                 (int)strcspn(df_buf_str(&role), "\r\n"), df_buf_str(&role));
+    if (!path)
+        return df_fail_oom(err);
+    if (get_metadata(path, df_buf_str(&header), &text, err) < 0)
+        return -1;
+    return take_document(&text, k, err);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+static const struct source {
+    const char *name;
+    bool (*offered)(void);
+    int (*get)(const char *region, struct df_aws_keys *k, struct df_err *err);
+} sources[] = {
+    {"keys in the environment", has_static, get_static},
+    {"web identity", has_web_identity, get_web_identity},
+    {"profile", has_profile, get_profile},
+    {"container credentials", has_container, get_container},
+    {"instance metadata", has_instance, get_instance},
+};
+
+static const struct source *find_source(void)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(sources); i++)
+        if (sources[i].offered())
+            return &sources[i];
+    return NULL;
+}
+
+static int fetch_keys(struct df_aws_credentials *c, struct df_err *err)
+{
+    const struct source *s = find_source();
+    DF_AWS_KEYS k = {0};
+    if (!s)
+        return df_fail(err, DF_ERR_USER,
+                       "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                       "AWS_PROFILE, or give the pod an identity");
+    if (s->get(c->region, &k, err) < 0)
+        return df_err_wrap(err, "AWS credentials (%s)", s->name);
+    if (df_str_empty(k.access_key) || df_str_empty(k.secret_key))
+        return df_fail(err, DF_ERR_USER, "AWS credentials (%s): the answer has no keys", s->name);
+    df_aws_keys_wipe(&c->keys);
+    c->keys = k;
+    k = (struct df_aws_keys){0};
+    return 0;
+}
+
+static bool is_due(const struct df_aws_keys *k)
+{
+    return !k->access_key ||
+           (k->expires_us && k->expires_us - df_real_us() < (int64_t)EARLY_S * 1000000);
+}
+
+static bool is_over(const struct df_aws_keys *k)
+{
+    return !k->access_key || (k->expires_us && k->expires_us <= df_real_us());
+}
+
+static int copy_keys(const struct df_aws_keys *from, struct df_aws_keys *to, struct df_err *err)
+{
+    to->expires_us = from->expires_us;
+    if (df_str_set(&to->access_key, from->access_key, err) < 0 ||
+        df_str_set(&to->secret_key, from->secret_key, err) < 0)
+        return -1;
+    return df_str_set(&to->token, from->token, err);
+}
+
+/* Keys that are still good outlast a source that does not answer. */
+int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
+                           struct df_err *err)
+{
+    struct df_err why = {0};
+    DF_AWS_KEYS k = {0};
+    (void)pthread_mutex_lock(&c->lock);
+    int result = is_due(&c->keys) ? fetch_keys(c, &why) : 0;
+    if (result < 0 && !is_over(&c->keys))
+        result = 0;
+    if (result == 0)
+        result = copy_keys(&c->keys, &k, &why);
+    (void)pthread_mutex_unlock(&c->lock);
+    if (result < 0)
+        return df_err_pass(err, &why);
+    *ret = k;
+    k = (struct df_aws_keys){0};
+    return 0;
+}
+
+void df_aws_credentials_refused(struct df_aws_credentials *c, const char *access_key)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    if (df_streq(c->keys.access_key, access_key))
+        df_aws_keys_wipe(&c->keys);
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret, struct df_err *err)
+{
+    struct df_aws_credentials *c = calloc(1, sizeof(*c));
+    char *copy = strdup(region);
+    if (!c || !copy) {
+        free(c);
+        free(copy);
+        return df_fail_oom(err);
+    }
+    c->region = copy;
+    (void)pthread_mutex_init(&c->lock, NULL);
+    *ret = c;
+    return 0;
+}
+
+void df_aws_credentials_free(struct df_aws_credentials *c)
+{
+    if (!c)
+        return;
+    df_aws_keys_wipe(&c->keys);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c->region);
+    free(c);
+}
