@@ -91,11 +91,13 @@ static int check_size(const struct df_objects *o, const char *key, uint64_t n, s
                    (long long)o->sizes.blob);
 }
 
-/* Chooses the chunk size such that the tail is almost empty. */
+/* Chooses the chunk size such that the tail is almost empty, or the whole content. */
 static int64_t chunk_size_for(const struct df_blob_sizes *sizes, int64_t n)
 {
     int64_t chunks = (n + sizes->chunk - 1) / sizes->chunk;
-    return n < sizes->no_chunks ? sizes->stream_chunk : n / chunks;
+    if (n < sizes->no_chunks)
+        return n < sizes->stream_chunk ? sizes->stream_chunk : n + 1;
+    return n / chunks;
 }
 
 /* Prepares a new head for this content: stores its chunks, but not the head. */

@@ -13,6 +13,7 @@ struct found {
     const char *prefix;
     int64_t before_us; /* only objects created before this time */
     struct df_strs names;
+    const struct df_strs *chunks; /* sorted: only heads of these matter; or NULL: of none */
 };
 
 static void found_free(struct found *f)
@@ -29,10 +30,30 @@ static void begin_list(void *arg)
 typedef int (*taking)(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
                       struct df_err *err);
 
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* True if one of the chunks belongs to this head, whose name their names begin with. */
+static bool has_chunk_of(void *arg, const char *head)
+{
+    const struct found *f = arg;
+    size_t low = 0, high = f->chunks ? f->chunks->len : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(f->chunks->items[middle], head) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return f->chunks && low < f->chunks->len && df_starts_with(f->chunks->items[low], head);
+}
+
 static int list_objects(struct df_objects *o, enum df_object_kind kind, taking item,
                         struct found *f, struct df_err *err)
 {
-    const struct df_object_sink sink = {begin_list, item, f};
+    const struct df_object_sink sink = {begin_list, item, has_chunk_of, f};
     return o->ops->list(o, kind, f->prefix, &sink, err);
 }
 
@@ -59,11 +80,6 @@ static int add_chunks(void *arg, const char *key, int64_t made_us, const struct 
     return df_strs_check(&f->names, err);
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool contains_name(const struct df_strs *sorted, const char *name)
 {
     return sorted->len &&
@@ -75,11 +91,12 @@ static bool contains_name(const struct df_strs *sorted, const char *name)
 static int remove_orphans(struct df_objects *o, struct df_err *err)
 {
     FOUND old = {.prefix = "", .before_us = df_real_us() - (int64_t)ORPHAN_S * 1000000};
-    FOUND named = {.prefix = ""};
+    FOUND named = {.prefix = "", .chunks = &old.names};
     if (list_objects(o, DF_OBJECT_CHUNK, add_old_chunk, &old, err) < 0)
         return -1;
     if (!old.names.len)
         return 0;
+    qsort(old.names.items, old.names.len, sizeof(*old.names.items), by_bytes);
     if (list_objects(o, DF_OBJECT_HEAD, add_chunks, &named, err) < 0)
         return -1;
     if (named.names.len)

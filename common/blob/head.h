@@ -25,7 +25,7 @@ struct df_blob_sizes {
 struct df_blob_head {
     const char *key;  /* of the blob; borrowed */
     char name[40];    /* "dfb-<32 hex of SHA-256(key)>": valid where a key is not */
-    char version[40]; /* of the store: differs after each change; "": no such blob */
+    char version[72]; /* of the store: differs after each change; "": no such blob */
     int64_t size;     /* of the whole blob */
     int64_t chunk_size;
     struct df_strs chunks; /* their ids, in order: 16 hex of randomness each */

@@ -1,14 +1,13 @@
 /*
- * In the order of kube_object.h: directories (labels), content (compression, base64), chunks,
+ * In the order of kube_object.h: directories (labels), content (base64), chunks,
  * heads. For each, first writing, then reading.
  */
 #include "common/blob/kube_object.h"
 
-#include <zstd.h>
-
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/blob/content.h"
 
 #define KEY "dayfly.dev/key"
 #define SIZE "dayfly.dev/size"
@@ -75,19 +74,6 @@ static int add_directory(cJSON *labels, const char *label, const char *key, int 
 
 /* ---- content -------------------------------------------------------------------------------- */
 
-static int compress_content(const void *bytes, size_t n, struct df_buf *out, struct df_err *err)
-{
-    size_t most = ZSTD_compressBound(n);
-    char *to = df_buf_reserve(out, most);
-    if (!to)
-        return df_buf_check(out, err);
-    size_t got = ZSTD_compress(to, most, bytes, n, LEVEL);
-    if (ZSTD_isError(got))
-        return df_fail(err, DF_ERR_SYSTEM, "compress: %s", ZSTD_getErrorName(got));
-    out->len += got;
-    return 0;
-}
-
 /* Adds data.<name> of a Secret, or binaryData.<name> of a ConfigMap. */
 static int add_bytes(cJSON *object, const char *map, const char *name, const struct df_buf *bytes,
                      struct df_err *err)
@@ -113,18 +99,13 @@ static int fail_damaged(const char *name, struct df_err *err)
     return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy", name);
 }
 
-/* Appends exactly n decompressed bytes. The size in the compressed data is not trusted. */
-static int expand_content(const cJSON *object, const struct df_buf *packed, size_t n,
+static int expand_content(const char *name, const struct df_buf *packed, size_t n,
                           struct df_buf *out, struct df_err *err)
 {
-    char *to = df_buf_reserve(out, n);
-    if (!to)
-        return df_buf_check(out, err);
-    if (ZSTD_decompress(to, n, df_buf_str(packed), packed->len) != n)
-        return fail_damaged(df_kube_name(object), err);
-    out->len += n;
-    to[n] = '\0';
-    return 0;
+    struct df_err why = {0};
+    if (df_blob_unpack(packed, n, out, &why) == 0)
+        return 0;
+    return why.cls == DF_ERR_SYSTEM ? fail_damaged(name, err) : df_err_pass(err, &why);
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -152,7 +133,7 @@ int df_blob_chunk_print(const struct df_blob_head *h, const char *id, const void
     DF_JSON cJSON *map = cJSON_CreateObject();
     if (!map)
         return df_fail_oom(err);
-    if (compress_content(bytes, n, &packed, err) < 0 ||
+    if (df_blob_pack(bytes, n, &packed, err) < 0 ||
         df_aead_seal(h->seal, name.text, df_buf_str(&packed), packed.len, &sealed, err) < 0 ||
         begin_object(map, "ConfigMap", name.text, "chunk", err) < 0 ||
         df_json_add_bool(map, "immutable", true, err) < 0 ||
@@ -171,7 +152,7 @@ int df_blob_chunk_parse(const cJSON *map, const struct df_blob_head *h, struct d
     if (!name || get_bytes(map, "binaryData.content", &sealed) < 0 ||
         df_aead_open(h->seal, name, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0)
         return fail_damaged(name ? name : h->name, err);
-    return expand_content(map, &packed, (size_t)h->chunk_size, out, err);
+    return expand_content(name, &packed, (size_t)h->chunk_size, out, err);
 }
 
 /* ---- heads ---------------------------------------------------------------------------------- */
@@ -208,7 +189,7 @@ static int fill_data(cJSON *secret, const struct df_blob_head *h, struct df_err 
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (df_buf_add(&key, h->seal, DF_KEY_LEN) < 0)
         return df_buf_check(&key, err);
-    if (compress_content(df_buf_str(&h->tail), h->tail.len, &packed, err) < 0 ||
+    if (df_blob_pack(df_buf_str(&h->tail), h->tail.len, &packed, err) < 0 ||
         add_bytes(secret, "data", "content", &packed, err) < 0)
         return -1;
     return add_bytes(secret, "data", "key", &key, err);
@@ -235,7 +216,7 @@ static int parse_data(const cJSON *secret, struct df_blob_head *h, size_t tail, 
         get_bytes(secret, "data.content", &packed) < 0)
         return fail_damaged(h->name, err);
     memcpy(h->seal, key.data, DF_KEY_LEN);
-    return expand_content(secret, &packed, tail, &h->tail, err);
+    return expand_content(h->name, &packed, tail, &h->tail, err);
 }
 
 static int get_number(const cJSON *secret, const char *name, int64_t min, int64_t max, int64_t *ret)

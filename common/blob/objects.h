@@ -32,10 +32,13 @@ struct df_object_chunk {
 struct df_object_sink {
     /* A list begins. It may begin again before its end: forget the items that came before. */
     void (*begin)(void *arg);
-    /* name: for a head the key of its blob. made_us: by the store's clock. chunks: for a head the
-     * names of its chunks, else empty. All borrowed. */
+    /* name: for a head the key of its blob. made_us: by the store's clock. chunks: for a head
+     * whose chunks are wanted their names, else empty. All borrowed. */
     int (*item)(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
                 struct df_err *err);
+    /* Which heads' chunks are wanted, by the name of the head (head.h); NULL: none. A store that
+     * has them at hand may ignore it and give them all. */
+    bool (*wants_chunks)(void *arg, const char *head);
     void *arg;
 };
 

@@ -1,0 +1,397 @@
+/*
+ * The object store in a bucket (objects.h), over any driver (bucket.h): heads/<key> and
+ * chunks/<name>, everything sealed before it leaves. First repeated attempts, then heads, chunks,
+ * lists, opening.
+ *
+ * A driver's request whose answer is lost may have been executed. So each attempt is repeated, and a
+ * put of a head that then meets another version looks whether that is its own.
+ */
+#include "common/blob/bucket.h"
+
+#include <time.h>
+
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/blob/bucket_head.h"
+#include "common/blob/chunked.h"
+#include "common/blob/content.h"
+
+#define HEADS "heads/"
+#define CHUNKS "chunks/"
+
+enum { TRIES = 6, FIRST_MS = 100, LAST_MS = 5000, LONGEST_S = 30 };
+
+struct bucket_objects {
+    struct df_objects objects;
+    struct df_bucket *bucket;
+    struct df_keyring keys;
+};
+
+static struct bucket_objects *bucket_objects_of(struct df_objects *o)
+{
+    return (struct bucket_objects *)o; /* its first member */
+}
+
+struct name {
+    char text[DF_LIMIT_BUCKET_NAME];
+};
+
+static struct name name_of(const char *directory, const char *name)
+{
+    struct name n;
+    (void)snprintf(n.text, sizeof(n.text), "%s%s", directory, name);
+    return n;
+}
+
+/* ---- attempts ------------------------------------------------------------------------------- */
+
+static void wait_ms(int64_t ms)
+{
+    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) < 0)
+        continue;
+}
+
+/* True, after a pause, if a call that failed shall be repeated. */
+static bool shall_repeat(int *failures, const struct df_err *why)
+{
+    if (why->cls != DF_ERR_RETRY || ++*failures == TRIES)
+        return false;
+    int64_t asked = why->retry_after_s < LONGEST_S ? why->retry_after_s : LONGEST_S;
+    int64_t pause = df_backoff_pause(FIRST_MS, LAST_MS, *failures);
+    wait_ms(asked * 1000 > pause ? asked * 1000 : pause);
+    return true;
+}
+
+static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
+                      struct df_bucket_version *ret_version, struct df_err *err)
+{
+    struct df_err why = {0};
+    int failures = 0;
+    do {
+        df_buf_clear(out);
+        if (b->ops->get(b, name, out, ret_version, &why) == 0)
+            return 0;
+    } while (shall_repeat(&failures, &why));
+    return df_err_pass(err, &why);
+}
+
+/* *ret_unsure: an attempt failed whose request may have been executed. */
+static int put_object(struct df_bucket *b, const char *name, const struct df_buf *content,
+                      const struct df_bucket_version *version, bool *ret_unsure, struct df_err *err)
+{
+    struct df_err why = {0};
+    int failures = 0;
+    do {
+        if (b->ops->put(b, name, df_buf_str(content), content->len, version, &why) == 0)
+            return 0;
+        *ret_unsure = *ret_unsure || why.cls == DF_ERR_RETRY;
+    } while (shall_repeat(&failures, &why));
+    return df_err_pass(err, &why);
+}
+
+static int remove_object(struct df_bucket *b, const char *name,
+                         const struct df_bucket_version *version, struct df_err *err)
+{
+    struct df_err why = {0};
+    int failures = 0;
+    do {
+        if (b->ops->remove(b, name, version, &why) == 0)
+            return 0;
+        if (failures && version && why.cls == DF_ERR_CONFLICT) /* by the attempt before, perhaps */
+            why.cls = DF_ERR_RETRY;
+    } while (shall_repeat(&failures, &why));
+    return df_err_pass(err, &why);
+}
+
+/* ---- heads ---------------------------------------------------------------------------------- */
+
+/* An empty object stands for a head that was removed, where remove() cannot be trusted with a
+ * version. */
+static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, struct df_err *err)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    DF_BUF struct df_buf object = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    struct df_bucket_version version = {""};
+    struct df_err why = {0};
+    struct name name = name_of(HEADS, h->key);
+    (void)whole;
+    if (get_object(s->bucket, name.text, &object, &version, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (!object.len)
+        return 0;
+    if (df_bucket_head_parse(&s->keys, name.text, &object, h, err) < 0)
+        return df_err_wrap(err, "%s", s->bucket->place);
+    memcpy(h->version, version.text, sizeof(version.text));
+    return 0;
+}
+
+/* What to do after a put met another version than it asked for. */
+enum other { OTHER_OURS, OTHER_EMPTY, OTHER_FOREIGN };
+
+static int look_at_other(struct df_bucket *b, const char *name, const struct df_buf *ours,
+                         enum other *ret, struct df_bucket_version *ret_version, struct df_err *err)
+{
+    DF_BUF struct df_buf there = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    struct df_err why = {0};
+    *ret = OTHER_FOREIGN;
+    if (get_object(b, name, &there, ret_version, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (there.len == ours->len && memcmp(df_buf_str(&there), df_buf_str(ours), ours->len) == 0)
+        *ret = OTHER_OURS;
+    else if (!there.len)
+        *ret = OTHER_EMPTY;
+    return 0;
+}
+
+/* Two writers never seal to the same bytes, so what is there says whose put was executed. */
+static int swap_object(struct df_bucket *b, const char *name, const struct df_buf *content,
+                       const struct df_bucket_version *version, struct df_err *err)
+{
+    struct df_bucket_version expected = *version, there = {""};
+    for (bool unsure = false;;) {
+        struct df_err why = {0};
+        enum other other;
+        if (put_object(b, name, content, &expected, &unsure, &why) == 0)
+            return 0;
+        if (why.cls != DF_ERR_CONFLICT)
+            return df_err_pass(err, &why);
+        if (look_at_other(b, name, content, &other, &there, err) < 0) {
+            if (err)
+                err->cls = DF_ERR_RETRY;
+            return -1;
+        }
+        if (other == OTHER_OURS)
+            return 0;
+        if (other == OTHER_EMPTY && !*version->text && !df_streq(expected.text, there.text)) {
+            expected = there;
+            continue;
+        }
+        if (unsure) /* it may have been executed before the other writer's */
+            why.cls = DF_ERR_RETRY;
+        return df_err_pass(err, &why);
+    }
+}
+
+static struct df_bucket_version version_of(const struct df_blob_head *h)
+{
+    struct df_bucket_version v;
+    memcpy(v.text, h->version, sizeof(v.text));
+    return v;
+}
+
+static int put_head(struct bucket_objects *s, const struct df_blob_head *h, struct df_err *err)
+{
+    DF_BUF struct df_buf object = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    struct name name = name_of(HEADS, h->key);
+    struct df_bucket_version version = version_of(h);
+    if (df_bucket_head_print(&s->keys, name.text, h, &object, err) < 0)
+        return -1;
+    return swap_object(s->bucket, name.text, &object, &version, err);
+}
+
+static int remove_head(struct bucket_objects *s, const struct df_blob_head *h, struct df_err *err)
+{
+    const struct df_buf empty = DF_BUF_INIT(1);
+    struct name name = name_of(HEADS, h->key);
+    struct df_bucket_version version = version_of(h);
+    return s->bucket->removes_versions ? remove_object(s->bucket, name.text, &version, err)
+                                       : swap_object(s->bucket, name.text, &empty, &version, err);
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+static int put_chunk(struct bucket_objects *s, const struct df_blob_head *h,
+                     const struct df_object_chunk *chunk, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    struct df_blob_chunk_name id = df_blob_chunk_name(h, chunk->id);
+    struct name name = name_of(CHUNKS, id.text);
+    bool unsure = false;
+    if (df_blob_pack(chunk->bytes, chunk->n, &packed, err) < 0 ||
+        df_aead_seal(h->seal, id.text, df_buf_str(&packed), packed.len, &sealed, err) < 0)
+        return -1;
+    return put_object(s->bucket, name.text, &sealed, NULL, &unsure, err);
+}
+
+static int get_chunk(struct df_objects *o, const struct df_blob_head *h, const char *id,
+                     int64_t offset, size_t n, struct df_buf *out, struct df_err *err)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    DF_CLEANUP(df_buf_wipe) struct df_buf plain = DF_BUF_INIT((size_t)h->chunk_size);
+    struct df_blob_chunk_name chunk = df_blob_chunk_name(h, id);
+    struct name name = name_of(CHUNKS, chunk.text);
+    struct df_bucket_version version;
+    if (get_object(s->bucket, name.text, &sealed, &version, err) < 0)
+        return -1;
+    if (df_aead_open(h->seal, chunk.text, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0 ||
+        df_blob_unpack(&packed, (size_t)h->chunk_size, &plain, NULL) < 0)
+        return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy",
+                       name.text);
+    (void)df_buf_add(out, plain.data + offset, n);
+    return df_buf_check(out, err);
+}
+
+static int put(struct df_objects *o, const struct df_blob_head *h,
+               const struct df_object_chunk *chunk, struct df_err *err)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    return chunk ? put_chunk(s, h, chunk, err) : put_head(s, h, err);
+}
+
+static int remove_one(struct df_objects *o, const struct df_blob_head *h, const char *chunk,
+                      struct df_err *err)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    if (!chunk)
+        return remove_head(s, h, err);
+    return remove_object(s->bucket, name_of(CHUNKS, chunk).text, NULL, err);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+struct listing {
+    struct bucket_objects *store;
+    enum df_object_kind kind;
+    const struct df_object_sink *sink;
+    bool failed; /* the sink */
+};
+
+/* Chunks of one blob: the head must be read for them. */
+static int read_chunks(struct bucket_objects *s, const char *key, const struct df_object_sink *sink,
+                       struct df_strs *out, struct df_err *err)
+{
+    DF_BLOB_HEAD h = {0};
+    if (!sink->wants_chunks || !df_blob_key_is_good(key))
+        return 0;
+    if (df_blob_head_new(key, &s->objects.sizes, &h, err) < 0)
+        return -1;
+    if (!sink->wants_chunks(sink->arg, h.name))
+        return 0;
+    if (get_head(&s->objects, false, &h, err) < 0)
+        return -1;
+    for (size_t i = 0; i < h.chunks.len; i++)
+        (void)df_strs_add(out, df_blob_chunk_name(&h, h.chunks.items[i]).text);
+    return df_strs_check(out, err);
+}
+
+static int on_item(void *arg, const char *name, int64_t size, int64_t made_us, struct df_err *err)
+{
+    struct listing *l = arg;
+    bool head = l->kind == DF_OBJECT_HEAD;
+    const char *rest = strchr(name, '/');
+    DF_STRS struct df_strs chunks = {0};
+    if (!rest || (head && !size)) /* a removed one */
+        return 0;
+    l->failed = (head && read_chunks(l->store, rest + 1, l->sink, &chunks, err) < 0) ||
+                l->sink->item(l->sink->arg, rest + 1, made_us, &chunks, err) < 0;
+    return l->failed ? -1 : 0;
+}
+
+/* A page whose items were given already is not repeated. */
+static int list_page(struct listing *l, const char *prefix, char **after, struct df_err *err)
+{
+    struct df_bucket *b = l->store->bucket;
+    const struct df_bucket_sink sink = {on_item, l};
+    struct df_err why = {0};
+    int failures = 0;
+    do {
+        if (b->ops->list(b, prefix, after, &sink, &why) == 0)
+            return 0;
+    } while (!l->failed && shall_repeat(&failures, &why));
+    return df_err_pass(err, &why);
+}
+
+static int list(struct df_objects *o, enum df_object_kind kind, const char *prefix,
+                const struct df_object_sink *sink, struct df_err *err)
+{
+    struct listing l = {bucket_objects_of(o), kind, sink, false};
+    struct name from =
+        name_of(kind == DF_OBJECT_HEAD ? HEADS : CHUNKS, kind == DF_OBJECT_HEAD ? prefix : "");
+    DF_FREE char *after = NULL;
+    sink->begin(sink->arg);
+    do {
+        if (list_page(&l, from.text, &after, err) < 0)
+            return -1;
+    } while (after);
+    return 0;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void close_objects(struct df_objects *o)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    s->bucket->ops->close(s->bucket);
+    df_keyring_wipe(&s->keys);
+    free(s);
+}
+
+static const struct df_object_ops ops = {
+    .close = close_objects,
+    .head = get_head,
+    .get = get_chunk,
+    .put = put,
+    .remove = remove_one,
+    .list = list,
+};
+
+/* One request for a state of a usual size; a chunk fits into memory four times. */
+static const struct df_blob_sizes usual_sizes = {.chunk = (int64_t)(4 * DF_MIB),
+                                                 .stream_chunk = (int64_t)(128 * DF_KIB),
+                                                 .no_chunks = (int64_t)(1 * DF_MIB),
+                                                 .blob = (int64_t)DF_LIMIT_BLOB_BUCKET};
+
+/* A put where nothing may be but something is must be refused, and so must the removal of a version
+ * that was replaced. */
+static int prove_versions(struct df_bucket *b, const char *name, struct df_err *err)
+{
+    const struct df_bucket_version none = {""};
+    struct df_bucket_version stale = {""};
+    DF_BUF struct df_buf content = DF_BUF_INIT(DF_KIB);
+    struct df_err why = {0};
+    bool unsure = false;
+    (void)df_buf_adds(&content, "written at the start to see that two writers cannot mix\n");
+    if (put_object(b, name, &content, &none, &unsure, err) < 0)
+        return -1;
+    if (put_object(b, name, &content, &none, &unsure, &why) == 0)
+        return df_fail_reason(err, DF_ERR_USER, "NoPreconditions",
+                              "it does not honour preconditions (If-None-Match): two writers could "
+                              "mix; use a store that does");
+    if (why.cls != DF_ERR_CONFLICT)
+        return df_err_pass(err, &why);
+    if (get_object(b, name, &content, &stale, err) < 0)
+        return -1;
+    (void)df_buf_adds(&content, "twice\n");
+    if (put_object(b, name, &content, NULL, &unsure, err) < 0)
+        return -1;
+    b->removes_versions = remove_object(b, name, &stale, &why) < 0 && why.cls == DF_ERR_CONFLICT;
+    return remove_object(b, name, NULL, err);
+}
+
+static int prove_bucket(struct df_bucket *b, struct df_err *err)
+{
+    char id[17];
+    if (df_random_hex(id, 8, err) < 0)
+        return -1;
+    struct name name = name_of("probe/", id);
+    return prove_versions(b, name.text, err) < 0 ? df_err_wrap(err, "open %s", b->place) : 0;
+}
+
+int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_options *o,
+                        struct df_blob **ret, struct df_err *err)
+{
+    struct bucket_objects *s = calloc(1, sizeof(*s));
+    if (!s || prove_bucket(bucket, err) < 0) {
+        int result = s ? -1 : df_fail_oom(err);
+        bucket->ops->close(bucket);
+        free(s);
+        return result;
+    }
+    *s = (struct bucket_objects){{&ops, o->sizes ? *o->sizes : usual_sizes}, bucket, *o->keys};
+    return df_blob_chunked_open(&s->objects, o->directory, ret, err);
+}

@@ -1,0 +1,69 @@
+/*
+ * bucket.h - what a cloud's object store does, for blobs: whole objects under names, and compare and
+ * swap by version. bucket.c makes the object store of objects.h of it:
+ * sealing, layout, repeated attempts. A driver (s3.c) sends one request for each call.
+ *
+ * Failures of every call, besides those it names:
+ *   RETRY   no answer, or a temporary fault: the request may have been executed. retry_after_s as
+ *           the store asked for
+ *   DENIED  the store does not accept the credentials, or they may not do this
+ *   USER    there is no such bucket, or it is elsewhere: the configuration is wrong
+ * Thread rule: any thread.
+ */
+#ifndef DF_BLOB_BUCKET_H
+#define DF_BLOB_BUCKET_H
+
+#include "common/blob/blob.h"
+#include "common/blob/head.h"
+#include "common/crypto/keyring.h"
+
+struct df_bucket;
+
+struct df_bucket_version {
+    char text[72]; /* ETag or generation; "": there must be no such object */
+};
+
+struct df_bucket_sink {
+    /* made_us: by the store's clock. The name is borrowed and without the bucket's prefix. */
+    int (*item)(void *arg, const char *name, int64_t size, int64_t made_us, struct df_err *err);
+    void *arg;
+};
+
+struct df_bucket_ops {
+    void (*close)(struct df_bucket *b);
+    /* Appends the whole object to out. NOT_FOUND. */
+    int (*get)(struct df_bucket *b, const char *name, struct df_buf *out,
+               struct df_bucket_version *ret_version, struct df_err *err);
+    /* version NULL: whatever is there. CONFLICT: another version is there; nothing was changed. */
+    int (*put)(struct df_bucket *b, const char *name, const void *bytes, size_t n,
+               const struct df_bucket_version *version, struct df_err *err);
+    /* Absent is success. version as in put(), and never "". */
+    int (*remove)(struct df_bucket *b, const char *name, const struct df_bucket_version *version,
+                  struct df_err *err);
+    /* The objects whose names begin with prefix, one page after the other: the next begins behind
+     * *after (owned by the caller; NULL: at the start), which becomes NULL at the end. */
+    int (*list)(struct df_bucket *b, const char *prefix, char **after,
+                const struct df_bucket_sink *sink, struct df_err *err);
+};
+
+/* What every driver begins with. */
+struct df_bucket {
+    const struct df_bucket_ops *ops;
+    char *place; /* "s3://bucket/prefix", for messages; owned */
+    /* remove() honours a version. Some stores that speak S3 ignore it and remove whatever is there. */
+    bool removes_versions;
+};
+
+struct df_blob_bucket_options {
+    const struct df_keyring *keys;     /* copied */
+    const char *directory;             /* as of df_blob_chunked_open() */
+    const struct df_blob_sizes *sizes; /* copied; NULL: those that suit a bucket */
+};
+
+/* The backend over this bucket. Takes ownership of bucket, also on failure. Sends some requests:
+ * they prove that put() honours versions, and find out whether remove() does. USER if put() does
+ * not, because then two writers could mix; else as the driver fails. */
+int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_options *o,
+                        struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
+
+#endif

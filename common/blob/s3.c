@@ -1,0 +1,418 @@
+/*
+ * The driver of a bucket (bucket.h) that speaks S3: one signed request for each call. First the
+ * URL, then failures, the request, the calls, opening.
+ */
+#include "common/blob/s3.h"
+
+#include <time.h>
+
+#include "common/aws/credentials.h"
+#include "common/base/clock.h"
+#include "common/base/parse.h"
+#include "common/blob/backend.h"
+#include "common/http/pool.h"
+#include "common/xml/xml.h"
+
+enum { IDLE_MS = 30000 };
+
+struct s3 {
+    struct df_bucket bucket;
+    char *url;    /* of the bucket, without a slash at the end */
+    char *prefix; /* with a slash at the end, or "" */
+    char *region;
+    char *ca_file; /* or NULL */
+    struct df_aws_credentials *credentials;
+    struct df_http_pool *pool;
+    int64_t skew_us; /* atomic: what the store's clock is ahead of ours, once that mattered */
+};
+
+static struct s3 *s3_of(struct df_bucket *b)
+{
+    return (struct s3 *)b; /* its first member */
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* What the body of an error says. */
+struct fault {
+    char code[64], message[256], region[64];
+};
+
+static int take_fault(void *arg, const char *path, const char *text, struct df_err *err)
+{
+    struct fault *f = arg;
+    (void)err;
+    if (df_streq(path, "Error/Code"))
+        (void)snprintf(f->code, sizeof(f->code), "%s", text);
+    else if (df_streq(path, "Error/Message"))
+        (void)snprintf(f->message, sizeof(f->message), "%s", text);
+    else if (df_streq(path, "Error/Region"))
+        (void)snprintf(f->region, sizeof(f->region), "%s", text);
+    return 0;
+}
+
+/* Codes whose status does not say what they mean here. */
+static const struct {
+    const char *code;
+    enum df_err_class cls;
+} classes[] = {
+    {"NoSuchBucket", DF_ERR_USER},
+    {"PermanentRedirect", DF_ERR_USER},
+    {"AuthorizationHeaderMalformed", DF_ERR_USER},
+    {"ExpiredToken", DF_ERR_DENIED},
+    {"RequestTimeout", DF_ERR_RETRY},
+    {"SlowDown", DF_ERR_RETRY},
+    {"OperationAborted", DF_ERR_RETRY},
+    {"ConditionalRequestConflict", DF_ERR_RETRY},
+    {"BadDigest", DF_ERR_RETRY}, /* a byte was changed on the way */
+    {"XAmzContentSHA256Mismatch", DF_ERR_RETRY},
+};
+
+static enum df_err_class class_of(const struct fault *f, int status)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++)
+        if (df_streq(classes[i].code, f->code))
+            return classes[i].cls;
+    switch (status) {
+    case 401:
+    case 403:
+        return DF_ERR_DENIED;
+    case 404:
+        return DF_ERR_NOT_FOUND;
+    case 409:
+    case 429:
+        return DF_ERR_RETRY;
+    case 412:
+        return DF_ERR_CONFLICT;
+    default:
+        return status < 400 ? DF_ERR_USER : status < 500 ? DF_ERR_SYSTEM : DF_ERR_RETRY;
+    }
+}
+
+static int fail_answer(struct s3 *s, const char *verb, const char *name,
+                       const struct df_http_response *res, const struct fault *f,
+                       struct df_err *err)
+{
+    bool elsewhere = *f->region && !df_streq(f->region, s->region);
+    (void)df_fail(err, class_of(f, res->status), "%s %s of %s: HTTP %d%s%s%s%s%s%s", verb, name,
+                  s->bucket.place, res->status, *f->code ? " " : "", f->code,
+                  *f->message ? ": " : "", f->message, elsewhere ? "; set the region to " : "",
+                  elsewhere ? f->region : "");
+    if (err && res->retry_after_s > 0)
+        err->retry_after_s = res->retry_after_s;
+    return -1;
+}
+
+/* ---- the request ------------------------------------------------------------------------------ */
+
+struct call {
+    const char *verb;
+    const char *name;  /* of an object; "": the bucket itself */
+    const char *query; /* sorted and escaped, as it is signed; or NULL */
+    const void *body;
+    size_t n;
+    const struct df_bucket_version *version; /* NULL: any */
+    size_t max_response;
+};
+
+/* A clock that is wrong by more than a quarter of an hour would make every request invalid. */
+static int add_headers(struct s3 *s, const struct call *c, struct df_strs *headers,
+                       struct df_err *err)
+{
+    int64_t skew_us = __atomic_load_n(&s->skew_us, __ATOMIC_RELAXED);
+    if (skew_us) {
+        time_t now = (time_t)((df_real_us() + skew_us) / 1000000);
+        char date[sizeof("20261121T085001Z")];
+        struct tm tm;
+        if (gmtime_r(&now, &tm) && strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm))
+            (void)df_strs_addf(headers, "X-Amz-Date: %s", date);
+    }
+    if (c->version && *c->version->text)
+        (void)df_strs_addf(headers, "If-Match: %s", c->version->text);
+    else if (c->version)
+        (void)df_strs_add(headers, "If-None-Match: *");
+    return df_strs_check(headers, err);
+}
+
+static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys *keys,
+                       const struct call *c, struct df_http_response *res, struct df_err *err)
+{
+    const struct df_http_aws aws = {keys->access_key, keys->secret_key, keys->token, s->region,
+                                    "s3"};
+    DF_STRS struct df_strs headers = {0};
+    DF_FREE char *url =
+        df_strf("%s%s%s%s%s%s", s->url, *c->name ? "/" : "", *c->name ? s->prefix : "", c->name,
+                c->query ? "?" : "", c->query ? c->query : "");
+    if (!url)
+        return df_fail_oom(err);
+    if (df_http_set_aws(h, &aws, err) < 0 || add_headers(s, c, &headers, err) < 0)
+        return -1;
+    struct df_http_request req = DF_HTTP_REQUEST(c->verb, url);
+    req.headers = &headers;
+    req.content_type = "application/octet-stream";
+    req.body = c->body;
+    req.body_len = c->n;
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = IDLE_MS;
+    req.max_response = c->max_response;
+    return df_http_send(h, &req, res, err);
+}
+
+/* True if a second request with newer credentials, or the store's time, may be accepted. */
+static bool may_be_accepted(struct s3 *s, const struct df_aws_keys *keys, const struct fault *f,
+                            const struct df_http_response *res)
+{
+    int64_t theirs_us = 0;
+    if (df_streq(f->code, "ExpiredToken") || df_streq(f->code, "TokenRefreshRequired")) {
+        df_aws_credentials_refused(s->credentials, keys->access_key);
+        return true;
+    }
+    if (!df_streq(f->code, "RequestTimeTooSkewed") || df_http_time(res, &theirs_us) < 0)
+        return false;
+    __atomic_store_n(&s->skew_us, theirs_us - df_real_us(), __ATOMIC_RELAXED);
+    return true;
+}
+
+static int send_on(struct s3 *s, struct df_http *h, const struct call *c,
+                   struct df_http_response *ret, struct df_err *err)
+{
+    for (int i = 0;; i++) {
+        DF_AWS_KEYS keys = {0};
+        DF_HTTP_RESPONSE struct df_http_response res = {0};
+        struct fault fault = {{0}, {0}, {0}};
+        const struct df_xml_sink sink = {take_fault, &fault};
+        if (df_aws_credentials_get(s->credentials, &keys, err) < 0 ||
+            send_signed(s, h, &keys, c, &res, err) < 0)
+            return -1;
+        if (res.status >= 200 && res.status < 300) {
+            *ret = res;
+            res = (struct df_http_response){0};
+            return 0;
+        }
+        /* Not XML: some proxy's page. The status has to do. */
+        (void)!df_xml_read(df_buf_str(&res.body), res.body.len, &sink, NULL);
+        if (i || !may_be_accepted(s, &keys, &fault, &res))
+            return fail_answer(s, c->verb, *c->name ? c->name : "the list", &res, &fault, err);
+    }
+}
+
+static int send_call(struct s3 *s, const struct call *c, struct df_http_response *ret,
+                     struct df_err *err)
+{
+    struct df_http *h = NULL;
+    if (df_http_pool_take(s->pool, &h, err) < 0)
+        return -1;
+    int result = send_on(s, h, c, ret, err);
+    df_http_pool_give(s->pool, h);
+    return result;
+}
+
+/* ---- the calls -------------------------------------------------------------------------------- */
+
+static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
+                      struct df_bucket_version *ret_version, struct df_err *err)
+{
+    const struct call c = {.verb = "GET", .name = name, .max_response = out->max};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (send_call(s3_of(b), &c, &res, err) < 0)
+        return -1;
+    if (!*res.etag || strlen(res.etag) >= sizeof(ret_version->text))
+        return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: \"%s\" is not an ETag of S3", name,
+                       b->place, res.etag);
+    (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.etag);
+    df_buf_free(out);
+    *out = res.body;
+    res.body = (struct df_buf){0};
+    return 0;
+}
+
+/* 404 with a version: somebody removed it. */
+static int put_object(struct df_bucket *b, const char *name, const void *bytes, size_t n,
+                      const struct df_bucket_version *version, struct df_err *err)
+{
+    const struct call c = {.verb = "PUT", .name = name, .body = bytes, .n = n, .version = version};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct df_err why = {0};
+    if (send_call(s3_of(b), &c, &res, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_NOT_FOUND && version)
+        why.cls = DF_ERR_CONFLICT;
+    return df_err_pass(err, &why);
+}
+
+static int remove_object(struct df_bucket *b, const char *name,
+                         const struct df_bucket_version *version, struct df_err *err)
+{
+    const struct call c = {.verb = "DELETE", .name = name, .version = version};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct df_err why = {0};
+    if (send_call(s3_of(b), &c, &res, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
+}
+
+/* An object of a page, and what the page says of the next one. */
+struct page {
+    struct s3 *s;
+    const struct df_bucket_sink *sink;
+    char key[DF_LIMIT_BUCKET_NAME];
+    int64_t size, made_us;
+    bool more;
+    char *next; /* owned */
+};
+
+#define LIST "ListBucketResult/"
+
+static int give_object(struct page *p, struct df_err *err)
+{
+    size_t n = strlen(p->s->prefix);
+    return df_starts_with(p->key, p->s->prefix)
+               ? p->sink->item(p->sink->arg, p->key + n, p->size, p->made_us, err)
+               : 0;
+}
+
+static int take_listed(void *arg, const char *path, const char *text, struct df_err *err)
+{
+    struct page *p = arg;
+    if (df_streq(path, LIST "Contents/Key"))
+        (void)snprintf(p->key, sizeof(p->key), "%s", text);
+    else if (df_streq(path, LIST "Contents/Size"))
+        return df_parse_i64(text, 0, INT64_MAX, &p->size, err);
+    else if (df_streq(path, LIST "Contents/LastModified"))
+        return df_time_parse(text, &p->made_us, err);
+    else if (df_streq(path, LIST "Contents"))
+        return give_object(p, err);
+    else if (df_streq(path, LIST "IsTruncated"))
+        p->more = df_streq(text, "true");
+    else if (df_streq(path, LIST "NextContinuationToken"))
+        return df_str_set(&p->next, text, err);
+    return 0;
+}
+
+static char *list_query(struct s3 *s, const char *prefix, const char *after)
+{
+    DF_FREE char *whole = df_strf("%s%s", s->prefix, prefix);
+    DF_FREE char *escaped = whole ? df_url_escape(whole) : NULL;
+    DF_FREE char *token = after ? df_url_escape(after) : NULL;
+    if (!escaped || (after && !token))
+        return NULL;
+    return df_strf("%s%s%slist-type=2&prefix=%s", token ? "continuation-token=" : "",
+                   token ? token : "", token ? "&" : "", escaped);
+}
+
+static int list_objects(struct df_bucket *b, const char *prefix, char **after,
+                        const struct df_bucket_sink *sink, struct df_err *err)
+{
+    struct s3 *s = s3_of(b);
+    DF_FREE char *query = list_query(s, prefix, *after);
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct page p = {.s = s, .sink = sink};
+    const struct df_xml_sink elements = {take_listed, &p};
+    const struct call c = {.verb = "GET", .name = "", .query = query};
+    if (!query)
+        return df_fail_oom(err);
+    if (send_call(s, &c, &res, err) < 0)
+        return -1;
+    int result = df_xml_read(df_buf_str(&res.body), res.body.len, &elements, err);
+    if (result == 0 && p.more && !p.next)
+        result = df_fail(err, DF_ERR_SYSTEM, "list %s: more, but not where it goes on", b->place);
+    if (result == 0) {
+        free(*after);
+        *after = p.more ? DF_TAKE(p.next) : NULL;
+    }
+    free(p.next);
+    return result;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+static void close_bucket(struct df_bucket *b)
+{
+    struct s3 *s = s3_of(b);
+    df_http_pool_free(s->pool);
+    df_aws_credentials_free(s->credentials);
+    free(s->bucket.place);
+    free(s->url);
+    free(s->prefix);
+    free(s->region);
+    free(s->ca_file);
+    free(s);
+}
+
+static const struct df_bucket_ops ops = {
+    .close = close_bucket,
+    .get = get_object,
+    .put = put_object,
+    .remove = remove_object,
+    .list = list_objects,
+};
+
+/* The bucket becomes a part of a URL that is signed as it stands. */
+static bool is_bucket_name(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+    return n >= 3 && n <= 63 && !s[n] && s[0] != '.' && s[0] != '-' && !strstr(s, "..");
+}
+
+static char *bucket_url(const struct df_s3_options *o)
+{
+    DF_FREE char *aws = df_strf("https://s3.%s.amazonaws.com", o->region);
+    const char *endpoint = df_str_empty(o->endpoint) ? aws : o->endpoint;
+    size_t n = endpoint ? strlen(endpoint) : 0;
+    const char *host = endpoint ? strstr(endpoint, "://") : NULL;
+    if (!host)
+        return NULL;
+    host += 3;
+    n -= endpoint[n - 1] == '/';
+    return o->path_style ? df_strf("%.*s/%s", (int)n, endpoint, o->bucket)
+                         : df_strf("%.*s%s.%.*s", (int)(host - endpoint), endpoint, o->bucket,
+                                   (int)(endpoint + n - host), host);
+}
+
+static int check_options(const struct df_s3_options *o, struct df_err *err)
+{
+    const char *e = o->endpoint;
+    if (!is_bucket_name(o->bucket))
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+    if (!df_str_empty(o->prefix) && !df_blob_key_is_good(o->prefix))
+        return df_fail(err, DF_ERR_USER,
+                       "\"%s\" is not a prefix: segments of A-Z a-z 0-9 . _ - with / between them",
+                       o->prefix);
+    if (!df_is_dns_label(o->region))
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not a region", o->region);
+    if (!df_str_empty(e) && !df_starts_with(e, "https://") && !df_starts_with(e, "http://"))
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not an endpoint: https://host[:port]", e);
+    return 0;
+}
+
+static int fill(struct s3 *s, const struct df_s3_options *o, struct df_err *err)
+{
+    bool whole = df_str_empty(o->prefix);
+    s->bucket.ops = &ops;
+    s->bucket.place = df_strf("s3://%s%s%s", o->bucket, whole ? "" : "/", whole ? "" : o->prefix);
+    s->url = bucket_url(o);
+    s->prefix = whole ? strdup("") : df_strf("%s/", o->prefix);
+    s->region = strdup(o->region);
+    s->ca_file = o->ca_file ? strdup(o->ca_file) : NULL;
+    if (!s->bucket.place || !s->url || !s->prefix || !s->region || (o->ca_file && !s->ca_file))
+        return df_fail_oom(err);
+    const struct df_http_options http = {.ca_file = s->ca_file};
+    return df_aws_credentials_new(o->region, &s->credentials, err) < 0
+               ? -1
+               : df_http_pool_new(&http, &s->pool, err);
+}
+
+int df_s3_bucket_new(const struct df_s3_options *o, struct df_bucket **ret, struct df_err *err)
+{
+    if (check_options(o, err) < 0)
+        return -1;
+    struct s3 *s = calloc(1, sizeof(*s));
+    if (!s)
+        return df_fail_oom(err);
+    if (fill(s, o, err) < 0) {
+        close_bucket(&s->bucket);
+        return -1;
+    }
+    *ret = &s->bucket;
+    return 0;
+}

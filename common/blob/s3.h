@@ -1,0 +1,24 @@
+/*
+ * s3.h - blobs in a bucket of S3, or of a store that speaks its protocol (MinIO, Ceph, R2,
+ * versitygw, ...). Thread rule: any thread.
+ */
+#ifndef DF_BLOB_S3_H
+#define DF_BLOB_S3_H
+
+#include "common/blob/bucket.h"
+
+struct df_s3_options {
+    const char *bucket;
+    const char *prefix;   /* segments as of a key; "" or NULL: the whole bucket is ours */
+    const char *region;   /* "eu-central-1" */
+    const char *endpoint; /* "https://minio.example:9000"; "" or NULL: AWS's of the region */
+    const char *ca_file;  /* PEM; NULL: the system's */
+    bool path_style;      /* <endpoint>/<bucket>/<key> instead of <bucket>.<endpoint>/<key> */
+};
+
+/* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from
+ * where credentials.h says. Sends no request yet. USER: an option is not as it must be. */
+int df_s3_bucket_new(const struct df_s3_options *o, struct df_bucket **ret,
+                     struct df_err *err) DF_MUST_CHECK;
+
+#endif

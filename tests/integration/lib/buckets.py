@@ -1,0 +1,151 @@
+"""A real S3 server (versitygw) that keeps objects as files, and a way to it on which requests fail."""
+
+import contextlib
+import http.client
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import threading
+import time
+
+from lib import dayfly, web
+
+ACCESS, SECRET = "dayfly-test", "hunter2/secret+key"
+
+
+class S3:
+    """`with S3(directory) as s3:` has the bucket "blobs", whose files are in s3.files. pair: (certificate, key) for https;
+    domain: the bucket stands before it in the host's name, too."""
+
+    def __init__(self, directory, pair=None, domain=None):
+        self.directory = pathlib.Path(directory)
+        self.files = self.directory / "blobs"
+        self.files.mkdir(parents=True)
+        self.address = f"127.0.0.1:{dayfly.free_port()}"
+        self.flags = ["--keep-alive"] + (["--cert", str(pair[0]), "--key", str(pair[1])] if pair else [])
+        port = self.address.rpartition(":")[2]
+        self.flags += ["--virtual-domain", f"{domain}:{port}"] if domain else []
+        self.url = f"{'https' if pair else 'http'}://{f'{domain}:{port}' if domain else self.address}"
+        self.env = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
+        self.process = None
+
+    def start(self):
+        with open(self.directory / "log", "ab") as log:
+            self.process = subprocess.Popen([dayfly.tool("versitygw"), "--quiet", "--port", self.address, "--access", ACCESS, "--secret", SECRET,
+                                             *self.flags, "posix", str(self.directory)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+        def listens():
+            assert self.process.poll() is None, (self.directory / "log").read_text()
+            host, _, port = self.address.rpartition(":")
+            try:
+                socket.create_connection((host, int(port)), timeout=1).close()
+            except OSError:
+                return False
+            return True
+
+        dayfly.wait_for("the S3 server to listen", listens)
+        return self
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def config(self, prefix="", **more):
+        """Of a service with its blobs here."""
+        keys = {"region": "us-east-1", "endpoint": self.url, "pathStyle": "true", **more}
+        s3 = "".join(f"    {key}: {value}\n" for key, value in keys.items())
+        return f"blobs:\n  location: s3://blobs{prefix and '/' + prefix}\n  s3:\n{s3}"
+
+    def objects(self):
+        """Names of all objects that have content."""
+        return sorted(str(p.relative_to(self.files)) for p in self.files.rglob("*") if p.is_file() and p.stat().st_size)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Trouble:
+    """A way to a server of plain http on which a share of the requests fails, as chance decides: refused before it is
+    executed, executed but never answered, changed on its way, or answered late."""
+
+    KINDS = ("busy", "broken", "before", "after", "changed", "late")
+
+    def __init__(self, address, share, seed):
+        self.address, self.share, self.chance = address, share, random.Random(seed)
+        self.lock = threading.Lock()
+        self.met = dict.fromkeys(self.KINDS, 0)
+        self.server = None
+
+    def choose(self):
+        with self.lock:
+            kind = self.chance.choice(self.KINDS) if self.chance.random() < self.share else None
+            if kind:
+                self.met[kind] += 1
+            return kind
+
+    def __enter__(self):
+        trouble = self
+
+        class Handler(web.Handler):
+            def pass_on(self):
+                body, kind = self.body(), trouble.choose()
+                if kind == "busy":
+                    return self.answer(503, b"<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>", Retry_After="1")
+                if kind == "broken":
+                    return self.answer(500, b"<html>not S3 at all</html>")
+                if kind == "before":
+                    return self.cut()
+                if kind == "changed" and body:
+                    body = bytes([body[0] ^ 1]) + body[1:]
+                if kind == "late":
+                    time.sleep(0.3)
+                self.forward(body, kind)
+                return None
+
+            def forward(self, body, kind):
+                connection = http.client.HTTPConnection(trouble.address, timeout=30)
+                try:
+                    connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                    for name, value in self.headers.items():
+                        if name.lower() not in ("connection", "expect"):
+                            connection.putheader(name, value)
+                    connection.endheaders(body or None)
+                    answer = connection.getresponse()
+                    content = answer.read()
+                finally:
+                    connection.close()
+                if kind == "after":
+                    self.cut()
+                    return
+                headers = {name: value for name, value in answer.getheaders() if name.lower() not in ("content-length", "connection", "date", "server")}
+                with contextlib.suppress(OSError):  # who was cut elsewhere does not read it
+                    self.answer(answer.status, content, **headers)
+
+            def cut(self):
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+            do_GET = do_PUT = do_DELETE = pass_on
+
+        self.server = web.Server(Handler)
+        self.url = self.server.url
+        return self
+
+    def __exit__(self, *_):
+        self.server.stop()
+
+
+def run_program(name, s3, *args, url=None, prefix=(), build=None):
+    """A test program of tests/tools against this server; its result."""
+    sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+    env = {"PATH": os.environ["PATH"], "TMPDIR": str(s3.directory.parent), "S3_ENDPOINT": url or s3.url, "S3_BUCKET": "blobs",
+           "S3_FILES": str(s3.files), **s3.env, **sanitizers}
+    result = subprocess.run([*prefix, str((build or dayfly.BUILD) / "tools" / name), *args], env=env, capture_output=True, text=True,
+                            check=False, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result

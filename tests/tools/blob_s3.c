@@ -1,0 +1,369 @@
+/*
+ * blob_s3 - what every backend of blobs must do (tests/unit/blob_suite.h), what every object store
+ * must (chunked_suite.h), and what only a bucket can show. tests/integration/test_buckets.py runs it
+ * against a real S3 server that keeps its objects as files: S3_ENDPOINT, S3_BUCKET, S3_FILES (the
+ * directory of the bucket), and the credentials as AWS's programs take them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define blob_test(f) scratch_test(f)
+#define blob_kill_test(f) scratch_test(f)
+#include "tests/unit/chunked_suite.h"
+
+#include "common/blob/s3.h"
+#include "common/http/http.h"
+
+/* ---- the store of a test: its own prefix in the bucket -------------------------------------- */
+
+static const char *prefix_of(const char *state)
+{
+    return strrchr(state, '/') + 1;
+}
+
+static struct df_s3_options options_of(const char *state)
+{
+    return (struct df_s3_options){.bucket = getenv("S3_BUCKET"),
+                                  .prefix = prefix_of(state),
+                                  .region = "us-east-1",
+                                  .endpoint = getenv("S3_ENDPOINT"),
+                                  .path_style = true};
+}
+
+static const unsigned char first_key[DF_KEY_LEN] = "the first key of these tests...";
+static const unsigned char second_key[DF_KEY_LEN] = "the second key of these tests..";
+
+/* The sizes of Kubernetes, which the suite counts on. */
+static int open_with(const char *state, const char *directory, const struct df_keyring *keys,
+                     struct df_blob **ret, struct df_err *err)
+{
+    static const struct df_blob_sizes sizes = {.chunk = (int64_t)(512 * DF_KIB),
+                                               .stream_chunk = (int64_t)(64 * DF_KIB),
+                                               .no_chunks = (int64_t)(16 * DF_KIB),
+                                               .blob = (int64_t)DF_LIMIT_BLOB_KUBE};
+    const struct df_s3_options s3 = options_of(state);
+    const struct df_blob_bucket_options o = {keys, directory, &sizes};
+    struct df_bucket *bucket = NULL;
+    return df_s3_bucket_new(&s3, &bucket, err) < 0 ? -1 : df_blob_bucket_open(bucket, &o, ret, err);
+}
+
+static struct df_blob *open_in(const char *state, const char *directory)
+{
+    DF_KEYRING keys = {0};
+    struct df_err err = {0};
+    struct df_blob *b = NULL;
+    assert_int_equal(df_keyring_add(&keys, first_key, &err), 0);
+    if (open_with(state, directory, &keys, &b, &err) < 0)
+        fail_msg("%s", err.message);
+    return b;
+}
+
+static struct df_blob *suite_open(const char *dir)
+{
+    return open_in(dir, dir);
+}
+
+static char *file_of(const char *state, const char *name)
+{
+    char *path = df_strf("%s/%s/%s", getenv("S3_FILES"), prefix_of(state), name);
+    assert_non_null(path);
+    return path;
+}
+
+static void list_chunks(const char *state, struct df_strs *ret)
+{
+    DF_FREE char *path = file_of(state, "chunks");
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (df_starts_with(e->d_name, "dfb-"))
+            (void)df_strs_add(ret, e->d_name);
+    if (d)
+        (void)closedir(d);
+}
+
+static void delete_chunk(const char *state, const char *name)
+{
+    DF_FREE char *chunk = df_strf("chunks/%s", name);
+    DF_FREE char *path = file_of(state, chunk);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void copy_chunk(const char *state, const char *from, const char *to)
+{
+    DF_FREE char *from_chunk = df_strf("chunks/%s", from);
+    DF_FREE char *to_chunk = df_strf("chunks/%s", to);
+    DF_FREE char *source = file_of(state, from_chunk);
+    DF_FREE char *target = file_of(state, to_chunk);
+    assert_int_equal(link(source, target), 0);
+}
+
+/* ---- what only a bucket shows ----------------------------------------------------------------- */
+
+static void assert_sealed(const char *path)
+{
+    struct df_err err = {0};
+    DF_BUF struct df_buf bytes = DF_BUF_INIT(2 * MIB);
+    static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    assert_int_equal(df_fs_read(path, &bytes, &err), 0);
+    assert_true(bytes.len > 28);
+    assert_null(memmem(bytes.data, bytes.len, "hunter2", 7));
+    assert_null(memmem(bytes.data, bytes.len, zstd, sizeof(zstd)));
+}
+
+static void nothing_in_the_bucket_can_be_read_without_the_key(void **state)
+{
+    struct df_err err = {0};
+    DF_STRS struct df_strs names = {0};
+    BLOBS *b = suite_open(*state);
+    DF_FREE char *text = malloc(MIB / 4);
+    assert_non_null(text);
+    for (size_t i = 0; i + 8 <= MIB / 4; i += 8)
+        memcpy(text + i, "hunter2,", 8);
+    assert_int_equal(df_blob_put(b, "state/x/1", text, MIB / 4, &err), 0);
+    put(b, "state/x/2", "hunter2");
+    list_chunks(*state, &names);
+    assert_int_equal(names.len, 1);
+    DF_FREE char *chunk = df_strf("chunks/%s", names.items[0]);
+    DF_FREE char *of_chunk = file_of(*state, chunk);
+    DF_FREE char *of_head = file_of(*state, "heads/state/x/2");
+    assert_sealed(of_chunk);
+    assert_sealed(of_head);
+}
+
+/* The new key stands first; what the old one sealed is not rewritten. */
+static void a_new_key_seals_and_the_old_one_still_opens(void **state)
+{
+    struct df_err err = {0};
+    DF_KEYRING both = {0};
+    DF_KEYRING second = {0};
+    assert_int_equal(df_keyring_add(&both, second_key, &err), 0);
+    assert_int_equal(df_keyring_add(&both, first_key, &err), 0);
+    assert_int_equal(df_keyring_add(&second, second_key, &err), 0);
+    BLOBS *before = suite_open(*state);
+    put(before, "state/x/1", "old");
+    BLOBS *b = NULL;
+    assert_int_equal(open_with(*state, *state, &both, &b, &err), 0);
+    assert_content(b, "state/x/1", "old");
+    put(b, "state/x/2", "new");
+    BLOBS *after = NULL;
+    assert_int_equal(open_with(*state, *state, &second, &after, &err), 0);
+    assert_content(after, "state/x/2", "new");
+    DF_BUF struct df_buf got = DF_BUF_INIT(100);
+    assert_int_equal(df_blob_get(after, "state/x/1", &got, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_string_equal(err.reason, "UnknownKey");
+    assert_non_null(strstr(err.message, "state/x/1"));
+}
+
+static void an_object_that_was_moved_or_changed_is_refused(void **state)
+{
+    struct df_err err = {0};
+    BLOBS *b = suite_open(*state);
+    put(b, "state/x/1", "one");
+    put(b, "state/x/2", "two");
+    DF_FREE char *one = file_of(*state, "heads/state/x/1");
+    DF_FREE char *two = file_of(*state, "heads/state/x/2");
+    assert_int_equal(rename(one, two), 0);
+    DF_BUF struct df_buf got = DF_BUF_INIT(100);
+    assert_int_equal(df_blob_get(b, "state/x/2", &got, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_non_null(strstr(err.message, "state/x/2"));
+}
+
+/* More than a page of a list, which S3 cuts at a thousand. */
+static void more_blobs_than_a_page_holds_are_listed(void **state)
+{
+    enum { COUNT = 1003 };
+    struct df_err err = {0};
+    DF_STRS struct df_strs keys = {0};
+    BLOBS *b = suite_open(*state);
+    put(b, "runs/seed", "x");
+    DF_FREE char *seed = file_of(*state, "heads/runs/seed");
+    for (int i = 1; i < COUNT; i++) {
+        DF_FREE char *name = df_strf("heads/runs/%04d", i);
+        DF_FREE char *path = file_of(*state, name);
+        assert_int_equal(link(seed, path), 0);
+    }
+    assert_int_equal(df_blob_list(b, "runs", &keys, &err), 0);
+    assert_int_equal(keys.len, COUNT);
+}
+
+static void assert_open_fails(const struct df_s3_options *s3, enum df_err_class cls,
+                              const char *word)
+{
+    struct df_err err = {0};
+    DF_KEYRING keys = {0};
+    struct df_bucket *bucket = NULL;
+    BLOBS *b = NULL;
+    const struct df_blob_bucket_options o = {&keys, "/nonexistent", NULL};
+    assert_int_equal(df_keyring_add(&keys, first_key, &err), 0);
+    if (df_s3_bucket_new(s3, &bucket, &err) == 0)
+        assert_int_equal(df_blob_bucket_open(bucket, &o, &b, &err), -1);
+    assert_int_equal(err.cls, cls);
+    if (!strstr(err.message, word))
+        fail_msg("no \"%s\" in: %s", word, err.message);
+    assert_null(strstr(err.message, getenv("AWS_SECRET_ACCESS_KEY")));
+}
+
+static void a_bucket_that_is_not_there_is_named_at_once(void **state)
+{
+    struct df_s3_options o = options_of(*state);
+    o.bucket = "no-such-bucket";
+    assert_open_fails(&o, DF_ERR_USER, "s3://no-such-bucket/");
+}
+
+static void options_that_cannot_be_are_refused_by_name(void **state)
+{
+    const struct df_s3_options good = options_of(*state);
+    struct df_s3_options o = good;
+    o.bucket = "Upper_Case";
+    assert_open_fails(&o, DF_ERR_USER, "\"Upper_Case\" is not the name of a bucket");
+    o = good;
+    o.prefix = "a/../b";
+    assert_open_fails(&o, DF_ERR_USER, "\"a/../b\" is not a prefix");
+    o = good;
+    o.region = "eu central";
+    assert_open_fails(&o, DF_ERR_USER, "\"eu central\" is not a region");
+    o = good;
+    o.endpoint = "ftp://x";
+    assert_open_fails(&o, DF_ERR_USER, "\"ftp://x\" is not an endpoint");
+}
+
+/* ---- on a way on which requests fail ----------------------------------------------------------- */
+
+enum { RECORDS = 150, LOCKS = 30, RIVALS = 3 };
+
+/* As the writers of logs do: a call whose outcome is unknown is repeated; a conflict tells how much
+ * of it is there. */
+static void append_record(struct df_blob *b, const char *key, int64_t *size, const char *text)
+{
+    int64_t end = *size + (int64_t)strlen(text);
+    for (int i = 0; i < 20; i++) {
+        struct df_err err = {0};
+        int64_t now = 0;
+        if (df_blob_append(b, key, *size, text, strlen(text), &now, &err) == 0 ||
+            (err.cls == DF_ERR_CONFLICT && now == end)) {
+            *size = end;
+            return;
+        }
+        if (err.cls != DF_ERR_RETRY)
+            fail_msg("%s", err.message);
+    }
+    fail_msg("twenty failures in a row");
+}
+
+static void a_stream_has_each_record_once_and_in_order(void **state)
+{
+    struct df_err err = {0};
+    DF_BUF struct df_buf want = DF_BUF_INIT(MIB), got = DF_BUF_INIT(MIB);
+    BLOBS *b = suite_open(*state);
+    int64_t size = 0;
+    for (int i = 0; i < RECORDS; i++) {
+        DF_FREE char *record = df_strf("record %d of a log, which is a line\n", i);
+        append_record(b, "logs/x/1", &size, record);
+        (void)df_buf_adds(&want, record);
+    }
+    while (df_blob_get(b, "logs/x/1", &got, &err) < 0 && err.cls == DF_ERR_RETRY)
+        df_buf_clear(&got);
+    assert_string_equal(df_buf_str(&got), df_buf_str(&want));
+    df_buf_free(&got);
+}
+
+struct contender {
+    const char *state;
+    char *directory;
+    pthread_t thread;
+    bool won[LOCKS];
+};
+
+/* RETRY leaves open whose it is: the rival looks. */
+static void *create_all(void *arg)
+{
+    struct contender *r = arg;
+    BLOBS *b = open_in(r->state, r->directory);
+    for (int i = 0; i < LOCKS; i++) {
+        DF_FREE char *key = df_strf("locks/%d", i);
+        DF_BUF struct df_buf there = DF_BUF_INIT(1000);
+        struct df_err err = {0};
+        while (df_blob_create(b, key, r->directory, strlen(r->directory), &err) < 0 &&
+               err.cls == DF_ERR_RETRY)
+            continue;
+        while (df_blob_get(b, key, &there, &err) < 0)
+            df_buf_clear(&there);
+        r->won[i] = df_streq(df_buf_str(&there), r->directory);
+    }
+    return NULL;
+}
+
+static void of_rivals_for_a_lock_one_has_it(void **state)
+{
+    struct contender rivals[RIVALS] = {0};
+    for (int i = 0; i < RIVALS; i++) {
+        rivals[i].state = *state;
+        rivals[i].directory = df_strf("%s/%d", (const char *)*state, i);
+        assert_int_equal(mkdir(rivals[i].directory, 0700), 0);
+        assert_int_equal(pthread_create(&rivals[i].thread, NULL, create_all, &rivals[i]), 0);
+    }
+    for (int i = 0; i < RIVALS; i++)
+        assert_int_equal(pthread_join(rivals[i].thread, NULL), 0);
+    for (int lock = 0; lock < LOCKS; lock++) {
+        int owners = 0;
+        for (int i = 0; i < RIVALS; i++)
+            owners += rivals[i].won[lock];
+        assert_int_equal(owners, 1);
+    }
+    for (int i = 0; i < RIVALS; i++)
+        free(rivals[i].directory);
+}
+
+static void a_large_blob_arrives_whole(void **state)
+{
+    BLOBS *b = suite_open(*state);
+    for (uint64_t i = 0; i < 5; i++)
+        put_noise(b, "plans/x/1", 3 * MIB, i);
+    assert_noise(b, "plans/x/1", 3 * MIB, 4);
+    assert_int_equal(count_chunks(*state), 6);
+}
+
+static const struct CMUnitTest usual[] = {
+    BLOB_SUITE,
+    BLOB_KILL_SUITE,
+    CHUNKED_SUITE,
+    blob_test(nothing_in_the_bucket_can_be_read_without_the_key),
+    blob_test(a_new_key_seals_and_the_old_one_still_opens),
+    blob_test(an_object_that_was_moved_or_changed_is_refused),
+    blob_test(more_blobs_than_a_page_holds_are_listed),
+    blob_test(a_bucket_that_is_not_there_is_named_at_once),
+    blob_test(options_that_cannot_be_are_refused_by_name),
+};
+
+static const struct CMUnitTest trouble[] = {
+    blob_test(a_stream_has_each_record_once_and_in_order),
+    blob_test(of_rivals_for_a_lock_one_has_it),
+    blob_test(a_large_blob_arrives_whole),
+};
+
+static const struct CMUnitTest simple[] = {
+    blob_test(a_blob_is_what_was_put_last),
+    blob_test(a_stream_grows_at_its_end_alone),
+    blob_test(the_list_is_sorted_and_below_its_prefix_alone),
+};
+
+/* blob_s3 [trouble|clock] */
+int main(int argc, char **argv)
+{
+    const char *which = argc > 1 ? argv[1] : "";
+    if (!getenv("S3_ENDPOINT") || df_http_global_init(NULL) < 0)
+        return 2;
+    if (df_streq(which, "trouble"))
+        return cmocka_run_group_tests_name("S3 in trouble", trouble, NULL, NULL);
+    if (df_streq(which, "clock"))
+        return cmocka_run_group_tests_name("S3 with another clock", simple, NULL, NULL);
+    return cmocka_run_group_tests_name("blobs in S3", usual, NULL, NULL);
+}
