@@ -5,7 +5,7 @@
  *   endpoint     its URL, for clients and for runners that lost it
  *   dayfly.db    documents, audit trail, secrets (sealed)
  *   key          the key file
- *   blobs/       states, plans (sealed), logs, events
+ *   blobs/       states, plans (sealed), logs, events, unless they are in a bucket (open_blobs.h)
  *   steps/       directories of the local engine
  *
  * What the cluster keeps (store: kubernetes) is not here: of dayfly.db, key and blobs/ there is
@@ -32,6 +32,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/journal/journal.h"
+#include "spawner/open_blobs.h"
 #include "spawner/store/documents/unclean.h"
 
 struct df_service {
@@ -208,39 +209,35 @@ static int find_never(struct df_service *s, struct df_err *err)
                            &s->spawner.never, err);
 }
 
-/* Everything in the cluster: what is kept here is on its way only. */
-static int open_in_cluster(struct df_service *s, const char *directory, struct df_err *err)
+/* Documents and secrets; blobs next to them, or in a bucket. */
+static int open_vault(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
     const char *name_space = cluster_namespace(s);
-    const struct df_blob_kube_options blobs = {
-        .kube = s->spawner.kube, .name_space = name_space, .directory = directory};
-    if (df_store_kube_open(s->spawner.kube, DF_API_GROUP, name_space, &p->store, err) < 0 ||
-        df_vault_kube_open(s->spawner.kube, name_space, &p->vault, err) < 0)
-        return -1;
-    return df_blob_kube_open(&blobs, &p->blobs, err);
-}
-
-static int open_on_disk(struct df_service *s, const char *blobs, struct df_err *err)
-{
-    struct df_spawner *p = &s->spawner;
+    if (p->config->in_cluster)
+        return df_store_kube_open(p->kube, DF_API_GROUP, name_space, &p->store, err) < 0
+                   ? -1
+                   : df_vault_kube_open(p->kube, name_space, &p->vault, err);
     DF_FREE char *database = data_path(s, "dayfly.db");
     DF_FREE char *key = data_path(s, "key");
     if (!database || !key)
         return df_fail_oom(err);
-    if (df_store_sqlite_open(database, &p->store, err) < 0 ||
-        df_vault_open(database, key, &p->vault, err) < 0)
-        return -1;
-    return df_blob_open(blobs, &p->blobs, err);
+    return df_store_sqlite_open(database, &p->store, err) < 0
+               ? -1
+               : df_vault_open(database, key, &p->vault, err);
 }
 
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
-    DF_FREE char *blobs = data_path(s, "blobs");
-    if (!blobs)
+    DF_FREE char *directory = data_path(s, "blobs");
+    if (!directory)
         return df_fail_oom(err);
-    if ((p->config->in_cluster ? open_in_cluster : open_on_disk)(s, blobs, err) < 0)
+    if (open_vault(s, err) < 0)
+        return -1;
+    const struct df_blob_places places = {p->config, p->kube, cluster_namespace(s), directory,
+                                          p->vault};
+    if (df_open_blobs(&places, &p->blobs, err) < 0)
         return -1;
     return df_states_open(p->blobs, &p->states, err);
 }
@@ -289,6 +286,8 @@ static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_
     for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++)
         if (paths[i])
             (void)df_strs_add(ret, paths[i]);
+    for (size_t i = 0; i < c->blob_key_files.len; i++)
+        (void)df_strs_add(ret, c->blob_key_files.items[i]);
     return df_strs_check(ret, err);
 }
 

@@ -341,6 +341,19 @@ static int fill_store(struct df_config *c, struct df_err *err)
     return 0;
 }
 
+/* The region is AWS's own variable, unless it is configured. */
+static int fill_blobs(struct df_config *c, char *const *env, struct df_err *err)
+{
+    const char *region = get_env(env, "AWS_REGION");
+    if (c->blob_location && !df_starts_with(c->blob_location, "s3://"))
+        return df_fail(err, DF_ERR_USER,
+                       "blobs.location: \"%.100s\" must be s3://BUCKET or s3://BUCKET/PREFIX",
+                       c->blob_location);
+    if (!c->s3_region)
+        c->s3_region = strdup(df_str_empty(region) ? "us-east-1" : region);
+    return c->s3_region ? 0 : df_fail_oom(err);
+}
+
 /* Merges the keys engines and engine, which is the short form for one. The only place that decides
  * which engines are opened. */
 static int fill_engines(struct df_config *c, struct df_err *err)
@@ -390,8 +403,9 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         return df_fail_errno(err, errno, "working directory");
     if (set_defaults(c, err) < 0 || (file && df_config_read_file(c, file, err) < 0) ||
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
-        fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 || fill_engines(c, err) < 0 ||
-        fill_approval(c, err) < 0 || fill_isolation(c, err) < 0)
+        fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 ||
+        fill_blobs(c, env, err) < 0 || fill_engines(c, err) < 0 || fill_approval(c, err) < 0 ||
+        fill_isolation(c, err) < 0)
         return -1;
     return check_whole(c, err);
 }

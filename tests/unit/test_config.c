@@ -247,6 +247,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools:\n  index: [a]\n", ":2: tools.index: must hold keys"},
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
+        {"blobs: {location: /data}\n",
+         "blobs.location: \"/data\" must be s3://BUCKET or s3://BUCKET/PREFIX"},
         {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
         {"engine: {local: {isolation: maybe}}\n",
          "engine.local.isolation: \"maybe\" is neither auto, strict nor none"},
@@ -509,9 +511,11 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool named = df_streq(name, "classes") || df_streq(name, "workspaces");
         bool engine = df_streq(name, "engine") || df_streq(name, "engines");
         bool isolation = df_streq(name, "engine.local.isolation");
+        bool location = df_streq(name, "blobs.location");
         const char *value = fallback    ? fallback
                             : engine    ? "job"
                             : isolation ? "none"
+                            : location  ? "s3://bucket/prefix"
                             : format    ? "json"
                             : accounts  ? "{\"infra/boss\":\"admin\"}"
                             : host      ? "x"

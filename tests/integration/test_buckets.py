@@ -1,0 +1,152 @@
+"""Blobs in a bucket: states, plans, logs and outputs of a service are on a real S3 server, sealed."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from lib.buckets import SECRET, S3, Trouble, run_program
+from lib.dayfly import DAYFLY, DEADLINE, ROOT, Server, wait_for
+
+MODULE = """
+resource "terraform_data" "it" { input = "the-content-of-the-state" }
+output "it" { value = terraform_data.it.output }
+"""
+
+
+@pytest.fixture
+def s3(tmp_path):
+    with S3(tmp_path / "s3") as server:
+        yield server
+
+
+def serve(home, s3, **keys):
+    home.env.update(s3.env)
+    return Server(home, config=s3.config(**keys))
+
+
+def moving(home, s3, prefix="", **keys):
+    home.env.update(s3.env)
+    return Server(home, config=s3.config(prefix, **keys).replace("blobs:\n", "blobs:\n  move: true\n"))
+
+
+def provision(home, name="net", **kwargs):
+    home.module(name, MODULE)
+    return home.dayfly("run", name, "--auto-approve", cwd=home.directory, **kwargs)
+
+
+def fails_to_serve(home, s3, **keys):
+    """What a service says that does not start."""
+    server = serve(home, s3, **keys)
+    try:
+        server.start()
+    except AssertionError:
+        return server.log.read_text()
+    server.stop()
+    raise AssertionError("it started")
+
+
+def test_this_backend_does_what_every_backend_does(s3):
+    run_program("blob_s3", s3)
+
+
+def test_what_was_acknowledged_is_there_once_whatever_happens_on_the_way(s3):
+    with Trouble(s3.address, share=0.12, seed=1) as way:
+        run_program("blob_s3", s3, "trouble", url=way.url)
+    assert all(way.met.values()), way.met
+
+
+@pytest.mark.skipif(not shutil.which("faketime"), reason="no faketime")
+@pytest.mark.parametrize("offset", ["-20m", "+20m"])
+def test_a_clock_that_is_wrong_by_twenty_minutes_does_not_matter(s3, offset):
+    """The server's own refusal tells its time."""
+    run_program("blob_s3", s3, "clock", prefix=("faketime", "-f", offset), build=ROOT / "build")
+
+
+def test_a_run_leaves_everything_in_the_bucket_and_nothing_readable(home, s3):
+    with serve(home, s3, prefix="prod/dayfly") as server:
+        provision(home)
+        assert home.json("outputs", "net")["it"]["value"] == "the-content-of-the-state"
+        assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
+        assert "Apply complete" in home.dayfly("logs", "net").stdout
+        here = [str(p.relative_to(server.data / "blobs")) for p in (server.data / "blobs").rglob("*") if p.is_file()]
+        assert here == ["data/location"]  # which says where they are
+    names = s3.objects()
+    assert all(name.startswith("prod/dayfly/") for name in names) and any("state" in name for name in names)
+    assert not any(b"the-content" in (s3.files / name).read_bytes() for name in names)
+    assert not any("probe/" in name for name in names)
+
+
+def test_a_service_that_was_killed_goes_on_with_what_is_in_the_bucket(home, s3):
+    server = serve(home, s3)
+    with server:
+        provision(home)
+        server.kill()
+        with server.start():
+            assert "No changes" in provision(home).stdout
+            home.dayfly("destroy", "net", "--auto-approve")
+            assert home.dayfly("state", "pull", "net", code=None).stdout.count("terraform_data") == 0
+
+
+def test_a_store_that_is_away_for_a_while_delays_a_run_and_loses_nothing(home, s3):
+    with serve(home, s3) as server:
+        provision(home, "first")
+        s3.stop()
+        home.module("second", MODULE)
+        run = home.popen(DAYFLY, "run", "second", "--auto-approve", cwd=home.directory)
+        wait_for("the step to begin", lambda: any(s["spec"]["runRef"]["name"].startswith("second") for s in server.get("/v1/taskactions")["items"]))
+        s3.start()
+        assert run.wait(timeout=DEADLINE * 2) == 0
+        assert home.json("outputs", "second")["it"]["value"] == "the-content-of-the-state"
+
+
+def test_without_its_location_a_service_does_not_start_as_if_there_were_no_states(home, s3):
+    with serve(home, s3):
+        provision(home)
+    server = Server(home, config="{}\n")
+    with pytest.raises(AssertionError, match="ended with"):
+        server.start()
+    assert "blobs.location: is not set, and states, plans and logs are in s3://blobs: set it to that" in server.log.read_text()
+
+
+def test_a_service_with_states_on_disk_does_not_start_with_an_empty_bucket(home, s3):
+    with Server(home):
+        provision(home)
+    assert "blobs.move: true takes them there" in fails_to_serve(home, s3)
+    assert s3.objects() == []
+
+
+def test_blobs_are_taken_along_to_a_bucket_and_to_another_one(home, s3):
+    with Server(home):
+        provision(home)
+    for prefix in ("first", "second"):
+        with moving(home, s3, prefix) as server:
+            assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
+            assert "Apply complete" in home.dayfly("logs", "net").stdout
+            assert f"blobs: all are in s3://blobs/{prefix}" in server.log.read_text()
+    with serve(home, s3, prefix="second"):
+        assert "No changes" in provision(home).stdout
+
+
+def test_a_move_that_was_killed_begins_again_and_nothing_is_lost(home, s3):
+    with Server(home):
+        provision(home)
+    with Trouble(s3.address, share=1, seed=1) as way:
+        way.KINDS = ("after",)  # each request is executed, and none is answered
+        server = moving(home, s3, endpoint=way.url)
+        server.process = home.popen(DAYFLY, "serve", "--data-directory", server.data, *server.args, stderr=subprocess.DEVNULL)
+        wait_for("an object in the bucket", s3.objects)
+        server.kill()
+    assert "blobs.move: true takes them there" in fails_to_serve(home, s3)
+    with moving(home, s3):
+        assert "No changes" in provision(home).stdout
+
+
+def test_a_bucket_that_is_not_there_and_keys_that_are_wrong_are_told(home, s3):
+    home.env.update(s3.env)
+    said = fails_to_serve(home, s3, prefix="x", region="eu-north-1")
+    assert "set the region to us-east-1" in said
+    s3.env["AWS_SECRET_ACCESS_KEY"] = "not-the-key"
+    said = fails_to_serve(home, s3)
+    assert "blobs.location: open s3://blobs" in said and "SignatureDoesNotMatch" in said
+    assert SECRET not in said and "not-the-key" not in said
