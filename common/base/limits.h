@@ -45,19 +45,22 @@
 #define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client keeps in memory */
 #define DF_LIMIT_HTTP_CONNECTIONS 2048       /* with those that were cut and are about to end */
 #define DF_LIMIT_HTTP_OPEN 960               /* one thread each; then a stranger makes room */
+#define DF_LIMIT_HTTP_STRANGERS 512          /* of these, without a good token: 100 KiB each */
 #define DF_LIMIT_HTTP_KNOWN 768              /* with a good token: 192 are left for newcomers */
-#define DF_LIMIT_HTTP_CALLERS 448           /* of roles read and write: 320 are left for the rest */
-#define DF_LIMIT_HTTP_STEPS 640             /* of runners: 128 are left for people */
-#define DF_LIMIT_HTTP_CALLER 256            /* of one token or account */
-#define DF_LIMIT_HTTP_STEP 32               /* of one step; its runner and tofu use a few */
-#define DF_LIMIT_HTTP_FOLLOWERS 128         /* event streams of one token or account */
-#define DF_LIMIT_HTTP_HEAD_SECONDS 10       /* from the connection to the end of the first head */
-#define DF_LIMIT_HTTP_ANSWER_SECONDS 30     /* to read an answer or a piece of a stream, + RATE */
-#define DF_LIMIT_HTTP_IDLE_SECONDS 120      /* a silent peer is cut off */
-#define DF_LIMIT_HTTP_HEAD (32 * DF_KIB)    /* request line and headers */
-#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)     /* bytes per second: a slower body is refused */
+#define DF_LIMIT_HTTP_FOREIGN 32         /* bodies of strangers; the API server's take a moment */
+#define DF_LIMIT_HTTP_CALLERS 448        /* of roles read and write: 320 are left for the rest */
+#define DF_LIMIT_HTTP_STEPS 640          /* of runners: 128 are left for people */
+#define DF_LIMIT_HTTP_CALLER 256         /* of one token or account */
+#define DF_LIMIT_HTTP_STEP 32            /* of one step; its runner and tofu use a few */
+#define DF_LIMIT_HTTP_FOLLOWERS 128      /* event streams of one token or account */
+#define DF_LIMIT_HTTP_HEAD_SECONDS 10    /* from the connection to the end of the first head */
+#define DF_LIMIT_HTTP_ANSWER_SECONDS 30  /* to read an answer or a piece of a stream, + RATE */
+#define DF_LIMIT_HTTP_IDLE_SECONDS 120   /* a silent peer is cut off */
+#define DF_LIMIT_HTTP_HEAD (32 * DF_KIB) /* request line and headers */
+#define DF_LIMIT_HTTP_RATE (4 * DF_KIB)  /* bytes per second: a slower body is refused */
 #define DF_LIMIT_HTTP_REFUSED (64 * DF_KIB) /* a refused body announced as larger is not read */
 #define DF_LIMIT_HTTP_DISCARD (16 * DF_MIB) /* of a refused body of unknown length */
+#define DF_LIMIT_HTTP_UNREAD (64 * DF_KIB)  /* over TLS, before a request gets a byte of it */
 #define DF_LIMIT_STATE_ANSWER (64 * DF_KIB) /* of a State Service: an id and a status */
 #define DF_LIMIT_REPORTS 4096  /* names of changed steps; beyond that all steps are read */
 #define DF_LIMIT_SELECTOR 1024 /* bytes of a label selector in a query */
@@ -67,8 +70,8 @@
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
 #define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */
-/* An AdmissionReview: two versions of a resource. Anybody may send one, so all strangers' bodies
- * together must fit the memory of the spawner. */
+/* An AdmissionReview: two versions of a resource. Anybody may send one, so DF_LIMIT_HTTP_FOREIGN of
+ * them must fit the memory of the spawner, and one of them as a tree, which takes 10 MiB. */
 #define DF_LIMIT_REVIEW (256 * DF_KIB)
 #define DF_LIMIT_CANCEL_REASON 1024 /* why a user cancels a run; stored in its status */
 #define DF_LIMIT_CA (96 * DF_KIB)   /* it is passed in one variable of tofu; Linux allows 128 KiB */

@@ -38,7 +38,10 @@ struct df_connection {
     enum df_share share;
     char who[DF_LIMIT_CALLER + 1]; /* "" of a stranger */
     struct network *network;       /* of a stranger that is not cut; else NULL */
+    struct df_intake intake;       /* its thread's, without the lock */
     bool follows;
+    uint64_t body;    /* the number of the body that it sends as a stranger; 0: none */
+    bool answers;     /* its thread works on that body, also if it is cut */
     bool cut;         /* it was shut down, and its thread is about to close it: it counts no more */
     int64_t until_ms; /* monotonic */
     void *owner;
@@ -52,6 +55,7 @@ struct df_connections {
     size_t count;
     size_t open, strangers; /* of these: not cut, and strangers among them */
     size_t peak;            /* since memory was last trimmed */
+    uint64_t bodies;        /* of strangers, so far */
     bool stopping;
     pthread_t reaper;
 };
@@ -121,7 +125,8 @@ static void cut_overdue(struct df_connections *c)
  * never lost to the known. */
 static void make_room(struct df_connections *c)
 {
-    if (c->strangers && c->open >= DF_LIMIT_HTTP_OPEN)
+    bool full = c->open >= DF_LIMIT_HTTP_OPEN || c->strangers >= DF_LIMIT_HTTP_STRANGERS;
+    if (full && c->strangers)
         cut(c, choose_stranger(c), "room");
 }
 
@@ -254,6 +259,11 @@ void *df_connection_owner(const struct df_connection *one)
     return one ? one->owner : NULL;
 }
 
+struct df_intake *df_connection_intake(struct df_connection *one)
+{
+    return one ? &one->intake : NULL;
+}
+
 void df_connections_remove(struct df_connections *c, struct df_connection *one)
 {
     if (!one)
@@ -349,6 +359,51 @@ int df_connections_follow(struct df_connections *c, struct df_connection *one, s
     return result;
 }
 
+/* ---- bodies of strangers ---- */
+
+/* How many are in memory, and in *ret_first the oldest that may be cut: NULL if there is none. The
+ * caller holds the lock. */
+static size_t count_bodies(const struct df_connections *c, struct df_connection **ret_first)
+{
+    size_t n = 0;
+    *ret_first = NULL;
+    for (struct df_connection *one = c->first; one; one = one->next) {
+        if (!one->body || (one->cut && !one->answers))
+            continue;
+        n++;
+        if (!one->answers && (!*ret_first || one->body < (*ret_first)->body))
+            *ret_first = one;
+    }
+    return n;
+}
+
+int df_connections_receive(struct df_connections *c, struct df_connection *one, struct df_err *err)
+{
+    struct df_connection *first = NULL;
+    int result = 0;
+    if (!one)
+        return 0;
+    (void)pthread_mutex_lock(&c->lock);
+    bool full = count_bodies(c, &first) >= DF_LIMIT_HTTP_FOREIGN;
+    if (full && !first)
+        result = fail_many(err, "clients without a token", "bodies", DF_LIMIT_HTTP_FOREIGN);
+    else
+        one->body = ++c->bodies;
+    if (full && first)
+        cut(c, first, "room");
+    (void)pthread_mutex_unlock(&c->lock);
+    return result;
+}
+
+void df_connections_answer(struct df_connections *c, struct df_connection *one, bool answers)
+{
+    if (!one)
+        return;
+    (void)pthread_mutex_lock(&c->lock);
+    one->answers = answers;
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
 /* ---- time ---- */
 
 void df_connections_limit(struct df_connections *c, struct df_connection *one, int64_t seconds)
@@ -366,6 +421,7 @@ void df_connections_wait(struct df_connections *c, struct df_connection *one)
         return;
     (void)pthread_mutex_lock(&c->lock);
     one->follows = false;
+    one->body = 0;
     one->until_ms = in_seconds(one->share == DF_SHARE_STRANGERS ? DF_LIMIT_HTTP_HEAD_SECONDS
                                                                 : DF_LIMIT_HTTP_IDLE_SECONDS);
     (void)pthread_mutex_unlock(&c->lock);

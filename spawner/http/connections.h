@@ -4,7 +4,8 @@
  *
  * A connection is a stranger's until a request on it has shown a good token. Strangers have the
  * places that the known leave. When there is none, a newcomer takes the place of the oldest stranger
- * of the network address that has the most: nobody is refused because others share their address (a
+ * of the network address that has the most; so it is with more than DF_LIMIT_HTTP_STRANGERS of them,
+ * whose memory must fit into the spawner's. Nobody is refused because others share their address (a
  * Service, a proxy), and a request that comes at once is answered long before its turn. Callers, steps and
  * admins have shares (connections.c) that the others cannot take.
  *
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "common/base/err.h"
+#include "spawner/http/intake.h"
 
 struct df_connections; /* opaque */
 struct df_connection;  /* one; opaque */
@@ -38,7 +40,8 @@ void df_connections_free(struct df_connections *c);
  * connection has no limits. */
 struct df_connection *df_connections_add(struct df_connections *c, int fd,
                                          const struct sockaddr *peer, void *owner);
-void *df_connection_owner(const struct df_connection *one); /* NULL for NULL */
+void *df_connection_owner(const struct df_connection *one); /* NULL for NULL, here and below */
+struct df_intake *df_connection_intake(struct df_connection *one);
 /* Call it before the descriptor is closed. NULL is fine, here and below. */
 void df_connections_remove(struct df_connections *c, struct df_connection *one);
 
@@ -50,6 +53,14 @@ int df_connections_admit(struct df_connections *c, struct df_connection *one, en
 /* The answer is an event stream: of those a peer has a smaller number. */
 int df_connections_follow(struct df_connections *c, struct df_connection *one,
                           struct df_err *err) DF_MUST_CHECK;
+
+/* The request on this connection is a stranger's and has a body. DF_LIMIT_HTTP_FOREIGN of them are in
+ * memory at a time: the first to have begun is cut. LIMIT reason TooManyRequests if all are complete
+ * and being answered. */
+int df_connections_receive(struct df_connections *c, struct df_connection *one,
+                           struct df_err *err) DF_MUST_CHECK;
+/* That body is complete and the answer is made of it now, or that is done. */
+void df_connections_answer(struct df_connections *c, struct df_connection *one, bool answers);
 
 /* What the peer does now must be done in so many seconds; -1: no limit. */
 void df_connections_limit(struct df_connections *c, struct df_connection *one, int64_t seconds);

@@ -147,6 +147,7 @@ void df_mhd_end(void *api, struct MHD_Connection *connection, void **con_cls,
     if (!t)
         return;
     df_connections_wait(((struct df_api *)api)->connections, df_request_connection(&t->req));
+    df_intake_renew(df_connection_intake(df_request_connection(&t->req)));
     if (t->started && !t->measured)
         record_metrics(t); /* the connection was lost before a response */
     if (t->in_flight)
@@ -303,18 +304,28 @@ static enum df_share share_of(const struct df_request *req)
     return req->caller.role == DF_ROLE_ADMIN ? DF_SHARE_ADMINS : DF_SHARE_CALLERS;
 }
 
+static bool has_foreign_body(const struct df_request *req)
+{
+    return req->route->access == DF_ACCESS_ANYONE && req->route->body != DF_BODY_NONE;
+}
+
+static int find_place(struct transaction *t)
+{
+    const struct df_request *req = &t->req;
+    struct df_connections *all = req->api->connections;
+    struct df_connection *one = df_request_connection(&t->req);
+    if (req->route->access == DF_ACCESS_ANYONE)
+        return has_foreign_body(req) ? df_connections_receive(all, one, &t->err) : 0;
+    const char *who = req->route->access == DF_ACCESS_STEP ? req->params[0] : req->caller.name;
+    return df_connections_admit(all, one, share_of(req), who, &t->err);
+}
+
 /* The request has shown who sends it: counts its connection among theirs. */
 static int admit(struct transaction *t)
 {
-    const struct df_request *req = &t->req;
-    if (req->route->access == DF_ACCESS_ANYONE)
-        return 0;
-    const char *who = req->route->access == DF_ACCESS_STEP ? req->params[0] : req->caller.name;
-    if (df_connections_admit(req->api->connections, df_request_connection(&t->req), share_of(req),
-                             who, &t->err) == 0)
-        return 0;
-    t->closes = true;
-    return -1;
+    int result = find_place(t);
+    t->closes = t->closes || result < 0;
+    return result;
 }
 
 static enum MHD_Result begin_request(struct transaction *t, const char *method)
@@ -422,6 +433,19 @@ static void perform(struct transaction *t)
     df_audit_request(&t->req, &t->res, &t->err);
 }
 
+/* A tree takes forty times the memory of its text, so there is one at a time, and none while the
+ * stranger reads the answer. */
+static void perform_foreign(struct transaction *t)
+{
+    struct df_api *a = t->req.api;
+    df_connections_answer(a->connections, df_request_connection(&t->req), true);
+    (void)pthread_mutex_lock(&a->foreign);
+    perform(t);
+    cJSON_Delete(DF_TAKE(t->req.json));
+    (void)pthread_mutex_unlock(&a->foreign);
+    df_connections_answer(a->connections, df_request_connection(&t->req), false);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the parameters are libmicrohttpd's */
 enum MHD_Result df_mhd_step(void *api, struct MHD_Connection *connection, const char *url,
                             const char *method, const char *version, const char *bytes, size_t *n,
@@ -434,6 +458,7 @@ enum MHD_Result df_mhd_step(void *api, struct MHD_Connection *connection, const 
     struct transaction *t = *con_cls;
     if (!t)
         return MHD_NO;
+    df_intake_renew(df_connection_intake(df_request_connection(&t->req)));
     if (!t->started)
         return begin_request(t, method);
     if (*n) {
@@ -442,6 +467,6 @@ enum MHD_Result df_mhd_step(void *api, struct MHD_Connection *connection, const 
         return receive_body(t, bytes, had);
     }
     if (!failed(t))
-        perform(t);
+        (has_foreign_body(&t->req) ? perform_foreign : perform)(t);
     return send_response(t);
 }

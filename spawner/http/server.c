@@ -35,6 +35,9 @@ static void connection_changed(void *cls, struct MHD_Connection *connection, voi
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     *context =
         fd < 0 ? NULL : df_connections_add(a->connections, fd, info ? info->client_addr : NULL, a);
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (*context && info)
+        df_intake_attach(df_connection_intake(*context), fd, info->tls_session);
 }
 
 /* Each connection needs a descriptor, and often a file: the usual soft limit of 1024 is too low. */
@@ -133,6 +136,7 @@ static void free_api(struct df_api *a)
     df_tls_close(a->tls);
     (void)pthread_mutex_destroy(&a->lock);
     (void)pthread_mutex_destroy(&a->keyed);
+    (void)pthread_mutex_destroy(&a->foreign);
     (void)pthread_cond_destroy(&a->quiet);
     free(a);
 }
@@ -145,6 +149,7 @@ static struct df_api *new_api(struct df_spawner *s)
     a->s = s;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_mutex_init(&a->keyed, NULL);
+    (void)pthread_mutex_init(&a->foreign, NULL);
     df_cond_init(&a->quiet);
     declare_metrics(a);
     return a;

@@ -34,7 +34,8 @@ struct df_api {
     int64_t denied_at_ms;    /* monotonic; when a refused login was last audited */
     unsigned denied_skipped; /* refused logins since then, not audited */
 
-    pthread_mutex_t keyed; /* one POST with an Idempotency-Key at a time */
+    pthread_mutex_t keyed;   /* one POST with an Idempotency-Key at a time */
+    pthread_mutex_t foreign; /* one body of a stranger as a tree at a time */
 
     struct df_metric *requests; /* method, route, code */
     struct df_metric *seconds;  /* route */

@@ -8,10 +8,14 @@ import time
 import urllib.parse
 
 from lib import dayfly as d
-from lib.crowd import Crowd
+from lib.crowd import OVER_TLS, Crowd
 
 CROWDS = (("silent", 1100, "silent connections"), ("trickle", 1100, "connections that send a byte a second"),
           ("slow", 1100, "readers of a byte a second"), ("claims", 1000, "unfinished claims"),
+          ("reviews", 1100, "unfinished bodies for the webhook"),
+          ("hello", 1100, "TLS handshakes that do not go on"), ("half", 1100, "TLS hellos of a byte a second"),
+          ("huge", 1100, "TLS hellos of 256 KiB"), ("https", 1100, "TLS connections that send a byte a second"),
+          ("https-slow", 1100, "TLS readers of a byte a second"),
           ("followers", 1100, "event streams with a token of role read"))
 LIMIT_KIB = 128 * 1024  # limits.memory in charts/dayfly/values.yaml
 
@@ -51,15 +55,22 @@ def ask(connection, path, token):
     return (time.monotonic() - began) * 1000
 
 
-def asked_by_others(url, probe, rounds):
+def asked_by_others(server, probe, rounds):
     """Milliseconds of a kept connection with a token, of new ones with a token, of probes without, on both addresses."""
-    where = urllib.parse.urlsplit(url)
-    kept = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
+    where = urllib.parse.urlsplit(server.url)
+
+    def plain(port):
+        return http.client.HTTPConnection(where.hostname, port, timeout=30)
+
+    def connection():
+        return (http.client.HTTPSConnection(where.hostname, where.port, timeout=30, context=server.trust())
+                if where.scheme == "https" else plain(where.port))
+    kept = connection()
     took = []
     for _ in range(rounds):
         took.append(ask(kept, "/v1/executors", "boss"))
-        for port, path, token in ((where.port, "/v1/executors", "ci"), (where.port, "/readyz", ""), (probe, "/livez", "")):
-            fresh = http.client.HTTPConnection(where.hostname, port, timeout=30)
+        for fresh, path, token in ((connection(), "/v1/executors", "ci"), (connection(), "/readyz", ""),
+                                   (plain(probe), "/livez", "")):
             took.append(ask(fresh, path, token))
             fresh.close()
         time.sleep(0.02)
@@ -72,12 +83,14 @@ def hostile(row, quick, work):
     tokens, probe = home.directory / "tokens", d.free_port()
     tokens.write_text("".join(f"{name} {role} {hashlib.sha256(name.encode()).hexdigest()}\n"
                               for name, role in (("boss", "admin"), ("ci", "write"), ("reader", "read"))))
-    config = f"auth: {{tokenFile: {tokens}}}\nserver: {{livez: {{listen: 127.0.0.1:{probe}}}}}\n"
     for kind, count, words in CROWDS:
+        tls = ", tls: {names: [localhost]}" if kind in OVER_TLS else ""
+        config = (f"auth: {{tokenFile: {tokens}}}\nkubernetes: {{webhook: w}}\n"
+                  f"server: {{livez: {{listen: 127.0.0.1:{probe}}}{tls}}}\n")
         with d.Server(home, config=config) as server, Peak(server.process.pid) as peak:
             with Crowd(server.url, kind, count, "reader"):
                 time.sleep(2)  # the crowd's second wave is under way
-                took = asked_by_others(server.url, probe, 50 if quick else 250)
+                took = asked_by_others(server, probe, 50 if quick else 250)
         p99 = took[int(0.99 * len(took))]
         row(f"{count} {words}: another's request, p99", f"{p99:.1f} ms (p50 {took[len(took) // 2]:.1f}, n={len(took)})",
             "<= 100 ms", p99 <= 100)

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from lib.crowd import Crowd
+from lib.crowd import OVER_TLS, Crowd, huge_hello
 from lib.dayfly import Server, free_port, wait_for
 
 ROLES = {"reader": "read", "writer": "write", "boss": "admin"}
@@ -21,15 +21,20 @@ def bearer(name):
     return {"Authorization": f"Bearer {name}"}
 
 
-@pytest.fixture
-def guarded(home):
+def guard(home, more=""):
     """A server with a token for each role: its name. server.probe is the port of /livez alone."""
     tokens, probe = home.directory / "tokens", free_port()
     tokens.write_text("".join(f"{name} {role} {hashlib.sha256(name.encode()).hexdigest()}\n"
                               for name, role in ROLES.items()))
-    config = f"auth: {{tokenFile: {tokens}}}\nserver: {{livez: {{listen: 127.0.0.1:{probe}}}}}\n"
-    with Server(home, config=config) as server:
-        server.probe = probe
+    server = Server(home, config=f"auth: {{tokenFile: {tokens}}}\nkubernetes: {{webhook: w}}\n"
+                                 f"server: {{livez: {{listen: 127.0.0.1:{probe}}}{more}}}\n")
+    server.probe = probe
+    return server
+
+
+@pytest.fixture
+def guarded(home):
+    with guard(home) as server:
         yield server
 
 
@@ -38,12 +43,12 @@ def connect(server, port=None):
     return socket.create_connection((url.hostname, port or url.port), timeout=60)
 
 
-def ask(server, path, headers=None):
+def ask(server, path, headers=None, body=None):
     """(status, text) for a new connection. Where a crowd is quicker than a busy machine, it may have to come again."""
     for _ in range(5):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            status, _, body = server.request("GET", path, headers=headers)
-            return status, body.decode()
+            status, _, answer = server.request("GET" if body is None else "POST", path, body, headers=headers)
+            return status, answer.decode()
     raise AssertionError(f"{path}: five connections were lost")
 
 
@@ -74,14 +79,30 @@ def alive(server, path="/livez"):
         return answer.status, answer.read()
 
 
-@pytest.mark.parametrize(("kind", "count"), [("silent", 1100), ("trickle", 1100), ("slow", 1100), ("claims", 1000),
-                                             ("followers", 1100)])
-def test_a_crowd_from_the_same_address_keeps_nobody_out(guarded, kind, count):
-    kept = http.client.HTTPConnection(*urllib.parse.urlsplit(guarded.url).netloc.split(":"), timeout=60)
+KINDS = [("silent", 1100), ("trickle", 1100), ("slow", 1100), ("claims", 1000), ("reviews", 1100), ("followers", 1100),
+         ("hello", 1100), ("half", 1100), ("huge", 1100), ("https", 1100), ("https-slow", 1100)]
+
+
+@pytest.mark.parametrize(("kind", "count"), KINDS)
+def test_a_crowd_from_the_same_address_keeps_nobody_out(home, kind, count):
+    with guard(home, ", tls: {names: [localhost]}" if kind in OVER_TLS else "") as server:
+        endure(server, kind, count)
+
+
+def keep_connected(server):
+    where = urllib.parse.urlsplit(server.url)
+    if where.scheme == "https":
+        return http.client.HTTPSConnection(where.hostname, where.port, timeout=60, context=server.trust())
+    return http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+
+
+def endure(guarded, kind, count):
+    kept = keep_connected(guarded)
     with Crowd(guarded.url, kind, count, "reader"):
-        wait_for("the crowd to be turned away", lambda: metric(
-            guarded, 'dayfly_http_requests_total{method="GET",route="/v1/transitions",code="429"' if kind == "followers"
-            else 'dayfly_http_connections_cut_total{reason="room"}') > 0)
+        if kind != "huge":  # those are gone at once
+            wait_for("the crowd to be turned away", lambda: metric(
+                guarded, 'dayfly_http_requests_total{method="GET",route="/v1/transitions",code="429"' if kind == "followers"
+                else 'dayfly_http_connections_cut_total{reason="room"}') > 0)
         for _ in range(20):
             kept.request("GET", "/v1/executors", headers=bearer("boss"))
             with kept.getresponse() as answer:
@@ -89,6 +110,7 @@ def test_a_crowd_from_the_same_address_keeps_nobody_out(guarded, kind, count):
                 answer.read()
             assert ask(guarded, "/v1/runs", bearer("writer"))[0] == 200
             assert ask(guarded, "/readyz")[0] == 200
+            assert ask(guarded, "/v1/admission/write", body={})[0] == 400  # it was read
             assert alive(guarded) == (200, b"ok\n")
         if "asan" not in os.environ.get("DAYFLY_BUILD", ""):
             assert rss(guarded.process.pid) < MEMORY
@@ -109,6 +131,11 @@ def test_a_head_that_is_not_complete_after_ten_seconds_ends_its_connection(guard
             time.sleep(0.1)
         assert ended(s)
     assert metric(guarded, 'dayfly_http_connections_cut_total{reason="time"}') == 1
+
+
+def test_a_message_of_a_handshake_that_has_no_end_is_not_collected(home):
+    with guard(home, ", tls: {names: [localhost]}") as server, connect(server) as s, pytest.raises(OSError):
+        s.sendall(huge_hello(15_000_000))
 
 
 def test_an_answer_that_nobody_reads_ends_its_connection(guarded):

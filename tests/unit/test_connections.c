@@ -97,7 +97,7 @@ static size_t fill(struct world *w, enum df_share share, const char *who)
 static void the_oldest_stranger_makes_room_for_a_newcomer(void **state)
 {
     struct world *w = *state;
-    for (int i = 0; i < DF_LIMIT_HTTP_OPEN; i++)
+    for (int i = 0; i < DF_LIMIT_HTTP_STRANGERS; i++)
         assert_false(is_cut(arrive(w, "10.0.0.1")));
     assert_false(is_cut(&w->peers[0]));
     struct peer *newcomer = arrive(w, "10.0.0.1");
@@ -134,13 +134,62 @@ static void an_address_counts_by_its_strangers_alone(void **state)
     struct world *w = *state;
     for (int i = 0; i < 250; i++)
         assert_int_equal(admit(w, arrive(w, "10.0.0.1"), DF_SHARE_ADMINS, "boss"), 0);
-    for (int i = 250; i < 490; i++)
+    for (int i = 250; i < 450; i++)
         (void)arrive(w, "10.0.0.1");
-    for (int i = 490; i < DF_LIMIT_HTTP_OPEN; i++)
-        (void)arrive(w, "10.0.0.2"); /* 470: fewer connections, but more strangers */
+    for (int i = 0; i < DF_LIMIT_HTTP_STRANGERS - 200; i++)
+        (void)arrive(w, "10.0.0.2"); /* fewer connections, but more strangers */
     (void)arrive(w, "10.0.0.3");
     assert_false(is_cut(&w->peers[250]));
-    assert_true(is_cut(&w->peers[490]));
+    assert_true(is_cut(&w->peers[450]));
+}
+
+static void strangers_use_what_the_known_leave(void **state)
+{
+    struct world *w = *state;
+    static const char *const admins[] = {"a", "b", "c"};
+    for (size_t i = 0; i < DF_LIMIT_HTTP_KNOWN; i++)
+        assert_int_equal(admit(w, arrive(w, "10.0.0.1"), DF_SHARE_ADMINS, admins[i % 3]), 0);
+    size_t first = w->count;
+    for (int i = 0; i <= DF_LIMIT_HTTP_OPEN - DF_LIMIT_HTTP_KNOWN; i++)
+        (void)arrive(w, "10.0.0.1");
+    assert_true(is_cut(&w->peers[first]));
+    assert_false(is_cut(&w->peers[first + 1]));
+}
+
+/* A stranger that sends a body. */
+static struct peer *send_body(struct world *w, int result)
+{
+    struct df_err err = {0};
+    struct peer *p = arrive(w, "10.0.0.1");
+    assert_int_equal(df_connections_receive(w->c, p->one, &err), result);
+    return p;
+}
+
+static void a_body_of_a_stranger_makes_room_for_a_later_one(void **state)
+{
+    struct world *w = *state;
+    struct peer *one = send_body(w, 0);
+    df_connections_answer(w->c, one->one, true);
+    for (int i = 0; i < 2 * DF_LIMIT_HTTP_FOREIGN; i++)
+        (void)send_body(w, 0);
+    assert_false(is_cut(one)); /* it is complete: its memory would stay */
+    assert_true(is_cut(&w->peers[1]));
+    assert_false(is_cut(&w->peers[w->count - DF_LIMIT_HTTP_FOREIGN + 1]));
+}
+
+static void a_stranger_waits_while_every_body_is_being_answered(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < DF_LIMIT_HTTP_FOREIGN; i++)
+        df_connections_answer(w->c, send_body(w, 0)->one, true);
+    (void)send_body(w, -1);
+    df_connections_answer(w->c, w->peers[0].one, false); /* the answer is not read */
+    (void)send_body(w, 0);
+    assert_true(is_cut(&w->peers[0]));
+    df_connections_answer(w->c, w->peers[1].one, false);
+    df_connections_wait(w->c, w->peers[1].one); /* it is read */
+    (void)send_body(w, 0);
+    assert_false(is_cut(&w->peers[1]));
 }
 
 static void one_token_takes_its_share_and_no_more(void **state)
@@ -215,6 +264,9 @@ int main(void)
         TEST(an_address_with_many_makes_room_before_one_with_few),
         TEST(a_peer_that_was_admitted_makes_no_room_for_strangers),
         TEST(an_address_counts_by_its_strangers_alone),
+        TEST(strangers_use_what_the_known_leave),
+        TEST(a_body_of_a_stranger_makes_room_for_a_later_one),
+        TEST(a_stranger_waits_while_every_body_is_being_answered),
         TEST(one_token_takes_its_share_and_no_more),
         TEST(steps_leave_some_for_people),
         TEST(a_connection_that_serves_several_callers_counts_for_the_last),

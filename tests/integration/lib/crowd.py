@@ -5,6 +5,7 @@ import contextlib
 import pathlib
 import resource
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -15,9 +16,33 @@ CLAIM = (b"POST /v1/steps/00000000-0000-4000-8000-000000000000/claim HTTP/1.1\r\
          b"Authorization: Bearer any\r\nContent-Type: application/json\r\nContent-Length: 65000\r\nX-Long: "
          + b"x" * 24000 + b"\r\n\r\n" + b"{" * 40000)
 
+REVIEW = (b"POST /v1/admission/write?timeout=3s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+          b"Content-Length: 262000\r\n\r\n" + b"[" * 260000)
+READS = 40 * (b"GET /openapi.yaml" + HEAD[10:] + b"\r\n")
+OVER_TLS = ("hello", "half", "huge", "https", "https-slow")  # the first three never come to the end of a handshake
+TRUSTING = ssl._create_unverified_context()  # whose certificate it is does not matter to a crowd
+
+
+def hello():
+    """The first message of a TLS client."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        TRUSTING.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def huge_hello(size):
+    """So many bytes of a hello that announces 16 MiB, in records."""
+    message = b"\x01\xff\xff\xff" + hello()[9:]
+    records = [message[:100], *((size - 100) // 16000 * [bytes(16000)])]
+    return b"".join(b"\x16\x03\x01" + len(r).to_bytes(2, "big") + r for r in records)
+
 
 def follow(token):
     return b"GET /v1/transitions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n"
+
+
+HELLO, HUGE = hello(), huge_hello(256 * 1024)
 
 
 class Client:
@@ -26,25 +51,30 @@ class Client:
     def __init__(self, address, kind, token):
         self.kind = kind
         self.socket = socket.socket()
-        if kind == "slow":
+        if kind.endswith("slow"):
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         self.socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             self.socket.connect(address)
-        self.left = {"silent": b"", "trickle": HEAD[:1], "slow": 40 * (b"GET /openapi.yaml" + HEAD[10:] + b"\r\n"),
-                     "claims": CLAIM, "followers": follow(token)}[kind]
+        if kind.startswith("https"):
+            self.socket = TRUSTING.wrap_socket(self.socket, do_handshake_on_connect=False)
+        self.left = {"silent": b"", "trickle": HEAD[:1], "slow": READS, "claims": CLAIM, "followers": follow(token),
+                     "reviews": REVIEW, "hello": HELLO, "half": HELLO[:100], "huge": HUGE, "https": HEAD,
+                     "https-slow": READS}[kind]
         self.sent = 0
 
     def go_on(self):
         """False when the server has ended the connection."""
         try:
+            if self.kind.startswith("https"):
+                self.socket.do_handshake()
             if self.left:
                 self.left = self.left[self.socket.send(self.left):]
-            elif self.kind == "trickle":
+            elif self.kind in ("trickle", "half", "https"):
                 self.sent += 1
                 self.socket.send(b"x")
-            got = self.socket.recv(1 if self.kind == "slow" else 65536)
-        except BlockingIOError:
+            got = self.socket.recv(1 if self.kind.endswith("slow") else 65536)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return True
         except OSError:
             return False
