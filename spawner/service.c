@@ -33,6 +33,7 @@
 #include "spawner/identity/local_token.h"
 #include "spawner/journal/journal.h"
 #include "spawner/open_blobs.h"
+#include "spawner/requests/deletions.h"
 #include "spawner/store/documents/unclean.h"
 
 struct df_service {
@@ -399,6 +400,8 @@ static int open_local_token(struct df_spawner *p, struct df_err *err)
 static int start_api(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
+    if (p->config->kube_webhook && df_deletions_new(&p->deletions, err) < 0)
+        return -1;
     if (open_local_token(p, err) < 0)
         return -1;
     if (df_api_start(p, &df_routes, &s->api, err) < 0)
@@ -457,6 +460,7 @@ static void close_all(struct df_service *s)
     df_journal_free(p->journal);
     df_election_free(s->election);
     df_claims_free(p->claims);
+    df_deletions_free(p->deletions);
     if (p->states)
         df_states_close(p->states);
     if (p->blobs)

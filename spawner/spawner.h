@@ -21,10 +21,11 @@ struct df_spawner {
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;
-    struct df_kube *kube;     /* NULL: no cluster */
-    struct df_never never;    /* what no step may have (placement.never) */
-    struct df_claims *claims; /* NULL: no step runs in a pod */
-    struct df_lease *lease;   /* NULL: alone, or (config.elects) no candidate yet. Atomic */
+    struct df_kube *kube;           /* NULL: no cluster */
+    struct df_never never;          /* what no step may have (placement.never) */
+    struct df_claims *claims;       /* NULL: no step runs in a pod */
+    struct df_deletions *deletions; /* NULL: no webhook tells who deletes (kubernetes.webhook) */
+    struct df_lease *lease;         /* NULL: alone, or (config.elects) no candidate yet. Atomic */
     bool leads;          /* once it has the Lease, and knows what leaders before it wrote. Atomic */
     char *server_url;    /* set once the API listens */
     const char *ca_file; /* what runners are to trust, PEM; NULL: the system's. Of the API */

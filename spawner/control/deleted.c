@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "spawner/control/audit.h"
 #include "spawner/model/accepted.h"
+#include "spawner/requests/deletions.h"
 #include "spawner/requests/purge.h"
 #include "spawner/requests/requests.h"
 
@@ -28,10 +29,11 @@ static void retry_soon(int64_t *ret_wake_us)
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
 
-/* The API server does not call the webhook with a document that could keep who deletes it. */
 static void note_deletion(struct df_control *c, enum df_kind kind, const cJSON *doc)
 {
-    const struct df_control_deed deed = {df_stamp_nobody(), "delete", "done", NULL};
+    const char *uid = df_json_str(doc, "metadata.uid");
+    const struct df_control_deed deed = {df_deletions_take(c->s->deletions, uid, df_real_us()),
+                                         "delete", "done", NULL};
     df_control_audit(c->s, kind, name_of(doc), &deed);
 }
 

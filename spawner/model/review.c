@@ -5,7 +5,6 @@
 #include "spawner/model/review.h"
 
 #include "common/crypto/crypto.h"
-#include "spawner/model/stamp.h"
 
 #define API_VERSION "admission.k8s.io/v1"
 #define GROUP "dayfly.dev"
@@ -13,7 +12,13 @@
 struct review {
     const cJSON *object, *old;       /* old: NULL or null at a creation */
     char stamp[DF_LIMIT_STAMP + 16]; /* "write eve" */
+    struct df_stamp by;              /* the same, read */
 };
+
+static bool is_deletion(const cJSON *request)
+{
+    return df_streq(df_json_str(request, "operation"), "DELETE");
+}
 
 /* ---- the annotations ---- */
 
@@ -112,18 +117,23 @@ static bool name_user(struct review *r, const char *user, enum df_role role)
     if (!annotations || !user || strlen(user) > DF_LIMIT_STAMP)
         return false;
     (void)snprintf(r->stamp, sizeof(r->stamp), "%s %s", df_role_name(role), user);
-    return df_json_add_str(annotations, DF_STAMP_REQUESTED, r->stamp, NULL) == 0 &&
-           df_stamp_read(doc, DF_STAMP_REQUESTED, true).is_named;
+    if (df_json_add_str(annotations, DF_STAMP_REQUESTED, r->stamp, NULL) < 0)
+        return false;
+    r->by = df_stamp_read(doc, DF_STAMP_REQUESTED, true);
+    return r->by.is_named;
 }
 
 static int answer(const cJSON *request, enum df_role role, cJSON *response, struct df_err *err)
 {
     struct review r = {.object = df_json_at(request, "object"),
                        .old = df_json_at(request, "oldObject")};
+    bool deletes = is_deletion(request);
     bool is_named = name_user(&r, df_json_str(request, "userInfo.username"), role);
     if (df_json_add_str(response, "uid", df_json_str(request, "uid"), err) < 0 ||
-        df_json_add_bool(response, "allowed", is_named, err) < 0)
+        df_json_add_bool(response, "allowed", is_named || deletes, err) < 0)
         return -1;
+    if (deletes)
+        return 0;
     return is_named ? add_patch(response, &r, err) : refuse(response, err);
 }
 
@@ -136,7 +146,7 @@ int df_review_answer(const cJSON *review, enum df_role role, cJSON **ret, struct
         return df_fail_oom(err);
     if (!df_streq(df_json_str(review, "apiVersion"), API_VERSION) || !df_json_str(request, "uid") ||
         !df_streq(df_json_str(request, "resource.group"), GROUP) ||
-        !cJSON_IsObject(df_json_at(request, "object")))
+        !cJSON_IsObject(df_json_at(request, is_deletion(request) ? "oldObject" : "object")))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "the body is no AdmissionReview (" API_VERSION
                               ") of an object of " GROUP);
@@ -146,4 +156,17 @@ int df_review_answer(const cJSON *review, enum df_role role, cJSON **ret, struct
         return -1;
     *ret = DF_TAKE(reply);
     return 0;
+}
+
+bool df_review_deletion(const cJSON *review, enum df_role role, const char **ret_uid,
+                        struct df_stamp *ret_by)
+{
+    const cJSON *request = df_json_at(review, "request");
+    struct review r = {0};
+    *ret_uid = df_json_str(request, "oldObject.metadata.uid");
+    if (!is_deletion(request) || df_json_bool(request, "dryRun", false) || !*ret_uid ||
+        !name_user(&r, df_json_str(request, "userInfo.username"), role))
+        return false;
+    *ret_by = r.by;
+    return true;
 }

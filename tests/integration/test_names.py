@@ -124,6 +124,13 @@ class World:
         return self.kubectl(who, "patch", "run", run, "--type=merge", "-p",
                             json.dumps({"spec": {"decision": {"verdict": verdict}}}))
 
+    def tell_deletion(self, role, user, uid):
+        """A call as from the API server, of anybody; the status."""
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                  "request": {"uid": "1", "operation": "DELETE", "resource": {"group": crds.GROUP}, "userInfo": {"username": user},
+                              "oldObject": {"kind": "Run", "metadata": {"uid": uid}}}}
+        return self.server.request("POST", f"/v1/admission/{role}", review)[0]
+
     def phase(self, run, phase):
         return self.namespace.wait("run", run, lambda r: r.get("status", {}).get("phase") == phase)
 
@@ -184,6 +191,25 @@ def test_documents_name_who_wrote_them_and_nobody_forges_a_name(world):
     assert world.audit() >= {("ann", "admin", "create", "net", "done"), ("eve", "write", "provision", "first", "done"),
                              ("eve", "write", "approve", "first", "refused"), ("bob", "write", "approve", "first", "done"),
                              ("eve", "write", "create", "end", "refused")}
+
+
+def test_a_deletion_is_theirs_who_deleted_and_nobody_writes_another_name(world):
+    ok(world.executor("ann", "net"))
+    for name in ("own", "disputed", "stranger"):
+        ok(world.make("eve", name))
+        uid = world.namespace.wait("run", name, lambda r: "status" in r)["metadata"]["uid"]
+        # Anybody may call the webhook. Who knows the uid takes a name away; who does not does nothing.
+        if name != "own":
+            told = uid if name == "disputed" else "3f0c8d5e-0000-4000-8000-000000000000"
+            assert world.tell_deletion("admin", "ceo", told) == 200
+    ok(world.kubectl("eve", "delete", "run", "own", "--dry-run=server"))
+    for name in ("own", "disputed", "stranger"):
+        ok(world.kubectl("bob", "delete", "run", name, "--timeout=60s"))
+    ok(world.kubectl("ann", "delete", "executor", "net", "--timeout=60s"))
+    deleted = {entry for entry in world.audit() if entry[2] == "delete"}
+    assert deleted >= {("bob", "write", "delete", "own", "done"), ("bob", "write", "delete", "stranger", "done"),
+                       ("kubernetes", "admin", "delete", "disputed", "done"), ("ann", "admin", "delete", "net", "done")}
+    assert not [entry for entry in deleted if entry[0] == "ceo"]
 
 
 def test_while_the_service_is_away_an_admin_works_and_nobody_forges_a_name(world):

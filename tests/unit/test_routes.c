@@ -143,7 +143,7 @@ static void a_route_is_sound(void **state)
         assert_int_equal(r->body == DF_BODY_NONE, r->body_max == 0);
         assert_true(!r->audit || r->kind);
         /* Whoever changes something is recorded; runners speak for themselves. */
-        bool asks = r->handler == df_review_admission; /* a POST that stores nothing */
+        bool asks = r->handler == df_review_admission; /* and changes no document */
         bool changes = strcmp(r->method, "GET") != 0 && !asks;
         if (changes && r->access != DF_ACCESS_STEP && !r->audit)
             fail_msg("%s %s is not audited", r->method, r->pattern);

@@ -232,6 +232,39 @@ static void a_user_whose_name_cannot_be_kept_is_refused(void **state)
     }
 }
 
+#define DELETION(user, dry)                                                                        \
+    "{'apiVersion':'admission.k8s.io/v1','request':{'uid':'1','operation':'DELETE','resource':{"   \
+    "'group':'dayfly.dev'}," user ",'object':null,'oldObject':{'kind':'Run','metadata':{'uid':"    \
+    "'7c1'}},'dryRun':" dry "}}"
+
+static void a_deletion_is_allowed_and_names_who_deletes_what(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *review, *name; /* NULL: nobody */
+    } cases[] = {{DELETION(USER, "false"), "eve"},
+                 {DELETION("'userInfo':{'username':'system:serviceaccount:ci:deployer'}", "false"),
+                  "ci/deployer"},
+                 {DELETION(USER, "true"), NULL},
+                 {DELETION("'userInfo':{'username':'a\\nb'}", "false"), NULL}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *review = json(cases[i].review);
+        DF_JSON cJSON *answer = answer_to(cases[i].review, DF_ROLE_ADMIN);
+        struct df_stamp by = df_stamp_nobody();
+        const char *uid = NULL;
+        assert_true(df_json_bool(answer, "response.allowed", false));
+        assert_null(df_json_str(answer, "response.patch"));
+        assert_int_equal(df_review_deletion(review, DF_ROLE_ADMIN, &uid, &by),
+                         cases[i].name != NULL);
+        assert_string_equal(by.name, cases[i].name ? cases[i].name : "kubernetes");
+        assert_true(!cases[i].name || (df_streq(uid, "7c1") && by.role == DF_ROLE_ADMIN));
+    }
+    DF_JSON cJSON *creation = json(reviews[0].review);
+    struct df_stamp by;
+    const char *uid = NULL;
+    assert_false(df_review_deletion(creation, DF_ROLE_WRITE, &uid, &by));
+}
+
 static void what_is_no_review_of_ours_is_an_error(void **state)
 {
     (void)state;
@@ -240,7 +273,9 @@ static void what_is_no_review_of_ours_is_an_error(void **state)
         "{'apiVersion':'admission.k8s.io/v1','request':{'uid':'1','resource':{'group':'apps'},"
         "'object':{}}}",
         "{'apiVersion':'admission.k8s.io/v1','request':{'uid':'1','resource':{'group':"
-        "'dayfly.dev'},'object':null}}"};
+        "'dayfly.dev'},'object':null}}",
+        "{'apiVersion':'admission.k8s.io/v1','request':{'uid':'1','resource':{'group':"
+        "'dayfly.dev'},'operation':'DELETE','object':{},'oldObject':null}}"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(bodies); i++) {
         DF_JSON cJSON *review = json(bodies[i]), *answer = NULL;
         struct df_err err = {0};
@@ -258,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_review_is_answered_with_the_names_as_they_must_be),
         cmocka_unit_test(the_role_is_the_one_of_the_path),
         cmocka_unit_test(a_user_whose_name_cannot_be_kept_is_refused),
+        cmocka_unit_test(a_deletion_is_allowed_and_names_who_deletes_what),
         cmocka_unit_test(what_is_no_review_of_ours_is_an_error),
     };
     return cmocka_run_group_tests_name("stamp", tests, NULL, NULL);
