@@ -5,7 +5,7 @@
  *   endpoint     its URL, for clients and for runners that lost it
  *   dayfly.db    documents, audit trail, secrets (sealed)
  *   key          the key file
- *   blobs/       states, plans (sealed), logs, events, unless they are in a bucket (open_blobs.h)
+ *   blobs/       states and plans (sealed), logs, events, unless in a bucket (open_blobs.h)
  *   steps/       directories of the local engine
  *
  * What the cluster keeps (store: kubernetes) is not here: of dayfly.db, key and blobs/ there is
@@ -240,7 +240,7 @@ static int open_store(struct df_service *s, struct df_err *err)
                                           p->vault};
     if (df_open_blobs(&places, &p->blobs, err) < 0)
         return -1;
-    return df_states_open(p->blobs, &p->states, err);
+    return df_states_open(p->blobs, p->vault, &p->states, err);
 }
 
 /* runner.path, else the program beside this one, else the one in PATH. The caller frees. */

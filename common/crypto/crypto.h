@@ -47,11 +47,13 @@ int df_aead_open(const unsigned char key[DF_KEY_LEN], const char *aad, const voi
 /* The same for files of any size: chunks of 1 MiB, each bound to its number and to whether it is
  * the last, so that cut, moved, repeated or swapped chunks fail. Reads in_fd (a regular file) from
  * its start and writes at out_fd's current offset. What df_open_file() wrote before it failed is
- * genuine but incomplete: discard it. seal.c describes the format. */
+ * genuine but incomplete: discard it. seal.c describes the format. df_sealed_file(): does the file
+ * begin as a sealed one does? */
 int df_seal_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
                  struct df_err *err) DF_MUST_CHECK;
 int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
                  struct df_err *err) DF_MUST_CHECK;
+int df_sealed_file(int fd, bool *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Derives the key for a purpose ("plan", "vault") from the master key: HKDF-SHA-256 without salt,
  * info "dayfly/<purpose>". The caller wipes it. */

@@ -149,6 +149,21 @@ int df_seal_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd
     return each_chunk(&s, seal_chunk, err);
 }
 
+static bool is_header(const unsigned char *header, size_t n)
+{
+    return n == HEADER_LEN && memcmp(header, MAGIC, MAGIC_LEN) == 0;
+}
+
+int df_sealed_file(int fd, bool *ret, struct df_err *err)
+{
+    unsigned char header[HEADER_LEN];
+    size_t n = 0;
+    if (read_at(fd, header, HEADER_LEN, 0, &n, err) < 0)
+        return -1;
+    *ret = is_header(header, n);
+    return 0;
+}
+
 int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
                  struct df_err *err)
 {
@@ -156,7 +171,7 @@ int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd
     size_t n = 0;
     if (read_at(in_fd, header, HEADER_LEN, 0, &n, err) < 0)
         return -1;
-    if (n < HEADER_LEN || memcmp(header, MAGIC, MAGIC_LEN) != 0)
+    if (!is_header(header, n))
         return df_fail(err, DF_ERR_DENIED, "not a sealed file");
     DF_CLEANUP(sealing_end)
     struct sealing s = {.aad = aad, .in_fd = in_fd, .out_fd = out_fd, .at = (int64_t)HEADER_LEN};

@@ -4,6 +4,7 @@
 #include "spawner/steps/outputs.h"
 #include "common/base/clock.h"
 #include "spawner/api/handlers.h"
+#include "spawner/api/state.h"
 #include "spawner/model/labels.h"
 #include "spawner/steps/masks.h"
 
@@ -20,7 +21,9 @@ static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, c
     const char *uid = df_json_str(executor, "metadata.uid");
     struct df_err why = {0};
     if (is_managed(executor))
-        return df_state_outputs(s->states, uid, 0, show, ret, err);
+        return df_state_outputs(s->states, uid, 0, show, ret, err) < 0
+                   ? df_state_failed(df_json_str(executor, "metadata.name"), err)
+                   : 0;
     if (df_outputs_get(s, uid, show, ret, &why) == 0)
         return 0;
     if (why.cls != DF_ERR_NOT_FOUND)
@@ -84,9 +87,11 @@ static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret
     if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                      &executor, err) < 0)
         return -1;
-    return is_managed(executor)
-               ? of_managed_run(s, run, df_json_str(executor, "metadata.uid"), show, ret, err)
-               : of_steps(s, run, show, ret, err);
+    if (!is_managed(executor))
+        return of_steps(s, run, show, ret, err);
+    if (of_managed_run(s, run, df_json_str(executor, "metadata.uid"), show, ret, err) == 0)
+        return 0;
+    return df_state_failed(df_json_str(executor, "metadata.name"), err);
 }
 
 static int may_show(const struct df_request *req, struct df_response *res, bool *ret,

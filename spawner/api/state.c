@@ -100,6 +100,12 @@ int df_gate_step_state_write(struct df_request *req, struct df_err *err)
     return of_step(req, &a, err) < 0 ? -1 : need_write(&a, err);
 }
 
+int df_state_failed(const char *executor, struct df_err *err)
+{
+    return df_streq(err->reason, "StateUnreadable") ? df_err_wrap(err, "executor %s", executor)
+                                                    : -1;
+}
+
 static int adopt_state(cJSON *executor, void *arg, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
@@ -272,7 +278,9 @@ static int as_person(struct df_request *req, struct df_response *res, state_hand
                      struct df_err *err)
 {
     struct access a = {0};
-    return of_person(req, &a, err) < 0 ? -1 : handler(req, res, &a, err);
+    if (of_person(req, &a, err) < 0)
+        return -1;
+    return handler(req, res, &a, err) < 0 ? df_state_failed(req->params[0], err) : 0;
 }
 
 static int as_step(struct df_request *req, struct df_response *res, state_handler handler,

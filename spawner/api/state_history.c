@@ -20,7 +20,8 @@ int df_get_state_version(struct df_request *req, struct df_response *res, struct
         return df_err_wrap(err, "version");
     if (df_state_executor(req, uid, err) < 0)
         return -1;
-    return df_respond_state(req, res, uid, version, err);
+    return df_respond_state(req, res, uid, version, err) < 0 ? df_state_failed(req->params[0], err)
+                                                             : 0;
 }
 
 static int read_version(const struct df_request *req, int64_t *ret, struct df_err *err)
@@ -60,7 +61,7 @@ int df_rollback_state(struct df_request *req, struct df_response *res, struct df
         check_not_destroyed(req, err) < 0 ||
         df_state_rollback(req->s->states, uid, version, req->caller.name, err) < 0 ||
         df_state_versions(req->s->states, uid, &items, err) < 0)
-        return -1;
+        return df_state_failed(req->params[0], err);
     return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);
 }
 
@@ -85,7 +86,7 @@ int df_push_state(struct df_request *req, struct df_response *res, struct df_err
     DF_JSON cJSON *items = NULL;
     if (df_state_executor(req, uid, err) < 0 || push_file(req, uid, err) < 0 ||
         df_state_versions(req->s->states, uid, &items, err) < 0)
-        return -1;
+        return df_state_failed(req->params[0], err);
     return df_respond_json(res, 200, cJSON_GetArrayItem(items, 0), err);
 }
 

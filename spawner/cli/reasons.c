@@ -93,6 +93,11 @@ const struct df_reason df_reasons[] = {
      "The state that could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who "
      "else writes "
      "(`dayfly state list EXECUTOR`), then `dayfly state push-errored EXECUTOR`."},
+    {"StateUnreadable",
+     "The stored state does not open, or is not the one that was stored; nothing was run.",
+     "The message names executor and version. If the vault's key was replaced, bring the old one "
+     "back; else restore the file from a copy, return to an older version with `dayfly state "
+     "rollback`, or store a copy with `dayfly state push EXECUTOR FILE --replace`."},
     {"TimedOut", "The step took longer than its timeout and was ended.",
      "Raise spec.timeouts of the executor, or find in the log what the step waited for."},
     {"RunnerLost",

@@ -47,6 +47,7 @@ static const struct {
     {"StateLocked", USER},
     {"StateUnavailable", SYSTEM},
     {"StateRefused", USER},
+    {"StateUnreadable", SYSTEM},
     {"TimedOut", USER},
     {"RunnerLost", SYSTEM},
     {"RunnerFailed", SYSTEM},

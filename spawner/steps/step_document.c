@@ -450,28 +450,42 @@ static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
     return mask(m, m->tokens->state, err);
 }
 
-/* True if the executor already has a state in the storage that it selects, from a run or an
- * adoption. Then the override of the module's backend is intended. */
-static bool has_own_state(struct making *m)
+/* Finds out whether there is a managed state. Fails if it cannot be read: tofu would only say that
+ * the server answered with 500. */
+static int find_managed(struct making *m, bool *ret, struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
     DF_CLOSE int fd = -1;
     int64_t size;
+    struct df_err why = {0};
     const char *uid = df_json_str(m->task, "spec.executorRef.uid");
-    if (df_storage_is_managed(m->task))
-        return df_state_open(m->s->states, uid, 0, &fd, &size, NULL) == 0;
+    *ret = df_state_open(m->s->states, uid, 0, &fd, &size, &why) == 0;
+    if (*ret || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    (void)df_err_pass(err, &why);
+    return df_err_wrap(err, "executor %s", df_json_str(m->task, "spec.executorRef.name"));
+}
+
+static bool may_hold_resources(struct making *m)
+{
+    DF_JSON cJSON *executor = NULL;
     return df_store_get(m->s->store, DF_KIND_EXECUTOR,
                         df_json_str(m->task, "spec.executorRef.name"), &executor, NULL) == 0 &&
            (df_json_bool(executor, "status.mayHoldResources", false) ||
             df_streq(df_json_str(executor, "status.state"), "provisioned"));
 }
 
+/* The override of the module's backend is intended, too, if the executor already has a state in the
+ * storage that it selects, from a run or an adoption. */
 static int add_override(struct making *m, cJSON *state, struct df_err *err)
 {
-    bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false);
+    bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false), found = false;
     if (df_streq(df_json_str(m->task, "spec.storage.type"), "module"))
         return 0;
-    return wanted || has_own_state(m) ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
+    if (!df_storage_is_managed(m->task))
+        found = may_hold_resources(m);
+    else if (find_managed(m, &found, err) < 0)
+        return -1;
+    return wanted || found ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
 }
 
 static int add_state(struct making *m, struct df_err *err)

@@ -133,7 +133,8 @@ static int refuse_step(struct df_spawner *s, const char *uid, const struct df_er
 /* True if the document can never be made, however often the runner repeats its claim. */
 static bool is_hopeless(const struct df_err *why)
 {
-    return why->cls == DF_ERR_USER || df_streq(why->reason, "SecretUnreadable");
+    return why->cls == DF_ERR_USER || df_streq(why->reason, "SecretUnreadable") ||
+           df_streq(why->reason, "StateUnreadable");
 }
 
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,

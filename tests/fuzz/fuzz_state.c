@@ -93,9 +93,9 @@ static struct df_states *the_states(void)
     static struct df_states *states;
     if (states)
         return states;
-    struct df_blob *blobs = NULL;
+    struct df_blob *blobs = NULL; /* a lock is not sealed: no vault */
     must(df_blob_open(fuzz_directory(), &blobs, NULL) == 0 &&
-             df_states_open(blobs, &states, NULL) == 0,
+             df_states_open(blobs, NULL, &states, NULL) == 0,
          "open");
     return states;
 }

@@ -51,7 +51,7 @@ static inline void open_stores(struct world *w)
     assert_int_equal(df_store_sqlite_open(db, &w->s.store, NULL), 0);
     assert_int_equal(df_vault_open(db, key, &w->s.vault, NULL), 0);
     assert_int_equal(df_blob_open(blobs, &w->s.blobs, NULL), 0);
-    assert_int_equal(df_states_open(w->s.blobs, &w->s.states, NULL), 0);
+    assert_int_equal(df_states_open(w->s.blobs, w->s.vault, &w->s.states, NULL), 0);
     assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
 }

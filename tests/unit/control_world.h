@@ -224,7 +224,7 @@ static void world_open(struct world *w, const char *dir)
     if (df_store_sqlite_open(db, &w->s.store, &err) < 0 ||
         df_vault_open(db, key, &w->s.vault, &err) < 0 ||
         df_blob_open(blobs, &w->s.blobs, &err) < 0 ||
-        df_states_open(w->s.blobs, &w->s.states, &err) < 0)
+        df_states_open(w->s.blobs, w->s.vault, &w->s.states, &err) < 0)
         fail_msg("open the world: %s", err.message);
     w->engine.engine.ops = &fake_ops;
     w->engine.s = &w->s;

@@ -6,6 +6,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/store/tofu_state/state.h"
+#include "spawner/store/vault/vault.h"
 #include "tests/unit/scratch.h"
 
 #define UID "6f1c3a52-0000-4000-8000-000000000001"
@@ -14,6 +15,7 @@
 
 struct world {
     struct df_blob *blobs;
+    struct df_vault *vault;
     struct df_states *states;
     const char *dir;
 };
@@ -22,6 +24,7 @@ static inline void cleanup_world(struct world *w)
 {
     df_states_close(w->states);
     df_blob_close(w->blobs);
+    df_vault_close(w->vault);
 }
 #define WORLD DF_CLEANUP(cleanup_world) struct world
 
@@ -29,7 +32,9 @@ static inline struct world open_world(const char *dir)
 {
     struct df_err err = {0};
     struct world w = {.dir = dir};
-    if (df_blob_open(dir, &w.blobs, &err) < 0 || df_states_open(w.blobs, &w.states, &err) < 0)
+    DF_FREE char *database = df_fs_join(dir, "vault.db"), *key = df_fs_join(dir, "vault.key");
+    if (df_blob_open(dir, &w.blobs, &err) < 0 || df_vault_open(database, key, &w.vault, &err) < 0 ||
+        df_states_open(w.blobs, w.vault, &w.states, &err) < 0)
         fail_msg("%s", err.message);
     return w;
 }

@@ -461,9 +461,10 @@ static void damage_to_the_current_version_stops_everything_loudly(void **state)
         else
             assert_int_equal(unlink(path), 0);
         DF_BUF struct df_buf got = DF_BUF_INIT(1000);
-        assert_failed(get_current(&w, UID, &got, &err), &err, DF_ERR_SYSTEM, "");
-        assert_failed(put(&w, 3, "L", "", NULL, &err), &err, DF_ERR_SYSTEM, "");
-        assert_failed(df_state_rollback(w.states, UID, 1, "me", &err), &err, DF_ERR_SYSTEM, "");
+        assert_failed(get_current(&w, UID, &got, &err), &err, DF_ERR_SYSTEM, "StateUnreadable");
+        assert_failed(put(&w, 3, "L", "", NULL, &err), &err, DF_ERR_SYSTEM, "StateUnreadable");
+        assert_failed(df_state_rollback(w.states, UID, 1, "me", &err), &err, DF_ERR_SYSTEM,
+                      "StateUnreadable");
         assert_int_equal(count_versions(&w), 2);
         /* The way out that the message names. */
         DF_FREE char *meta = blob_path(&w, "00000002.json");

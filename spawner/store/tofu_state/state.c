@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/store/tofu_state/scan.h"
 #include "spawner/store/tofu_state/states.h"
+#include "spawner/store/vault/vault.h"
 
 /* ---- versions ------------------------------------------------------------------------------- */
 
@@ -22,8 +23,10 @@ struct version {
     int64_t number;
     int64_t serial;
     char lineage[129];
-    char sha256[DF_SHA256_HEX];
-    int64_t size; /* 0: the state was deleted */
+    char sha256[DF_SHA256_HEX];   /* of the document */
+    int64_t size;                 /* of the document; 0: the state was deleted */
+    int64_t stored_size;          /* of its blob */
+    char key_id[DF_VAULT_KEY_ID]; /* of the vault's key that it is sealed under; "": not sealed */
 };
 
 static int version_key(const char *uid, int64_t number, const char *suffix,
@@ -53,8 +56,8 @@ static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON
         return -1;
     struct df_err why = {0};
     if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
-        return df_fail(err, DF_ERR_SYSTEM, "%s is damaged (%s): restore it from a copy", key.text,
-                       why.message);
+        return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                              "%s is damaged (%s): restore it from a copy", key.text, why.message);
     return 0;
 }
 
@@ -100,37 +103,52 @@ static int check_file(struct df_states *s, const char *uid, const struct version
     int64_t size = 0;
     if (file_key(uid, v->number, &key, err) < 0 || df_blob_size(s->blobs, key.text, &size, err) < 0)
         return -1;
-    if (size == v->size)
+    if (size == v->stored_size)
         return 0;
-    return df_fail(err, DF_ERR_SYSTEM,
-                   "%s, the current state, %s: restore it from a copy, or remove its .json to go "
-                   "back to the version before",
-                   key.text, size == 0 ? "is missing" : "has another size than it was stored with");
+    return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                          "%s, the current state, %s: restore it from a copy, or remove its .json "
+                          "to go back to the version before",
+                          key.text,
+                          size == 0 ? "is missing" : "has another size than it was stored with");
+}
+
+static int damaged_meta(const char *uid, int64_t number, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                          "the meta of version %lld of state %s is damaged: restore it from a copy",
+                          (long long)number, uid);
+}
+
+/* NOT_FOUND: there is no such version. */
+static int read_version(struct df_states *s, const char *uid, int64_t number, struct version *ret,
+                        struct df_err *err)
+{
+    struct version v = {.number = number};
+    DF_JSON cJSON *meta = NULL;
+    if (load_meta(s, uid, number, &meta, err) < 0)
+        return -1;
+    const char *lineage = df_json_str(meta, "lineage"), *sha256 = df_json_str(meta, "sha256");
+    const char *key_id = df_json_str(meta, "keyId");
+    v.serial = df_json_int(meta, "serial", -1);
+    v.size = df_json_int(meta, "size", -1);
+    v.stored_size = df_json_int(meta, "storedSize", v.size); /* absent: older than the seals */
+    if (v.serial < 0 || v.size < 0 || !lineage || !sha256)
+        return damaged_meta(uid, number, err);
+    (void)snprintf(v.lineage, sizeof(v.lineage), "%s", lineage);
+    (void)snprintf(v.sha256, sizeof(v.sha256), "%s", sha256);
+    (void)snprintf(v.key_id, sizeof(v.key_id), "%s", key_id ? key_id : "");
+    *ret = v;
+    return 0;
 }
 
 static int find_current(struct df_states *s, const char *uid, struct version *ret,
                         struct df_err *err)
 {
     struct version v = {0};
-    DF_JSON cJSON *meta = NULL;
-    if (highest_number(s, uid, &v.number, err) < 0)
+    int64_t number = 0;
+    if (highest_number(s, uid, &number, err) < 0)
         return -1;
-    if (!v.number) {
-        *ret = v;
-        return 0;
-    }
-    if (load_meta(s, uid, v.number, &meta, err) < 0)
-        return -1;
-    const char *lineage = df_json_str(meta, "lineage"), *sha256 = df_json_str(meta, "sha256");
-    v.serial = df_json_int(meta, "serial", -1);
-    v.size = df_json_int(meta, "size", -1);
-    if (v.serial < 0 || v.size < 0 || !lineage || !sha256)
-        return df_fail(err, DF_ERR_SYSTEM,
-                       "the meta of version %lld of state %s is damaged: restore it from a copy",
-                       (long long)v.number, uid);
-    (void)snprintf(v.lineage, sizeof(v.lineage), "%s", lineage);
-    (void)snprintf(v.sha256, sizeof(v.sha256), "%s", sha256);
-    if (check_file(s, uid, &v, err) < 0)
+    if (number && (read_version(s, uid, number, &v, err) < 0 || check_file(s, uid, &v, err) < 0))
         return -1;
     *ret = v;
     return 0;
@@ -138,33 +156,95 @@ static int find_current(struct df_states *s, const char *uid, struct version *re
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int open_version(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
+static int unreadable(const char *uid, const struct version *v, const char *why, const char *way,
+                      struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                          "version %lld of the state of the executor with the uid %s cannot be "
+                          "read: %s; %s, or store a copy as a new version: dayfly state push NAME "
+                          "FILE --replace",
+                          (long long)v->number, uid, why, way);
+}
+
+/* The version's blob does not open. */
+static int sealed_otherwise(struct df_states *s, const char *uid, const struct version *v,
+                            struct df_err *err)
+{
+    char now[DF_VAULT_KEY_ID], why[160];
+    if (df_vault_key_id(s->vault, now, err) < 0)
+        return -1;
+    if (!v->key_id[0] || df_streq(v->key_id, now))
+        return unreadable(uid, v, "its file was changed, or is that of another state or version",
+                          "restore it from a copy, return to an older version (dayfly state "
+                          "rollback)",
+                          err);
+    (void)snprintf(why, sizeof(why),
+                   "it is sealed under the key %s, and the key of the vault is %s now", v->key_id,
+                   now);
+    return unreadable(uid, v, why, "bring the old key back", err);
+}
+
+static int check_digest(const char *uid, const struct version *v, int fd, struct df_err *err)
+{
+    char found[DF_SHA256_HEX], why[256];
+    if (df_sha256_file_hex(fd, found, NULL, err) < 0)
+        return -1;
+    if (df_streq(found, v->sha256))
+        return 0;
+    (void)snprintf(why, sizeof(why), "its SHA-256 is %s, and %s was stored", found, v->sha256);
+    return unreadable(uid, v, why,
+                      "restore its file from a copy, return to an older version (dayfly state "
+                      "rollback)",
+                      err);
+}
+
+/* Opens the document of a version. */
+static int open_version(struct df_states *s, const char *uid, const struct version *v, int *ret_fd,
                         int64_t *ret_size, struct df_err *err)
 {
-    struct df_state_key meta, file;
-    int64_t meta_size = 0;
+    struct df_state_key key;
+    DF_CLOSE int blob = -1, fd = -1;
+    int64_t size = 0;
+    struct df_err why = {0};
+    if (file_key(uid, v->number, &key, err) < 0)
+        return -1;
+    if (df_blob_open_read(s->blobs, key.text, &blob, NULL, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND
+                   ? unreadable(uid, v, "its file is missing", "restore it from a copy", err)
+                   : df_err_pass(err, &why);
+    if (df_state_unseal(s, &key, &blob, &fd, &size, &why) < 0)
+        return why.cls == DF_ERR_DENIED && !why.os_errno ? sealed_otherwise(s, uid, v, err)
+                                                         : df_err_pass(err, &why);
+    if (check_digest(uid, v, fd, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(fd);
+    *ret_size = size;
+    return 0;
+}
+
+static int find_version(struct df_states *s, const char *uid, int64_t number, struct version *ret,
+                        struct df_err *err)
+{
+    struct df_err why = {0};
     if (number < 1)
         return df_fail(err, DF_ERR_USER, "state versions are counted from 1");
-    if (meta_key(uid, number, &meta, err) < 0 || file_key(uid, number, &file, err) < 0 ||
-        df_blob_size(s->blobs, meta.text, &meta_size, err) < 0)
-        return -1;
-    if (!meta_size)
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state version %lld", (long long)number);
-    return df_blob_open_read(s->blobs, file.text, ret_fd, ret_size, err);
+    if (read_version(s, uid, number, ret, &why) == 0)
+        return 0;
+    return why.cls == DF_ERR_NOT_FOUND
+               ? df_fail(err, DF_ERR_NOT_FOUND, "there is no state version %lld", (long long)number)
+               : df_err_pass(err, &why);
 }
 
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
                   int64_t *ret_size, struct df_err *err)
 {
-    struct version current = {0};
-    if (version == 0) {
-        if (find_current(s, executor_uid, &current, err) < 0)
-            return -1;
-        if (!current.number)
-            return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
-        version = current.number;
-    }
-    return open_version(s, executor_uid, version, ret_fd, ret_size, err);
+    struct version v = {0};
+    if ((version == 0 ? find_current(s, executor_uid, &v, err)
+                      : find_version(s, executor_uid, version, &v, err)) < 0)
+        return -1;
+    if (!v.number)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
+    return open_version(s, executor_uid, &v, ret_fd, ret_size, err);
 }
 
 static int append_version(struct df_states *s, const char *uid, int64_t number, cJSON *list,
@@ -251,12 +331,23 @@ static int fill_meta(cJSON *meta, const struct version *v, const struct df_state
         df_json_add_str(meta, "lineage", v->lineage, err) < 0 ||
         df_json_add_num(meta, "size", (double)v->size, err) < 0 ||
         df_json_add_str(meta, "sha256", v->sha256, err) < 0 ||
+        df_json_add_num(meta, "storedSize", (double)v->stored_size, err) < 0 ||
+        df_json_add_str(meta, "keyId", v->key_id, err) < 0 ||
         df_json_add_time(meta, "createdAt", df_real_us(), err) < 0 ||
         df_json_add_str(meta, "run", by->run, err) < 0 ||
         df_json_add_str(meta, "step", by->step_uid, err) < 0 ||
         df_json_add_str(meta, "actor", by->actor, err) < 0)
         return -1;
     return rollback_of ? df_json_add_num(meta, "rollbackOf", (double)rollback_of, err) : 0;
+}
+
+static int stored_size(int fd, int64_t *ret, struct df_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "sealed state");
+    *ret = st.st_size;
+    return 0;
 }
 
 /* Stores the file first, then the meta that makes it the current version. One directory sync covers
@@ -270,18 +361,24 @@ static int store_version(struct df_states *s, const char *uid, const struct vers
     memcpy(next.lineage, in->head.lineage, sizeof(next.lineage));
     memcpy(next.sha256, in->sha256, sizeof(next.sha256));
     struct df_state_key file, meta;
+    DF_STATE_TEMPORARY sealed = {NULL, -1};
     DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc)
         return df_fail_oom(err);
     if (file_key(uid, next.number, &file, err) < 0 || meta_key(uid, next.number, &meta, err) < 0 ||
+        df_vault_key_id(s->vault, next.key_id, err) < 0 ||
+        df_state_seal(s, &file, in->path, &sealed, err) < 0 ||
+        stored_size(sealed.fd, &next.stored_size, err) < 0 ||
         fill_meta(doc, &next, by, in->rollback_of, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
     if (!text)
         return df_fail_oom(err);
-    if (df_blob_stage_file(s->blobs, file.text, in->path, err) < 0)
+    if (df_blob_stage_file(s->blobs, file.text, sealed.path, err) < 0 ||
+        df_blob_put(s->blobs, meta.text, text, strlen(text), err) < 0)
         return -1;
-    return df_blob_put(s->blobs, meta.text, text, strlen(text), err);
+    (void)unlink(in->path);
+    return 0;
 }
 
 static int fail_stale(const struct version *current, const struct incoming *in, struct df_err *err)
@@ -373,8 +470,7 @@ static int check_vacant(struct df_states *s, const char *uid, const struct versi
     struct df_state_head head = {0};
     if (!current->size)
         return 0;
-    if (open_version(s, uid, current->number, &fd, &size, err) < 0 ||
-        df_state_scan(fd, &head, err) < 0)
+    if (open_version(s, uid, current, &fd, &size, err) < 0 || df_state_scan(fd, &head, err) < 0)
         return -1;
     if (!head.has_resources && !head.is_encrypted)
         return 0;
@@ -428,13 +524,14 @@ static int roll_back(struct df_states *s, const char *uid, const struct version 
 int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t version,
                       const char *actor, struct df_err *err)
 {
-    struct version current = {0};
+    struct version current = {0}, old = {0};
     DF_CLOSE int fd = -1;
     int64_t size = 0;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (df_state_check_lock(s, executor_uid, NULL, NULL, err) < 0 ||
         find_current(s, executor_uid, &current, err) < 0 ||
-        open_version(s, executor_uid, version, &fd, &size, err) < 0)
+        find_version(s, executor_uid, version, &old, err) < 0 ||
+        open_version(s, executor_uid, &old, &fd, &size, err) < 0)
         return -1;
     if (version == current.number)
         return df_fail(err, DF_ERR_USER, "version %lld is the current one already",

@@ -8,8 +8,13 @@
  *
  * The current version is the highest that has a meta. A version's file is stored before its meta,
  * so after a crash at any point either the old or the new version is current. A meta without its
- * file therefore cannot come from a crash: it is damage. Then every call fails with class SYSTEM
- * and names both, and nothing is read or written until somebody has repaired it. Executors and
+ * file therefore cannot come from a crash: it is damage. Then every call fails with SYSTEM
+ * StateUnreadable and names both, and nothing is read or written until somebody has repaired it.
+ *
+ * Files and errored states are compressed, sealed with the vault's key "state" and bound to their
+ * blob's key, so that the file of one version or executor does not open as that of another. What is
+ * older than the seals is read as it is. The document of a version is compared with its meta's
+ * SHA-256 whenever it is opened. state_seal.c has the format. Executors and
  * steps are named by their uid, 1 to 63 of [A-Za-z0-9-]; anything else is class USER. Thread rule:
  * any thread; writes of one executor are serialised inside.
  */
@@ -20,11 +25,15 @@
 #include "common/json/json.h"
 
 struct df_states; /* opaque */
-int df_states_open(struct df_blob *blobs, struct df_states **ret, struct df_err *err) DF_MUST_CHECK;
+struct df_vault;
+/* blobs and vault are borrowed until close. */
+int df_states_open(struct df_blob *blobs, struct df_vault *vault, struct df_states **ret,
+                   struct df_err *err) DF_MUST_CHECK;
 void df_states_close(struct df_states *s);
 
 /* Opens a state for reading; the caller closes *ret_fd. version 0: the current one. A version made
- * by df_state_delete() has size 0. NOT_FOUND: there is none. */
+ * by df_state_delete() has size 0. NOT_FOUND: there is none. SYSTEM StateUnreadable names uid and
+ * version: it is sealed under another key, or is not what was stored. */
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
                   int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
@@ -77,8 +86,10 @@ int df_state_release_dead(struct df_states *s, const char *executor_uid, const c
 int df_state_force_unlock(struct df_states *s, const char *executor_uid,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* Lists the versions, newest first: [{version, serial, lineage, size, sha256, createdAt, run, step,
- * actor, rollbackOf}]. A version whose meta cannot be read is {version, damaged: true}. */
+/* Lists the versions, newest first: [{version, serial, lineage, size, sha256, storedSize, keyId,
+ * createdAt, run, step, actor, rollbackOf}]. storedSize: of the sealed file, keyId: of the vault's
+ * key; both are absent in what is older than the seals. A version whose meta cannot be read is
+ * {version, damaged: true}. */
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
 /* Stores the content of version n as a new version, with the current serial + 1. Refused while

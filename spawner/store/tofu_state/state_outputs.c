@@ -123,19 +123,38 @@ int df_state_keep_errored(struct df_states *s, const char *executor_uid, const c
                           const char *path, struct df_err *err)
 {
     struct df_state_key key;
-    if (errored_key(executor_uid, step_uid, &key, err) < 0)
+    DF_STATE_TEMPORARY sealed = {NULL, -1};
+    if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
+        df_state_seal(s, &key, path, &sealed, err) < 0)
         return -1;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    return df_blob_put_file(s->blobs, key.text, path, err);
+    if (df_blob_put_file(s->blobs, key.text, sealed.path, err) < 0)
+        return -1;
+    (void)unlink(path);
+    return 0;
+}
+
+static int unseal_errored(struct df_states *s, const struct df_state_key *key, int *blob,
+                          int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_state_unseal(s, key, blob, ret_fd, ret_size, &why) == 0)
+        return 0;
+    return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                          "%s cannot be read: %s; restore it, or the key that it is sealed under, "
+                          "from a copy",
+                          key->text, why.message);
 }
 
 int df_state_open_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
     struct df_state_key key;
-    if (errored_key(executor_uid, step_uid, &key, err) < 0)
+    DF_CLOSE int blob = -1;
+    if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
+        df_blob_open_read(s->blobs, key.text, &blob, NULL, err) < 0)
         return -1;
-    return df_blob_open_read(s->blobs, key.text, ret_fd, ret_size, err);
+    return unseal_errored(s, &key, &blob, ret_fd, ret_size, err);
 }
 
 int df_state_push_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
@@ -146,7 +165,7 @@ int df_state_push_errored(struct df_states *s, const char *executor_uid, const c
     int64_t size = 0;
     DF_STATE_TEMPORARY t = {NULL, -1};
     if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
-        df_blob_open_read(s->blobs, key.text, &fd, &size, err) < 0)
+        df_state_open_errored(s, executor_uid, step_uid, &fd, &size, err) < 0)
         return df_err_wrap(err, "errored state of step %.63s", step_uid);
     const struct df_state_writer by = {.step_uid = step_uid, .actor = actor};
     if (df_state_temporary(s, &t, err) < 0 || df_state_copy(fd, 0, size, t.fd, err) < 0 ||
@@ -169,32 +188,46 @@ static char *step_uid_of(const char *key)
     return strndup(step, strlen(step) - strlen(SUFFIX));
 }
 
-static int describe_errored(int fd, cJSON *entry, struct df_err *err)
+static int add_stored_at(int blob, cJSON *entry, struct df_err *err)
 {
     struct stat st;
-    struct df_state_head head = {0};
-    struct df_err why = {0};
-    if (fstat(fd, &st) < 0)
+    if (fstat(blob, &st) < 0)
         return df_fail_errno(err, errno, "errored state");
     int64_t at = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
-    if (df_json_add_num(entry, "size", (double)st.st_size, err) < 0 ||
-        df_json_add_time(entry, "at", at, err) < 0)
+    return df_json_add_time(entry, "at", at, err);
+}
+
+static int describe_errored(struct df_states *s, const struct df_state_key *key, int *blob,
+                            cJSON *entry, struct df_err *err)
+{
+    struct df_state_head head = {0};
+    struct df_err why = {0};
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    if (add_stored_at(*blob, entry, err) < 0)
         return -1;
-    if (df_state_scan(fd, &head, &why) < 0)
+    bool opened = unseal_errored(s, key, blob, &fd, &size, &why) == 0;
+    if (df_json_add_num(entry, "size", (double)size, err) < 0)
+        return -1;
+    if (!opened || df_state_scan(fd, &head, &why) < 0)
         return df_json_add_str(entry, "problem", why.message, err);
     if (df_json_add_num(entry, "serial", (double)head.serial, err) < 0)
         return -1;
     return df_json_add_str(entry, "lineage", head.lineage, err);
 }
 
-static int list_errored(struct df_states *s, const char *key, cJSON *list, struct df_err *err)
+static int list_errored(struct df_states *s, const char *uid, const char *name, cJSON *list,
+                        struct df_err *err)
 {
-    DF_FREE char *step = step_uid_of(key);
-    DF_CLOSE int fd = -1;
+    DF_FREE char *step = step_uid_of(name);
+    struct df_state_key key;
+    DF_CLOSE int blob = -1;
     struct df_err why = {0};
     if (!step)
         return df_fail_oom(err);
-    if (df_blob_open_read(s->blobs, key, &fd, NULL, &why) < 0) {
+    if (errored_key(uid, step, &key, err) < 0)
+        return -1;
+    if (df_blob_open_read(s->blobs, key.text, &blob, NULL, &why) < 0) {
         if (why.cls == DF_ERR_NOT_FOUND) /* pushed in the meantime */
             return 0;
         return df_err_pass(err, &why);
@@ -202,7 +235,7 @@ static int list_errored(struct df_states *s, const char *key, cJSON *list, struc
     cJSON *entry = cJSON_CreateObject();
     if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "step", step, err) < 0)
         return -1;
-    return describe_errored(fd, entry, err);
+    return describe_errored(s, &key, &blob, entry, err);
 }
 
 int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret, struct df_err *err)
@@ -216,7 +249,8 @@ int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret,
         df_blob_list(s->blobs, key.text, &keys, err) < 0)
         return -1;
     for (size_t i = 0; i < keys.len; i++) {
-        if (is_errored(keys.items[i]) && list_errored(s, keys.items[i], list, err) < 0)
+        if (is_errored(keys.items[i]) &&
+            list_errored(s, executor_uid, keys.items[i], list, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(list);

@@ -28,12 +28,14 @@ pthread_mutex_t *df_state_enter(struct df_states *s, const char *uid)
     return turn;
 }
 
-int df_states_open(struct df_blob *blobs, struct df_states **ret, struct df_err *err)
+int df_states_open(struct df_blob *blobs, struct df_vault *vault, struct df_states **ret,
+                   struct df_err *err)
 {
     struct df_states *s = calloc(1, sizeof(*s));
     if (!s)
         return df_fail_oom(err);
     s->blobs = blobs;
+    s->vault = vault;
     for (size_t i = 0; i < DF_STATE_STRIPES; i++)
         (void)pthread_mutex_init(&s->stripes[i], NULL);
     *ret = s;

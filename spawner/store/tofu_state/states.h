@@ -12,7 +12,8 @@
 #define DF_STATE_STRIPES 16
 
 struct df_states {
-    struct df_blob *blobs; /* borrowed */
+    struct df_blob *blobs;  /* borrowed */
+    struct df_vault *vault; /* borrowed */
     /* The uid of an executor selects the mutex that serialises its writes. */
     pthread_mutex_t stripes[DF_STATE_STRIPES];
 };
@@ -50,5 +51,15 @@ int df_state_temporary(struct df_states *s, struct df_state_temporary *ret,
                        struct df_err *err) DF_MUST_CHECK;
 void df_cleanup_temporary(struct df_state_temporary *t);
 #define DF_STATE_TEMPORARY DF_CLEANUP(df_cleanup_temporary) struct df_state_temporary
+
+/* Makes a temporary file of the document at path, as it is to lie in the blob of this key. */
+int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
+                  struct df_state_temporary *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The reverse, for an open blob; *ret_fd: the document, at its start. A blob that is not sealed is
+ * older than the seals: it is the document, and is taken from *blob. DENIED: it is sealed under
+ * another key, was the blob of another key, or was changed. */
+int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int *ret_fd,
+                    int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,0 +1,212 @@
+/*
+ * How a document lies in its blob: compressed (a store cannot compress it once it is sealed), then
+ * sealed with the vault's key "state" and bound to the blob's key, so that it opens under no other
+ * name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/crypto/crypto.h"
+#include "spawner/store/tofu_state/states.h"
+#include "spawner/store/vault/vault.h"
+
+enum { PIECE = 64 * 1024, LEVEL = 3, FRAME_HEAD = 18 /* the longest of zstd */ };
+
+/* ---- compression ---------------------------------------------------------------------------- */
+
+/* Two pieces of a document; they are wiped at the end. */
+struct pieces {
+    ssize_t n; /* bytes in in; 0 at the end of the file */
+    unsigned char in[PIECE], out[PIECE];
+};
+
+static void cleanup_pieces(struct pieces **p)
+{
+    if (*p)
+        explicit_bzero(*p, sizeof(**p));
+    free(*p);
+}
+
+static void cleanup_packer(ZSTD_CCtx **c)
+{
+    (void)ZSTD_freeCCtx(*c);
+}
+
+static void cleanup_unpacker(ZSTD_DCtx **d)
+{
+    (void)ZSTD_freeDCtx(*d);
+}
+
+static int read_piece(struct pieces *p, int fd, int64_t *at, struct df_err *err)
+{
+    do {
+        p->n = pread(fd, p->in, PIECE, *at);
+    } while (p->n < 0 && errno == EINTR);
+    if (p->n < 0)
+        return df_fail_errno(err, errno, "read a state");
+    *at += p->n;
+    return 0;
+}
+
+/* A place for n bytes of a document until its descriptor is closed: in memory, so that a state can
+ * be read when the disk is full, and is not written there in clear. */
+static int open_place(struct df_states *s, uint64_t n, int *ret_fd, struct df_err *err)
+{
+    if (n > DF_LIMIT_STATE_IN_MEMORY)
+        return df_fs_unnamed(df_blob_tmp_dir(s->blobs), ret_fd, err);
+    int fd = memfd_create("state", MFD_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "memory for a state");
+    *ret_fd = fd;
+    return 0;
+}
+
+static int size_of(int fd, int64_t *ret, struct df_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "read a state");
+    *ret = st.st_size;
+    return 0;
+}
+
+/* Compresses the file in_fd of n bytes into out_fd. */
+static int compress(int in_fd, int64_t n, int out_fd, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_packer) ZSTD_CCtx *c = ZSTD_createCCtx();
+    int64_t at = 0;
+    if (!p || !c || ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL)) ||
+        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, (unsigned long long)n)))
+        return df_fail_oom(err);
+    do {
+        if (read_piece(p, in_fd, &at, err) < 0)
+            return -1;
+        ZSTD_inBuffer in = {p->in, (size_t)p->n, 0};
+        ZSTD_EndDirective how = p->n ? ZSTD_e_continue : ZSTD_e_end;
+        for (bool more = true; more;) {
+            ZSTD_outBuffer out = {p->out, PIECE, 0};
+            size_t left = ZSTD_compressStream2(c, &out, &in, how);
+            if (ZSTD_isError(left))
+                return df_fail(err, DF_ERR_SYSTEM, "a state cannot be compressed: %s",
+                               ZSTD_getErrorName(left));
+            if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+                return -1;
+            more = p->n ? in.pos < in.size : left > 0;
+        }
+    } while (p->n);
+    return 0;
+}
+
+/* Writes the piece p to out_fd, expanded. *left: 0 if the document is complete. */
+static int expand_piece(ZSTD_DCtx *d, struct pieces *p, int out_fd, size_t *left,
+                        struct df_err *err)
+{
+    ZSTD_inBuffer in = {p->in, (size_t)p->n, 0};
+    for (bool more = true; more;) {
+        ZSTD_outBuffer out = {p->out, PIECE, 0};
+        *left = ZSTD_decompressStream(d, &out, &in);
+        if (ZSTD_isError(*left))
+            return df_fail(err, DF_ERR_SYSTEM, "a state does not expand: %s",
+                           ZSTD_getErrorName(*left));
+        if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+            return -1;
+        more = in.pos < in.size || out.pos == PIECE;
+    }
+    return 0;
+}
+
+/* The reverse of compress(). What was sealed was not changed: no more comes out than
+ * expanded_size() says. */
+static int expand(int in_fd, int out_fd, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_unpacker) ZSTD_DCtx *d = ZSTD_createDCtx();
+    int64_t at = 0;
+    size_t left = 0;
+    if (!p || !d)
+        return df_fail_oom(err);
+    do {
+        if (read_piece(p, in_fd, &at, err) < 0 ||
+            (p->n && expand_piece(d, p, out_fd, &left, err) < 0))
+            return -1;
+    } while (p->n);
+    return left ? df_fail(err, DF_ERR_SYSTEM, "a state does not expand: it is cut") : 0;
+}
+
+static int expanded_size(int fd, int64_t *ret, struct df_err *err)
+{
+    unsigned char head[FRAME_HEAD];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    unsigned long long size = ZSTD_getFrameContentSize(head, n > 0 ? (size_t)n : 0);
+    if (size > DF_LIMIT_STEP_FILE) /* unknown, or an error */
+        return df_fail(err, DF_ERR_SYSTEM, "a state does not expand: its size is unknown");
+    *ret = (int64_t)size;
+    return 0;
+}
+
+/* ---- the seal ------------------------------------------------------------------------------- */
+
+typedef int (*sealing)(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
+                       struct df_err *err);
+
+static int with_key(struct df_states *s, sealing what, const struct df_state_key *bound_to,
+                    int in_fd, int out_fd, struct df_err *err)
+{
+    unsigned char key[DF_KEY_LEN];
+    if (df_vault_key(s->vault, "state", key, err) < 0)
+        return -1;
+    int result = what(key, bound_to->text, in_fd, out_fd, err);
+    explicit_bzero(key, sizeof(key));
+    return result;
+}
+
+int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
+                  struct df_state_temporary *ret, struct df_err *err)
+{
+    DF_CLOSE int packed = -1, document = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int64_t size = 0;
+    if (document < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (size_of(document, &size, err) < 0 || open_place(s, (uint64_t)size, &packed, err) < 0 ||
+        compress(document, size, packed, err) < 0 || df_state_temporary(s, ret, err) < 0)
+        return -1;
+    return with_key(s, df_seal_file, key, packed, ret->fd, err);
+}
+
+static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int *ret_fd,
+                  int64_t *ret_size, struct df_err *err)
+{
+    DF_CLOSE int packed = -1, document = -1;
+    int64_t sealed_size = 0, size = 0;
+    if (size_of(blob, &sealed_size, err) < 0 ||
+        open_place(s, (uint64_t)sealed_size, &packed, err) < 0 ||
+        with_key(s, df_open_file, key, blob, packed, err) < 0 ||
+        expanded_size(packed, &size, err) < 0 ||
+        open_place(s, (uint64_t)size, &document, err) < 0 || expand(packed, document, err) < 0)
+        return -1;
+    if (lseek(document, 0, SEEK_SET) < 0)
+        return df_fail_errno(err, errno, "rewind a state");
+    *ret_fd = DF_TAKE_FD(document);
+    *ret_size = size;
+    return 0;
+}
+
+int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int *ret_fd,
+                    int64_t *ret_size, struct df_err *err)
+{
+    bool sealed = false;
+    if (df_sealed_file(*blob, &sealed, err) < 0)
+        return -1;
+    if (sealed)
+        return unseal(s, key, *blob, ret_fd, ret_size, err);
+    if (size_of(*blob, ret_size, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(*blob);
+    return 0;
+}

@@ -1,0 +1,44 @@
+"""States at rest: sealed, bound to their executor and version, and refused when they are not what was stored."""
+
+import json
+
+import pytest
+
+MODULE = """
+variable "word" { sensitive = true }
+resource "terraform_data" "a" { input = var.word }
+"""
+WORD = "hunter2-of-the-database"
+
+
+def provision(home, name, word, code=0):
+    home.dayfly("run", name, "--auto-approve", "--secret-var", "word=-", input=word + "\n", code=code)
+    return home.json("get", "runs")["items"][0]["status"]
+
+
+@pytest.fixture
+def net(home):
+    """An executor with two applies whose states hold WORD."""
+    provision(home, home.module("net", MODULE), WORD)
+    provision(home, "net", WORD + "-2")
+
+
+def test_what_a_state_holds_is_in_none_of_its_files(home, net):
+    assert WORD in home.dayfly("state", "pull", "net").stdout
+    files = list(home.state.glob("blobs/data/state/*/*"))
+    assert len(files) >= 4 and not [file for file in files if WORD.encode() in file.read_bytes()]
+
+
+def test_a_version_in_the_place_of_another_is_refused_and_a_rollback_helps(home, net):
+    newest, older = home.json("state", "list", "net")["items"][:2]
+    files = sorted(home.state.glob("blobs/data/state/*/*.tfstate"))
+    other = files[-2].read_bytes()
+    files[-1].write_bytes(other[:newest["storedSize"]].ljust(newest["storedSize"], b"x"))
+    refused = home.dayfly("state", "pull", "net", code=1).stderr
+    for words in ("executor net", f"version {newest['version']} of", "state rollback", "--replace"):
+        assert words in refused, refused
+    run = provision(home, "net", WORD + "-3", code=1)
+    assert run["reason"] == "StateUnreadable" and "executor net" in run["message"], run
+    home.dayfly("state", "rollback", "net", older["version"])
+    assert json.loads(home.dayfly("state", "pull", "net").stdout)["serial"] == newest["serial"] + 1
+    assert provision(home, "net", WORD + "-3")["phase"] == "Succeeded"
