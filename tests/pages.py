@@ -1,5 +1,5 @@
-"""Pages for contributors, beside the tree: a page must not name a file or a function that is gone, an index must name
-every file."""
+"""Pages for contributors, beside the tree: a page must not name a file, a function or a test that is gone, an index must
+name every file."""
 
 import pathlib
 import re
@@ -13,6 +13,8 @@ FILE = re.compile(r"(?<![\w./-])(?:common|runner|spawner|tests|tools|docs|rbac|i
 NAME = re.compile(r"`(?:struct )?(\w+)\(\)|`(?:struct )?(df_\w+|DF_\w+)`")
 
 NAME_IN_FILE = re.compile(r"`(?:struct )?(\w+)(?:\(\))?`\)? (?:in |\()`?((?:common|runner|spawner)/[\w./]+\.[ch])")
+
+TEST = re.compile(r"(tests/[\w/]+\.(?:c|py))::(\w+)")
 
 
 def faults():
@@ -40,3 +42,11 @@ def gone(page, known):
     for named, path in sorted(set(NAME_IN_FILE.findall(text))):
         if named in known and (ROOT / path).exists() and not re.search(rf"\b{named}\b", (ROOT / path).read_text()):
             yield f"{page.relative_to(ROOT)} names {named} in {path}, where it is not"
+    for path, test in sorted(set(TEST.findall(text))):
+        if (ROOT / path).exists() and not is_test((ROOT / path).read_text(), test):
+            yield f"{page.relative_to(ROOT)} names the test {test} of {path}, which is not there"
+
+
+def is_test(source, name):
+    """Is it a test of pytest, or one of C that main() has in its list?"""
+    return re.search(rf"^def {name}\(", source, re.M) or re.search(rf"\w\({name}\b", source)

@@ -66,9 +66,15 @@ def test_a_page_that_names_what_is_gone_is_a_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "common").mkdir()
     (tmp_path / "common/here.c").write_text("")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.c").write_text("static void here(void **state)\n...\n    unit_test(here),\nstatic void unlisted(void **state)\n")
+    (tmp_path / "tests/test_b.py").write_text("def test_here(home):\n")
     page = tmp_path / "page.md"
-    page.write_text("common/here.c, common/gone.c, tests/tools/get-*, `df_here()`, `df_gone()`, `struct df_lost`, `DF_HERE`,"
+    page.write_text("`tests/test_a.c::here`, `tests/test_a.c::unlisted`, `tests/test_b.py::test_here`, `tests/test_b.py::test_gone`, "
+                    "common/here.c, common/gone.c, tests/tools/get-*, `df_here()`, `df_gone()`, `struct df_lost`, `DF_HERE`,"
                     "`df_here()` in common/here.c")
     assert list(pages.gone(page, {"df_here", "DF_HERE"})) == [
         "page.md names common/gone.c, which is not there", "page.md names df_gone, which no source has",
-        "page.md names df_lost, which no source has", "page.md names df_here in common/here.c, where it is not"]
+        "page.md names df_lost, which no source has", "page.md names df_here in common/here.c, where it is not",
+        "page.md names the test unlisted of tests/test_a.c, which is not there",
+        "page.md names the test test_gone of tests/test_b.py, which is not there"]
