@@ -545,7 +545,8 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
     before = objects(namespace)
     try:
         release.install()
-        release.helm("test", "df")
+        said = release.helm("test", "df").stdout
+        assert f"WARNING: the namespace {namespace.name} does not enforce the Pod Security Standard restricted" in said
 
         gated = {"volumes": [{"name": "gate", "mountPath": "/gate", "persistentVolumeClaim": {"claimName": "gate"}}]}
         authority = namespace.get("secret", "df-dayfly-authority")["data"]
@@ -615,7 +616,7 @@ def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them
     steps = f"{namespace.name}-steps"
     release = Release(home, namespace, tofu, crds={"install": False}, steps=None)
     release.install()
-    release.helm("test", "df")
+    assert "WARNING" not in release.helm("test", "df").stdout
     jobs = {place: typed(namespace.cluster.api.ask("GET", f"/apis/batch/v1/namespaces/{place}/jobs")) for place in (steps, namespace.name)}
     assert [j["metadata"]["labels"]["dayfly.dev/action"] for j in jobs[steps]] == ["plan"] and not jobs[namespace.name]
     _, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:df-dayfly")

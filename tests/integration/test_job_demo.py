@@ -10,8 +10,8 @@ from lib.dayfly import wait_for
 @pytest.fixture
 def demo_namespace(cluster):
     with Calm(alone=False):
-        yield "dayfly"
-        cluster.kubectl("delete", "namespace", "dayfly", "--ignore-not-found", "--wait=false")
+        yield "dayfly-steps"
+        cluster.kubectl("delete", "namespace", "dayfly", "dayfly-steps", "--ignore-not-found", "--wait=false")
 
 
 def test_the_demo_leaves_a_pod_of_the_plan_and_one_of_the_apply_to_be_looked_at(home, cluster, tofu, tmp_path, demo_namespace):
