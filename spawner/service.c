@@ -32,6 +32,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/journal/journal.h"
+#include "spawner/model/labels.h"
 #include "spawner/open_blobs.h"
 #include "spawner/requests/deletions.h"
 #include "spawner/store/documents/unclean.h"
@@ -363,6 +364,30 @@ static int open_engines(struct df_service *s, struct df_err *err)
     return c->runs_pods ? open_job(s, err) : 0;
 }
 
+/* A df_store_visit: fails for a step of an engine that this service does not have. */
+static int check_engine(const cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_spawner *p = arg;
+    const char *engine = df_json_str(task, "spec.engine");
+    if (df_engine_find(&p->engines, engine))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "EngineMissing",
+                          "the data directory %s has the step %s of the engine %s, which this "
+                          "command does not have: start the service that has it (`dayfly serve` "
+                          "with its --config), or give this command that --config",
+                          p->config->data_directory, df_json_str(task, "metadata.name"), engine);
+}
+
+/* A command that runs the service for itself does not continue the work of a service with other
+ * engines: it would start the next step of a run with its own. */
+static int check_engines(struct df_spawner *p, struct df_err *err)
+{
+    return p->config->embedded && !p->config->only_answers
+               ? df_store_each(p->store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true",
+                               check_engine, p, err)
+               : 0;
+}
+
 /* The keys of the cluster that the Jobs are in. */
 static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
 {
@@ -445,7 +470,8 @@ static int start(struct df_service *s, struct df_err *err)
         lock_data_directory(s, err) < 0 || connect_cluster(s, err) < 0 || find_never(s, err) < 0 ||
         open_store(s, err) < 0 || df_control_new(p, &p->control, err) < 0 ||
         df_journal_new(p->store, &p->journal, err) < 0 || open_engines(s, err) < 0 ||
-        wait_for_store(s, err) < 0 || open_claims(s, err) < 0 || start_api(s, err) < 0)
+        wait_for_store(s, err) < 0 || check_engines(p, err) < 0 || open_claims(s, err) < 0 ||
+        start_api(s, err) < 0)
         return -1;
     return start_work(s, err);
 }

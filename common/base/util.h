@@ -70,6 +70,12 @@ static inline bool df_ends_with(const char *s, const char *suffix)
     return n >= m && memcmp(s + n - m, suffix, m) == 0;
 }
 
+/* Copies as much of the string as fits into size bytes (at least 1), and ends it with a NUL. */
+static inline void df_copy(char *to, size_t size, const char *from)
+{
+    (void)snprintf(to, size, "%.*s", (int)size - 1, from);
+}
+
 static inline bool df_str_empty(const char *s)
 {
     return !s || !*s;

@@ -18,6 +18,7 @@
 struct df_connection {
     struct df_connect_options options;
     enum df_service_kind kind;
+    bool is_replaceable; /* the running service that was joined: may this process take its place? */
     struct df_client_address address;
     struct df_client *client;
     struct df_config config;
@@ -113,9 +114,19 @@ static int trust_data_directory(struct df_connection *c, struct df_err *err)
     return 0;
 }
 
+static int start_service(struct df_connection *c, struct df_err *err)
+{
+    if (df_service_start(&c->config, &c->service, err) == 0)
+        return 0;
+    if (!df_streq(err->reason, "EngineMissing") || c->options.as == DF_CONNECT_WORK)
+        return -1;
+    c->config.only_answers = true; /* which needs no engine */
+    return df_service_start(&c->config, &c->service, err);
+}
+
 static int start_embedded(struct df_connection *c, struct df_err *err)
 {
-    if (df_service_start(&c->config, &c->service, err) < 0)
+    if (start_service(c, err) < 0)
         return -1;
     c->kind = DF_SERVICE_EMBEDDED;
     if (set_local_token(c, c->config.data_directory, err) < 0)
@@ -136,10 +147,21 @@ static int read_endpoint(const char *directory, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
+/* True for a command that runs the service beside its own work: when it ends, another command may
+ * do the same. A `dayfly serve` has engines and settings of its own and is started again by whoever
+ * runs it. */
+static bool is_command(const struct df_holder *holder)
+{
+    const char *verb = strrchr(holder->command, ' ');
+    return verb && !df_streq(verb, " serve");
+}
+
 /* Connects to the URL in <data>/endpoint; fails if no service answers there. */
 static int join_running(struct df_connection *c, struct df_err *err)
 {
     DF_FREE char *url = NULL;
+    struct df_holder holder = {0};
+    c->is_replaceable = df_holder_find(c->config.data_directory, &holder) && is_command(&holder);
     if (read_endpoint(c->config.data_directory, &url, err) < 0 ||
         set_local_token(c, c->config.data_directory, err) < 0 || trust_data_directory(c, err) < 0 ||
         set_client(c, url, err) < 0)
@@ -183,9 +205,11 @@ static int find_running(struct df_connection *c, struct df_err *err)
 {
     struct df_holder holder = {0};
     if (!df_holder_find(c->config.data_directory, &holder))
-        return df_fail_reason(err, DF_ERR_RETRY, "NobodyServes",
-                              "no dayfly process serves the data directory %s",
-                              c->config.data_directory);
+        return df_fail_reason(
+            err, DF_ERR_RETRY, "NobodyServes", "no dayfly process serves the data directory %s%s",
+            c->config.data_directory,
+            c->kind == DF_SERVICE_RUNNING ? ": start `dayfly serve` again, as it was started before"
+                                          : "");
     return join_running(c, err);
 }
 
@@ -254,9 +278,9 @@ int df_connection_open(const struct df_connect_options *o, struct df_connection 
 
 int df_connection_again(struct df_connection *c, struct df_err *err)
 {
-    if (c->kind == DF_SERVICE_RUNNING)
-        return look_for(c, err);
-    return df_client_alive(c->client, err);
+    if (c->kind != DF_SERVICE_RUNNING)
+        return df_client_alive(c->client, err);
+    return c->is_replaceable ? look_for(c, err) : find_running(c, err);
 }
 
 struct df_client *df_connection_client(const struct df_connection *c)
@@ -318,13 +342,13 @@ static const char *run_under_way(const cJSON *runs)
 
 bool df_connection_busy(const struct df_connection *c, char **ret_run)
 {
-    if (!c->service)
+    if (!c->service || c->config.only_answers)
         return false;
     DF_JSON cJSON *runs = NULL;
     const struct df_store_list_options newest = {.limit = LOOK_BACK, .newest_first = true};
     if (df_store_list(df_service_spawner(c->service)->store, DF_KIND_RUN, &newest, &runs, NULL,
                       NULL) < 0)
-        return false;
+        return true; /* a step that nobody sees now still needs this service */
     const char *name = run_under_way(runs);
     if (name && ret_run)
         *ret_run = strdup(name);

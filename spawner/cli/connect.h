@@ -9,8 +9,9 @@
  *      connect to that process.
  *   3. No process holds it: this process locks it and runs the service itself (embedded) until the
  *      command is done and no step is running.
- * When the service of case 2 goes away, df_connection_again() repeats 2 and 3: this process may
- * then continue the work of that service. Thread rule: main thread.
+ * When the service of case 2 goes away, df_connection_again() repeats 2 and 3 if that service was
+ * another command: this process may then continue its work. A `dayfly serve` is only waited for: its
+ * steps belong to its engines. Thread rule: main thread.
  */
 #ifndef DF_CLI_CONNECT_H
 #define DF_CLI_CONNECT_H
@@ -26,8 +27,9 @@ enum df_service_kind {
 
 /* What this process runs in case 3. */
 enum df_connect_as {
-    DF_CONNECT_SERVE,  /* the whole service */
-    DF_CONNECT_LOOK,   /* a service that answers requests but does not reconcile */
+    DF_CONNECT_SERVE, /* the whole service; what LOOK does where steps have other engines */
+    DF_CONNECT_WORK,  /* the whole service; CONFLICT EngineMissing where steps have other engines */
+    DF_CONNECT_LOOK,  /* a service that answers requests but does not reconcile */
     DF_CONNECT_RUNNING /* nothing: RETRY NobodyServes */
 };
 
@@ -46,8 +48,9 @@ struct df_connection; /* opaque */
 int df_connection_open(const struct df_connect_options *o, struct df_connection **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* After a failure of class RETRY: repeats cases 2 and 3. For a named or embedded service it only
- * checks whether the service answers. The previous client is no longer valid. */
+/* After a failure of class RETRY: repeats cases 2 and 3, or only 2 in place of a `dayfly serve`
+ * (RETRY NobodyServes until it is back). For a named or embedded service it only checks whether the
+ * service answers. The previous client is no longer valid. */
 int df_connection_again(struct df_connection *c, struct df_err *err) DF_MUST_CHECK;
 
 struct df_client *df_connection_client(const struct df_connection *c); /* borrowed */
@@ -57,8 +60,8 @@ enum df_service_kind df_connection_kind(const struct df_connection *c);
  * another `dayfly run`, `plan`, `destroy`, `recreate` or `approve`. Else NULL. Borrowed. */
 const struct df_config *df_connection_shell(const struct df_connection *c);
 
-/* True if a run is running, or about to start, that needs this embedded service; always false for
- * other services. *ret_run: the name of such a run, for the caller to free; ret_run may be NULL. */
+/* True if a run is running, or about to start, that needs this embedded service, or if that cannot
+ * be determined; always false for other services. *ret_run: the name of such a run, for the caller to free; ret_run may be NULL. */
 bool df_connection_busy(const struct df_connection *c, char **ret_run);
 
 /* Closes the connection and stops an embedded service; cancel_steps: see df_service_stop(). NULL is

@@ -43,7 +43,7 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
     DF_CLOSE int signals_fd = -1;
     if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_signals_open(&signals_fd, err) < 0)
         return -1;
-    if (df_cli_connect(cli, err) < 0 || post(cli, "runs", run, verb, err) < 0)
+    if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || post(cli, "runs", run, verb, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("%s %s\n", run, done);
     if (!line)

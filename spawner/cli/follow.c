@@ -170,9 +170,13 @@ static int open_streams(struct follow *f, struct df_err *err)
 
 static int reconnect_in_time(struct follow *f, struct df_err *err)
 {
+    bool said = false;
     for (int64_t end = df_mono_ms() + PATIENCE_MS; !f->left;) {
         if (df_cli_reconnect(f->cli, err) == 0)
             return 0;
+        if (!said && df_streq(err->reason, "NobodyServes"))
+            df_view_say(f->view, DF_TONE_DIM, "%s waits: %s", f->run_name, err->message);
+        said |= df_streq(err->reason, "NobodyServes");
         if (err->cls != DF_ERR_RETRY || df_mono_ms() >= end)
             return df_err_wrap(err, "%s goes on without us (`dayfly logs -f %s` follows it again)",
                                f->run_name, f->run_name);

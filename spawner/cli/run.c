@@ -231,7 +231,7 @@ static int run_module(struct df_cli *cli, const char *action, struct df_err *err
         df_json_add_str(body, "action", action, err) < 0 || check_keep(&cli->args, body, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
-    if (df_cli_connect(cli, err) < 0 || df_caller_check(cli, err) < 0 ||
+    if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || df_caller_check(cli, err) < 0 ||
         df_module_executor(cli, body, &executor, err) < 0 || keep(cli, executor, body, err) < 0 ||
         add_secrets(cli, executor, body, err) < 0)
         return -1;
@@ -266,7 +266,7 @@ int df_cmd_recreate(struct df_cli *cli, struct df_err *err)
     const char *executor = NULL;
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
         request_of(&cli->args, &body, err) < 0 || df_signals_open(&signals_fd, err) < 0 ||
-        df_cli_connect(cli, err) < 0 || df_caller_check(cli, err) < 0 ||
+        df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || df_caller_check(cli, err) < 0 ||
         add_secrets(cli, executor, body, err) < 0)
         return -1;
     return df_request_run(cli, executor, "recreate", body, signals_fd, err);

@@ -43,24 +43,17 @@ static void on_change(void *arg, const struct df_store_event *event)
         df_queue_changed(c->queue, event->kind, event->name);
 }
 
-static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, struct df_err *err)
+struct kind_walk {
+    struct df_control *c;
+    enum df_kind kind;
+};
+
+static int wake_doc(const cJSON *doc, void *arg, struct df_err *err)
 {
-    const struct df_store_list_options o = {.label = DF_LABEL_UNFINISHED "=true",
-                                            .cursor = *cursor};
-    DF_JSON cJSON *list = NULL;
-    char *next = NULL;
-    if (df_store_list(c->s->store, kind, &o, &list, &next, err) < 0)
+    const struct kind_walk *w = arg;
+    if (w->kind == DF_KIND_TASK_ACTION && df_slots_enqueue(&w->c->slots, doc, err) < 0)
         return -1;
-    const cJSON *doc;
-    cJSON_ArrayForEach (doc, list) {
-        if (kind == DF_KIND_TASK_ACTION && df_slots_enqueue(&c->slots, doc, err) < 0) {
-            free(next);
-            return -1;
-        }
-        df_queue_wake(c->queue, kind, df_json_str(doc, "metadata.name"));
-    }
-    free(*cursor);
-    *cursor = next;
+    df_queue_wake(w->c->queue, w->kind, df_json_str(doc, "metadata.name"));
     return 0;
 }
 
@@ -68,11 +61,9 @@ static int wake_page(struct df_control *c, enum df_kind kind, char **cursor, str
 static int wake_unfinished(struct df_control *c, struct df_err *err)
 {
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
-        DF_FREE char *cursor = NULL;
-        do {
-            if (wake_page(c, (enum df_kind)kind, &cursor, err) < 0)
-                return df_err_wrap(err, "look for what is unfinished");
-        } while (cursor);
+        struct kind_walk w = {c, (enum df_kind)kind};
+        if (df_store_each(c->s->store, w.kind, DF_LABEL_UNFINISHED "=true", wake_doc, &w, err) < 0)
+            return df_err_wrap(err, "look for what is unfinished");
     }
     return 0;
 }
@@ -228,6 +219,11 @@ int df_control_start(struct df_control *c, struct df_err *err)
 #define STOP_BY "dayfly"
 #define STOP_WHY "the spawner was stopped"
 
+struct live {
+    struct df_control *c;
+    cJSON *steps;
+};
+
 static bool runs_here(const struct df_control *c, const cJSON *step)
 {
     struct df_engine *engine = NULL;
@@ -235,19 +231,25 @@ static bool runs_here(const struct df_control *c, const cJSON *step)
            !engine->is_remote;
 }
 
-/* The live steps of engines on this machine. */
+/* A df_store_visit: adds a step of an engine on this machine to the list. */
+static int add_live(const cJSON *step, void *arg, struct df_err *err)
+{
+    const struct live *live = arg;
+    return runs_here(live->c, step) ? df_json_append(live->steps, cJSON_Duplicate(step, true), err)
+                                    : 0;
+}
+
+/* *ret: the live steps of engines on this machine. */
 static int list_live(struct df_control *c, cJSON **ret, struct df_err *err)
 {
-    const struct df_store_list_options o = {.label = DF_LABEL_LIVE "=true", .limit = 1000};
-    cJSON *live = NULL;
-    if (df_store_list(c->s->store, DF_KIND_TASK_ACTION, &o, &live, NULL, err) < 0)
+    DF_JSON cJSON *steps = cJSON_CreateArray();
+    struct live live = {c, steps};
+    if (!steps)
+        return df_fail_oom(err);
+    if (df_store_each(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", add_live, &live,
+                      err) < 0)
         return -1;
-    for (cJSON *step = live->child, *after = NULL; step; step = after) {
-        after = step->next;
-        if (!runs_here(c, step))
-            cJSON_Delete(cJSON_DetachItemViaPointer(live, step));
-    }
-    *ret = live;
+    *ret = DF_TAKE(steps);
     return 0;
 }
 
@@ -289,11 +291,11 @@ static void cancel_live(struct df_control *c)
     int64_t end_ms = df_mono_ms() + (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
     struct df_subscription any;
     df_subscribe(c->s->journal, &any, NULL, 0, false);
-    while (cJSON_GetArraySize(live) > 0 && df_mono_ms() < end_ms) {
+    for (bool waits = live->child; waits && df_mono_ms() < end_ms;) {
         uint64_t mark = df_subscription_mark(c->s->journal, &any);
-        cJSON_Delete(live);
-        live = NULL;
-        if (list_live(c, &live, NULL) < 0 || cJSON_GetArraySize(live) > 0)
+        cJSON_Delete(DF_TAKE(live));
+        waits = list_live(c, &live, NULL) < 0 || live->child;
+        if (waits)
             df_subscription_wait(c->s->journal, &any, mark, 1000);
     }
     df_unsubscribe(c->s->journal, &any);

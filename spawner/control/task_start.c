@@ -100,8 +100,7 @@ static int postpone(struct df_task_pass *p, const struct df_err *why, struct df_
     int64_t retry_us = df_task_retry_at(p->task, p->now_us);
     p->wake_us = retry_us > after_us ? retry_us : after_us;
     p->pauses = true;
-    (void)snprintf(p->observed.cause, sizeof(p->observed.cause), "%.*s",
-                   (int)sizeof(p->observed.cause) - 1, why->message);
+    df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
     if (!df_streq(df_task_message(p->task), p->observed.cause))
         df_warn("step %s is not started yet: %s", p->step.name, why->message);
     return df_task_pass_report_waiting(p, err);

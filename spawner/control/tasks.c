@@ -83,8 +83,7 @@ static int act_unobserved(struct df_task_pass *p, const struct df_err *why, stru
         (struct df_engine_observation){.phase = alive ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
                                        .exit_code = -1,
                                        .reachable_since_us = p->c->reachable_since_us};
-    (void)snprintf(p->observed.cause, sizeof(p->observed.cause), "%.*s",
-                   (int)sizeof(p->observed.cause) - 1, why->message);
+    df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
     struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
     bool is_due = v.next == DF_TASK_CREATE || v.next == DF_TASK_CANCEL || v.next == DF_TASK_FAIL;
     if (!df_task_is_final(p->task) && is_due) {
@@ -101,6 +100,24 @@ static int act_unobserved(struct df_task_pass *p, const struct df_err *why, stru
     if (!df_task_is_final(p->task) && is_long && df_task_pass_report_waiting(p, err) < 0)
         return -1;
     return df_err_pass(err, why);
+}
+
+/* The engine that was asked to start the step is not configured now. Only that engine knows whether
+ * the runner lives, so the step keeps what it holds until the engine is back or a deadline is
+ * over. */
+static int act_without_engine(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+{
+    p->observed = (struct df_engine_observation){.phase = DF_ENGINE_RUNNING,
+                                                 .exit_code = -1,
+                                                 .reachable_since_us = p->c->reachable_since_us};
+    df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
+    struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
+    if (v.next == DF_TASK_FAIL)
+        return act(p, &v, err);
+    df_warn("step %s is left as it is: %s; add the engine that started it to `engines`",
+            p->step.name, why->message);
+    p->wake_us = v.wake_us;
+    return df_task_pass_report_waiting(p, err);
 }
 
 static int one_pass(struct df_task_pass *p, struct df_err *err)
@@ -139,8 +156,10 @@ static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
     df_engine_step_of(c->s, p->task, &p->step);
     if (find_engine(p, &why) == 0)
         return one_pass(p, err);
-    return df_task_is_final(p->task)
-               ? df_task_pass_finalize(p, err)
+    if (df_task_is_final(p->task))
+        return df_task_pass_finalize(p, err);
+    return df_label_has(p->task, DF_LABEL_LIVE)
+               ? act_without_engine(p, &why, err)
                : df_task_pass_fail(p, DF_FAULT_USER, why.reason, why.message, err);
 }
 

@@ -203,8 +203,7 @@ static void copy_head(const struct df_http_response *answer, struct df_response 
     res->status = answer->status;
     res->content_type = known_type(answer->content_type);
     (void)snprintf(res->etag, sizeof(res->etag), "%s", answer->etag);
-    (void)snprintf(res->location, sizeof(res->location), "%.*s", (int)sizeof(res->location) - 1,
-                   answer->location);
+    df_copy(res->location, sizeof(res->location), answer->location);
 }
 
 /* ---- the request ---- */

@@ -20,6 +20,7 @@ struct users {
     const char *secret;
     const char *key;    /* only users of this key; NULL: of any */
     const cJSON *use;   /* only users that it does not cover; NULL: all */
+    enum df_kind kind;  /* of the documents that are looked at */
     struct df_buf text; /* "executor net, run net-3" */
     size_t count;
 };
@@ -27,10 +28,11 @@ struct users {
 /* More than a message can hold are counted, and not named. */
 enum { USERS_NAMED = 5 };
 
-static void add_user(struct users *u, const char *kind, const char *name)
+static void add_user(struct users *u, const char *name)
 {
     if (u->count++ < USERS_NAMED)
-        (void)df_buf_addf(&u->text, "%s%s %s", u->text.len ? ", " : "", kind, name);
+        (void)df_buf_addf(&u->text, "%s%s %s", u->text.len ? ", " : "",
+                          u->kind == DF_KIND_RUN ? "run" : "executor", name);
 }
 
 static const char *executor_of(enum df_kind kind, const cJSON *doc)
@@ -38,33 +40,22 @@ static const char *executor_of(enum df_kind kind, const cJSON *doc)
     return df_json_str(doc, kind == DF_KIND_RUN ? "spec.executorRef.name" : "metadata.name");
 }
 
-static void check_user(struct users *u, enum df_kind kind, const cJSON *doc)
+static int check_user(const cJSON *doc, void *arg, struct df_err *err)
 {
-    const cJSON *spec = df_json_at(doc, kind == DF_KIND_RUN ? "spec.snapshot" : "spec");
+    struct users *u = arg;
+    (void)err;
+    const cJSON *spec = df_json_at(doc, u->kind == DF_KIND_RUN ? "spec.snapshot" : "spec");
     if (df_secret_is_used(spec, u->secret, u->key) &&
-        !(u->use && df_secret_use_covers(u->use, executor_of(kind, doc))))
-        add_user(u, kind == DF_KIND_RUN ? "run" : "executor", df_json_str(doc, "metadata.name"));
+        !(u->use && df_secret_use_covers(u->use, executor_of(u->kind, doc))))
+        add_user(u, df_json_str(doc, "metadata.name"));
+    return 0;
 }
 
 static int find_users(struct df_spawner *s, struct users *u, enum df_kind kind, struct df_err *err)
 {
-    DF_FREE char *cursor = NULL;
-    do {
-        const struct df_store_list_options o = {
-            .label = kind == DF_KIND_RUN ? DF_LABEL_UNFINISHED "=true" : NULL,
-            .cursor = cursor,
-            .limit = 1000};
-        DF_JSON cJSON *list = NULL;
-        const cJSON *doc;
-        char *next = NULL;
-        if (df_store_list(s->store, kind, &o, &list, &next, err) < 0)
-            return -1;
-        free(cursor);
-        cursor = next;
-        cJSON_ArrayForEach (doc, list)
-            check_user(u, kind, doc);
-    } while (cursor);
-    return 0;
+    u->kind = kind;
+    return df_store_each(s->store, kind, kind == DF_KIND_RUN ? DF_LABEL_UNFINISHED "=true" : NULL,
+                         check_user, u, err);
 }
 
 static int refuse_users(const struct users *u, struct df_err *err)

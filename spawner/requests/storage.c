@@ -20,39 +20,38 @@ void df_storage_unlock(void)
     (void)pthread_mutex_unlock(&checked);
 }
 
+struct place {
+    const cJSON *doc; /* the executor that is checked */
+    const char *location;
+};
+
 /* False for an executor that is not accepted yet or was refused: it has no state. */
 static bool has_location(const cJSON *executor)
 {
     return df_json_at(executor, "status") && !df_doc_is_refused(executor);
 }
 
+/* A df_store_visit: fails if this executor has its state where that of arg would be. */
+static int check_other(const cJSON *other, void *arg, struct df_err *err)
+{
+    const struct place *p = arg;
+    const char *other_name = df_json_str(other, "metadata.name");
+    DF_FREE char *taken = NULL;
+    if (df_storage_location(other, &taken, err) < 0)
+        return -1;
+    if (df_streq(df_json_str(p->doc, "metadata.name"), other_name) || !has_location(other) ||
+        !df_streq(p->location, taken))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
+                          "spec.storage: executor %s has its state in %s already", other_name,
+                          df_json_str(p->doc, "spec.storage.path"));
+}
+
 int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
 {
-    const char *name = df_json_str(doc, "metadata.name");
-    DF_FREE char *cursor = NULL, *location = NULL;
+    DF_FREE char *location = NULL;
     if (df_storage_location(doc, &location, err) < 0)
         return -1;
-    if (!location)
-        return 0;
-    do {
-        const struct df_store_list_options o = {.cursor = cursor, .limit = 1000};
-        DF_JSON cJSON *list = NULL;
-        char *next = NULL;
-        if (df_store_list(s->store, DF_KIND_EXECUTOR, &o, &list, &next, err) < 0)
-            return -1;
-        free(cursor);
-        cursor = next;
-        const cJSON *other;
-        cJSON_ArrayForEach (other, list) {
-            const char *other_name = df_json_str(other, "metadata.name");
-            DF_FREE char *taken = NULL;
-            if (df_storage_location(other, &taken, err) < 0)
-                return -1;
-            if (!df_streq(name, other_name) && has_location(other) && df_streq(location, taken))
-                return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
-                                      "spec.storage: executor %s has its state in %s already",
-                                      other_name, df_json_str(doc, "spec.storage.path"));
-        }
-    } while (cursor);
-    return 0;
+    struct place p = {doc, location};
+    return location ? df_store_each(s->store, DF_KIND_EXECUTOR, NULL, check_other, &p, err) : 0;
 }

@@ -138,6 +138,13 @@ static inline int df_store_list(struct df_store *s, enum df_kind kind,
     return s->ops->list(s, kind, o, ret, ret_cursor, err);
 }
 
+/* Calls visit for each document with this label ("key=value"; NULL: for all), however many there
+ * are. visit borrows doc; -1 with err ends the walk. A document that is created or removed meanwhile
+ * may be left out. */
+typedef int (*df_store_visit)(const cJSON *doc, void *arg, struct df_err *err);
+int df_store_each(struct df_store *s, enum df_kind kind, const char *label, df_store_visit visit,
+                  void *arg, struct df_err *err) DF_MUST_CHECK;
+
 /* Counts the documents with this label ("key=value"), without reading them. */
 static inline int df_store_count(struct df_store *s, enum df_kind kind, const char *label,
                                  int64_t *ret, struct df_err *err)

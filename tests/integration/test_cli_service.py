@@ -1,5 +1,6 @@
 """The command line and the service behind it: who is it, and what it keeps."""
 
+import contextlib
 import json
 import re
 import subprocess
@@ -103,6 +104,66 @@ def test_a_follower_survives_a_restart_of_the_service(home, server):
     assert run.returncode == 0, text
     assert text.count("slow-1: Succeeded") == 1
     assert text.count("terraform_data.first: Creating...") == 1, text
+
+
+# A cluster that does not answer, so that its steps stay as they are.
+PODS = """
+engines: [job]
+kubernetes: {{kubeconfig: {kubeconfig}, image: "registry.example/runner:1"}}
+listen: 127.0.0.1:{port}
+advertiseUrl: http://127.0.0.1:{port}
+"""
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: away
+contexts: [{name: away, context: {cluster: away, user: me, namespace: default}}]
+clusters: [{name: away, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: me, user: {token: none}}]
+"""
+REMOTE = """
+apiVersion: dayfly.dev/v1alpha1
+kind: Executor
+metadata: {name: net}
+spec: {source: {url: "https://git.example/net.git", branch: main}}
+"""
+
+
+@contextlib.contextmanager
+def serving_pods(home):
+    """A `dayfly serve` on the user's data directory that would start pods. It answers, and is never ready."""
+    config = home.directory / "pods.yaml"
+    config.write_text(PODS.format(kubeconfig=home.directory / "kubeconfig", port=dayfly.free_port()))
+    (home.directory / "kubeconfig").write_text(KUBECONFIG)
+    endpoint = home.state / "endpoint"
+    endpoint.unlink(missing_ok=True)
+    server = home.popen(dayfly.DAYFLY, "serve", "--config", config, stderr=subprocess.DEVNULL)
+    try:
+        dayfly.wait_for("the service to answer", endpoint.exists)
+        yield
+    finally:
+        server.terminate()
+        assert server.wait(timeout=dayfly.DEADLINE) == 0
+
+
+def test_a_follower_waits_for_a_service_with_other_engines(home):
+    def step():
+        items = home.json("get", "taskactions")["items"]
+        return items[0] if items else None
+    with serving_pods(home):
+        home.dayfly("create", "-f", "-", input=REMOTE)
+        run = home.popen(dayfly.DAYFLY, "run", "net", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert dayfly.wait_for("the step", step)["spec"]["engine"] == "job"
+    assert run.stdout.readline().startswith("net-1: provision of net")
+    assert "start `dayfly serve` again" in run.stdout.readline()
+    # Nor does a new command continue the work of that service.
+    refused = home.dayfly("run", "net", code=1).stderr
+    assert "has the step net-1-plan of the engine job" in refused and "--config" in refused
+    assert step()["status"]["conditions"][0]["reason"] in ("Queued", "Initializing"), step()
+    with serving_pods(home):
+        home.dayfly("cancel", "net-1")
+        assert "net-1: Canceled" in run.communicate(timeout=dayfly.DEADLINE)[0]
+    assert run.returncode == 1
 
 
 # ---- documents ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/labels.h"
 #include "spawner/requests/purge.h"
 #include "tests/unit/control_loop.h"
 
@@ -204,6 +205,31 @@ static void an_unknown_engine_fails_the_step_and_names_the_known_ones(void **sta
     await_settled(w);
 }
 
+/* The same data with these engines: as many as count says. */
+static void restart_with_engines(struct world *w, size_t count)
+{
+    df_control_stop(w->s.control, false);
+    df_control_free(w->s.control);
+    w->s.engines.count = count;
+    assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+    start(w);
+}
+
+static void a_started_step_outlives_a_service_without_its_engine(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    make_executor(w, "dns", "");
+    struct runner r = claim(w, "net-1-plan");
+    restart_with_engines(w, 0);
+    run(w, "dns", AUTO);
+    await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "Failed"); /* nothing of it was started */
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
+    restart_with_engines(w, 1);
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+}
+
 /* ---- stop ---- */
 
 static void *stop_canceling(void *arg)
@@ -233,6 +259,33 @@ static void stopping_with_cancel_ends_what_runs_and_starts_nothing(void **state)
     (void)pthread_join(stopper, NULL);
     assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "the spawner was stopped");
     assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+}
+
+/* More live steps of another engine than the store lists at once. */
+static void make_remote_steps(struct world *w, int count)
+{
+    for (int i = 0; i < count; i++) {
+        DF_FREE char *text = df_strf("{'apiVersion':'dayfly.dev/v1alpha1','kind':'TaskAction',"
+                                     "'metadata':{'name':'a-%04d-plan','labels':{'%s':'true'}},"
+                                     "'spec':{'engine':'job','action':'plan'},'status':{}}",
+                                     i, DF_LABEL_LIVE);
+        DF_JSON cJSON *step = json(text);
+        assert_int_equal(df_store_create(w->s.store, DF_KIND_TASK_ACTION, step, NULL, NULL), 0);
+    }
+}
+
+static void a_stop_finds_a_step_behind_a_thousand_others(void **state)
+{
+    struct world *w = *state;
+    pthread_t stopper;
+    w->config.limit_steps = 2000;
+    make_remote_steps(w, 1001);
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    assert_int_equal(pthread_create(&stopper, NULL, stop_canceling, w), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "the spawner was stopped");
+    report(&r, "{'exitCode':1,'reason':'Canceled'}");
+    (void)pthread_join(stopper, NULL);
 }
 
 /* ---- deletion ---- */
@@ -334,6 +387,8 @@ int main(void)
         TEST(an_engine_that_cannot_start_the_runner_fails_the_step_with_its_words),
         TEST(an_engine_that_is_short_of_something_is_asked_again_after_a_pause),
         TEST(an_unknown_engine_fails_the_step_and_names_the_known_ones),
+        TEST(a_started_step_outlives_a_service_without_its_engine),
+        TEST(a_stop_finds_a_step_behind_a_thousand_others),
         TEST(stopping_with_cancel_ends_what_runs_and_starts_nothing),
         TEST(deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_touched),
         TEST(a_late_deletion_does_not_touch_a_new_executor_of_the_same_name),

@@ -125,8 +125,7 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
     observed.has_result = observed.phase == DF_ENGINE_ENDED && view->pod &&
                           df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
     (void)snprintf(observed.reason, sizeof(observed.reason), "%s", v.reason);
-    (void)snprintf(observed.cause, sizeof(observed.cause), "%.*s", (int)sizeof(observed.cause) - 1,
-                   v.message);
+    df_copy(observed.cause, sizeof(observed.cause), v.message);
     *ret = observed;
 }
 

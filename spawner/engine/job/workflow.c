@@ -153,8 +153,7 @@ static void set_reason(struct df_engine_observation *observed, const char *reaso
                        const char *cause)
 {
     (void)snprintf(observed->reason, sizeof(observed->reason), "%s", reason);
-    (void)snprintf(observed->cause, sizeof(observed->cause), "%.*s",
-                   (int)sizeof(observed->cause) - 1, cause);
+    df_copy(observed->cause, sizeof(observed->cause), cause);
 }
 
 /* The Job has not ended: reports whether its pod has started, and if not, why. */
