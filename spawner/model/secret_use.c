@@ -106,32 +106,46 @@ int df_secret_use_check(const cJSON *use, const char *secret, const char *execut
                           executor, secret, *who ? who : "no executor", secret, executor);
 }
 
-/* ---- references ----------------------------------------------------------------------------- */
+/* ---- places --------------------------------------------------------------------------------- */
 
-/* Does the entry of spec.secrets use the key? Without `keys` it uses all. */
-static bool takes_key(const cJSON *entry, const char *key)
+bool df_secret_place_at(const cJSON *spec, size_t i, struct df_secret_place *ret)
 {
-    const cJSON *keys = cJSON_GetObjectItemCaseSensitive(entry, "keys");
+    static const struct {
+        const char *list, *name, *path;
+    } lists[] = {
+        [DF_SECRET_LISTED] = {"secrets", "name", "spec.secrets"},
+        [DF_SECRET_OF_INTEGRATION] = {"integrations", "secretRef.name", "spec.integrations"}};
+    for (size_t by = 0; by < DF_ARRAY_SIZE(lists); by++) {
+        const cJSON *list = df_json_at(spec, lists[by].list);
+        size_t n = (size_t)cJSON_GetArraySize(list);
+        if (i < n) {
+            const cJSON *entry = cJSON_GetArrayItem(list, (int)i);
+            const char *name = df_json_str(entry, lists[by].name);
+            *ret = (struct df_secret_place){(enum df_secret_place_kind)by, lists[by].path,
+                                            name ? name : "", entry};
+            return true;
+        }
+        i -= n;
+    }
+    const char *name = df_json_str(spec, "source.secretRef.name");
+    *ret = (struct df_secret_place){DF_SECRET_OF_SOURCE, "spec.source.secretRef", name,
+                                    df_json_at(spec, "source")};
+    return i == 0 && name;
+}
+
+/* Is the key taken there? An entry of spec.secrets may list the keys that it takes. */
+static bool takes_key(const struct df_secret_place *p, const char *key)
+{
+    const cJSON *keys =
+        p->by == DF_SECRET_LISTED ? cJSON_GetObjectItemCaseSensitive(p->entry, "keys") : NULL;
     return !key || !keys || df_json_has_string(keys, key);
 }
 
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach (item, df_json_at(spec, "secrets")) {
-        if (df_streq(df_json_str(item, "name"), secret) && takes_key(item, key))
+    struct df_secret_place p;
+    for (size_t i = 0; df_secret_place_at(spec, i, &p); i++)
+        if (df_streq(p.name, secret) && takes_key(&p, key))
             return true;
-    }
-    cJSON_ArrayForEach (item, df_json_at(spec, "integrations")) {
-        if (df_streq(df_json_str(item, "secretRef.name"), secret))
-            return true;
-    }
-    return df_streq(df_json_str(spec, "source.secretRef.name"), secret);
-}
-
-bool df_secret_is_any_used(const cJSON *spec)
-{
-    return cJSON_GetArraySize(df_json_at(spec, "secrets")) ||
-           cJSON_GetArraySize(df_json_at(spec, "integrations")) ||
-           df_json_at(spec, "source.secretRef");
+    return false;
 }

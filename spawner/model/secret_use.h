@@ -28,11 +28,22 @@ int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_rol
 int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* True if the spec of an Executor, a TaskAction, or a Run's snapshot uses this key of the secret
- * (NULL: any): by secrets, integrations or source.secretRef. Only an entry of secrets may choose
- * keys. */
+enum df_secret_place_kind { DF_SECRET_LISTED, DF_SECRET_OF_INTEGRATION, DF_SECRET_OF_SOURCE };
+
+/* A place of a spec that names a secret. All is borrowed from the spec. */
+struct df_secret_place {
+    enum df_secret_place_kind by;
+    const char *path;   /* "spec.secrets" */
+    const char *name;   /* "": the entry, which nobody has checked yet, has none */
+    const cJSON *entry; /* of the list; the source itself */
+};
+
+/* Sets *ret to place number i, from 0, of the spec of an Executor, a TaskAction, or a Run's
+ * snapshot: all entries of secrets, those of integrations, then source.secretRef. False if there are
+ * not so many. */
+bool df_secret_place_at(const cJSON *spec, size_t i, struct df_secret_place *ret);
+
+/* True if the spec uses this key of the secret (NULL: any). */
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key);
-/* True if it uses any secret. */
-bool df_secret_is_any_used(const cJSON *spec);
 
 #endif

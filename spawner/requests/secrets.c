@@ -204,10 +204,11 @@ int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum d
                              const char *actor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
+    struct df_secret_place first;
     DF_JSON cJSON *list = NULL;
     const cJSON *secret;
     /* Most executors need no request to the vault, which may be the API server. */
-    if (role >= DF_ROLE_ADMIN && !df_secret_is_any_used(df_json_at(executor, "spec")))
+    if (role >= DF_ROLE_ADMIN && !df_secret_place_at(df_json_at(executor, "spec"), 0, &first))
         return 0;
     if (df_vault_list(s->vault, &list, err) < 0)
         return -1;

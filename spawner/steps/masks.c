@@ -5,6 +5,7 @@
 #include "spawner/steps/masks.h"
 
 #include "common/redact/tree.h"
+#include "spawner/model/secret_use.h"
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -14,8 +15,6 @@ static int add_secret(struct df_spawner *s, const char *name, struct df_strs *va
     DF_SECRET_JSON cJSON *secret = NULL;
     struct df_err why = {0};
     const cJSON *value;
-    if (!name)
-        return 0;
     if (df_vault_get(s->vault, name, &secret, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND || df_streq(why.reason, "SecretUnreadable")
                    ? 0
@@ -26,24 +25,14 @@ static int add_secret(struct df_spawner *s, const char *name, struct df_strs *va
     return df_strs_check(values, err);
 }
 
-static int add_listed(struct df_spawner *s, const cJSON *list, const char *path,
-                      struct df_strs *values, struct df_err *err)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, list) {
-        if (add_secret(s, df_json_str(item, path), values, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int add_spec(struct df_spawner *s, const cJSON *spec, struct df_strs *values,
                     struct df_err *err)
 {
-    if (add_listed(s, df_json_at(spec, "secrets"), "name", values, err) < 0 ||
-        add_listed(s, df_json_at(spec, "integrations"), "secretRef.name", values, err) < 0)
-        return -1;
-    return add_secret(s, df_json_str(spec, "source.secretRef.name"), values, err);
+    struct df_secret_place p;
+    for (size_t i = 0; df_secret_place_at(spec, i, &p); i++)
+        if (add_secret(s, p.name, values, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int make_set(struct df_spawner *s, const cJSON *const *specs, struct df_redact_set **ret,

@@ -256,41 +256,12 @@ static int add_providers(struct making *m, struct df_err *err)
     return df_json_set(providers, "credentials", DF_TAKE(credentials), err);
 }
 
-/* ---- the source and its credentials ---- */
-
-static int add_credentials(cJSON *source, const cJSON *secret, struct df_err *err)
-{
-    static const struct {
-        const char *key, *member;
-    } members[] = {{"username", "username"},      {"password", "password"},
-                   {"token", "password"},         {"ssh-privatekey", "sshPrivateKey"},
-                   {"known_hosts", "knownHosts"}, {"ca.crt", "caCertificate"}};
-    cJSON *credentials = df_json_object_at(source, "credentials");
-    if (!credentials)
-        return df_fail_oom(err);
-    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
-        const cJSON *value = cJSON_GetObjectItemCaseSensitive(secret, members[i].key);
-        if (value && df_json_set_str(credentials, members[i].member, value->valuestring, err) < 0)
-            return -1;
-    }
-    /* Git servers ignore the user name beside a token; all of them document or accept oauth2. */
-    bool alone = df_json_at(credentials, "password") && !df_json_at(credentials, "username");
-    return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;
-}
-
 static int add_source(struct making *m, struct df_err *err)
 {
-    const char *name = df_json_str(m->task, "spec.source.secretRef.name");
-    DF_SECRET_JSON cJSON *secret = NULL;
     if (copy(m->doc, "source", m->task, "spec.source", err) < 0)
         return -1;
-    cJSON *source = df_json_object_at(m->doc, "source");
-    cJSON_DeleteItemFromObjectCaseSensitive(source, "secretRef");
-    if (!name)
-        return 0;
-    if (get_secret(m, name, "spec.source.secretRef", &secret, err) < 0)
-        return -1;
-    return add_credentials(source, secret, err);
+    cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(m->doc, "source"), "secretRef");
+    return 0;
 }
 
 /* ---- the environment ---- */
@@ -373,28 +344,29 @@ static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *se
     return 0;
 }
 
-static int add_secrets(struct making *m, struct df_err *err)
+/* All variables so far. */
+static cJSON *all_variables(const struct making *m)
 {
+    DF_SECRET_JSON cJSON *all = cJSON_Duplicate(df_json_at(m->doc, "environment"), true);
     const cJSON *entry;
-    cJSON_ArrayForEach (entry, df_json_at(m->task, "spec.secrets")) {
-        DF_SECRET_JSON cJSON *secret = NULL;
-        if (get_secret(m, df_json_str(entry, "name"), "spec.secrets", &secret, err) < 0 ||
-            add_secret_keys(m, entry, secret, err) < 0)
-            return -1;
+    cJSON_ArrayForEach (entry, df_json_at(m->doc, "secretEnvironment")) {
+        if (!all || df_json_set_str(all, entry->string, entry->valuestring, NULL) < 0)
+            return NULL;
     }
-    return 0;
+    return DF_TAKE(all);
 }
 
 /* Splits the integration's variables: values that are not secret (a default region, the path of a
  * file) must not be masked, so they go into `environment`. */
-static int add_integration(struct making *m, const cJSON *entry, cJSON *all, struct df_err *err)
+static int add_integration(struct making *m, const cJSON *entry, const cJSON *secret,
+                           struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *secret = NULL;
-    const char *provider = df_json_str(entry, "provider");
-    if (get_secret(m, df_json_str(entry, "secretRef.name"), "spec.integrations", &secret, err) < 0)
-        return -1;
+    DF_SECRET_JSON cJSON *all = all_variables(m);
+    if (!all)
+        return df_fail_oom(err);
     int known = cJSON_GetArraySize(all); /* new variables are appended after these */
-    if (df_integration_apply(provider, secret, all, df_json_object_at(m->doc, "files"), err) < 0)
+    if (df_integration_apply(df_json_str(entry, "provider"), secret, all,
+                             df_json_object_at(m->doc, "files"), err) < 0)
         return -1;
     for (const cJSON *v = cJSON_GetArrayItem(all, known); v; v = v->next) {
         bool is_secret = df_json_has_string(secret, v->valuestring);
@@ -405,18 +377,37 @@ static int add_integration(struct making *m, const cJSON *entry, cJSON *all, str
     return 0;
 }
 
-static int add_integrations(struct making *m, struct df_err *err)
+static int add_credentials(struct making *m, const cJSON *secret, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *all = cJSON_Duplicate(df_json_at(m->doc, "environment"), true);
-    const cJSON *entry;
-    if (!all || !df_json_object_at(m->doc, "files"))
+    static const struct {
+        const char *key, *member;
+    } members[] = {{"username", "username"},      {"password", "password"},
+                   {"token", "password"},         {"ssh-privatekey", "sshPrivateKey"},
+                   {"known_hosts", "knownHosts"}, {"ca.crt", "caCertificate"}};
+    cJSON *credentials = df_json_object_at(df_json_object_at(m->doc, "source"), "credentials");
+    if (!credentials)
         return df_fail_oom(err);
-    cJSON_ArrayForEach (entry, df_json_at(m->doc, "secretEnvironment")) {
-        if (df_json_set_str(all, entry->string, entry->valuestring, err) < 0)
+    for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(secret, members[i].key);
+        if (value && df_json_set_str(credentials, members[i].member, value->valuestring, err) < 0)
             return -1;
     }
-    cJSON_ArrayForEach (entry, df_json_at(m->task, "spec.integrations")) {
-        if (add_integration(m, entry, all, err) < 0)
+    /* Git servers ignore the user name beside a token; all of them document or accept oauth2. */
+    bool alone = df_json_at(credentials, "password") && !df_json_at(credentials, "username");
+    return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;
+}
+
+static int add_secrets(struct making *m, struct df_err *err)
+{
+    struct df_secret_place p;
+    if (!df_json_object_at(m->doc, "files"))
+        return df_fail_oom(err);
+    for (size_t i = 0; df_secret_place_at(df_json_at(m->task, "spec"), i, &p); i++) {
+        DF_SECRET_JSON cJSON *secret = NULL;
+        if (get_secret(m, p.name, p.path, &secret, err) < 0 ||
+            (p.by == DF_SECRET_LISTED           ? add_secret_keys(m, p.entry, secret, err)
+             : p.by == DF_SECRET_OF_INTEGRATION ? add_integration(m, p.entry, secret, err)
+                                                : add_credentials(m, secret, err)) < 0)
             return -1;
     }
     return 0;
@@ -516,8 +507,7 @@ int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_st
         return df_fail_oom(err);
     if (add_identity(&m, err) < 0 || add_run(&m, err) < 0 || add_expected(&m, err) < 0 ||
         add_tools(&m, err) < 0 || add_providers(&m, err) < 0 || add_source(&m, err) < 0 ||
-        add_environment(&m, err) < 0 || add_secrets(&m, err) < 0 || add_integrations(&m, err) < 0 ||
-        add_state(&m, err) < 0)
+        add_environment(&m, err) < 0 || add_secrets(&m, err) < 0 || add_state(&m, err) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;
