@@ -1,5 +1,5 @@
 /*
- * liveness.c - one thread polls the socket and at most VISITORS connections. A newcomer takes the
+ * liveness.c - one thread polls the socket and at most CONNECTIONS connections. A new one takes the
  * place of the oldest: connections that send nothing keep nobody out.
  */
 #include "spawner/http/liveness.h"
@@ -12,10 +12,10 @@
 
 #include "spawner/http/listen.h"
 
-#define VISITORS 32
+#define CONNECTIONS 32
 #define HEAD_MAX 4096 /* of a probe; a longer one is cut off */
 
-struct visitor {
+struct connection {
     int fd; /* -1: a free place */
     size_t n;
     char head[HEAD_MAX];
@@ -24,76 +24,76 @@ struct visitor {
 struct df_liveness {
     int listen_fd, stop_fd;
     pthread_t thread;
-    size_t next; /* the place of the next visitor: the oldest's */
-    struct visitor visitors[VISITORS];
+    size_t next; /* the place of the next connection: the oldest's */
+    struct connection connections[CONNECTIONS];
 };
 
-static void leave(struct visitor *v)
+static void close_connection(struct connection *c)
 {
-    if (v->fd >= 0)
-        (void)close(DF_TAKE_FD(v->fd));
+    if (c->fd >= 0)
+        (void)close(DF_TAKE_FD(c->fd));
 }
 
-static void welcome(struct df_liveness *l)
+static void accept_connection(struct df_liveness *l)
 {
     int fd = accept4(l->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    struct visitor *v = &l->visitors[l->next++ % VISITORS];
-    leave(v);
-    v->fd = fd;
-    v->n = 0;
+    struct connection *c = &l->connections[l->next++ % CONNECTIONS];
+    close_connection(c);
+    c->fd = fd;
+    c->n = 0;
 }
 
-static void answer(struct visitor *v)
+static void answer(struct connection *c)
 {
     static const char alive[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
                                 "Content-Length: 3\r\nConnection: close\r\n\r\nok\n";
     static const char nothing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n"
                                   "Connection: close\r\n\r\n";
-    bool asks = df_starts_with(v->head, "GET /livez ");
-    (void)send(v->fd, asks ? alive : nothing, (asks ? sizeof(alive) : sizeof(nothing)) - 1,
+    bool asks = df_starts_with(c->head, "GET /livez ");
+    (void)send(c->fd, asks ? alive : nothing, (asks ? sizeof(alive) : sizeof(nothing)) - 1,
                MSG_NOSIGNAL);
-    leave(v);
+    close_connection(c);
 }
 
-static void listen_to(struct visitor *v)
+static void read_head(struct connection *c)
 {
-    ssize_t n = recv(v->fd, v->head + v->n, HEAD_MAX - 1 - v->n, 0);
+    ssize_t n = recv(c->fd, c->head + c->n, HEAD_MAX - 1 - c->n, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    v->n += n > 0 ? (size_t)n : 0;
-    v->head[v->n] = '\0';
-    if (strstr(v->head, "\r\n\r\n"))
-        answer(v);
-    else if (n <= 0 || v->n == HEAD_MAX - 1)
-        leave(v);
+    c->n += n > 0 ? (size_t)n : 0;
+    c->head[c->n] = '\0';
+    if (strstr(c->head, "\r\n\r\n"))
+        answer(c);
+    else if (n <= 0 || c->n == HEAD_MAX - 1)
+        close_connection(c);
 }
 
 static void *serve(void *arg)
 {
     struct df_liveness *l = arg;
     for (;;) {
-        struct pollfd polled[2 + VISITORS] = {{.fd = l->stop_fd, .events = POLLIN},
-                                              {.fd = l->listen_fd, .events = POLLIN}};
-        for (size_t i = 0; i < VISITORS; i++)
-            polled[2 + i] = (struct pollfd){.fd = l->visitors[i].fd, .events = POLLIN};
+        struct pollfd polled[2 + CONNECTIONS] = {{.fd = l->stop_fd, .events = POLLIN},
+                                                 {.fd = l->listen_fd, .events = POLLIN}};
+        for (size_t i = 0; i < CONNECTIONS; i++)
+            polled[2 + i] = (struct pollfd){.fd = l->connections[i].fd, .events = POLLIN};
         if (poll(polled, DF_ARRAY_SIZE(polled), -1) < 0)
             continue;
         if (polled[0].revents)
             return NULL;
-        for (size_t i = 0; i < VISITORS; i++)
+        for (size_t i = 0; i < CONNECTIONS; i++)
             if (polled[2 + i].revents)
-                listen_to(&l->visitors[i]);
+                read_head(&l->connections[i]);
         if (polled[1].revents)
-            welcome(l);
+            accept_connection(l);
     }
 }
 
 static void free_liveness(struct df_liveness *l)
 {
-    for (size_t i = 0; i < VISITORS; i++)
-        leave(&l->visitors[i]);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        close_connection(&l->connections[i]);
     if (l->listen_fd >= 0)
         (void)close(l->listen_fd);
     if (l->stop_fd >= 0)
@@ -109,8 +109,8 @@ int df_liveness_start(const char *listen, struct df_liveness **ret, struct df_er
     struct df_liveness *l = calloc(1, sizeof(*l));
     if (!l)
         return df_fail_oom(err);
-    for (size_t i = 0; i < VISITORS; i++)
-        l->visitors[i].fd = -1;
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        l->connections[i].fd = -1;
     l->listen_fd = -1;
     l->stop_fd = eventfd(0, EFD_CLOEXEC);
     int failed = l->stop_fd < 0 ? errno : 0;

@@ -1,0 +1,149 @@
+#include "spawner/open_engines.h"
+
+#include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/process/process.h"
+#include "spawner/engine/job/job.h"
+#include "spawner/model/labels.h"
+
+/* runner.path, else the program beside this one, else the one in PATH. The caller frees. */
+static char *find_runner(const struct df_config *config)
+{
+    static const char name[] = "dayfly-runner";
+    char self[4096];
+    if (config->runner_path)
+        return strdup(config->runner_path);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+        char *beside = df_fs_join(self, name);
+        if (beside && access(beside, X_OK) == 0)
+            return beside;
+        free(beside);
+    }
+    const char *path = getenv("PATH");
+    return path ? df_process_which(name, path) : NULL;
+}
+
+static void on_engine_change(void *arg, const char *step_name)
+{
+    const struct df_spawner *s = arg;
+    df_control_notify(s->control, step_name);
+}
+
+static int add_engine(struct df_spawner *s, struct df_engine *e, struct df_err *err)
+{
+    if (df_engine_register(&s->engines, e, err) == 0)
+        return 0;
+    e->ops->close(e);
+    return -1;
+}
+
+/* What no step on this machine may see: the data directory, and files with keys elsewhere. */
+static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_err *err)
+{
+    const char *const paths[] = {c->data_directory, c->token_file, c->tls_key_file,
+                                 c->state_service_token_file, c->registry_credentials_file};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++)
+        if (paths[i])
+            (void)df_strs_add(ret, paths[i]);
+    for (size_t i = 0; i < c->blob_key_files.len; i++)
+        (void)df_strs_add(ret, c->blob_key_files.items[i]);
+    return df_strs_check(ret, err);
+}
+
+/* *ret: the isolation of steps, or NULL: none. */
+static int choose_isolation(const struct df_config *c, const char **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    *ret = df_streq(c->isolation, "none") ? NULL : c->isolation;
+    if (!*ret || df_wall_probe(&why) == 0)
+        return 0;
+    if (df_streq(c->isolation, "strict"))
+        return df_fail(err, DF_ERR_USER,
+                       "engine.local.isolation: strict (the default with tokens) is not possible "
+                       "here: %s; allow user namespaces, or set it to auto or none, with which a "
+                       "module reads what this user reads",
+                       why.message);
+    df_warn("steps are not isolated (engine.local.isolation: auto): %s; their modules read what "
+            "this user reads",
+            why.message);
+    *ret = NULL;
+    return 0;
+}
+
+static int open_local(struct df_spawner *s, struct df_err *err)
+{
+    DF_STRS struct df_strs hidden = {0};
+    const char *isolation = NULL;
+    DF_FREE char *directory = df_fs_join(s->config->data_directory, "steps");
+    DF_FREE char *runner = find_runner(s->config);
+    struct df_engine *local = NULL;
+    if (!directory)
+        return df_fail_oom(err);
+    if (choose_isolation(s->config, &isolation, err) < 0 || add_hidden(s->config, &hidden, err) < 0)
+        return -1;
+    if (!runner)
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "dayfly-runner is neither beside this program nor in PATH: set runner.path");
+    const struct df_local_options o = {.directory = directory,
+                                       .runner_path = runner,
+                                       .notify = on_engine_change,
+                                       .notify_arg = s,
+                                       .keep_failed = s->config->keep_failed,
+                                       .isolation = isolation,
+                                       .hidden = &hidden};
+    return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
+}
+
+static int open_job(struct df_spawner *s, const char *name_space, const char *step_space,
+                    struct df_err *err)
+{
+    const struct df_config *c = s->config;
+    struct df_engine *job = NULL;
+    const struct df_job_options o = {.kube = s->kube,
+                                     .name_space = step_space,
+                                     .image = c->kube_image,
+                                     .by_secret = df_streq(c->kube_claim, "secret"),
+                                     .reachable = true,
+                                     .ttl_seconds = c->kube_ttl_s,
+                                     .never = &s->never,
+                                     .has_vault = c->in_cluster && df_streq(step_space, name_space),
+                                     .notify = on_engine_change,
+                                     .notify_arg = s};
+    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+}
+
+int df_open_engines(struct df_spawner *s, const char *name_space, const char *step_space,
+                    struct df_err *err)
+{
+    const struct df_config *c = s->config;
+    if (c->runs_here && open_local(s, err) < 0)
+        return -1;
+    return c->runs_pods ? open_job(s, name_space, step_space, err) : 0;
+}
+
+/* A df_store_visit: fails for a step of an engine that this service does not have. */
+static int check_engine(const cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_spawner *s = arg;
+    const char *engine = df_json_str(task, "spec.engine");
+    if (df_engine_find(&s->engines, engine))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "EngineMissing",
+                          "the data directory %s has the step %s of the engine %s, which this "
+                          "command does not have: start the service that has it (`dayfly serve` "
+                          "with its --config), or give this command that --config",
+                          s->config->data_directory, df_json_str(task, "metadata.name"), engine);
+}
+
+int df_check_engines(struct df_spawner *s, struct df_err *err)
+{
+    return s->config->embedded && !s->config->only_answers
+               ? df_store_each(s->store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true",
+                               check_engine, s, err)
+               : 0;
+}
