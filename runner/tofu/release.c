@@ -13,6 +13,7 @@
 #include "common/base/fs.h"
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
+#include "runner/tofu/installed.h"
 
 enum { TRIES = 3, PAUSE_MS = 500, IDLE_MS = 30000 };
 
@@ -266,7 +267,7 @@ static int install_program(int zip, const char *program, const char *cache, cons
     int failed = path ? df_archive_unpack_one(zip, program, path, DF_LIMIT_ARCHIVE_BYTES, err)
                       : df_fail_oom(err);
     if (!failed)
-        failed = sync_file(path, err);
+        failed = sync_file(path, err) < 0 ? -1 : df_installed_note(path, err);
     /* mkdtemp() uses 0700, but users may share the cache. */
     if (!failed &&
         (chmod(tmp, 0755) < 0 || (rename(tmp, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY)))

@@ -11,6 +11,7 @@
 #include "common/base/fs.h"
 #include "common/crypto/crypto.h"
 #include "common/process/process.h"
+#include "runner/tofu/installed.h"
 #include "runner/tofu/release.h"
 
 enum { PROBE_TIMEOUT_MS = 60000, MAX_ENTRIES = 1000 };
@@ -107,7 +108,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Considers the program at path, if there is one. Fails only if there is no memory. */
+/* Considers the program at path, if there is one. Fails if there is no memory. */
 static int consider(struct search *s, const char *path, struct df_err *err)
 {
     struct df_tool t = {0};
@@ -133,11 +134,17 @@ static int consider(struct search *s, const char *path, struct df_err *err)
     return 0;
 }
 
+/* Fails, too, if the program is a download that was changed: it is not even asked for its version.
+ */
 static int consider_in(struct search *s, const char *dir, const char *sub, struct df_err *err)
 {
     DF_FREE char *path =
         df_strf("%s/%s%s%s", dir, sub, *sub ? "/" : "", df_tool_kind_program(s->request->kind));
-    return path ? consider(s, path, err) : df_fail_oom(err);
+    if (!path)
+        return df_fail_oom(err);
+    if (dir == s->cache && is_program(path) && df_installed_check(path, err) < 0)
+        return -1;
+    return consider(s, path, err);
 }
 
 /* <dir>/<anything>/tofu; names with a dot are incomplete downloads. */

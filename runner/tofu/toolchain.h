@@ -5,6 +5,7 @@
  * `<dir>/<anything>/tofu`), from PATH if tools.searchPath, and from earlier downloads in
  * tools.cacheDirectory. If there is none, it downloads a release (release.h). The
  * version of each program is cached in `<cacheDirectory>/versions`, by path, size, mtime and inode.
+ * A program of the cache that is not the one of its record (installed.h) fails the search.
  * Thread rule: any thread; many processes may share one cache directory.
  */
 #ifndef DF_TOOLCHAIN_H

@@ -48,8 +48,10 @@ const struct df_reason df_reasons[] = {
     {"ToolMissing", "No OpenTofu or Terraform of the requested version was found or downloaded.",
      "Put one in PATH or in tools.directories, set spec.runtime (`dayfly run --tool terraform`), "
      "or configure tools.index."},
-    {"ToolChecksum", "A downloaded tool does not have the checksum that its release states.",
-     "Do not use that file. Check tools.index, and proxies between this machine and its server."},
+    {"ToolChecksum",
+     "A tool does not have the checksum that its release states, or was changed in the cache.",
+     "Do not use that file. After a download check tools.index, and proxies between this machine "
+     "and its server. In the cache find out who changed it, then remove its directory."},
     {"ToolVersionChanged", "The tool found for the apply is not the one that created the plan.",
      "Pin spec.runtime.version, or run again to plan with the present tool."},
     {"LockFileChanged", "The provider lock file is not the one that the plan was created with.",

@@ -157,6 +157,21 @@ def test_a_tool_is_downloaded_once_from_an_index(steps, mirror):
     steps.run("plan", "NoChanges", **tools(steps, index, version=">= 1.9, < 2"))
 
 
+def test_a_downloaded_tool_that_was_changed_is_not_started_until_it_is_downloaded_again(steps, mirror):
+    installed = steps.home.directory / "cache" / "tools" / mirror.add("1.9.5") / "tofu"
+    wanted = tools(steps, (mirror.directory / "index.json").as_uri(), version="1.9.5")
+    steps.run("plan", "Planned", **wanted)
+    good, started = sha256(installed.read_bytes()).hexdigest(), steps.home.directory / "started"
+    assert installed.with_suffix(".sha256").read_text().startswith(f"{good}  tofu\n")
+    installed.write_text(f"#!/bin/sh\ntouch {started}\necho OpenTofu v1.9.5\n")
+    result = steps.run("plan", "ToolChecksum", code=1, **wanted)
+    for words in (installed, good, sha256(installed.read_bytes()).hexdigest(), "remove its directory"):
+        assert str(words) in result["message"], result
+    assert not started.exists()
+    shutil.rmtree(installed.parent)
+    steps.run("plan", "Planned", **wanted)
+
+
 def test_a_tool_is_downloaded_from_a_plain_mirror(steps, mirror):
     mirror.add("1.9.5")
     result = steps.run("plan", "Planned", **tools(steps, mirror.directory.as_uri(), version="1.9.5"))

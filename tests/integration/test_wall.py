@@ -141,6 +141,8 @@ attempt("results", lambda: glob.glob(f"{data}/steps/*/runner.*"))
 attempt("write to data", write(f"{data}/made"))
 attempt("write to steps", write(f"{data}/steps/made"))
 attempt("write to tools", write(f"{cache}/made"))
+attempt("write to a tool", write(f"{cache}/a/terraform"))
+attempt("write to its record", write(f"{cache}/a/terraform.sha256"))
 for file in ("environ", "mem", "maps", "cwd/", "root/etc/passwd", "cmdline"):
     attempt(f"spawner {file}", read(f"/proc/{spawner}/{file}"))
 def ask(method, path, **headers):
@@ -196,7 +198,9 @@ class World:
         self.home, self.isolation = home, isolation
         self.server = dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\n", data=data)
         self.cache = home.directory / "cache/dayfly/tools"
-        self.cache.mkdir(parents=True)
+        (self.cache / "a").mkdir(parents=True)
+        for name in ("terraform", "terraform.sha256"):
+            (self.cache / "a" / name).write_text("as it was installed")
         for name in (".aws/config", ".ssh/id", ".gitconfig"):
             path = home.directory / name
             path.parent.mkdir(exist_ok=True)
@@ -229,7 +233,8 @@ class World:
     def made(self):
         """What the thief has written where it may not."""
         places = (*os.walk(self.server.data), *os.walk(self.cache))
-        return [directory for directory, _, files in places if "made" in files]
+        return [directory for directory, _, files in places if "made" in files] + \
+            [file for file in (self.cache / "a").iterdir() if file.read_text() != "as it was installed"]
 
     def steal(self):
         words = [self.server.data, self.cache, self.server.process.pid, self.home.directory, self.server.url]
@@ -249,7 +254,7 @@ def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
     with World(anyone, isolation) as world:
         log = world.steal()
         assert "STOLEN" not in log, log
-        assert re.search("TRIED 30", log) and log.count("answer 401") == 4, log
+        assert re.search("TRIED 32", log) and log.count("answer 401") == 4, log
         assert log.count("HOME") == 4 and (isolation == "strict" or "HOME written" in log), log
         assert not world.made()
         assert (world.home.directory / "made").exists() == (isolation == "auto")
@@ -264,7 +269,7 @@ def test_without_a_wall_the_same_module_steals(home):
         log = world.steal()
         for name in ("key", "dayfly.db", "works", "results", "signal"):
             assert f"STOLEN {name}\n" in log, (name, log)
-        assert len(world.made()) == 3
+            assert len(world.made()) == 5
 
 
 def test_steps_behind_the_wall_end_as_others_and_leave_nothing(anyone):

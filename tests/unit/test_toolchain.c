@@ -3,11 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/crypto/crypto.h"
+#include "runner/tofu/installed.h"
 #include "runner/tofu/toolchain.h"
 
 /* ---- versions and constraints ---- */
@@ -178,6 +182,7 @@ static int teardown(void **state)
 {
     struct place *p = *state;
     int failed = df_fs_remove_tree(p->dir, NULL);
+    df_clock_install(NULL);
     cJSON_Delete(p->tools);
     free(p);
     return failed;
@@ -193,6 +198,13 @@ static void make_tool(const struct place *p, const char *sub, const char *progra
         df_strf("#!/bin/sh\necho asked >> '%s/asked'\necho '%s'\n", p->dir, banner);
     assert_int_equal(df_fs_mkdirs(dir, 0755, NULL), 0);
     assert_int_equal(df_fs_replace(path, text, strlen(text), 0755, NULL), 0);
+}
+
+static void digest_of(const char *path, char ret[DF_SHA256_HEX])
+{
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(df_sha256_file_hex(fd, ret, NULL, NULL), 0);
 }
 
 static size_t times_asked(const struct place *p)
@@ -256,6 +268,152 @@ static void a_version_is_asked_once_and_again_when_the_file_changed(void **state
     make_tool(p, "tools", "tofu", "OpenTofu v1.9.10");
     expect_found(p, "1.9.10", "tools/tofu");
     assert_int_equal(times_asked(p), 2);
+}
+
+static void note_tool(const struct place *p, const char *sub)
+{
+    struct df_err err = {0};
+    DF_FREE char *path = df_strf("%s/%s", p->dir, sub);
+    if (df_installed_note(path, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void a_tool_of_the_cache_that_was_changed_is_named_and_not_even_asked(void **state)
+{
+    const struct place *p = *state;
+    struct df_tool t = {0};
+    struct df_err err = {0};
+    char wanted[DF_SHA256_HEX], found[DF_SHA256_HEX];
+    DF_FREE char *path = df_fs_join(p->dir, "cache/a/tofu");
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    note_tool(p, "cache/a/tofu");
+    expect_found(p, NULL, "cache/a/tofu");
+    digest_of(path, wanted);
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.9");
+    digest_of(path, found);
+    assert_int_equal(find(p, DF_TOOL_OPENTOFU, NULL, &t, &err), -1);
+    assert_string_equal(err.reason, "ToolChecksum");
+    assert_int_equal(times_asked(p), 1);
+    const char *const words[] = {path, wanted, found, "remove its directory"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++) {
+        if (!strstr(err.message, words[i]))
+            fail_msg("\"%s\" is not in: %s", words[i], err.message);
+    }
+}
+
+static int64_t seconds_of(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return now.tv_sec;
+}
+
+static int64_t as_ever(void)
+{
+    return seconds_of(CLOCK_MONOTONIC) * 1000000;
+}
+
+static int64_t in_an_hour(void)
+{
+    return (seconds_of(CLOCK_REALTIME) + 3600) * 1000000;
+}
+
+static int fill(void *bytes, size_t n)
+{
+    return getrandom(bytes, n, 0) == (ssize_t)n ? 0 : -1;
+}
+
+static const struct df_clock later = {
+    .mono_us = as_ever, .real_us = in_an_hour, .fill_random = fill};
+
+static void a_change_that_keeps_size_and_time_of_the_tool_is_seen(void **state)
+{
+    const struct place *p = *state;
+    struct df_tool t = {0};
+    struct df_err err = {0};
+    struct stat before, after;
+    DF_FREE char *path = df_fs_join(p->dir, "cache/a/tofu");
+    df_clock_install(&later);
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    note_tool(p, "cache/a/tofu");
+    assert_int_equal(stat(path, &before), 0);
+    DF_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    do { /* until the file system's clock ticks */
+        assert_int_equal(pwrite(fd, "3", 1, before.st_size - (off_t)strlen("0'\n")), 1);
+        const struct timespec times[] = {before.st_atim, before.st_mtim};
+        assert_int_equal(futimens(fd, times), 0);
+        assert_int_equal(fstat(fd, &after), 0);
+    } while (memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0);
+    assert_int_equal(close(DF_TAKE_FD(fd)), 0); /* a program that is open for writing cannot run */
+    assert_int_equal(find(p, DF_TOOL_OPENTOFU, NULL, &t, &err), -1);
+    assert_string_equal(err.reason, "ToolChecksum");
+}
+
+/* The digest of the record is wrong, and nobody looks: the file is that of the record. */
+static void a_tool_that_was_not_touched_is_not_read_again(void **state)
+{
+    const struct place *p = *state;
+    struct df_tool t = {0};
+    struct df_err err = {0};
+    DF_FREE char *path = df_fs_join(p->dir, "cache/a/tofu");
+    DF_FREE char *record = df_fs_join(p->dir, "cache/a/tofu.sha256");
+    DF_BUF struct df_buf text = DF_BUF_INIT(4096);
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    for (int i = 0; i < 2; i++) { /* first just made, then settled */
+        df_clock_install(i ? &later : NULL);
+        note_tool(p, "cache/a/tofu");
+        df_buf_clear(&text);
+        assert_int_equal(df_fs_read(record, &text, NULL), 0);
+        memset(text.data, 'f', DF_SHA256_HEX - 1);
+        assert_int_equal(df_fs_replace(record, text.data, text.len, 0644, NULL), 0);
+        assert_int_equal(find(p, DF_TOOL_OPENTOFU, NULL, &t, &err), i ? 0 : -1);
+    }
+    df_tool_free(&t);
+}
+
+static void a_tool_that_was_copied_or_touched_but_not_changed_is_used(void **state)
+{
+    const struct place *p = *state;
+    DF_FREE char *path = df_fs_join(p->dir, "cache/a/tofu");
+    DF_FREE char *record = df_fs_join(p->dir, "cache/a/tofu.sha256");
+    df_clock_install(&later);
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    note_tool(p, "cache/a/tofu");
+    DF_BUF struct df_buf before = DF_BUF_INIT(4096), after = DF_BUF_INIT(4096);
+    assert_int_equal(df_fs_read(record, &before, NULL), 0);
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    expect_found(p, NULL, "cache/a/tofu");
+    assert_int_equal(df_fs_read(record, &after, NULL), 0);
+    assert_string_not_equal(df_buf_str(&before), df_buf_str(&after)); /* the next step need not */
+    assert_memory_equal(before.data, after.data, DF_SHA256_HEX - 1);
+}
+
+static void a_tool_from_before_the_records_gets_one(void **state)
+{
+    const struct place *p = *state;
+    struct df_tool t = {0};
+    struct df_err err = {0};
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    expect_found(p, NULL, "cache/a/tofu");
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.1");
+    assert_int_equal(find(p, DF_TOOL_OPENTOFU, NULL, &t, &err), -1);
+    assert_string_equal(err.reason, "ToolChecksum");
+}
+
+static void a_damaged_record_is_no_permission(void **state)
+{
+    const struct place *p = *state;
+    DF_FREE char *record = df_fs_join(p->dir, "cache/a/tofu.sha256");
+    static const char *const texts[] = {"", "x", "\n", "%s%s%s%s"};
+    make_tool(p, "cache/a", "tofu", "OpenTofu v1.9.0");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++) {
+        struct df_tool t = {0};
+        struct df_err err = {0};
+        assert_int_equal(df_fs_replace(record, texts[i], strlen(texts[i]), 0644, NULL), 0);
+        assert_int_equal(find(p, DF_TOOL_OPENTOFU, NULL, &t, &err), -1);
+        assert_string_equal(err.reason, "ToolChecksum");
+        assert_non_null(strstr(err.message, "an unknown one was installed"));
+    }
 }
 
 static void a_cache_that_cannot_be_written_costs_nothing_but_time(void **state)
@@ -348,6 +506,12 @@ int main(void)
         T(the_highest_version_that_satisfies_is_taken),
         T(path_is_searched_only_when_allowed_and_only_where_absolute),
         T(a_version_is_asked_once_and_again_when_the_file_changed),
+        T(a_tool_of_the_cache_that_was_changed_is_named_and_not_even_asked),
+        T(a_change_that_keeps_size_and_time_of_the_tool_is_seen),
+        T(a_tool_that_was_not_touched_is_not_read_again),
+        T(a_tool_that_was_copied_or_touched_but_not_changed_is_used),
+        T(a_tool_from_before_the_records_gets_one),
+        T(a_damaged_record_is_no_permission),
         T(a_cache_that_cannot_be_written_costs_nothing_but_time),
         T(a_program_is_what_it_says_not_what_its_file_is_called),
         T(a_missing_tool_is_named_with_the_places_and_what_was_found),
