@@ -18,6 +18,9 @@ DF_HANDLER(df_get_metrics);
 DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 
+/* retention.c */
+DF_HANDLER(df_collect_garbage);
+
 /* admission.c */
 int df_gate_review(struct df_request *req, struct df_err *err);
 DF_HANDLER(df_review_admission);

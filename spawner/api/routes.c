@@ -109,6 +109,8 @@ static const struct df_route routes[] = {
     ROUTE("DELETE", "/v1/secrets/{name}", WRITE, df_delete_secret, .query = "force",
           AUDIT("delete", "Secret")),
 
+    ROUTE("POST", "/v1/gc", ADMIN, df_collect_garbage, .query = "dryRun",
+          AUDIT("remove", "Retention")),
     ROUTE("GET", "/v1/audit", ADMIN, df_list_audit, .query = "limit cursor"),
 
     ROUTE("POST", "/v1/steps/{uid}/claim", STEP, df_claim_step, BODY(JSON, DF_LIMIT_STEP_REPORT),

@@ -74,6 +74,9 @@ static const struct df_option serve_options[] = {
     {"set", 0, "KEY=VALUE", "any other key of the configuration; repeatable", NULL},
     {0}};
 
+static const struct df_option gc_options[] = {
+    {"dry-run", 0, NULL, "remove nothing, and list what would be removed", NULL}, OUTPUT, {0}};
+
 static const struct df_option doctor_options[] = {
     {"set", 0, "KEY=VALUE", "any key of the configuration; repeatable", NULL},
     {"service-account", 0, "NAME", "account whose rights are checked; default: yours", NULL},
@@ -200,6 +203,12 @@ const struct df_command df_commands[] = {
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
      "dayfly serve --config /etc/dayfly.yaml --set limits.steps=16\n",
      serve_options, 0, 0, df_cmd_serve},
+    {"gc", "", "Remove what is beyond the service's retention",
+     "Ended runs and workflows, and old versions of states; the service does it every hour.\n"
+     "The newest of each executor always stay. Needs the role admin.\n",
+     "dayfly gc --dry-run\n"
+     "dayfly gc -o json\n",
+     gc_options, 0, 0, df_cmd_gc},
     {"doctor", "[DIR]", "Find what is wrong with an installation",
      "Checks this machine and the cluster with the service's configuration. One pod of the\n"
      "runner's image reports what a step would find. Exit code 1 if a check FAILs. With DIR it "

@@ -81,6 +81,11 @@ struct df_config {
     int64_t limit_steps;         /* limits.steps: at the same time; 8 */
     int64_t limit_per_namespace; /* limits.perNamespace; 10000 */
 
+    int64_t retain_runs;      /* retention.runs: ended ones of each executor; 100; 0: all */
+    int64_t retain_workflows; /* retention.workflows: ended ones; 1000; 0: all */
+    int64_t retain_versions;  /* retention.stateVersions: of each executor; 100; 0: all */
+    int64_t retain_age_s;     /* retention.age: of ended runs and workflows; 0: any */
+
     struct df_approval_rules approval; /* approval.separateApprover and approval.autoApprove */
     char *approval_skips;              /* approval.autoApprove as configured; "admin" */
 

@@ -11,6 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
+#include "spawner/control/hourly.h"
 #include "spawner/control/lock_queue.h"
 #include "spawner/engine/job/workflow_job.h"
 #include "spawner/journal/events.h"
@@ -172,6 +173,7 @@ void df_control_free(struct df_control *c)
 {
     if (!c)
         return;
+    df_hourly_stop(c->hourly);
     df_reporter_stop(c->reporter);
     df_events_stop(c->events);
     df_store_unwatch(c->s->store, on_change, c);
@@ -202,7 +204,7 @@ int df_control_start(struct df_control *c, struct df_err *err)
         return df_fail_oom(err);
     atomic_store(&c->working, true);
     if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0 ||
-        df_events_start(c->s, &c->events, err) < 0)
+        df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
         int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
@@ -307,6 +309,7 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
     if (cancel_steps)
         cancel_live(c);
     join_workers(c);
+    df_hourly_stop(DF_TAKE(c->hourly));
     df_reporter_stop(DF_TAKE(c->reporter));
     df_events_stop(DF_TAKE(c->events));
 }

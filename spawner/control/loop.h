@@ -37,6 +37,7 @@ struct df_control {
 
     struct df_slots slots;
     struct df_reporter *reporter; /* NULL: no State Service */
+    struct df_hourly *hourly;     /* applies retention */
     struct df_events *events;     /* NULL: no step runs in a cluster */
 };
 

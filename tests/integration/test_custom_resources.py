@@ -227,6 +227,20 @@ def test_the_steps_of_an_applied_run_are_jobs(home, namespace, tofu):
         crds.let_go(namespace)
 
 
+def test_retention_leaves_a_run_whose_file_may_be_applied_again(home, namespace):
+    """It would come back, and run again. `kubectl apply` marks it."""
+    home.env["DAYFLY_RETENTION_RUNS"] = "1"
+    with World(home, namespace) as world:
+        world.provision("first")
+        for _ in range(2):
+            status, _, run = world.server.request("POST", "/v1/executors/net/runs", {"action": "dry-run"})
+            assert status == 201, run
+            world.phase(json.loads(run)["metadata"]["name"], "Succeeded")
+        removed = home.json("gc")["items"]
+        assert [item["kind"] for item in removed] == ["Run"] and removed[0]["name"] != "first"
+        assert world.server.get("/v1/runs/first")["status"]["phase"] == "Succeeded"
+
+
 # ---- cancel and delete ----------------------------------------------------------------------------------------------
 
 @pytest.fixture

@@ -562,6 +562,49 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     return store_version(s, executor_uid, &current, &nothing, by, err);
 }
 
+/* The oldest version that stays; 0: all do. keys are sorted. */
+static int64_t oldest_kept(const struct df_strs *keys, int64_t keep, int64_t *ret_count)
+{
+    int64_t seen = 0, oldest = 0;
+    for (size_t i = keys->len; i > 0; i--) {
+        int64_t number = number_in(keys->items[i - 1]);
+        seen += number != 0;
+        if (number && seen == keep)
+            oldest = number;
+    }
+    *ret_count = seen > keep ? seen - keep : 0;
+    return oldest;
+}
+
+/* The meta goes first: a file without its meta is none of a version. One that an earlier prune left
+ * goes as well. */
+static int remove_before(struct df_states *s, const struct df_strs *keys, int64_t oldest,
+                         struct df_err *err)
+{
+    for (size_t i = 0; i < keys->len; i++) {
+        const char *name = strrchr(keys->items[i], '/') + 1;
+        int64_t number = strtoll(name, NULL, 10); /* 0: a lock, or an errored state */
+        if (number && number < oldest && df_blob_delete(s->blobs, keys->items[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_state_prune(struct df_states *s, const char *executor_uid, int64_t keep, bool dry_run,
+                   int64_t *ret_count, struct df_err *err)
+{
+    DF_STRS struct df_strs keys = {0};
+    int64_t count = 0;
+    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    if (list_keys(s, executor_uid, &keys, err) < 0)
+        return -1;
+    int64_t oldest = oldest_kept(&keys, keep, &count);
+    if (!dry_run && oldest && remove_before(s, &keys, oldest, err) < 0)
+        return -1;
+    *ret_count = count;
+    return 0;
+}
+
 int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)
 {
     struct df_state_key key;
