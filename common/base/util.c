@@ -21,3 +21,14 @@ void df_memory_trim(void)
     /* A sanitizer has its own heap. The C library's is then still uninitialised, and two threads
      * that use it first at the same time break it. */
 }
+
+void *df_realloc_wiped(void *old, size_t used, size_t size)
+{
+    void *grown = malloc(size);
+    if (!grown || !old)
+        return grown;
+    memcpy(grown, old, used);
+    explicit_bzero(old, used);
+    free(old);
+    return grown;
+}

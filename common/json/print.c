@@ -20,15 +20,10 @@ static bool grow_text(struct writer *w, size_t n)
     size_t room = w->room ? w->room * 2 : FIRST_ROOM;
     while (room <= w->len + n)
         room *= 2;
-    char *out = w->failed ? NULL : malloc(room);
+    char *out = w->failed ? NULL : df_realloc_wiped(w->out, w->len, room);
     if (!out) {
         w->failed = true;
         return false;
-    }
-    if (w->out) {
-        memcpy(out, w->out, w->len);
-        explicit_bzero(w->out, w->len);
-        free(w->out);
     }
     w->out = out;
     w->room = room;

@@ -44,7 +44,6 @@ static const char *bytes_of(const struct df_patterns *s, const struct df_pattern
  * by sort_patterns(). */
 enum { LOOK_BACK = 64 };
 
-/* Like realloc(), but wipes the old copy. */
 static int grow_bytes(struct df_patterns *s, size_t need, struct df_err *err)
 {
     if (need > DF_LIMIT_REDACT_BYTES)
@@ -54,14 +53,9 @@ static int grow_bytes(struct df_patterns *s, size_t need, struct df_err *err)
     size_t cap = s->bytes_cap ? s->bytes_cap : 4096;
     while (cap < need)
         cap *= 2;
-    char *bytes = malloc(cap);
+    char *bytes = df_realloc_wiped(s->bytes, s->bytes_len, cap);
     if (!bytes)
         return df_fail_oom(err);
-    if (s->bytes) {
-        memcpy(bytes, s->bytes, s->bytes_len);
-        explicit_bzero(s->bytes, s->bytes_len);
-        free(s->bytes);
-    }
     s->bytes = bytes;
     s->bytes_cap = cap;
     return 0;

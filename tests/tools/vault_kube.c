@@ -99,7 +99,7 @@ static void a_secret_of_somebody_else_is_neither_read_nor_touched(void **state)
     VAULT *v = suite_open(*state);
     make("tls", "\"test\":\"theirs\"", "{\"token\":\"aHVudGVyMg==\"}");
     assert_no_secret(v, "tls");
-    assert_fails(df_vault_set(v, "tls", "token", "x", 1, &err), &err, DF_ERR_CONFLICT,
+    assert_fails(put(v, "tls", "token", "x", 1, &err), &err, DF_ERR_CONFLICT,
                  "dayfly.dev/vault=true");
     assert_fails(df_vault_delete(v, "tls", NULL, &err), &err, DF_ERR_NOT_FOUND, "tls");
     assert_fails(df_vault_delete(v, "tls", "token", &err), &err, DF_ERR_NOT_FOUND, "tls");
@@ -115,7 +115,7 @@ static void the_key_itself_is_no_secret_of_the_vault(void **state)
     struct df_err err = {0};
     VAULT *v = suite_open(*state);
     assert_no_secret(v, "dayfly-key");
-    assert_fails(df_vault_set(v, "dayfly-key", "key", "x", 1, &err), &err, DF_ERR_CONFLICT, "");
+    assert_fails(put(v, "dayfly-key", "key", "x", 1, &err), &err, DF_ERR_CONFLICT, "");
     assert_fails(df_vault_delete(v, "dayfly-key", NULL, &err), &err, DF_ERR_NOT_FOUND, "");
 }
 
@@ -179,7 +179,7 @@ static void all_values_of_a_secret_have_a_cap_together(void **state)
     static const char *const keys[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(keys); i++)
         set(v, "git", keys[i], big);
-    assert_fails(df_vault_set(v, "git", "e", "x", 1, &err), &err, DF_ERR_LIMIT, "git");
+    assert_fails(put(v, "git", "e", "x", 1, &err), &err, DF_ERR_LIMIT, "git");
     set(v, "git", "a", "small");
     set(v, "git", "e", "x");
 }

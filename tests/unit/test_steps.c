@@ -121,7 +121,8 @@ static int setup_rich(void **state)
 static void set_secret(struct world *w, const char *name, const char *key, const char *value)
 {
     struct df_err err = {0};
-    if (df_vault_set(w->s.vault, name, key, value, strlen(value), &err) < 0)
+    const struct df_vault_entry entry = {.key = key, .value = value, .n = strlen(value)};
+    if (df_vault_put(w->s.vault, name, &entry, &err) < 0)
         fail_msg("%s", err.message);
 }
 

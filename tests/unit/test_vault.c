@@ -129,7 +129,7 @@ static void *write_secrets(void *arg)
         char key[16];
         (void)snprintf(key, sizeof(key), "k%d", i % 5);
         cJSON *secret = NULL;
-        if (df_vault_set(v, "git", key, key, strlen(key), NULL) < 0 ||
+        if (put(v, "git", key, key, strlen(key), NULL) < 0 ||
             df_vault_get(v, "git", &secret, NULL) < 0)
             return arg;
         df_json_wipe(secret);

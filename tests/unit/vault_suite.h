@@ -20,10 +20,16 @@
 
 static struct df_vault *suite_open(const char *dir);
 
+static int put(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
+               struct df_err *err)
+{
+    return df_vault_put(v, name, &(struct df_vault_entry){.key = key, .value = value, .n = n}, err);
+}
+
 static void set(struct df_vault *v, const char *name, const char *key, const char *value)
 {
     struct df_err err = {0};
-    if (df_vault_set(v, name, key, value, strlen(value), &err) < 0)
+    if (put(v, name, key, value, strlen(value), &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -132,8 +138,8 @@ static void bad_names_keys_and_values_are_refused(void **state)
     VAULT *v = suite_open(*state);
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         struct df_err err = {0};
-        assert_fails(df_vault_set(v, cases[i].name, cases[i].key, cases[i].value, cases[i].n, &err),
-                     &err, DF_ERR_USER, "");
+        assert_fails(put(v, cases[i].name, cases[i].key, cases[i].value, cases[i].n, &err), &err,
+                     DF_ERR_USER, "");
     }
     DF_JSON cJSON *list = NULL;
     assert_int_equal(df_vault_list(v, &list, NULL), 0);
@@ -147,13 +153,12 @@ static void a_value_may_fill_its_cap_and_no_more(void **state)
     DF_FREE char *big = malloc(DF_LIMIT_SECRET_VALUE + 1);
     assert_non_null(big);
     memset(big, 'x', DF_LIMIT_SECRET_VALUE + 1);
-    assert_int_equal(df_vault_set(v, "git", "k", big, DF_LIMIT_SECRET_VALUE, &err), 0);
+    assert_int_equal(put(v, "git", "k", big, DF_LIMIT_SECRET_VALUE, &err), 0);
     cJSON *secret = NULL;
     assert_int_equal(df_vault_get(v, "git", &secret, &err), 0);
     assert_int_equal(strlen(df_json_str(secret, "k")), DF_LIMIT_SECRET_VALUE);
     df_json_wipe(secret);
-    assert_fails(df_vault_set(v, "git", "k", big, DF_LIMIT_SECRET_VALUE + 1, &err), &err,
-                 DF_ERR_LIMIT, "");
+    assert_fails(put(v, "git", "k", big, DF_LIMIT_SECRET_VALUE + 1, &err), &err, DF_ERR_LIMIT, "");
 }
 
 static void a_secret_has_so_many_keys_and_no_more(void **state)
@@ -164,13 +169,13 @@ static void a_secret_has_so_many_keys_and_no_more(void **state)
         DF_FREE char *key = df_strf("k%d", i);
         set(v, "git", key, "v");
     }
-    assert_fails(df_vault_set(v, "git", "one-more", "v", 1, &err), &err, DF_ERR_LIMIT, "git");
+    assert_fails(put(v, "git", "one-more", "v", 1, &err), &err, DF_ERR_LIMIT, "git");
     set(v, "git", "k7", "changed");
     set(v, "other", "one-more", "v");
     char key[DF_LIMIT_SECRET_KEY + 2];
     memset(key, 'k', sizeof(key));
     key[DF_LIMIT_SECRET_KEY + 1] = '\0';
-    assert_fails(df_vault_set(v, "other", key, "v", 1, &err), &err, DF_ERR_USER, "");
+    assert_fails(put(v, "other", key, "v", 1, &err), &err, DF_ERR_USER, "");
     key[DF_LIMIT_SECRET_KEY] = '\0';
     set(v, "other", key, "v");
 }
@@ -190,8 +195,7 @@ static void what_a_run_was_given_is_no_secret_with_a_name(void **state)
     assert_int_equal(df_vault_run_get(v, RUN_ID, &read, &err), 0);
     assert_true(df_json_equal(read, values));
     assert_no_secret(v, "dayfly-run." RUN_ID);
-    assert_fails(df_vault_set(v, "dayfly-run." RUN_ID, "values", "{}", 2, &err), &err, DF_ERR_USER,
-                 "");
+    assert_fails(put(v, "dayfly-run." RUN_ID, "values", "{}", 2, &err), &err, DF_ERR_USER, "");
     assert_fails(df_vault_delete(v, "dayfly-run." RUN_ID, NULL, &err), &err, DF_ERR_NOT_FOUND, "");
     assert_int_equal(df_vault_list(v, &list, &err), 0);
     assert_int_equal(cJSON_GetArraySize(list), 1);
@@ -234,7 +238,7 @@ static void *write_own_keys(void *arg)
     for (int i = 0; i < OWN_KEYS; i++) {
         char key[16];
         (void)snprintf(key, sizeof(key), "%c%d", w->letter, i);
-        w->failed += df_vault_set(w->vault, "git", key, key, strlen(key), NULL) < 0;
+        w->failed += put(w->vault, "git", key, key, strlen(key), NULL) < 0;
     }
     return NULL;
 }

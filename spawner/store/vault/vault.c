@@ -57,12 +57,6 @@ void df_vault_close(struct df_vault *v)
         v->ops->close(v);
 }
 
-int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
-                 struct df_err *err)
-{
-    return df_vault_put(v, name, &(struct df_vault_entry){.key = key, .value = value, .n = n}, err);
-}
-
 int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                  struct df_err *err)
 {

@@ -39,20 +39,16 @@ static inline void df_cleanup_vault(struct df_vault **v)
 }
 #define DF_VAULT DF_CLEANUP(df_cleanup_vault)
 
-/* Sets one key; creates the secret if absent. name: a DNS label; key: 1 to 253 of [A-Za-z0-9._-];
- * value: text of at most DF_LIMIT_SECRET_VALUE bytes. */
-int df_vault_set(struct df_vault *v, const char *name, const char *key, const void *value, size_t n,
-                 struct df_err *err) DF_MUST_CHECK;
-
 /* What df_vault_put() writes in one step. All is borrowed. */
 struct df_vault_entry {
-    const char *key; /* NULL: no value, only the use of an existing secret */
-    const void *value;
+    const char *key;   /* 1 to 253 of [A-Za-z0-9._-]; NULL: only the use of an existing secret */
+    const void *value; /* text of at most DF_LIMIT_SECRET_VALUE bytes */
     size_t n;
     const cJSON *use; /* who may use the secret (model/secret_use.h); NULL: as before */
 };
 
-/* Sets one key as df_vault_set(), the use, or both. NOT_FOUND without key if there is no secret. */
+/* Sets one key, the use, or both; with a key it creates the secret if it is absent. name: a DNS
+ * label. NOT_FOUND without key if there is no secret. */
 int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                  struct df_err *err) DF_MUST_CHECK;
 /* Returns {executors, owner} of model/secret_use.h. NOT_FOUND names the secret. */
@@ -61,7 +57,7 @@ int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret,
 /* Returns {"key": "value", ...}, sorted by key; the caller deletes it with df_json_wipe().
  * NOT_FOUND names the secret. SYSTEM SecretUnreadable names secret and key, never a value: the
  * stored value does not open (it was moved from another entry, damaged, or sealed under another
- * key), or somebody wrote a value into a Secret that df_vault_set() would refuse. */
+ * key), or somebody wrote a value into a Secret that df_vault_put() would refuse. */
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 /* [{"name", "keys": [...], "updatedAt", "executors", "owner"}], sorted by name: no values. The last
