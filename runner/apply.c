@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -44,9 +43,8 @@ static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err 
         return df_fail_oom(err);
     if (df_report_get_plan(c->report, path, c->deadline_ms, err) < 0)
         return -1;
-    a->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (a->fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
+    if (df_fs_open_plain(path, O_RDONLY, 0, &a->fd, err) < 0)
+        return -1;
     if (df_bundle_header(a->fd, &a->header, err) < 0)
         return -1;
     return df_bundle_verify(a->fd, err);
@@ -182,11 +180,11 @@ static int keep_errored_state(const struct df_context *c, const char *path, char
     return df_fs_sync_dir(c->step_dir, err);
 }
 
-/* tofu writes a file; a link was made by the module, and may lead to a file that it does not see. */
+/* tofu writes a file; a link was made by the module. */
 static bool is_plain_file(const char *path)
 {
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    DF_CLOSE int fd = -1;
+    return df_fs_open_plain(path, O_RDONLY, 0, &fd, NULL) == 0;
 }
 
 /* Uploads or keeps errored.tfstate. words: where the file is now, for the message; "" if there is

@@ -79,6 +79,6 @@ bool df_plan_empties(const char *json_path)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_PLAN_READ);
     bool empties = true;
-    return df_fs_read(json_path, &text, NULL) < 0 ||
+    return df_fs_read_plain(json_path, &text, NULL) < 0 ||
            df_plan_text_empties(df_buf_str(&text), text.len, &empties, NULL) < 0 || empties;
 }

@@ -24,7 +24,7 @@ static int run_output(struct df_context *c, const char *path, const char *errors
         return -1;
     if (end.code == 0)
         return 0;
-    if (df_fs_read(errors, &text, NULL) == 0)
+    if (df_fs_read_plain(errors, &text, NULL) == 0)
         df_failure_from_text(df_buf_str(&text), &f);
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "output", name), "RunnerFailed",
                               err);

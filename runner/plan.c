@@ -54,12 +54,11 @@ static int name_paths(const struct df_context *c, struct paths *f, struct df_err
 
 static int add_lock_digest(struct df_context *c, const char *path, struct df_err *err)
 {
-    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    DF_CLOSE int fd = -1;
     char hex[DF_SHA256_HEX];
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
+    struct df_err why = {0};
+    if (df_fs_open_plain(path, O_RDONLY, 0, &fd, &why) < 0)
+        return why.os_errno == ENOENT ? 0 : df_err_pass(err, &why);
     if (df_sha256_file_hex(fd, hex, NULL, err) < 0)
         return -1;
     return df_json_add_str(c->result, "lockFileSha256", hex, err);
@@ -204,7 +203,7 @@ static int fail_show(struct df_context *c, const char *errors, struct df_err *er
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
     struct df_failure f = {.summary = ""};
     char name[DF_TOOL_COMMAND_TEXT];
-    if (df_fs_read(errors, &text, NULL) == 0)
+    if (df_fs_read_plain(errors, &text, NULL) == 0)
         df_failure_from_text(df_buf_str(&text), &f);
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "show -json", name), "PlanFailed",
                               err);
@@ -258,9 +257,9 @@ static int write_bundle(struct df_context *c, const struct paths *f, struct df_e
         {"plan", f->plan}, {"plan.json", f->json}, {"lock", f->lock}};
     char hex[DF_SHA256_HEX];
     int64_t size;
-    DF_CLOSE int fd = open(f->bundle, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", f->bundle);
+    DF_CLOSE int fd = -1;
+    if (df_fs_open_plain(f->bundle, O_RDWR | O_CREAT | O_TRUNC, 0600, &fd, err) < 0)
+        return -1;
     DF_JSON cJSON *header = cJSON_CreateObject();
     if (bundle_header(c, header, err) < 0 ||
         df_bundle_write(fd, header, parts, DF_ARRAY_SIZE(parts), err) < 0 ||

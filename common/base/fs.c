@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err)
 {
@@ -41,6 +43,39 @@ int df_fs_read(const char *path, struct df_buf *b, struct df_err *err)
     if (df_fs_read_fd(fd, b, err) < 0)
         return df_err_wrap(err, "%s", path);
     return 0;
+}
+
+/* Follows no link on the way to path. */
+static int open_unlinked(const char *path, int flags, mode_t mode)
+{
+    struct open_how how = {.flags = (unsigned)flags,
+                           .mode = flags & O_CREAT ? mode : 0,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* an old kernel, or a filter */
+        return open(path, flags | O_NOFOLLOW, mode);
+    return (int)fd;
+}
+
+int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, struct df_err *err)
+{
+    /* Of a pipe in place of the file, open() would wait for the other end. */
+    DF_CLOSE int fd = open_unlinked(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return df_fail(err, DF_ERR_USER, "%s is not a regular file", path);
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+int df_fs_read_plain(const char *path, struct df_buf *b, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (df_fs_open_plain(path, O_RDONLY, 0, &fd, err) < 0)
+        return -1;
+    return df_fs_read_fd(fd, b, err) < 0 ? df_err_wrap(err, "%s", path) : 0;
 }
 
 int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b, struct df_err *err)

@@ -14,6 +14,15 @@
 /* Reads a whole file, at most b->max bytes (class LIMIT beyond). Appends to b. */
 int df_fs_read(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
 int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+/* Opens a file where a module can write. path is absolute and resolved. Fails if a part of it is a
+ * symbolic link (ELOOP), which would lead to what the module itself does not see, or if it is not a
+ * regular file (class USER). flags and mode: of open(2). The caller closes *ret_fd. On a kernel
+ * without openat2(2) only the last part is checked for a link. */
+int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd,
+                     struct df_err *err) DF_MUST_CHECK;
+/* df_fs_read() of such a file. */
+int df_fs_read_plain(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+
 /* Appends the bytes from offset to end, at most up to b->max and the end of the file. */
 int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b,
                   struct df_err *err) DF_MUST_CHECK;

@@ -210,13 +210,10 @@ int df_bundle_verify(int fd, struct df_err *err)
 /* *ret_fd is -1 if there is no such file. */
 static int open_part(const char *path, int *ret_fd, struct df_err *err)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
+    struct df_err why = {0};
+    if (df_fs_open_plain(path, O_RDONLY, 0, ret_fd, &why) == 0 || why.os_errno == ENOENT)
         return 0;
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
-    *ret_fd = fd;
-    return 0;
+    return df_err_pass(err, &why);
 }
 
 static int describe_part(const struct df_bundle_part *part, cJSON *list, struct df_err *err)

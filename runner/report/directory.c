@@ -65,20 +65,15 @@ static void directory_progress(struct df_report *r, const cJSON *body)
         return; /* by contract not an error */
 }
 
-static int copy_file(const char *from, const char *to, struct df_err *err)
+/* to: for the message. */
+static int copy_file(int in, int out, const char *to, struct df_err *err)
 {
-    DF_CLOSE int in = open(from, O_RDONLY | O_CLOEXEC);
-    if (in < 0)
-        return df_fail_errno(err, errno, "open %s", from);
-    DF_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (out < 0)
-        return df_fail_errno(err, errno, "create %s", to);
     ssize_t n;
     do {
         n = sendfile(out, in, NULL, DF_MIB);
     } while (n > 0 || (n < 0 && errno == EINTR));
     if (n < 0 || fsync(out) < 0)
-        return df_fail_errno(err, errno, "copy %s to %s", from, to);
+        return df_fail_errno(err, errno, "copy to %s", to);
     return 0;
 }
 
@@ -87,7 +82,13 @@ static int directory_put_artifact(struct df_report *r, const char *name, const c
 {
     (void)deadline_ms;
     DF_FREE char *to = df_fs_join(directory_of(r)->path, name);
-    return to ? copy_file(path, to, err) : df_fail_oom(err);
+    DF_CLOSE int in = -1;
+    if (!to)
+        return df_fail_oom(err);
+    if (df_fs_open_plain(path, O_RDONLY, 0, &in, err) < 0)
+        return -1;
+    DF_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return out < 0 ? df_fail_errno(err, errno, "create %s", to) : copy_file(in, out, to, err);
 }
 
 static int directory_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
@@ -100,7 +101,13 @@ static int directory_get_plan(struct df_report *r, const char *to_path, int64_t 
     if (!df_fs_exists(from))
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "PlanMissing",
                               "%s does not exist: plan into this directory first", from);
-    return copy_file(from, to_path, err);
+    DF_CLOSE int in = open(from, O_RDONLY | O_CLOEXEC);
+    DF_CLOSE int out = -1;
+    if (in < 0)
+        return df_fail_errno(err, errno, "open %s", from);
+    if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_TRUNC, 0600, &out, err) < 0)
+        return -1;
+    return copy_file(in, out, to_path, err);
 }
 
 static int sync_stream(struct df_spool *s, struct df_err *err)

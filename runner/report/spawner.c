@@ -163,13 +163,12 @@ static int spawner_put_artifact(struct df_report *r, const char *name, const cha
                                 int64_t deadline_ms, struct df_err *err)
 {
     struct spawner_report *s = spawner_of(r);
-    /* The module may have made it a link to a file that it does not see itself, or a pipe. */
-    DF_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    DF_CLOSE int fd = -1;
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (df_fs_open_plain(path, O_RDONLY, 0, &fd, err) < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    if (!S_ISREG(st.st_mode))
-        return df_fail(err, DF_ERR_USER, "%s is not a regular file", path);
     DF_FREE char *where = df_strf("/artifacts/%s", name);
     if (!where)
         return df_fail_oom(err);
@@ -225,9 +224,9 @@ static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t de
                             struct df_err *err)
 {
     struct spawner_report *s = spawner_of(r);
-    DF_CLOSE int fd = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", to_path);
+    DF_CLOSE int fd = -1;
+    if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
+        return -1;
     const struct df_patience patience = {deadline_ms, r->over};
     struct download d = {.fd = fd};
     for (;;) {

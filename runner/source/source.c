@@ -98,8 +98,8 @@ static int find_module(const struct df_fetch *f, char **ret, struct df_err *err)
                               "source.folder \"%s\" is not a folder of %s, which has: %s",
                               f->spec->folder ? f->spec->folder : "", f->spec->url, l.text);
     }
-    *ret = DF_TAKE(dir);
-    return 0;
+    *ret = realpath(dir, NULL);
+    return *ret ? 0 : df_fail_errno(err, errno, "%s", dir);
 }
 
 static int name_origin(const struct df_fetch *f, char **ret, struct df_err *err)

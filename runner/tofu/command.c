@@ -246,7 +246,7 @@ static int open_fifo(const char *path, int *ret, struct df_err *err)
 {
     if ((unlink(path) < 0 && errno != ENOENT) || mkfifo(path, 0600) < 0)
         return df_fail_errno(err, errno, "create %s", path);
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
     (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
@@ -290,11 +290,7 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
 
 static int create_file(const char *path, int *ret, struct df_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    *ret = fd;
-    return 0;
+    return df_fs_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600, ret, err);
 }
 
 int df_command_start(const struct df_commander *c, const struct df_strs *args, const char *out_path,

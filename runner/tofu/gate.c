@@ -4,13 +4,14 @@
 #include <fcntl.h>
 #include <sys/sendfile.h>
 
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 
 int df_gate_make(const char *path, struct df_gate *ret, struct df_err *err)
 {
-    DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", path);
+    DF_CLOSE int fd = -1;
+    if (df_fs_open_plain(path, O_RDWR | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
+        return -1;
     if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
         return df_fail_errno(err, errno, "lease %s", path);
     ret->fd = DF_TAKE_FD(fd);
@@ -19,9 +20,9 @@ int df_gate_make(const char *path, struct df_gate *ret, struct df_err *err)
 
 int df_gate_open(struct df_gate *g, const char *content_path, struct df_err *err)
 {
-    DF_CLOSE int from = open(content_path, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return df_fail_errno(err, errno, "open %s", content_path);
+    DF_CLOSE int from = -1;
+    if (df_fs_open_plain(content_path, O_RDONLY, 0, &from, err) < 0)
+        return -1;
     ssize_t n;
     do {
         n = sendfile(g->fd, from, NULL, DF_MIB);

@@ -356,6 +356,29 @@ resource "terraform_data" "linker" {
 """
 
 
+# A folder of the source that becomes a link, while tofu works in it.
+SWAPPER = """
+variable "outside" { type = string }
+resource "terraform_data" "swapper" {
+  provisioner "local-exec" { command = "cd .. && mv net was && ln -s ${var.outside} net; exit 1" }
+}
+"""
+
+
+def test_the_runner_does_not_follow_a_folder_that_the_module_made_a_link(home):
+    outside = home.directory / "outside"
+    outside.mkdir()
+    foreign = outside / "errored.tfstate"
+    foreign.write_text('{"marker": "of-another-step"}')
+    with dayfly.Server(home) as server:
+        home.module("infra/net", SWAPPER)
+        home.dayfly("run", home.directory / "infra", "--folder", "net", "--var", f"outside={outside}", "--auto-approve", code=None)
+        assert home.json("state", "errored", "infra-net")["items"] == []
+        server.stop()
+        assert not [f for f in server.data.rglob("*") if f.is_file() and b"of-another-step" in f.read_bytes()]
+    assert foreign.exists()
+
+
 def test_the_runner_does_not_follow_a_link_of_the_module_to_the_key(home):
     with dayfly.Server(home) as server:
         module = home.module("linker", LINKER)

@@ -138,11 +138,17 @@ static int keep_work_dir(const struct df_step_dir *d, const char *name, struct d
     return 0;
 }
 
-/* A link was made by the module, and may lead to a file that it does not see itself. */
-static bool is_plain_file(const char *path)
+/* True for a regular file of this step. The module can make links in its work directory, to what it
+ * does not see itself; the step's own links (`work`, `module`) lead there. */
+static bool is_own_file(const struct df_step_dir *d, const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    DF_FREE char *top = realpath(d->top, NULL);
+    DF_FREE char *work = realpath(d->work, NULL);
+    DF_FREE char *real = realpath(path, NULL);
+    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || !real)
+        return false;
+    return (top && df_starts_with(real, top)) || (work && df_starts_with(real, work));
 }
 
 /* A state that tofu could not store and nobody recovered may be the only record of resources. */
@@ -154,7 +160,7 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
         DF_FREE char *left = df_fs_join(d->top, sources[i]);
         if (!left)
             return df_fail_oom(err);
-        if (is_plain_file(left) && rename(left, kept) < 0 && errno != ENOENT)
+        if (is_own_file(d, left) && rename(left, kept) < 0 && errno != ENOENT)
             return df_fail_errno(err, errno, "move %s to %s", left, kept);
     }
     return kept ? 0 : df_fail_oom(err);
@@ -407,7 +413,7 @@ int df_step_dir_leftover(const struct df_step_dir *d, const char *name, char **r
 {
     DF_FREE char *path = df_streq(name, "errored.tfstate") ? find_errored_state(d)
                                                            : df_strf("%s/spool/%s", d->work, name);
-    if (!path || !is_plain_file(path))
+    if (!path || !is_own_file(d, path))
         return df_fail(err, DF_ERR_NOT_FOUND, "step %s left no %s", d->uid, name);
     *ret_path = DF_TAKE(path);
     return 0;
