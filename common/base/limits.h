@@ -44,8 +44,7 @@
 #define DF_LIMIT_HTTP_IDLE 32                /* kept connections of a pool: many workers */
 #define DF_LIMIT_HTTP_RESPONSE (16 * DF_MIB) /* what a client keeps in memory */
 #define DF_LIMIT_HTTP_CONNECTIONS 2048       /* with those that were cut and are about to end */
-#define DF_LIMIT_HTTP_OPEN 960               /* one thread each; then a stranger makes room */
-#define DF_LIMIT_HTTP_STRANGERS 512          /* of these, without a good token: 100 KiB each */
+#define DF_LIMIT_HTTP_OPEN 960               /* 100 KiB each with TLS; then a stranger makes room */
 #define DF_LIMIT_HTTP_KNOWN 768              /* with a good token: 192 are left for newcomers */
 #define DF_LIMIT_HTTP_FOREIGN 32         /* bodies of strangers; the API server's take a moment */
 #define DF_LIMIT_HTTP_CALLERS 448        /* of roles read and write: 320 are left for the rest */

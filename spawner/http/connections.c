@@ -125,8 +125,7 @@ static void cut_overdue(struct df_connections *c)
  * never lost to the known. */
 static void make_room(struct df_connections *c)
 {
-    bool full = c->open >= DF_LIMIT_HTTP_OPEN || c->strangers >= DF_LIMIT_HTTP_STRANGERS;
-    if (full && c->strangers)
+    if (c->strangers && c->open >= DF_LIMIT_HTTP_OPEN)
         cut(c, choose_stranger(c), "room");
 }
 

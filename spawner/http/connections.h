@@ -4,8 +4,7 @@
  *
  * A connection is a stranger's until a request on it has shown a good token. Strangers have the
  * places that the known leave. When there is none, a newcomer takes the place of the oldest stranger
- * of the network address that has the most; so it is with more than DF_LIMIT_HTTP_STRANGERS of them,
- * whose memory must fit into the spawner's. Nobody is refused because others share their address (a
+ * of the network address that has the most: nobody is refused because others share their address (a
  * Service, a proxy), and a request that comes at once is answered long before its turn. Callers, steps and
  * admins have shares (connections.c) that the others cannot take.
  *

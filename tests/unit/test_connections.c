@@ -97,7 +97,7 @@ static size_t fill(struct world *w, enum df_share share, const char *who)
 static void the_oldest_stranger_makes_room_for_a_newcomer(void **state)
 {
     struct world *w = *state;
-    for (int i = 0; i < DF_LIMIT_HTTP_STRANGERS; i++)
+    for (int i = 0; i < DF_LIMIT_HTTP_OPEN; i++)
         assert_false(is_cut(arrive(w, "10.0.0.1")));
     assert_false(is_cut(&w->peers[0]));
     struct peer *newcomer = arrive(w, "10.0.0.1");
@@ -136,7 +136,7 @@ static void an_address_counts_by_its_strangers_alone(void **state)
         assert_int_equal(admit(w, arrive(w, "10.0.0.1"), DF_SHARE_ADMINS, "boss"), 0);
     for (int i = 250; i < 450; i++)
         (void)arrive(w, "10.0.0.1");
-    for (int i = 0; i < DF_LIMIT_HTTP_STRANGERS - 200; i++)
+    for (int i = 450; i < DF_LIMIT_HTTP_OPEN; i++)
         (void)arrive(w, "10.0.0.2"); /* fewer connections, but more strangers */
     (void)arrive(w, "10.0.0.3");
     assert_false(is_cut(&w->peers[250]));
