@@ -47,13 +47,17 @@ def run(*command, **kwargs):
     return done.stdout
 
 
+def addresses(name):
+    """Of a network namespace; none if it went meanwhile, as those of other tests do."""
+    return subprocess.run(["ip", "-n", name, "-o", "-4", "addr"], capture_output=True, text=True, check=False).stdout
+
+
 class Inside:
     """The network namespace of a pod: what is done here is done by the pod, as far as the network can tell."""
 
     def __init__(self, pod):
         self.address = pod["status"]["podIP"]
-        self.name = next(p.name for p in pathlib.Path("/run/netns").glob("cni-*")
-                         if f" {self.address}/" in run("ip", "-n", p.name, "-o", "-4", "addr"))
+        self.name = next(p.name for p in pathlib.Path("/run/netns").glob("cni-*") if f" {self.address}/" in addresses(p.name))
 
     def ip(self, *words):
         run("ip", "-n", self.name, *words)
