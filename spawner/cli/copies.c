@@ -1,5 +1,7 @@
 #include "spawner/cli/copies.h"
 
+#include <errno.h>
+
 #include "spawner/cli/kinds.h"
 #include "spawner/model/model.h"
 
@@ -61,6 +63,45 @@ bool df_copies_same_module(const cJSON *a, const cJSON *b)
     return df_copies_same_source(a, b) || (one && other && strcmp(one, other) == 0);
 }
 
+/* ---- a directory that was moved ---- */
+
+/* True if the directory of this source on this machine is not there any more. */
+static bool is_gone(const cJSON *source)
+{
+    DF_FREE char *path = real_path_of(source, true);
+    return !path && errno == ENOENT && df_streq(df_json_str(source, "kind"), "directory") &&
+           df_starts_with(url_of(source), file_scheme);
+}
+
+/* True if only the path to the directory differs, not its own name and not the folder in it. */
+static bool same_name(const cJSON *a, const cJSON *b)
+{
+    int n = 0, m = 0;
+    const char *folder = folder_of(a, &n), *other = folder_of(b, &m);
+    const char *one = strrchr(url_of(a), '/'), *two = strrchr(url_of(b), '/');
+    return df_streq(one, two) && n == m && strncmp(folder, other, (size_t)n) == 0;
+}
+
+/* Fails if the source may be the moved directory of an executor that holds resources: a second
+ * executor would make them again. */
+static int refuse_moved(const cJSON *executors, const cJSON *source, struct df_err *err)
+{
+    const cJSON *executor;
+    cJSON_ArrayForEach (executor, executors) {
+        const cJSON *theirs = df_json_at(executor, "spec.source");
+        const char *name = df_json_str(executor, "metadata.name");
+        if (df_json_bool(executor, "status.mayHoldResources", false) && is_gone(theirs) &&
+            same_name(theirs, source))
+            return df_fail(err, DF_ERR_CONFLICT,
+                           "executor %s holds resources, and its directory %s is gone: if it was "
+                           "moved here, give the executor the new URL %s with `dayfly edit "
+                           "executor %s --confirm-source-change`; for another module choose a name "
+                           "with --name NEW",
+                           name, url_of(theirs), url_of(source), name);
+    }
+    return 0;
+}
+
 /* ---- the executors that have it ---- */
 
 /* Appends "prod (branch main), test" and returns the number of executors with this module. */
@@ -97,8 +138,10 @@ int df_copies_refuse(struct df_cli *cli, const cJSON *source, struct df_err *err
     if (df_cli_list(cli, "/v1/executors", &executors, err) < 0)
         return -1;
     size_t count = name_them(executors, source, &names, &first);
-    if (!count || df_buf_check(&names, err) < 0)
-        return count ? -1 : 0;
+    if (df_buf_check(&names, err) < 0)
+        return -1;
+    if (!count)
+        return refuse_moved(executors, source, err);
     return df_fail(err, DF_ERR_CONFLICT,
                    "this module has %s already: %s. Use %s with `dayfly %s executor/%s`; or, if it "
                    "never applied anything, begin anew after `dayfly delete %s`; or make another "

@@ -153,6 +153,22 @@ def test_one_directory_by_two_paths_is_one_module(either_home):
     assert again["status"]["reason"] == "NoChanges" and names(home) == ["infra-net"]
 
 
+def test_a_directory_that_was_moved_does_not_make_everything_twice(home):
+    module = home.module("here/net", 'resource "terraform_data" "a" {}\n')
+    home.dayfly("run", module, "--auto-approve")
+    (home.directory / "there").mkdir()
+    moved = module.rename(home.directory / "there/net")
+    refused = home.dayfly("run", moved, "--auto-approve", code=1).stderr
+    assert "executor net holds resources" in refused and "--confirm-source-change" in refused
+    assert home.dayfly("get", "executors", "-o", "name").stdout.split() == ["executor/net"]
+    home.dayfly("edit", "executor", "net", "--confirm-source-change", env={"EDITOR": "sed -i s#/here/#/there/#"})
+    assert "NoChanges" in home.dayfly("run", moved, "--auto-approve").stdout
+    # Without resources nothing can be made twice; and another module has a name of its own.
+    home.dayfly("destroy", moved, "--auto-approve")
+    again = moved.rename(home.directory / "net")
+    assert "another module has the name net" in home.dayfly("plan", again).stderr
+
+
 def test_one_repository_by_two_urls_is_one_module(home):
     document = {"kind": "Executor", "metadata": {"name": "prod"},
                 "spec": {"source": {"url": "https://Git.example.org/team/net.git", "branch": "main", "folder": "live"}}}
