@@ -3,9 +3,10 @@
 #include "spawner/cli/follow.h"
 #include "spawner/cli/signals.h"
 #include "spawner/cli/summary.h"
+#include "spawner/model/model.h"
 
 static int post(struct df_cli *cli, const char *plural, const char *name, const char *verb,
-                struct df_err *err)
+                cJSON **ret, struct df_err *err)
 {
     const char *reason = df_arg(&cli->args, "reason");
     DF_FREE char *path = df_path(plural, name, verb, NULL);
@@ -14,7 +15,7 @@ static int post(struct df_cli *cli, const char *plural, const char *name, const 
         return df_fail_oom(err);
     if (df_json_add_str(body, "reason", reason, err) < 0)
         return -1;
-    return df_cli_call(cli, "POST", path, body, NULL, err);
+    return df_cli_call(cli, "POST", path, body, ret, err);
 }
 
 /* Follows the run: an embedded service must stay until the run ends or waits for approval. */
@@ -41,11 +42,16 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
 {
     const char *run = NULL;
     DF_CLOSE int signals_fd = -1;
+    DF_JSON cJSON *doc = NULL;
     if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_signals_open(&signals_fd, err) < 0)
         return -1;
-    if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || post(cli, "runs", run, verb, err) < 0)
+    if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 ||
+        post(cli, "runs", run, verb, &doc, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("%s %s\n", run, done);
+    /* Only the cancel of a canceled run gets such a run as its answer. */
+    DF_FREE char *line = df_run_is_final(doc)
+                             ? df_strf("%s has ended already: %s\n", run, df_run_phase(doc))
+                             : df_strf("%s %s\n", run, done);
     if (!line)
         return df_fail_oom(err);
     if (df_cli_print(line, err) < 0)
@@ -75,7 +81,7 @@ static int cancel_task(struct df_cli *cli, const char *name, struct df_err *err)
         return df_fail(err, DF_ERR_USER, "--follow is for runs alone");
     if (!line)
         return df_fail_oom(err);
-    if (post(cli, "taskactions", name, "cancel", err) < 0)
+    if (post(cli, "taskactions", name, "cancel", NULL, err) < 0)
         return -1;
     return df_cli_print(line, err) < 0 ? -1 : DF_EXIT_OK;
 }

@@ -201,6 +201,12 @@ def test_a_failure_in_the_middle_says_what_was_not_sent(home, server):
     assert "document 2" in result.stderr and "nothing after it was sent" in result.stderr
 
 
+def test_a_second_cancel_says_that_the_run_has_ended(home, server):
+    home.dayfly("run", home.module("hello", HELLO), code=1)  # it waits for approval
+    assert home.dayfly("cancel", "-f", "hello-1", code=None).stdout.startswith("hello-1 will be canceled\n")
+    assert home.dayfly("cancel", "hello-1").stdout == "hello-1 has ended already: Canceled\n"
+
+
 def test_watching_shows_changes_as_they_come(home, server):
     module = home.module("hello", HELLO)
     watch = home.popen(dayfly.DAYFLY, "get", "runs", "-w", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
