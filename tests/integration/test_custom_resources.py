@@ -1,5 +1,6 @@
 """The store in the cluster, and what people do with kubectl: apply, approve, cancel, delete."""
 
+import base64
 import json
 import os
 import subprocess
@@ -151,6 +152,19 @@ def test_the_same_documents_are_in_the_rest_api(world):
     world.phase("net-2", "Succeeded")
     world.home.dayfly("run", "net", "--action", "dry-run")
     assert world.namespace.get("run", "net-3")["status"]["phase"] == "Succeeded"
+
+
+def test_a_state_in_the_cluster_is_sealed_and_read_back(world):
+    world.provision()
+    uid = world.namespace.get("executor", "net")["metadata"]["uid"]
+    state = json.loads(world.home.dayfly("state", "pull", "net").stdout)
+    assert state["outputs"]["n"]["value"] == 1
+    heads = {head["metadata"]["annotations"]["dayfly.dev/key"]: head for head in world.namespace.get("secret")
+             if "dayfly.dev/key" in head["metadata"].get("annotations", {})}
+    newest = max(key for key in heads if key.startswith(f"state/{uid}/") and key.endswith(".tfstate"))
+    content = b"".join(base64.b64decode(text) for text in heads[newest]["data"].values())
+    # Sealed bytes do not compress: what compression leaves of them begins as they do.
+    assert b"DFSEAL1" in content and state["lineage"].encode() not in content
 
 
 def test_columns_tell_what_is_there(world):
