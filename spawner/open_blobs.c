@@ -7,6 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/blob/gcs.h"
 #include "common/blob/s3.h"
 
 #define MARK "location"
@@ -53,27 +54,40 @@ static int fill_keys(const struct df_blob_places *p, struct df_keyring *r, struc
 
 /* ---- the bucket ------------------------------------------------------------------------------ */
 
-/* location: "s3://bucket/prefix". */
-static int open_bucket(const struct df_blob_places *p, const char *location, struct df_blob **ret,
-                       struct df_err *err)
+/* location: "s3://bucket/prefix" or "gs://...". */
+static int new_driver(const struct df_config *c, const char *location, struct df_bucket **ret,
+                      struct df_err *err)
 {
-    const struct df_config *c = p->config;
-    const char *name = location + strlen("s3://"), *slash = strchr(name, '/');
-    DF_KEYRING keys = {0};
+    const char *name = strstr(location, "://") + strlen("://"), *slash = strchr(name, '/');
     DF_FREE char *bucket = strndup(name, slash ? (size_t)(slash - name) : strlen(name));
+    const char *prefix = slash ? slash + 1 : NULL;
+    if (!bucket)
+        return df_fail_oom(err);
     const struct df_s3_options s3 = {.bucket = bucket,
-                                     .prefix = slash ? slash + 1 : NULL,
+                                     .prefix = prefix,
                                      .region = c->s3_region,
                                      .endpoint = c->s3_endpoint,
                                      .ca_file = c->s3_ca_file,
                                      .path_style = c->s3_path_style};
+    const struct df_gcs_options gcs = {.bucket = bucket,
+                                       .prefix = prefix,
+                                       .endpoint = c->gcs_endpoint,
+                                       .ca_file = c->gcs_ca_file,
+                                       .anonymous = c->gcs_anonymous};
+    return df_starts_with(location, "gs:") ? df_gcs_bucket_new(&gcs, ret, err)
+                                           : df_s3_bucket_new(&s3, ret, err);
+}
+
+static int open_bucket(const struct df_blob_places *p, const char *location, struct df_blob **ret,
+                       struct df_err *err)
+{
+    DF_KEYRING keys = {0};
     const struct df_blob_bucket_options o = {.keys = &keys, .directory = p->directory};
     struct df_bucket *driver = NULL;
-    if (!bucket)
-        return df_fail_oom(err);
     if (fill_keys(p, &keys, err) < 0)
         return -1;
-    if (df_s3_bucket_new(&s3, &driver, err) < 0 || df_blob_bucket_open(driver, &o, ret, err) < 0)
+    if (new_driver(p->config, location, &driver, err) < 0 ||
+        df_blob_bucket_open(driver, &o, ret, err) < 0)
         return df_err_wrap(err, "blobs.location");
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * jwt.h - signed tokens (RFC 7519) of RS256 and ES256, verified offline against a set of public
- * keys (RFC 7517). Pure: no clock, no network; jwks.h brings the keys.
+ * keys (RFC 7517), or signed. Pure: no clock, no network; jwks.h brings the keys.
  *
  * The algorithm is bound to the kind of the key that the token names: `none`, every HMAC and a key
  * of another kind or curve are refused, whatever the signature. Header members that refer to keys
@@ -50,5 +50,11 @@ int df_jwt_peek(const char *token, cJSON **ret, struct df_err *err) DF_MUST_CHEC
  * payload; delete with cJSON_Delete(). */
 int df_jwt_verify(const char *token, const struct df_jwk_set *keys, const struct df_jwt_expect *e,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Signs claims (an object) with an RSA key as RS256: the token that OAuth takes for keys of its own
+ * (RFC 7523). key_pem: PKCS#8. kid: NULL: none. Adds the token to out, which the caller wipes. USER if
+ * it is not an RSA key. */
+int df_jwt_sign(const cJSON *claims, const char *key_pem, const char *kid, struct df_buf *out,
+                struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -1,4 +1,5 @@
-"""A real S3 server (versitygw) that keeps objects as files, and a way to it on which requests fail."""
+"""A real S3 server (versitygw) that keeps objects as files, an emulator of Google Cloud Storage, and a way to them on which
+requests fail."""
 
 import contextlib
 import http.client
@@ -13,11 +14,14 @@ import time
 from lib import dayfly, web
 
 ACCESS, SECRET = "dayfly-test", "hunter2/secret+key"
+DROPPED = ("content-length", "transfer-encoding", "connection", "date", "server")  # of an answer: the way makes its own
 
 
 class S3:
     """`with S3(directory) as s3:` has the bucket "blobs", whose files are in s3.files. pair: (certificate, key) for https;
     domain: the bucket stands before it in the host's name, too."""
+
+    kind = "s3"
 
     def __init__(self, directory, pair=None, domain=None):
         self.directory = pathlib.Path(directory)
@@ -67,6 +71,44 @@ class S3:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class GoogleStorage:
+    """The emulator fake-gcs-server with the bucket "blobs", in memory."""
+
+    kind = "gs"
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        (self.directory / "data/blobs").mkdir(parents=True)
+        self.address = f"127.0.0.1:{dayfly.free_port()}"
+        self.url = f"http://{self.address}"
+        self.env = {}
+        self.process = None
+
+    def config(self):
+        return f"blobs:\n  location: gs://blobs/prod\n  gs:\n    endpoint: {self.url}\n    anonymous: true\n"
+
+    def __enter__(self):
+        with open(self.directory / "log", "ab") as log:
+            self.process = subprocess.Popen([dayfly.tool("fake-gcs-server"), "-scheme", "http", "-host", "127.0.0.1",
+                                             "-port", self.address.rpartition(":")[2], "-backend", "memory",
+                                             "-data", str(self.directory / "data"), "-log-level", "error"],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        dayfly.wait_for("the emulator to listen", self.listens)
+        return self
+
+    def listens(self):
+        host, _, port = self.address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
 
 
 class Trouble:
@@ -122,7 +164,7 @@ class Trouble:
                 if kind == "after":
                     self.cut()
                     return
-                headers = {name: value for name, value in answer.getheaders() if name.lower() not in ("content-length", "connection", "date", "server")}
+                headers = {name: value for name, value in answer.getheaders() if name.lower() not in DROPPED}
                 with contextlib.suppress(OSError):  # who was cut elsewhere does not read it
                     self.answer(answer.status, content, **headers)
 
@@ -130,7 +172,7 @@ class Trouble:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
 
-            do_GET = do_PUT = do_DELETE = pass_on
+            do_GET = do_PUT = do_POST = do_DELETE = pass_on
 
         self.server = web.Server(Handler)
         self.url = self.server.url
@@ -140,12 +182,12 @@ class Trouble:
         self.server.stop()
 
 
-def run_program(name, s3, *args, url=None, prefix=(), build=None):
+def run_program(s3, *args, url=None, prefix=(), build=None):
     """A test program of tests/tools against this server; its result."""
     sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
-    env = {"PATH": os.environ["PATH"], "TMPDIR": str(s3.directory.parent), "S3_ENDPOINT": url or s3.url, "S3_BUCKET": "blobs",
-           "S3_FILES": str(s3.files), **s3.env, **sanitizers}
-    result = subprocess.run([*prefix, str((build or dayfly.BUILD) / "tools" / name), *args], env=env, capture_output=True, text=True,
+    env = {"PATH": os.environ["PATH"], "TMPDIR": str(s3.directory.parent), "BUCKET_KIND": s3.kind, "BUCKET_ENDPOINT": url or s3.url,
+           "BUCKET": "blobs", **s3.env, **sanitizers}
+    result = subprocess.run([*prefix, str((build or dayfly.BUILD) / "tools/blob_bucket"), *args], env=env, capture_output=True, text=True,
                             check=False, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
     return result

@@ -1,0 +1,342 @@
+/*
+ * The driver of a bucket (bucket.h) that speaks the JSON API of Google Cloud Storage. A version is an
+ * object's generation. First failures, then the request, the calls, opening.
+ */
+#include "common/blob/gcs.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/parse.h"
+#include "common/blob/backend.h"
+#include "common/gcp/credentials.h"
+#include "common/http/pool.h"
+#include "common/json/json.h"
+
+enum { IDLE_MS = 30000 };
+
+struct gcs {
+    struct df_bucket bucket;
+    char *name;                             /* of the bucket */
+    char *endpoint;                         /* without a slash at the end */
+    char *prefix;                           /* with a slash at the end, or "" */
+    char *ca_file;                          /* or NULL */
+    struct df_gcp_credentials *credentials; /* NULL: none are sent */
+    struct df_http_pool *pool;
+};
+
+static struct gcs *gcs_of(struct df_bucket *b)
+{
+    return (struct gcs *)b; /* its first member */
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static enum df_err_class class_of(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return DF_ERR_DENIED;
+    case 404:
+        return DF_ERR_NOT_FOUND;
+    case 408:
+    case 429:
+        return DF_ERR_RETRY;
+    case 412:
+        return DF_ERR_CONFLICT;
+    default:
+        return status < 400 ? DF_ERR_USER : status < 500 ? DF_ERR_SYSTEM : DF_ERR_RETRY;
+    }
+}
+
+static int fail_answer(struct gcs *g, const char *what, const struct df_http_response *res,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *body = NULL;
+    (void)!df_json_parse(df_buf_str(&res->body), res->body.len, &body, NULL);
+    const char *message = df_json_str(body, "error.message");
+    const char *text = message ? message : df_buf_str(&res->body);
+    (void)df_fail(err, class_of(res->status), "%s of %s: HTTP %d%s%.256s", what, g->bucket.place,
+                  res->status, *text ? ": " : "", text);
+    if (err && res->retry_after_s > 0)
+        err->retry_after_s = res->retry_after_s;
+    return -1;
+}
+
+/* ---- the request ------------------------------------------------------------------------------ */
+
+struct call {
+    const char *verb, *what;
+    const char *url; /* NULL: out of memory */
+    const void *body;
+    size_t n, max_response;
+};
+
+static int send_once(struct df_http *h, const char *token, const struct call *c,
+                     struct df_http_response *res, struct df_err *err)
+{
+    struct df_http_request req = DF_HTTP_REQUEST(c->verb, c->url);
+    req.content_type = "application/octet-stream";
+    req.body = c->body;
+    req.body_len = c->n;
+    req.timeout_ms = -1;
+    req.idle_timeout_ms = IDLE_MS;
+    req.max_response = c->max_response;
+    if (token && df_http_set_bearer(h, token, err) < 0)
+        return -1;
+    return df_http_send(h, &req, res, err);
+}
+
+/* *ret_refused: the token was, and a newer one may be accepted. */
+static int send_with_token(struct gcs *g, struct df_http *h, const struct call *c,
+                           struct df_http_response *res, bool *ret_refused, struct df_err *err)
+{
+    char *token = NULL;
+    if (g->credentials && df_gcp_credentials_get(g->credentials, &token, err) < 0)
+        return -1;
+    int result = send_once(h, token, c, res, err);
+    *ret_refused = result == 0 && res->status == 401 && token;
+    if (*ret_refused)
+        df_gcp_credentials_refused(g->credentials, token);
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(token);
+    return result;
+}
+
+static int send_on(struct gcs *g, struct df_http *h, const struct call *c,
+                   struct df_http_response *ret, struct df_err *err)
+{
+    for (int i = 0;; i++) {
+        DF_HTTP_RESPONSE struct df_http_response res = {0};
+        bool refused = false;
+        if (send_with_token(g, h, c, &res, &refused, err) < 0)
+            return -1;
+        if (res.status >= 200 && res.status < 300) {
+            *ret = res;
+            res = (struct df_http_response){0};
+            return 0;
+        }
+        if (i || !refused)
+            return fail_answer(g, c->what, &res, err);
+    }
+}
+
+static int send_call(struct gcs *g, const struct call *c, struct df_http_response *ret,
+                     struct df_err *err)
+{
+    struct df_http *h = NULL;
+    if (!c->url)
+        return df_fail_oom(err);
+    if (df_http_pool_take(g->pool, &h, err) < 0)
+        return -1;
+    int result = send_on(g, h, c, ret, err);
+    df_http_pool_give(g->pool, h);
+    return result;
+}
+
+/* ---- URLs ---------------------------------------------------------------------------------------- */
+
+/* The name with the prefix, escaped: slashes, too. The caller frees; NULL: out of memory. */
+static char *escaped_name(const struct gcs *g, const char *name)
+{
+    DF_FREE char *whole = df_strf("%s%s", g->prefix, name);
+    return whole ? df_url_escape(whole) : NULL;
+}
+
+static const char *condition(const struct df_bucket_version *version)
+{
+    return version ? "ifGenerationMatch=" : "";
+}
+
+/* 0 is the generation of an object that is not there. */
+static const char *generation(const struct df_bucket_version *version)
+{
+    return !version ? "" : *version->text ? version->text : "0";
+}
+
+static char *object_url(const struct gcs *g, const char *name,
+                        const struct df_bucket_version *version, const char *query)
+{
+    DF_FREE char *object = escaped_name(g, name);
+    return object ? df_strf("%s/storage/v1/b/%s/o/%s?%s%s%s", g->endpoint, g->name, object, query,
+                            condition(version), generation(version))
+                  : NULL;
+}
+
+static char *upload_url(const struct gcs *g, const char *name,
+                        const struct df_bucket_version *version)
+{
+    DF_FREE char *object = escaped_name(g, name);
+    return object ? df_strf("%s/upload/storage/v1/b/%s/o?uploadType=media&name=%s%s%s%s",
+                            g->endpoint, g->name, object, version ? "&" : "", condition(version),
+                            generation(version))
+                  : NULL;
+}
+
+static char *list_url(const struct gcs *g, const char *prefix, const char *after)
+{
+    DF_FREE char *escaped = escaped_name(g, prefix);
+    DF_FREE char *token = after ? df_url_escape(after) : NULL;
+    if (!escaped || (after && !token))
+        return NULL;
+    return df_strf("%s/storage/v1/b/%s/o?fields=items(name%%2Csize%%2CtimeCreated)%%2CnextPageToken"
+                   "&prefix=%s%s%s",
+                   g->endpoint, g->name, escaped, token ? "&pageToken=" : "", token ? token : "");
+}
+
+/* ---- the calls -------------------------------------------------------------------------------- */
+
+static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
+                      struct df_bucket_version *ret_version, struct df_err *err)
+{
+    DF_FREE char *what = df_strf("get %s", name);
+    DF_FREE char *url = object_url(gcs_of(b), name, NULL, "alt=media");
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    const struct call c = {
+        .verb = "GET", .what = what ? what : "get", .url = url, .max_response = out->max};
+    if (send_call(gcs_of(b), &c, &res, err) < 0)
+        return -1;
+    if (!*res.generation)
+        return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: the answer has no x-goog-generation",
+                       name, b->place);
+    (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.generation);
+    df_buf_free(out);
+    *out = res.body;
+    res.body = (struct df_buf){0};
+    return 0;
+}
+
+static int put_object(struct df_bucket *b, const char *name, const void *bytes, size_t n,
+                      const struct df_bucket_version *version, struct df_err *err)
+{
+    DF_FREE char *what = df_strf("put %s", name);
+    DF_FREE char *url = upload_url(gcs_of(b), name, version);
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    const struct call c = {
+        .verb = "POST", .what = what ? what : "put", .url = url, .body = bytes, .n = n};
+    struct df_err why = {0};
+    if (send_call(gcs_of(b), &c, &res, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_NOT_FOUND) /* the bucket: there need be no object */
+        why.cls = DF_ERR_USER;
+    return df_err_pass(err, &why);
+}
+
+static int remove_object(struct df_bucket *b, const char *name,
+                         const struct df_bucket_version *version, struct df_err *err)
+{
+    DF_FREE char *what = df_strf("remove %s", name);
+    DF_FREE char *url = object_url(gcs_of(b), name, version, "");
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    const struct call c = {.verb = "DELETE", .what = what ? what : "remove", .url = url};
+    struct df_err why = {0};
+    if (send_call(gcs_of(b), &c, &res, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
+}
+
+static int give_object(struct gcs *g, const cJSON *item, const struct df_bucket_sink *sink,
+                       struct df_err *err)
+{
+    const char *name = df_json_str(item, "name"), *size = df_json_str(item, "size");
+    const char *made = df_json_str(item, "timeCreated");
+    int64_t n = 0, made_us = INT64_MAX; /* of unknown age: not old */
+    if (!name || !df_starts_with(name, g->prefix))
+        return 0;
+    if (size && df_parse_i64(size, 0, INT64_MAX, &n, err) < 0)
+        return -1;
+    if (made && df_time_parse(made, &made_us, err) < 0)
+        return -1;
+    return sink->item(sink->arg, name + strlen(g->prefix), n, made_us, err);
+}
+
+static int list_objects(struct df_bucket *b, const char *prefix, char **after,
+                        const struct df_bucket_sink *sink, struct df_err *err)
+{
+    DF_FREE char *url = list_url(gcs_of(b), prefix, *after);
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    DF_JSON cJSON *page = NULL;
+    const struct call c = {.verb = "GET", .what = "list", .url = url};
+    if (send_call(gcs_of(b), &c, &res, err) < 0)
+        return -1;
+    if (df_json_parse(df_buf_str(&res.body), res.body.len, &page, err) < 0)
+        return df_err_wrap(err, "list %s", b->place);
+    const cJSON *item;
+    cJSON_ArrayForEach (item, df_json_at(page, "items"))
+        if (give_object(gcs_of(b), item, sink, err) < 0)
+            return -1;
+    return df_str_set(after, df_json_str(page, "nextPageToken"), err);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+static void close_bucket(struct df_bucket *b)
+{
+    struct gcs *g = gcs_of(b);
+    df_http_pool_free(g->pool);
+    df_gcp_credentials_free(g->credentials);
+    free(g->bucket.place);
+    free(g->name);
+    free(g->endpoint);
+    free(g->prefix);
+    free(g->ca_file);
+    free(g);
+}
+
+static const struct df_bucket_ops ops = {
+    .close = close_bucket,
+    .get = get_object,
+    .put = put_object,
+    .remove = remove_object,
+    .list = list_objects,
+};
+
+static int check_options(const struct df_gcs_options *o, struct df_err *err)
+{
+    size_t n = strspn(o->bucket, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+    const char *e = o->endpoint;
+    if (n < 3 || n > 222 || o->bucket[n])
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+    if (!df_str_empty(o->prefix) && !df_blob_key_is_good(o->prefix))
+        return df_fail(err, DF_ERR_USER,
+                       "\"%s\" is not a prefix: segments of A-Z a-z 0-9 . _ - with / between them",
+                       o->prefix);
+    if (!df_str_empty(e) && !df_starts_with(e, "https://") && !df_starts_with(e, "http://"))
+        return df_fail(err, DF_ERR_USER, "\"%s\" is not an endpoint: https://host[:port]", e);
+    return 0;
+}
+
+static int fill(struct gcs *g, const struct df_gcs_options *o, struct df_err *err)
+{
+    bool whole = df_str_empty(o->prefix);
+    const char *e = df_str_empty(o->endpoint) ? "https://storage.googleapis.com" : o->endpoint;
+    g->bucket.ops = &ops;
+    g->bucket.place = df_strf("gs://%s%s%s", o->bucket, whole ? "" : "/", whole ? "" : o->prefix);
+    g->name = strdup(o->bucket);
+    g->endpoint = df_strf("%.*s", (int)(strlen(e) - df_ends_with(e, "/")), e);
+    g->prefix = whole ? strdup("") : df_strf("%s/", o->prefix);
+    if (!g->bucket.place || !g->name || !g->endpoint || !g->prefix)
+        return df_fail_oom(err);
+    if (df_str_set(&g->ca_file, o->ca_file, err) < 0)
+        return -1;
+    const struct df_http_options http = {.ca_file = g->ca_file};
+    if (!o->anonymous && df_gcp_credentials_new(&g->credentials, err) < 0)
+        return -1;
+    return df_http_pool_new(&http, &g->pool, err);
+}
+
+int df_gcs_bucket_new(const struct df_gcs_options *o, struct df_bucket **ret, struct df_err *err)
+{
+    if (check_options(o, err) < 0)
+        return -1;
+    struct gcs *g = calloc(1, sizeof(*g));
+    if (!g)
+        return df_fail_oom(err);
+    if (fill(g, o, err) < 0) {
+        close_bucket(&g->bucket);
+        return -1;
+    }
+    *ret = &g->bucket;
+    return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * gcs.h - a bucket of Google Cloud Storage, by its JSON API. Thread rule: any thread.
+ */
+#ifndef DF_BLOB_GCS_H
+#define DF_BLOB_GCS_H
+
+#include "common/blob/bucket.h"
+
+struct df_gcs_options {
+    const char *bucket;
+    const char *prefix;   /* segments as of a key; "" or NULL: the whole bucket is ours */
+    const char *endpoint; /* "https://storage.googleapis.com" if NULL or "" */
+    const char *ca_file;  /* PEM; NULL: the system's */
+    bool anonymous;       /* sends no credentials: for an emulator */
+};
+
+/* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from
+ * where gcp/credentials.h says. Sends no request yet. USER: an option is not as it must be. */
+int df_gcs_bucket_new(const struct df_gcs_options *o, struct df_bucket **ret,
+                      struct df_err *err) DF_MUST_CHECK;
+
+#endif
