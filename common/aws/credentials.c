@@ -146,11 +146,12 @@ static int get_web_identity(const char *region, struct df_aws_keys *k, struct df
 
 /* ---- containers and instances ---------------------------------------------------------------- */
 
-/* header: NULL, or one with a token. */
+/* Through no proxy: it would see the token, and could answer with keys of its own. header: NULL, or
+ * one with a token. */
 static int get_text(const char *method, const char *url, const char *header, int64_t timeout_ms,
                     struct df_buf *out, struct df_err *err)
 {
-    const struct df_http_options options = {.connect_ms = timeout_ms};
+    const struct df_http_options options = {.connect_ms = timeout_ms, .proxy = ""};
     DF_HTTP struct df_http *h = NULL;
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     DF_CLEANUP(df_strs_wipe) struct df_strs headers = {0};

@@ -51,6 +51,9 @@ struct df_blob {
     char *tmp; /* df_blob_tmp_dir(); freed by df_blob_close() */
 };
 
+/* True if the text consists of segments as a key does, whatever its length. */
+bool df_blob_path_is_good(const char *path);
+
 /* True if the text is a valid key. */
 bool df_blob_key_is_good(const char *key);
 

@@ -14,11 +14,9 @@ static bool segment_is_good(const char *s, size_t n)
     return n > 0 && !dots && strspn(s, good) >= n;
 }
 
-bool df_blob_key_is_good(const char *key)
+bool df_blob_path_is_good(const char *path)
 {
-    if (strlen(key) > DF_LIMIT_BLOB_KEY)
-        return false;
-    for (const char *s = key;; s++) {
+    for (const char *s = path;; s++) {
         size_t n = strcspn(s, "/");
         if (!segment_is_good(s, n))
             return false;
@@ -26,6 +24,11 @@ bool df_blob_key_is_good(const char *key)
         if (!*s)
             return true;
     }
+}
+
+bool df_blob_key_is_good(const char *key)
+{
+    return strlen(key) <= DF_LIMIT_BLOB_KEY && df_blob_path_is_good(key);
 }
 
 static int check_key(const char *key, struct df_err *err)

@@ -266,7 +266,7 @@ static int read_chunks(struct bucket_objects *s, const char *key, const struct d
                        struct df_strs *out, struct df_err *err)
 {
     DF_BLOB_HEAD h = {0};
-    if (!sink->wants_chunks || !df_blob_key_is_good(key))
+    if (!sink->wants_chunks)
         return 0;
     if (df_blob_head_new(key, &s->objects.sizes, &h, err) < 0)
         return -1;
@@ -279,6 +279,15 @@ static int read_chunks(struct bucket_objects *s, const char *key, const struct d
     return df_strs_check(out, err);
 }
 
+/* "dfb-<32 hex>-<16 hex>": a chunk is removed by its name, and no other name ever. */
+static bool is_chunk_name(const char *name)
+{
+    static const char hex[] = "0123456789abcdef";
+    return df_starts_with(name, "dfb-") && strspn(name + 4, hex) == 32 && name[36] == '-' &&
+           strspn(name + 37, hex) == 16 && !name[53];
+}
+
+/* Whoever may write to the bucket may have put other objects there: they are left alone. */
 static int on_item(void *arg, const char *name, int64_t size, int64_t made_us, struct df_err *err)
 {
     struct listing *l = arg;
@@ -286,6 +295,8 @@ static int on_item(void *arg, const char *name, int64_t size, int64_t made_us, s
     const char *rest = strchr(name, '/');
     DF_STRS struct df_strs chunks = {0};
     if (!rest || (head && !size)) /* a removed one */
+        return 0;
+    if (head ? !df_blob_key_is_good(rest + 1) : !is_chunk_name(rest + 1))
         return 0;
     l->failed = (head && read_chunks(l->store, rest + 1, l->sink, &chunks, err) < 0) ||
                 l->sink->item(l->sink->arg, rest + 1, made_us, &chunks, err) < 0;

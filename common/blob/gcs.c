@@ -242,7 +242,7 @@ static int give_object(struct gcs *g, const cJSON *item, const struct df_bucket_
     const char *name = df_json_str(item, "name"), *size = df_json_str(item, "size");
     const char *made = df_json_str(item, "timeCreated");
     int64_t n = 0, made_us = INT64_MAX; /* of unknown age: not old */
-    if (!name || !df_starts_with(name, g->prefix))
+    if (!name || !df_blob_path_is_good(name) || !df_starts_with(name, g->prefix)) /* not ours */
         return 0;
     if (size && df_parse_i64(size, 0, INT64_MAX, &n, err) < 0)
         return -1;

@@ -137,6 +137,8 @@ static int add_headers(struct s3 *s, const struct call *c, struct df_strs *heade
 static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys *keys,
                        const struct call *c, struct df_http_response *res, struct df_err *err)
 {
+    if (*c->name && !df_blob_path_is_good(c->name))
+        return df_fail(err, DF_ERR_BUG, "\"%s\" is not the name of an object", c->name);
     const struct df_http_aws aws = {keys->access_key, keys->secret_key, keys->token, s->region,
                                     "s3"};
     DF_STRS struct df_strs headers = {0};
@@ -263,10 +265,12 @@ struct page {
 
 #define LIST "ListBucketResult/"
 
+/* A name that is not made of segments of safe characters is not ours. In a URL it could lead
+ * elsewhere. */
 static int give_object(struct page *p, struct df_err *err)
 {
     size_t n = strlen(p->s->prefix);
-    return df_starts_with(p->key, p->s->prefix)
+    return df_blob_path_is_good(p->key) && df_starts_with(p->key, p->s->prefix)
                ? p->sink->item(p->sink->arg, p->key + n, p->size, p->made_us, err)
                : 0;
 }
@@ -275,7 +279,7 @@ static int take_listed(void *arg, const char *path, const char *text, struct df_
 {
     struct page *p = arg;
     if (df_streq(path, LIST "Contents/Key"))
-        (void)snprintf(p->key, sizeof(p->key), "%s", text);
+        (void)snprintf(p->key, sizeof(p->key), "%s", strlen(text) < sizeof(p->key) ? text : "");
     else if (df_streq(path, LIST "Contents/Size"))
         return df_parse_i64(text, 0, INT64_MAX, &p->size, err);
     else if (df_streq(path, LIST "Contents/LastModified"))

@@ -50,11 +50,13 @@ struct question {
     const char *header; /* or NULL */
     const char *type;   /* of the body */
     const char *body;   /* NULL: GET */
+    bool direct;        /* through no proxy: it answers whoever asks */
 };
 
 static int ask(const struct question *q, cJSON **ret, struct df_err *err)
 {
-    const struct df_http_options options = {.connect_ms = SOURCE_MS};
+    const struct df_http_options options = {.connect_ms = SOURCE_MS,
+                                            .proxy = q->direct ? "" : NULL};
     DF_HTTP struct df_http *h = NULL;
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     DF_CLEANUP(df_strs_wipe) struct df_strs headers = {0};
@@ -124,7 +126,7 @@ static int get_by_key(const cJSON *file, struct token *t, struct df_err *err)
         &body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
     if (make_assertion(file, url, &body, err) < 0)
         return -1;
-    const struct question q = {url, NULL, "application/x-www-form-urlencoded", body.data};
+    const struct question q = {url, NULL, "application/x-www-form-urlencoded", body.data, false};
     return ask(&q, &answer, err) < 0 ? -1 : take_token(answer, t, err);
 }
 
@@ -179,7 +181,8 @@ static int impersonate(const char *url, struct token *t, struct df_err *err)
     DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(DF_LIMIT_GCP_ANSWER);
     DF_SECRET_JSON cJSON *answer = NULL;
     (void)df_buf_addf(&header, "Authorization: Bearer %s", t->text);
-    const struct question q = {url, df_buf_str(&header), NULL, "{\"scope\":[\"" SCOPE "\"]}"};
+    const struct question q = {url, df_buf_str(&header), NULL, "{\"scope\":[\"" SCOPE "\"]}",
+                               false};
     if (df_buf_check(&header, err) < 0 || ask(&q, &answer, err) < 0)
         return -1;
     const char *text = df_json_str(answer, "accessToken");
@@ -197,7 +200,7 @@ static int get_by_federation(const cJSON *file, struct token *t, struct df_err *
     DF_SECRET_JSON cJSON *answer = NULL;
     if (!url || print_exchange(file, &body, err) < 0)
         return -1;
-    const struct question q = {url, NULL, NULL, body};
+    const struct question q = {url, NULL, NULL, body, false};
     int result = ask(&q, &answer, err);
     explicit_bzero(body, strlen(body));
     free(body);
@@ -214,7 +217,7 @@ static int get_by_metadata(struct token *t, struct df_err *err)
     DF_FREE char *url = df_strf(
         "http://%s/computeMetadata/v1/instance/service-accounts/default/token?scopes=" SCOPE,
         env_or("GCE_METADATA_HOST", "metadata.google.internal"));
-    const struct question q = {url, "Metadata-Flavor: Google", NULL, NULL};
+    const struct question q = {url, "Metadata-Flavor: Google", NULL, NULL, true};
     if (!url)
         return df_fail_oom(err);
     return ask(&q, &answer, err) < 0 ? -1 : take_token(answer, t, err);

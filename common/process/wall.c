@@ -240,7 +240,7 @@ static int lay_entry(struct entering *e, size_t i)
     case DF_WALL_EMPTY:
         if (make_place(entry) < 0)
             return -1;
-        return mount("tmpfs", entry->path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+        return mount("tmpfs", entry->path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=20%");
     case DF_WALL_READ_ONLY:
     case DF_WALL_WRITABLE:
         return make_place(entry) < 0 ? -1 : move_here(e->trees[i], entry->path);

@@ -195,9 +195,12 @@ static int prune_state(struct df_spawner *s, const cJSON *executor, bool dry_run
 {
     const char *name = df_json_str(executor, "metadata.name");
     int64_t count = 0;
+    struct df_err why = {0};
     if (df_state_prune(s->states, df_json_str(executor, "metadata.uid"), s->config->retain_versions,
-                       dry_run, &count, err) < 0)
-        return df_err_wrap(err, "versions of the state of %s", name);
+                       dry_run, &count, &why) < 0) { /* the others need not suffer from it */
+        df_warn("retention: versions of the state of %s stay: %s", name, why.message);
+        return 0;
+    }
     if (!count)
         return 0;
     if (note(removed, "State", name, err) < 0)

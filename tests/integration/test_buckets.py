@@ -1,11 +1,13 @@
 """Blobs in a bucket: states, plans, logs and outputs of a service are on a real S3 server, sealed."""
 
+import http.client
 import shutil
 import subprocess
 
 import pytest
 
-from lib.buckets import SECRET, S3, GoogleStorage, Trouble, run_program
+from lib import web
+from lib.buckets import DROPPED, SECRET, S3, GoogleStorage, Trouble, run_program
 from lib.dayfly import DAYFLY, DEADLINE, ROOT, Server, wait_for
 
 MODULE = """
@@ -68,6 +70,56 @@ def test_nor_is_anything_lost_on_a_bad_way_to_google(tmp_path):
         way.KINDS = tuple(kind for kind in way.KINDS if kind != "changed")
         run_program(server, "trouble", url=way.url)
         assert way.met["after"] and way.met["before"]
+
+
+class Liar(web.Handler):
+    """Adds names to each list that lead to another bucket, or out of the prefix, and remembers what is asked."""
+
+    NAMES = ("chunks/../../other/victim", "chunks/v?versionId=null", "chunks/v#x", "chunks/" + "v" * 2000)
+
+    def pass_on(self):
+        owner, body = self.server.owner, self.body()
+        owner.asked.append(f"{self.command} {self.path}")
+        connection = http.client.HTTPConnection(owner.target, timeout=30)
+        connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() not in ("connection", "expect"):
+                connection.putheader(name, value)
+        connection.endheaders(body or None)
+        answer = connection.getresponse()
+        content = answer.read()
+        if "list-type=2" in self.path:
+            lies = "".join(f"<Contents><Key>{name}</Key><Size>9</Size><LastModified>2020-01-01T00:00:00Z</LastModified></Contents>" for name in self.NAMES)
+            content = content.replace(b"</ListBucketResult>", lies.encode() + b"</ListBucketResult>")
+        self.answer(answer.status, content, **{n: v for n, v in answer.getheaders() if n.lower() not in DROPPED})
+
+    do_GET = do_PUT = do_DELETE = pass_on
+
+
+def test_names_that_a_list_makes_up_lead_nowhere(home, s3):
+    """An hour old, they look like what a killed writer left."""
+    with web.Server(Liar) as liar:
+        liar.target, liar.asked = s3.address, []
+        with serve(home, s3, endpoint=liar.url):
+            provision(home)
+            home.dayfly("state", "list", "net")
+        assert any("list-type=2" in asked and "chunks" in asked for asked in liar.asked)
+        removed = [asked for asked in liar.asked if asked.startswith("DELETE")]
+        assert removed and all(" /blobs/" in asked and ".." not in asked and "/v" not in asked for asked in removed), removed
+
+
+def test_junk_in_the_bucket_does_not_push_out_real_states(home, s3):
+    with serve(home, s3):
+        provision(home)
+    home.env["DAYFLY_RETENTION_STATE_VERSIONS"] = "1"
+    place = next(s3.files.glob("heads/state/*"))
+    real = sorted(p.name for p in place.iterdir())
+    for n in range(3):
+        (place / f"9000000{n}.json").write_text("junk")
+    with serve(home, s3) as server:
+        assert "State" not in {item["kind"] for item in home.json("gc")["items"]}
+        assert "stay:" in server.log.read_text()
+    assert set(real) <= {p.name for p in place.iterdir() if p.stat().st_size}
 
 
 def test_a_service_may_have_its_blobs_with_google(home, tmp_path):

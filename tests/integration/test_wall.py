@@ -1,5 +1,6 @@
 """What the modules of the local engine, and other processes of its user, cannot reach (SECURITY.md)."""
 
+import json
 import os
 import pathlib
 import re
@@ -290,6 +291,18 @@ def codes(server, *headers):
         except urllib.error.HTTPError as error:
             return error.code
     return [ask(header) for header in headers]
+
+
+def test_a_step_behind_the_wall_may_not_fill_the_memory_and_ends_before_the_service(home):
+    """What it writes to its own /tmp is memory; when that runs out anyway, the kernel takes the step."""
+    shown = "df --output=target,size -k /tmp /dev/shm | sed 's/^/PLACE /'; echo PRIORITY $(cat /proc/self/oom_score_adj)"
+    home.module("net", 'resource "terraform_data" "x" {\n  provisioner "local-exec" { command = %s }\n}\n' % json.dumps(shown))
+    home.env["DAYFLY_ENGINE_LOCAL_ISOLATION"] = "strict"
+    log = home.dayfly("run", "net", "--auto-approve", cwd=home.directory).stdout
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
+    sizes = dict(re.findall(r"PLACE (/\S+)\s+(\d+)", log))
+    assert set(sizes) == {"/tmp", "/dev/shm"} and all(int(size) <= memory * 0.21 for size in sizes.values()), log
+    assert "PRIORITY 500" in log
 
 
 def test_without_its_token_a_service_on_loopback_admits_nobody(home):

@@ -240,6 +240,38 @@ static void more_blobs_than_a_page_holds_are_listed(void **state)
     assert_int_equal(keys.len, COUNT);
 }
 
+static bool is_there(const char *state, const char *name)
+{
+    struct df_err err = {0};
+    DF_BUF struct df_buf content = DF_BUF_INIT(2 * MIB);
+    struct df_bucket_version version;
+    struct df_bucket *b = driver(state);
+    bool found = b->ops->get(b, name, &content, &version, &err) == 0;
+    b->ops->close(b);
+    return found;
+}
+
+/* Names that somebody else gave lead nowhere, even when they lie below ours and are old. */
+static void objects_of_others_are_left_alone(void **state)
+{
+    static const struct df_clock later = {later_mono_us, later_real_us, fill_random};
+    static const char *const names[] = {
+        "chunks/of-others", "chunks/dfb-0123456789abcdef0123456789abcdeX-0123456789abcdef"};
+    struct df_err err = {0};
+    BLOBS *b = suite_open(*state);
+    put(b, "x", "ours");
+    struct df_bucket *behind = driver(*state);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
+        assert_int_equal(behind->ops->put(behind, names[i], "x", 1, NULL, &err), 0);
+    behind->ops->close(behind);
+    hours_later = 2;
+    df_clock_install(&later);
+    assert_keys(b, "", "x");
+    df_clock_install(NULL);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
+        assert_true(is_there(*state, names[i]));
+}
+
 static void assert_open_fails(const struct where *w, const char *word)
 {
     struct df_err err = {0};
@@ -384,6 +416,7 @@ static const struct CMUnitTest usual[] = {
     blob_test(a_new_key_seals_and_the_old_one_still_opens),
     blob_test(an_object_that_was_moved_or_changed_is_refused),
     blob_test(more_blobs_than_a_page_holds_are_listed),
+    blob_test(objects_of_others_are_left_alone),
     blob_test(a_bucket_that_is_not_there_is_named_at_once),
     blob_test(options_that_cannot_be_are_refused_by_name),
 };

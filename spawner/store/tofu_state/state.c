@@ -562,18 +562,32 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     return store_version(s, executor_uid, &current, &nothing, by, err);
 }
 
-/* The oldest version that stays; 0: all do. keys are sorted. */
-static int64_t oldest_kept(const struct df_strs *keys, int64_t keep, int64_t *ret_count)
+static int64_t count_versions(const struct df_strs *keys)
 {
-    int64_t seen = 0, oldest = 0;
-    for (size_t i = keys->len; i > 0; i--) {
+    int64_t n = 0;
+    for (size_t i = 0; i < keys->len; i++)
+        n += number_in(keys->items[i]) != 0;
+    return n;
+}
+
+/* *ret: the oldest version that stays; 0: all do. Only versions whose meta can be read count: names
+ * that somebody else put there must not push out real ones. keys are sorted. */
+static int find_oldest_kept(struct df_states *s, const char *uid, const struct df_strs *keys,
+                            int64_t keep, int64_t *ret, struct df_err *err)
+{
+    int64_t seen = 0;
+    *ret = 0;
+    for (size_t i = keys->len; i > 0 && seen < keep; i--) {
         int64_t number = number_in(keys->items[i - 1]);
-        seen += number != 0;
-        if (number && seen == keep)
-            oldest = number;
+        DF_JSON cJSON *meta = NULL;
+        if (!number)
+            continue;
+        if (load_meta(s, uid, number, &meta, err) < 0)
+            return -1;
+        if (++seen == keep)
+            *ret = number;
     }
-    *ret_count = seen > keep ? seen - keep : 0;
-    return oldest;
+    return 0;
 }
 
 /* The meta goes first: a file without its meta is none of a version. One that an earlier prune left
@@ -594,15 +608,17 @@ int df_state_prune(struct df_states *s, const char *executor_uid, int64_t keep, 
                    int64_t *ret_count, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};
-    int64_t count = 0;
+    int64_t oldest = 0;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (list_keys(s, executor_uid, &keys, err) < 0)
         return -1;
-    int64_t oldest = oldest_kept(&keys, keep, &count);
-    if (!dry_run && oldest && remove_before(s, &keys, oldest, err) < 0)
+    int64_t count = count_versions(&keys) - keep;
+    *ret_count = count > 0 ? count : 0;
+    if (count <= 0)
+        return 0;
+    if (find_oldest_kept(s, executor_uid, &keys, keep, &oldest, err) < 0)
         return -1;
-    *ret_count = count;
-    return 0;
+    return dry_run ? 0 : remove_before(s, &keys, oldest, err);
 }
 
 int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)

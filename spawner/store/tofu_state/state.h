@@ -93,7 +93,7 @@ int df_state_force_unlock(struct df_states *s, const char *executor_uid,
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
 /* Removes the versions before the newest `keep` (>= 1), or only counts them (dry_run). *ret_count:
- * how many. */
+ * how many. Fails, and removes nothing, if one that would stay cannot be read. */
 int df_state_prune(struct df_states *s, const char *executor_uid, int64_t keep, bool dry_run,
                    int64_t *ret_count, struct df_err *err) DF_MUST_CHECK;
 /* Stores the content of version n as a new version, with the current serial + 1. Refused while
