@@ -150,6 +150,16 @@ def test_a_run_leaves_everything_in_the_bucket_and_nothing_readable(home, s3):
     assert not any("probe/" in name for name in names)
 
 
+def test_a_bucket_may_stand_before_the_name_of_its_host_and_trust_a_ca_of_its_own(home, tmp_path):
+    pair = web.self_signed(tmp_path, "localhost", "DNS:localhost,DNS:blobs.localhost")
+    with S3(tmp_path / "s3", pair=pair, domain="localhost") as server:
+        with serve(home, server, pathStyle="false", caFile=pair[0]):
+            provision(home)
+            assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
+        said = fails_to_serve(home, server, pathStyle="false")
+        assert "blobs.location: open s3://blobs" in said and "certificate" in said
+
+
 def test_a_service_that_was_killed_goes_on_with_what_is_in_the_bucket(home, s3):
     server = serve(home, s3)
     with server:
