@@ -52,7 +52,8 @@ def test_the_newest_versions_of_a_state_stay(home):
         home.dayfly("state", "rollback", "net", newest[1])
         assert home.dayfly("state", "show", "net").stdout
         assert sum(".tfstate" in blob for blob in blobs(server)) == 3
-        assert home.dayfly("state", "show", "net", "--version", newest[2], code=None).returncode != 0
+        gone = home.dayfly("state", "show", "net", "--version", newest[2], code=None)
+        assert gone.returncode != 0 and f"there is no state version {newest[2]}; there are {newest[1]} to" in gone.stderr
 
 
 def test_gc_shows_first_and_removes_then(home):

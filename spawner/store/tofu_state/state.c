@@ -222,6 +222,24 @@ static int open_version(struct df_states *s, const char *uid, const struct versi
     return 0;
 }
 
+/* Says which versions there are: retention removes old ones. */
+static int fail_no_version(struct df_states *s, const char *uid, int64_t number, struct df_err *err)
+{
+    DF_STRS struct df_strs keys = {0};
+    int64_t oldest = 0, newest = 0;
+    if (list_keys(s, uid, &keys, err) < 0)
+        return -1;
+    for (size_t i = 0; i < keys.len; i++) {
+        int64_t n = number_in(keys.items[i]);
+        oldest = oldest ? oldest : n;
+        newest = n > newest ? n : newest;
+    }
+    if (!newest)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state");
+    return df_fail(err, DF_ERR_NOT_FOUND, "there is no state version %lld; there are %lld to %lld",
+                   (long long)number, (long long)oldest, (long long)newest);
+}
+
 static int find_version(struct df_states *s, const char *uid, int64_t number, struct version *ret,
                         struct df_err *err)
 {
@@ -230,9 +248,8 @@ static int find_version(struct df_states *s, const char *uid, int64_t number, st
         return df_fail(err, DF_ERR_USER, "state versions are counted from 1");
     if (read_version(s, uid, number, ret, &why) == 0)
         return 0;
-    return why.cls == DF_ERR_NOT_FOUND
-               ? df_fail(err, DF_ERR_NOT_FOUND, "there is no state version %lld", (long long)number)
-               : df_err_pass(err, &why);
+    return why.cls == DF_ERR_NOT_FOUND ? fail_no_version(s, uid, number, err)
+                                       : df_err_pass(err, &why);
 }
 
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
