@@ -104,14 +104,14 @@ static int make_assertion(const cJSON *file, const char *audience, struct df_buf
     const char *email = member(file, "client_email", err);
     const char *key = email ? member(file, "private_key", err) : NULL;
     DF_JSON cJSON *claims = cJSON_CreateObject();
-    double now = (double)(df_real_us() / 1000000);
+    int64_t now_s = df_real_us() / 1000000;
     if (!key)
         return -1;
     if (df_json_add_str(claims, "iss", email, err) < 0 ||
         df_json_add_str(claims, "scope", SCOPE, err) < 0 ||
         df_json_add_str(claims, "aud", audience, err) < 0 ||
-        df_json_add_num(claims, "iat", now, err) < 0 ||
-        df_json_add_num(claims, "exp", now + LIFE_S, err) < 0)
+        df_json_add_num(claims, "iat", (double)now_s, err) < 0 ||
+        df_json_add_num(claims, "exp", (double)(now_s + LIFE_S), err) < 0)
         return -1;
     return df_jwt_sign(claims, key, df_json_str(file, "private_key_id"), out, err);
 }

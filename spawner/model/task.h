@@ -26,7 +26,7 @@ struct df_engine_observation {
     enum df_engine_phase phase;
     int exit_code;    /* ENDED: of the runner; -1: unknown */
     bool has_result;  /* ENDED: the runner left a result document */
-    bool is_held;     /* PENDING: created, but does not start before release() */
+    bool is_held;     /* created, but does not start before release(), or is not recorded yet */
     bool gives_up;    /* it cannot start, or would fail again in the same way: do not retry */
     bool is_gone;     /* no process of the step is left, and nothing that could create one */
     int64_t since_us; /* real time of creation */

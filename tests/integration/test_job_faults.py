@@ -4,11 +4,13 @@ Pods write down every start of tofu and everything they make in a directory of t
 """
 
 import contextlib
+import contextlib
 import json
 import os
 import pathlib
 import random
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -97,6 +99,30 @@ def test_a_spawner_killed_at_random_moments_comes_to_the_true_end(world_of, clai
     world.check_nothing_left(sweep.executors)
     # What a spawner does not know yet after its start is no warning for each of its steps.
     assert "is not there yet" not in world.server.log.read_text()
+
+
+def forget_the_job(world, step):
+    """As if the spawner had died between making the Job and writing down that it did."""
+    world.server.kill()
+    with contextlib.closing(sqlite3.connect(world.server.data / "dayfly.db")) as database, database:
+        changed = database.execute("UPDATE documents SET body = json_remove(body, '$.status.engineRef') WHERE name = ?", [step])
+        assert changed.rowcount == 1
+    world.start()
+
+
+def test_a_job_that_a_dead_spawner_did_not_record_is_found_again(world_of):
+    """Its pod cannot claim before that: whose pod it is, is known by its Job alone."""
+    world = world_of()
+    world.make("net")
+    world.ledger.hold("start", "net-1-plan")
+    run = world.request("net", "one")
+    world.ledger.wait_held("start", "net-1-plan")
+    recorded = world.get("/v1/taskactions/net-1-plan")["status"]["engineRef"]
+    forget_the_job(world, "net-1-plan")
+    wait_for("the Job to be recorded", lambda: world.get("/v1/taskactions/net-1-plan")["status"].get("engineRef") == recorded)
+    world.ledger.let_go("start", "net-1-plan")
+    assert world.finish(run)["phase"] == "Succeeded"
+    world.check_at_most_once()
 
 
 # ---- parts of the cluster are killed -------------------------------------------------------------------------

@@ -118,7 +118,11 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
                         v.class == DF_POD_PERMANENT;
     observed.fault = v.fault;
     observed.is_gone = !view->job && !view->pod;
-    observed.is_held = df_json_bool(df_json_at(view->job, "spec"), "suspend", false);
+    /* A Job whose spawner died before it recorded it: no pod of it can claim before create() has
+     * found it again. */
+    observed.is_held =
+        view->job &&
+        (df_json_bool(df_json_at(view->job, "spec"), "suspend", false) || !step->was_created);
     /* There is neither Job nor pod, so every process of a claimed step is proven gone. */
     if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
         observed.phase = DF_ENGINE_ENDED;
