@@ -4,7 +4,6 @@ Pods write down every start of tofu and everything they make in a directory of t
 """
 
 import contextlib
-import contextlib
 import json
 import os
 import pathlib
