@@ -1,6 +1,7 @@
 /*
  * link.h - the connection of one step and one thread to the spawner: its address, which may change
- * when the spawner restarts, and the back-off between attempts.
+ * when the spawner restarts, and the back-off between attempts. A proxy of the environment is not
+ * used: clusters add one to pods, and it rarely reaches the services of the cluster.
  *
  * Thread rule: one link, one thread.
  */

@@ -10,6 +10,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/http/http.h"
 #include "common/process/tmpdir.h"
 #include "runner/tofu/cliconfig.h"
 #include "runner/tofu/sealed.h"
@@ -152,11 +153,35 @@ static int write_backend(const cJSON *state, const char *module_dir, struct df_e
     return write_json(module_dir, OVERRIDE_FILE, doc, err);
 }
 
-static void add_state_env(const cJSON *state, struct df_strs *env)
+/* tofu asks the spawner for its state without a proxy, as the runner does (report/link.h). Go reads
+ * the second name only where the first is empty; git and curl read the second. */
+static int add_no_proxy(const char *url, struct df_strs *env, struct df_err *err)
+{
+    static const char *const proxies[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"};
+    static const char *const names[] = {"NO_PROXY", "no_proxy"};
+    bool any = false;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(proxies); i++)
+        any |= !df_str_empty(df_strs_get_env(env, proxies[i]));
+    if (!any)
+        return 0;
+    DF_FREE char *host = df_url_host(url);
+    if (!host)
+        return df_fail_oom(err);
+    const char *upper = df_strs_get_env(env, names[0]), *lower = df_strs_get_env(env, names[1]);
+    const char *before = df_str_empty(upper) ? lower : upper;
+    DF_FREE char *value = df_str_empty(before) ? strdup(host) : df_strf("%s,%s", before, host);
+    if (!value)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
+        (void)df_strs_set_env(env, names[i], value);
+    return 0;
+}
+
+static int add_state_env(const cJSON *state, struct df_strs *env, struct df_err *err)
 {
     const char *address = df_json_str(state, "address");
     if (!df_streq(df_json_str(state, "type"), "managed") || !address)
-        return;
+        return 0;
     const char *user = df_json_str(state, "username"), *password = df_json_str(state, "password");
     (void)df_strs_set_env(env, "TF_HTTP_ADDRESS", address);
     (void)df_strs_set_env(env, "TF_HTTP_LOCK_ADDRESS", address);
@@ -174,6 +199,7 @@ static void add_state_env(const cJSON *state, struct df_strs *env)
     const char *ca = df_json_str(state, "caCertificate");
     if (ca)
         (void)df_strs_set_env(env, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM", ca);
+    return add_no_proxy(address, env, err);
 }
 
 /* ---- environment ---- */
@@ -292,7 +318,8 @@ static int compose_env(const cJSON *step, const struct df_dirs *dirs, const char
     for (size_t i = 0; i < DF_ARRAY_SIZE(fixed); i++)
         (void)df_strs_set_env(env, fixed[i].name, fixed[i].value);
     (void)df_strs_set_env(env, "TF_CLI_CONFIG_FILE", cli_config);
-    add_state_env(df_json_at(step, "state"), env);
+    if (add_state_env(df_json_at(step, "state"), env, err) < 0)
+        return -1;
     return df_strs_check(env, err);
 }
 

@@ -73,6 +73,30 @@ static void a_claim_is_tried_again_while_the_spawner_is_away_or_busy(void **stat
     assert_int_equal(claim(f, NULL), 0);
 }
 
+static void a_claim_does_not_go_through_a_proxy_of_the_environment(void **state)
+{
+    const struct fixture *f = *state;
+    DF_STRS struct df_strs machine = {0};
+    DF_FREE char *proxy = df_strf("http://127.0.0.1:%u", f->server.port);
+    (void)df_strs_set_env(&machine, "http_proxy", proxy);
+    char **before = environ;
+    const struct df_report_spawner o = {.server = "http://spawner.invalid",
+                                        .uid = "u-1",
+                                        .claim_token = "claim",
+                                        .spool_dir = f->dir,
+                                        .give_up_ms = LONG_MS};
+    struct df_report *report = NULL;
+    struct df_err err = {0};
+    volatile bool stop = false;
+    cJSON *step = NULL;
+    environ = machine.items;
+    assert_int_equal(df_report_to_spawner(&o, &report, NULL), 0);
+    assert_int_equal(df_report_claim(report, &stop, 100, &step, &err), -1);
+    environ = before;
+    df_report_free(report);
+    assert_int_equal(err.cls, DF_ERR_RETRY); /* nobody has that name; the proxy would answer */
+}
+
 static void a_claim_finds_a_spawner_that_came_back_on_another_port(void **state)
 {
     struct fixture *f = *state;
@@ -479,6 +503,7 @@ int main(void)
         with_server(a_claim_whose_answer_was_lost_is_repeated_with_the_same_id),
         with_server(refusals_of_a_claim_are_final),
         with_server(a_claim_is_tried_again_while_the_spawner_is_away_or_busy),
+        with_server(a_claim_does_not_go_through_a_proxy_of_the_environment),
         with_server(a_claim_finds_a_spawner_that_came_back_on_another_port),
         with_server(a_claim_waits_no_longer_than_told),
         with_server(an_answer_that_is_no_step_document_fails_the_claim),

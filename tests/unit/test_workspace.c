@@ -213,6 +213,32 @@ static void nothing_is_inherited_but_the_list(void **state)
     assert_true(df_starts_with(df_strs_get_env(&w.env, "TF_CLI_CONFIG_FILE"), p->dirs.secret));
 }
 
+static void no_proxy_stands_between_tofu_and_the_spawner(void **state)
+{
+    const struct place *p = *state;
+    static const struct {
+        const char *environment, *no_proxy;
+    } rows[] = {
+        {"{}", NULL},
+        {"{\"NO_PROXY\":\"a.example\"}", "a.example"},
+        {"{\"HTTP_PROXY\":\"http://proxy:1\"}", "127.0.0.1"},
+        {"{\"https_proxy\":\"http://proxy:1\",\"no_proxy\":\"a.example,b\"}",
+         "a.example,b,127.0.0.1"},
+        {"{\"HTTPS_PROXY\":\"http://proxy:1\",\"no_proxy\":\"lower\",\"NO_PROXY\":\"upper\"}",
+         "upper,127.0.0.1"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_FREE char *step = df_strf("{" MANAGED ",\"environment\":%s}", rows[i].environment);
+        DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, step);
+        if (!rows[i].no_proxy)
+            assert_null(df_strs_get_env(&w.env, "NO_PROXY"));
+        else
+            assert_string_equal(df_strs_get_env(&w.env, "NO_PROXY"), rows[i].no_proxy);
+        if (i >= 2)
+            assert_string_equal(df_strs_get_env(&w.env, "no_proxy"), rows[i].no_proxy);
+    }
+}
+
 static void the_step_s_environment_is_added_but_cannot_lead_tofu_astray(void **state)
 {
     const struct place *p = *state;
@@ -313,6 +339,7 @@ int main(void)
         T(a_data_directory_that_came_along_is_removed),
         T(the_backend_of_the_module_itself_is_left_as_it_stands),
         T(nothing_is_inherited_but_the_list),
+        T(no_proxy_stands_between_tofu_and_the_spawner),
         T(the_step_s_environment_is_added_but_cannot_lead_tofu_astray),
         T(files_of_the_step_are_private_and_named_by_their_path),
         T(names_that_are_none_are_refused),
