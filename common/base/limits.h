@@ -194,6 +194,7 @@
 #define DF_LIMIT_ENVIRONMENT_VALUE ((int64_t)65536) /* half of what Linux takes in one string */
 #define DF_LIMIT_REFERENCES 100                     /* secrets or integrations of one executor */
 #define DF_LIMIT_LABELS 100
+#define DF_LIMIT_AWAITING 256                /* runs that are woken when their executor comes */
 #define DF_LIMIT_TOLERATIONS 100             /* of one pod; all levels together */
 #define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */
 #define DF_LIMIT_POD_PATCHES 8               /* podTemplate patches; there are three levels */

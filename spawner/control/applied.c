@@ -20,8 +20,7 @@
 #include "spawner/steps/outcome.h"
 
 #define ACCEPTED "Accepted"
-/* How soon a run whose executor is missing is tried again: the person may apply the executor after
- * it. */
+/* How soon a run whose executor is missing is tried again, if nothing wakes it (awaiting.h). */
 #define AGAIN_US INT64_C(1000000)
 
 static const char *name_of(const cJSON *doc)
@@ -269,9 +268,11 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
     int64_t number = 0;
     if (!next)
         return df_fail_oom(err);
-    if (validate(DF_KIND_RUN, run, &admitted, &why) == 0 &&
-        df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
-        return accept_run(c, next, owner, number, err);
+    if (validate(DF_KIND_RUN, run, &admitted, &why) == 0) {
+        df_awaiting_add(&c->awaiting, df_json_str(admitted, "spec.executorRef.name"), name_of(run));
+        if (df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
+            return accept_run(c, next, owner, number, err);
+    }
     if (may_wait(c, run, &why)) {
         *ret_wake_us = df_real_us() + AGAIN_US;
         return 0;

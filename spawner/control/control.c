@@ -158,6 +158,7 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     if (!c)
         return df_fail_oom(err);
     c->s = s;
+    df_awaiting_init(&c->awaiting);
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     if (df_queue_new(&c->queue, err) < 0 || df_slots_init(&c->slots, s, c->queue, err) < 0 ||
@@ -179,6 +180,7 @@ void df_control_free(struct df_control *c)
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_slots_free(&c->slots);
+    df_awaiting_free(&c->awaiting);
     free(c->workers);
     free(c);
 }

@@ -16,6 +16,7 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
         return 0;
     if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;
+    df_awaiting_wake(&c->awaiting, name, c->queue);
     if (done || !df_json_at(executor, "status.deleting"))
         return 0;
     return df_purge_executor(c->s, executor, err);

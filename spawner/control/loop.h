@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "spawner/control/awaiting.h"
 #include "spawner/control/control.h"
 #include "spawner/control/queue.h"
 #include "spawner/control/slots.h"
@@ -36,6 +37,7 @@ struct df_control {
     atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */
 
     struct df_slots slots;
+    struct df_awaiting awaiting;
     struct df_reporter *reporter; /* NULL: no State Service */
     struct df_hourly *hourly;     /* applies retention */
     struct df_events *events;     /* NULL: no step runs in a cluster */

@@ -139,6 +139,40 @@ static void a_run_waits_for_the_executor_that_is_applied_behind_it(void **state)
     (void)await_start(w, "first-plan");
 }
 
+static void a_run_is_woken_by_the_executor_that_it_waits_for_and_by_no_other(void **state)
+{
+    struct world *w = *state;
+    int64_t wake_us = 0;
+    apply(w, DF_KIND_RUN, "first", RUN_NET);
+    apply_executor(w, "other");
+    assert_int_equal(df_reconcile_run(w->s.control, "first", &wake_us, NULL), 0);
+    assert_int_equal(df_reconcile_executor(w->s.control, "other", &wake_us, NULL), 0);
+    assert_true(df_queue_is_idle(w->s.control->queue));
+    apply_executor(w, "net");
+    assert_int_equal(df_reconcile_executor(w->s.control, "net", &wake_us, NULL), 0);
+    assert_false(df_queue_is_idle(w->s.control->queue));
+    struct df_queue_key key;
+    assert_true(df_queue_get(w->s.control->queue, &key));
+    assert_int_equal(key.kind, DF_KIND_RUN);
+    assert_string_equal(key.name, "first");
+}
+
+static void of_too_many_runs_that_wait_the_newest_are_woken(void **state)
+{
+    struct world *w = *state;
+    struct df_control *c = w->s.control;
+    for (size_t i = 0; i <= DF_LIMIT_AWAITING; i++) {
+        char executor[64];
+        (void)snprintf(executor, sizeof(executor), "e%zu", i);
+        df_awaiting_add(&c->awaiting, executor, "run");
+        df_awaiting_add(&c->awaiting, executor, "run"); /* a second pass */
+    }
+    df_awaiting_wake(&c->awaiting, "e0", c->queue);
+    assert_true(df_queue_is_idle(c->queue));
+    df_awaiting_wake(&c->awaiting, "e1", c->queue);
+    assert_false(df_queue_is_idle(c->queue));
+}
+
 static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)
 {
     static const struct {
@@ -597,6 +631,8 @@ int main(void)
         TEST(an_executor_that_is_no_valid_document_is_refused_until_it_is_mended),
         TEST(an_applied_run_keeps_its_name_and_gets_number_and_snapshot),
         TEST(a_run_waits_for_the_executor_that_is_applied_behind_it),
+        TEST(a_run_is_woken_by_the_executor_that_it_waits_for_and_by_no_other),
+        TEST(of_too_many_runs_that_wait_the_newest_are_woken),
         TEST(a_run_that_cannot_be_is_refused_with_the_reason),
         TEST(who_writes_a_resource_chooses_no_pod),
         TEST(a_run_brings_no_snapshot_of_its_own),
