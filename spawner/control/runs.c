@@ -185,14 +185,28 @@ static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *e
     return 0;
 }
 
-static int copy_results(const struct pass *p, struct df_err *err)
+/* While earlier runs of the executor come first, the run's message says so. It names none of them:
+ * of the runs that wait, only the next one is woken when a run ends. */
+static int report_turn(const struct pass *p, cJSON *status, struct df_err *err)
 {
-    cJSON *status = df_json_object_at(p->run, "status"), *steps = cJSON_CreateArray();
-    const struct df_recipe *recipe = df_recipe_of(p->run);
-    if (recipe->count == 0 || (!p->plan && !p->apply)) {
-        cJSON_Delete(steps);
+    if (p->is_first) {
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "message");
         return 0;
     }
+    DF_FREE char *text = df_strf("waits for its turn: earlier runs of executor %s come first",
+                                 executor_name(p));
+    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
+}
+
+static int copy_results(const struct pass *p, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(p->run, "status");
+    const struct df_recipe *recipe = df_recipe_of(p->run);
+    if (!p->plan && !p->apply)
+        return report_turn(p, status, err);
+    if (recipe->count == 0)
+        return 0;
+    cJSON *steps = cJSON_CreateArray();
     if (df_json_set(status, "steps", steps, err) < 0 ||
         (p->plan && add_step(steps, recipe->steps[0].name, p->plan, err) < 0) ||
         (p->apply && add_step(steps, recipe->steps[1].name, p->apply, err) < 0) ||

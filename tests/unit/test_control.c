@@ -231,6 +231,24 @@ static void runs_of_one_executor_go_one_after_the_other_in_their_order(void **st
     await_value(w, DF_KIND_RUN, "net-3", "status.phase", "Succeeded");
 }
 
+static void a_run_behind_another_says_so_until_its_turn_comes(void **state)
+{
+    struct world *w = *state;
+    static const char behind[] = "waits for its turn: earlier runs of executor net come first";
+    make_executor(w, "net", "");
+    run(w, "net", AUTO);
+    run(w, "net", AUTO);
+    start(w);
+    struct runner r = claim(w, "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-2", "status.message", behind);
+    report(&r, NOTHING_TO_DO);
+    r = claim(w, "net-2-plan");
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Running");
+    DF_JSON cJSON *begun = get(w, DF_KIND_RUN, "net-2");
+    assert_null(df_json_at(begun, "status.message"));
+    report(&r, NOTHING_TO_DO);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -248,6 +266,7 @@ int main(void)
         TEST(who_may_not_is_denied),
         TEST(a_decision_is_taken_once_and_only_when_asked_for),
         TEST(runs_of_one_executor_go_one_after_the_other_in_their_order),
+        TEST(a_run_behind_another_says_so_until_its_turn_comes),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }
