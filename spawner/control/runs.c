@@ -193,8 +193,8 @@ static int report_turn(const struct pass *p, cJSON *status, struct df_err *err)
         cJSON_DeleteItemFromObjectCaseSensitive(status, "message");
         return 0;
     }
-    DF_FREE char *text = df_strf("waits for its turn: earlier runs of executor %s come first",
-                                 executor_name(p));
+    DF_FREE char *text =
+        df_strf("waits for its turn: earlier runs of executor %s come first", executor_name(p));
     return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
 }
 

@@ -174,7 +174,21 @@ def test_columns_tell_what_is_there(world):
     assert row("dfe")[0] == "NAME STATE STATUS LAST RUN PHASE AGE"
     assert row("dfe")[1].startswith("net provisioned done first Succeeded ")
     assert row("dfr")[1].startswith("first net provision Succeeded Applied ")
-    assert row("dft")[1].startswith("first-apply apply executor/net Applied ")
+    assert row("dft")[1].startswith("first-apply first apply executor/net Applied ")
+
+
+def test_kubectl_lists_the_runs_and_steps_of_one_executor(world):
+    world.provision()
+    world.namespace.apply(world.executor("other"), world.run("second", "other", "dry-run"))
+    world.phase("second", "Succeeded")
+
+    def names(kind, *args):
+        return world.namespace.kubectl("get", kind, *args, "-o", "name").stdout.split()
+
+    assert names("runs", "-l", "dayfly.dev/executor=net") == ["run.dayfly.dev/first"]
+    assert names("runs", "--field-selector", "spec.executorRef.name=other") == ["run.dayfly.dev/second"]
+    assert names("runs", "--field-selector", "spec.action=destroy") == []
+    assert names("taskactions", "--field-selector", "spec.runRef.name=second") == ["taskaction.dayfly.dev/second-plan"]
 
 
 @pytest.mark.parametrize("spec, message", [

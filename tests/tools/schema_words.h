@@ -380,7 +380,8 @@ static const struct column run_columns[] = {
     {"Message", "string", MESSAGE, 1},
     {"Age", "date", ".metadata.creationTimestamp", 0},
     {0}};
-static const struct column task_columns[] = {{"Action", "string", ".spec.action", 0},
+static const struct column task_columns[] = {{"Run", "string", ".spec.runRef.name", 0},
+                                             {"Action", "string", ".spec.action", 0},
                                              {"Target", "string", ".spec.targetResource", 0},
                                              {"Status", "string", REASON, 0},
                                              {"Exit", "integer", ".status.exitCode", 1},
@@ -390,6 +391,11 @@ static const struct column task_columns[] = {{"Action", "string", ".spec.action"
                                              {0}};
 static const struct column trail_columns[] = {{"Age", "date", ".metadata.creationTimestamp", 0},
                                               {0}};
+
+/* What `kubectl get --field-selector` takes. Kubernetes before 1.31 ignores the list. */
+static const char *const run_fields[] = {".spec.executorRef.name", ".spec.action", NULL};
+static const char *const task_fields[] = {".spec.runRef.name", ".spec.executorRef.name",
+                                          ".spec.action", NULL};
 
 /* ---- rules of the whole ---- */
 

@@ -350,12 +350,13 @@ struct definition {
     const struct column *columns;
     const struct cel *rules;
     cJSON *(*spec)(enum dialect d); /* NULL: it has entries instead */
+    const char *const *selectable;  /* paths; NULL: none */
 };
 
 static const struct definition definitions[] = {
     {"Executor", "executors", "dfe", executor_columns, executor_rules, executor_spec},
-    {"Run", "runs", "dfr", run_columns, run_rules, run_spec},
-    {"TaskAction", "taskactions", "dft", task_columns, task_rules, task_spec},
+    {"Run", "runs", "dfr", run_columns, run_rules, run_spec, run_fields},
+    {"TaskAction", "taskactions", "dft", task_columns, task_rules, task_spec, task_fields},
     {"AuditTrail", "audittrails", "dfa", trail_columns, NULL, NULL},
 };
 
@@ -411,6 +412,18 @@ static cJSON *columns_of(const struct definition *d)
     return list;
 }
 
+static void add_selectable(cJSON *version, const char *const *paths)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (; *paths; paths++) {
+        cJSON *field = object();
+        add_str(field, "jsonPath", *paths);
+        if (df_json_append(list, field, NULL) < 0)
+            DF_BUG("no memory");
+    }
+    (void)add(version, "selectableFields", list);
+}
+
 static cJSON *version_of(const struct definition *d, const char *singular)
 {
     cJSON *version = object();
@@ -420,6 +433,8 @@ static cJSON *version_of(const struct definition *d, const char *singular)
     (void)add(version, "additionalPrinterColumns", columns_of(d));
     if (d->spec)
         (void)add(version, "subresources", parse("{\"status\":{}}"));
+    if (d->selectable)
+        add_selectable(version, d->selectable);
     (void)add(df_json_object_at(version, "schema"), "openAPIV3Schema", whole_schema(d, singular));
     return version;
 }

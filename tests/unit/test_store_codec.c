@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/labels.h"
 #include "spawner/model/tables.h"
 #include "spawner/store/documents/codec.h"
 #include "tests/unit/json_words.h"
@@ -219,6 +220,26 @@ static void a_resource_that_is_taken_in_gets_the_finalizer_unless_it_is_being_de
     }
 }
 
+static void a_resource_that_is_taken_in_shows_its_executor_as_a_label(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *labels, *shown;
+    } rows[] = {
+        {"{}", "{'dayfly.dev/executor':'net'}"},
+        {"{'team':'a'}", "{'team':'a','dayfly.dev/executor':'net'}"},
+        {"{'dayfly.dev/executor':'mine'}", "{'dayfly.dev/executor':'mine'}"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_FREE char *text =
+            df_strf("{'metadata':{'name':'a','labels':%s},'spec':{}}", rows[i].labels);
+        DF_JSON cJSON *resource = json(text), *doc = document_of(DF_KIND_RUN, text), *main = NULL;
+        assert_int_equal(df_label_set(doc, DF_LABEL_EXECUTOR, "net", NULL), 0);
+        assert_int_equal(df_codec_main(DF_KIND_RUN, API, doc, resource, &main, NULL), 0);
+        assert_at(main, "metadata.labels", rows[i].shown);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +253,7 @@ int main(void)
         cmocka_unit_test(the_service_never_writes_into_what_people_wrote),
         cmocka_unit_test(a_decision_that_the_service_takes_away_goes_from_what_people_wrote),
         cmocka_unit_test(a_resource_that_is_taken_in_gets_the_finalizer_unless_it_is_being_deleted),
+        cmocka_unit_test(a_resource_that_is_taken_in_shows_its_executor_as_a_label),
     };
     return cmocka_run_group_tests_name("store_codec", tests, NULL, NULL);
 }

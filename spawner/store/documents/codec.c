@@ -176,15 +176,22 @@ static cJSON *new_resource(enum df_kind kind, const char *api_version)
     return NULL;
 }
 
-static int new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
+/* Adds the labels that people see, unless labels has them. */
+static int show_new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
 {
     const cJSON *from = df_json_at(doc, "metadata.labels");
-    if (pick_labels(labels, from, false, err) < 0)
-        return -1;
     for (size_t i = 0; i < SHOWN_LABELS; i++)
-        if (copy_item(labels, service_labels[i], member_of(from, service_labels[i]), err) < 0)
+        if (!member_of(labels, service_labels[i]) &&
+            copy_item(labels, service_labels[i], member_of(from, service_labels[i]), err) < 0)
             return -1;
     return 0;
+}
+
+static int new_labels(cJSON *labels, const cJSON *doc, struct df_err *err)
+{
+    if (pick_labels(labels, df_json_at(doc, "metadata.labels"), false, err) < 0)
+        return -1;
+    return show_new_labels(labels, doc, err);
 }
 
 static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_space,
@@ -266,16 +273,19 @@ static int main_spec(enum df_kind kind, cJSON *spec, const cJSON *doc, const cJS
     return 0;
 }
 
-static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *old, struct df_err *err)
-{
-    return pick_labels(labels, df_json_at(doc, "metadata.labels"), false, err) < 0
-               ? -1
-               : pick_labels(labels, old, true, err);
-}
-
 static bool has_finalizer(const cJSON *resource)
 {
     return df_json_has_string(df_json_at(resource, "metadata.finalizers"), DF_FINALIZER);
+}
+
+/* A resource that people made gets the labels to be seen in the write that adds the finalizer. */
+static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *resource, struct df_err *err)
+{
+    if (pick_labels(labels, df_json_at(doc, "metadata.labels"), false, err) < 0 ||
+        pick_labels(labels, df_json_at(resource, "metadata.labels"), true, err) < 0)
+        return -1;
+    bool gets_finalizer = !has_finalizer(resource) && !df_kube_is_deleted(resource);
+    return gets_finalizer ? show_new_labels(labels, doc, err) : 0;
 }
 
 static int add_finalizer(cJSON *metadata, struct df_err *err)
@@ -317,7 +327,7 @@ int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
     if (!spec || !labels)
         return df_fail_oom(err);
     if (main_spec(kind, spec, doc, old_spec, err) < 0 ||
-        main_labels(labels, doc, old_labels, err) < 0)
+        main_labels(labels, doc, resource, err) < 0)
         return -1;
     bool guarded = has_finalizer(resource) || df_kube_is_deleted(resource);
     if (guarded && same_item(spec, old_spec) && same_map(labels, old_labels) &&
