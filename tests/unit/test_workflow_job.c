@@ -227,6 +227,7 @@ static void a_job_has_the_name_image_labels_and_environment_of_its_workflow(void
     assert_null(df_json_at(container_of(job), "command"));
     assert_null(df_json_at(container_of(job), "imagePullPolicy"));
     assert_at(job, "spec.template.spec.restartPolicy", "'Never'");
+    assert_at(job, "spec.template.spec.enableServiceLinks", "false");
     assert_at(job, "spec.template.spec.serviceAccountName", "'test-sa'");
     assert_at(container_of(job), "env",
               "[{'name':'TARGET_RESOURCE','value':'default/deployment/my-app'},"

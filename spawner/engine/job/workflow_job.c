@@ -40,6 +40,7 @@ static const char job_text[] = JSON({
             "metadata": {},
             "spec": {
                 "restartPolicy": "Never",
+                "enableServiceLinks": false,
                 "securityContext": {"runAsNonRoot": true,
                                     "seccompProfile": {"type": "RuntimeDefault"}},
                 "containers": [{
