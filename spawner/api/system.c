@@ -1,5 +1,7 @@
 #include "spawner/api/handlers.h"
+#include "spawner/api/measure.h"
 #include "spawner/api/openapi.h"
+#include "spawner/http/forward.h"
 #include "spawner/http/server.h"
 
 static int respond_text(struct df_response *res, int status, struct df_err *err)
@@ -84,6 +86,7 @@ static void measure_health(struct df_api *a)
 int df_get_metrics(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     measure_health(req->api);
+    df_measure(req->s, df_leads(req->s));
     df_metric_set(req->api->open, NULL, (double)df_connections_count(req->api->connections));
     res->content_type = "text/plain; version=0.0.4; charset=utf-8";
     return df_metrics_write(&res->body, err);

@@ -340,11 +340,16 @@ static struct df_lease *lease_of(const struct df_spawner *s)
     return __atomic_load_n(&s->lease, __ATOMIC_ACQUIRE);
 }
 
+bool df_leads(const struct df_spawner *s)
+{
+    const struct df_lease *lease = lease_of(s);
+    return !s->config->elects ||
+           (lease && df_lease_is_held(lease) && __atomic_load_n(&s->leads, __ATOMIC_ACQUIRE));
+}
+
 bool df_forwards(const struct df_request *req)
 {
-    const struct df_lease *lease = lease_of(req->s);
-    return req->s->config->elects && req->route->access != DF_ACCESS_ANYONE &&
-           !(lease && df_lease_is_held(lease) && __atomic_load_n(&req->s->leads, __ATOMIC_ACQUIRE));
+    return req->route->access != DF_ACCESS_ANYONE && !df_leads(req->s);
 }
 
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,

@@ -14,6 +14,9 @@ int df_forwarder_new(struct df_spawner *s, struct df_forwarder **ret,
                      struct df_err *err) DF_MUST_CHECK;
 void df_forwarder_free(struct df_forwarder *f); /* no request may be in flight; NULL is fine */
 
+/* True if this replica executes requests: it leads, or it is the only one. */
+bool df_leads(const struct df_spawner *s);
+
 /* True if this replica must forward the request. Also true on a new leader until its cache has the
  * writes of the previous leaders; until then no replica leads. */
 bool df_forwards(const struct df_request *req);

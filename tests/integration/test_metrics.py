@@ -45,3 +45,19 @@ def test_refused_logins_are_counted(server):
 
 def test_connections_that_end_are_not_counted_any_more(server):
     wait_for("idle connections to be forgotten", lambda: value(metrics(server), "dayfly_http_connections") <= 2)
+
+
+def test_runs_that_have_not_ended_are_counted_by_phase_with_the_age_of_the_oldest(home, server):
+    module = home.module("net", 'resource "terraform_data" "a" {}\n')
+    waiting, pending = 'dayfly_runs{phase="WaitingApproval"}', 'dayfly_runs{phase="Pending"}'
+    assert value(metrics(server), waiting) == 0 and value(metrics(server), "dayfly_leads") == 1
+    home.dayfly("run", module, "--no-wait")
+    assert server.request("POST", "/v1/executors/net/runs", {"action": "provision"})[0] == 201
+    wait_for("a plan that waits", lambda: value(metrics(server), waiting) == 1)
+    assert value(metrics(server), pending) == 1
+    assert value(metrics(server), 'dayfly_oldest_run_age_seconds{phase="Pending"}') > 0
+    home.dayfly("discard", "net-1")
+    wait_for("the next plan", lambda: value(metrics(server), waiting) == 1 and value(metrics(server), pending) == 0)
+    home.dayfly("discard", "net-2")
+    wait_for("nothing", lambda: value(metrics(server), waiting) == 0)
+    assert value(metrics(server), 'dayfly_oldest_run_age_seconds{phase="WaitingApproval"}') == 0
