@@ -286,7 +286,16 @@ deb: all
 NAMESPACE ?= dayfly
 NAME ?= dayfly
 IMG ?= localhost/dayfly-spawner:$(VERSION)
-RUNNER_IMG ?= $(subst dayfly-spawner,dayfly-runner,$(IMG))
+# dayfly-runner for dayfly-spawner; for any other name that name with -runner behind it, before the tag.
+IMG_FILE := $(notdir $(IMG))
+IMG_NAME := $(firstword $(subst :, ,$(IMG_FILE)))
+RUNNER_NAME := $(if $(findstring dayfly-spawner,$(IMG_NAME)),$(subst dayfly-spawner,dayfly-runner,$(IMG_NAME)),$(IMG_NAME)-runner)
+RUNNER_IMG ?= $(patsubst %$(IMG_FILE),%$(patsubst $(IMG_NAME)%,$(RUNNER_NAME)%,$(IMG_FILE)),$(IMG))
+ifneq ($(filter docker-build docker-push deploy build-installer,$(MAKECMDGOALS)),)
+ifeq ($(IMG),$(RUNNER_IMG))
+$(error IMG and RUNNER_IMG are both $(IMG): spawner and runner are two images, give RUNNER_IMG a name of its own or leave it out)
+endif
+endif
 KUBECTL ?= kubectl
 CONTAINER_TOOL ?=
 RENDER = @mkdir -p build && NAMESPACE=$(NAMESPACE) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) NAME=$(NAME) KUBECTL='$(KUBECTL)' rbac/render

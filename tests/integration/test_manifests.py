@@ -130,6 +130,23 @@ def test_images_are_built_under_their_names_and_pushed(tmp_path):
             assert config["config"]["User"] == "65532:65532"
 
 
+@pytest.mark.parametrize("image, runner", [
+    ("localhost/dayfly-spawner:1", "localhost/dayfly-runner:1"),
+    ("registry.example:5000/team/executor:tag", "registry.example:5000/team/executor-runner:tag"),
+    ("registry.example:5000/executor", "registry.example:5000/executor-runner"),
+])
+def test_the_image_of_the_runner_has_a_name_of_its_own(image, runner):
+    said = subprocess.run(["make", "-n", "deploy", f"IMG={image}"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f" IMG={image} RUNNER_IMG={runner} " in said
+
+
+@pytest.mark.parametrize("target", ["docker-build", "docker-push", "deploy"])
+def test_one_name_for_both_images_is_refused_before_anything_is_done(target):
+    result = subprocess.run(["make", "-n", target, "IMG=registry.example/x:1", "RUNNER_IMG=registry.example/x:1"], cwd=ROOT,
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and not result.stdout and "are both registry.example/x:1" in result.stderr
+
+
 def test_a_push_to_nowhere_is_refused_before_anything_is_sent():
     result = subprocess.run([ROOT / "images/push"], capture_output=True, text=True, check=False,
                             env={k: v for k, v in os.environ.items() if k not in ("IMG", "RUNNER_IMG")})
