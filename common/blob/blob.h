@@ -24,6 +24,9 @@ struct df_kube;
 /* Creates the directory if it is absent; removes unfinished files of an earlier process. */
 int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* The label of the Secrets and ConfigMaps that hold blobs: "head" or "chunk". */
+#define DF_BLOB_LABEL "dayfly.dev/blob"
+
 struct df_blob_kube_options {
     struct df_kube *kube; /* borrowed: must live on */
     const char *name_space;

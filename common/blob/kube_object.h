@@ -12,10 +12,9 @@
 #ifndef DF_BLOB_KUBE_OBJECT_H
 #define DF_BLOB_KUBE_OBJECT_H
 
+#include "common/blob/blob.h"
 #include "common/blob/head.h"
 #include "common/kube/kube.h"
-
-#define DF_BLOB_LABEL "dayfly.dev/blob" /* "head" or "chunk" */
 
 /* Reads the head's Secret into *h, which was made by df_blob_head_new(). SYSTEM when it is damaged
  * or another key's. Of metadata alone (whole: false) tail and seal stay as they are. */

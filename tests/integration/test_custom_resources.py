@@ -154,6 +154,20 @@ def test_the_same_documents_are_in_the_rest_api(world):
     assert world.namespace.get("run", "net-3")["status"]["phase"] == "Succeeded"
 
 
+def test_no_second_key_is_made_where_something_is_sealed_with_the_first(world):
+    world.provision()
+    world.server.stop()
+    key = world.namespace.get("secret", "dayfly-key")
+    world.namespace.kubectl("delete", "secret", "dayfly-key")
+    with pytest.raises(AssertionError, match="ended with 1:(.|\n)*the Secret dayfly-key in .* is missing.*restore it from a copy"):
+        world.server.start()
+    assert not world.namespace.get("secret", "dayfly-key")
+    key["metadata"] = {"name": "dayfly-key"}
+    world.namespace.apply(key)
+    world.server.start()
+    assert json.loads(world.home.dayfly("outputs", "net", "-o", "json").stdout)["n"]["value"] == 1
+
+
 def test_a_state_in_the_cluster_is_sealed_and_read_back(world):
     world.provision()
     uid = world.namespace.get("executor", "net")["metadata"]["uid"]

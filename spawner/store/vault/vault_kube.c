@@ -3,6 +3,7 @@
  * resourceVersion that was read, because kubectl and other replicas write, too.
  */
 #include "common/base/limits.h"
+#include "common/blob/blob.h"
 #include "common/kube/kube.h"
 #include "spawner/store/vault/vault_backend.h"
 
@@ -431,6 +432,39 @@ static int take_key(struct kube_vault *v, const cJSON *secret, struct df_err *er
                    v->name_space);
 }
 
+static int begin_count(void *arg, const char *resource_version, struct df_err *err)
+{
+    (void)resource_version, (void)err;
+    *(size_t *)arg = 0;
+    return 0;
+}
+
+static int count_one(void *arg, const cJSON *object, struct df_err *err)
+{
+    (void)object, (void)err;
+    (*(size_t *)arg)++;
+    return 0;
+}
+
+/* States and plans here were sealed with a key that is gone. With a new one nobody would notice
+ * before a run fails, and the old key could not come back. */
+static int check_nothing_is_sealed(const struct kube_vault *v, struct df_err *err)
+{
+    size_t n = 0;
+    struct df_kube_at at = secret_at(v, NULL);
+    const struct df_kube_select select = {.labels = DF_BLOB_LABEL};
+    const struct df_kube_sink sink = {.begin = begin_count, .item = count_one, .arg = &n};
+    if (df_kube_list(v->kube, &at, &select, 0, &sink, err) < 0)
+        return -1;
+    return n == 0 ? 0
+                  : df_fail(err, DF_ERR_SYSTEM,
+                            "the Secret " KEY_SECRET " in %s is missing, and %zu states, "
+                            "plans and logs there need it: restore it from a copy. If none "
+                            "of them is needed any more, delete them: kubectl -n %s delete "
+                            "secrets,configmaps -l " DF_BLOB_LABEL,
+                            v->name_space, n, v->name_space);
+}
+
 static int make_key(const struct kube_vault *v, struct df_err *err)
 {
     char text[DF_KEY_TEXT + 1];
@@ -452,6 +486,8 @@ static int load_key(struct kube_vault *v, struct df_err *err)
         return -1;
     if (secret)
         return take_key(v, secret, err);
+    if (check_nothing_is_sealed(v, err) < 0)
+        return -1;
     /* A conflict means that another replica created the key first; then that one is used. */
     if (make_key(v, &why) < 0 && why.cls != DF_ERR_CONFLICT)
         return df_err_pass(err, &why);
