@@ -64,7 +64,7 @@ static int check_name(const struct probe *p, cJSON *part, struct df_err *err)
 static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
 {
     const char *server = df_json_str(p->handoff, "server");
-    const struct df_http_options o = {.ca_file = df_json_str(p->handoff, "caFile"), .direct = true};
+    const struct df_http_options o = {.ca_file = df_json_str(p->handoff, "caFile"), .proxy = ""};
     DF_HTTP struct df_http *http = NULL;
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     DF_FREE char *url = df_strf("%s/livez", server);

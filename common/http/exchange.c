@@ -155,7 +155,7 @@ static CURLcode set_connection(CURL *easy, const struct df_http *h, const struct
     if (h->proxy) {
         SET(CURLOPT_PROXY, h->proxy);
         SET(CURLOPT_NOPROXY, "");
-    } else if (h->direct || to->loopback || to->link_local)
+    } else if (to->loopback || to->link_local)
         SET(CURLOPT_PROXY, "");
     return rc;
 }

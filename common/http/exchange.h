@@ -15,7 +15,7 @@ struct df_http {
     char *bearer, *user, *password, *user_agent;  /* owned; NULL: none */
     char *cert_pem, *key_pem;                     /* owned; NULL: none */
     char *aws_scope, *aws_token; /* owned; NULL: not signed. user, password: keys */
-    bool follow_redirects, allow_file, insecure, direct;
+    bool follow_redirects, allow_file, insecure;
     int64_t connect_ms;
 };
 

@@ -29,8 +29,7 @@ struct df_http_options {
      * follow_redirects. */
     const char *server_name;
     bool insecure;     /* accepts any certificate: only if an operator configured it */
-    const char *proxy; /* for every host, instead of the usual variables; or NULL */
-    bool direct;       /* no proxy, whatever the variables say; not with proxy */
+    const char *proxy; /* for every host, instead of the usual variables; "": none; or NULL */
     /* Of GET and HEAD: up to 5, never from https to http, never to file, never from elsewhere to an
      * address of this machine or its link; credentials are sent only to the original scheme, host
      * and port. */

@@ -62,7 +62,7 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
         copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token_file, &l->token_file) < 0)
         return df_fail_oom(err);
     const struct df_http_options http = {
-        .ca_file = o->ca_file, .bearer = o->token, .connect_ms = CONNECT_MS, .direct = true};
+        .ca_file = o->ca_file, .bearer = o->token, .connect_ms = CONNECT_MS, .proxy = ""};
     if (df_http_new(&http, &l->http, err) < 0)
         return -1;
     *ret = DF_TAKE(l);
