@@ -20,8 +20,10 @@
 #include "common/process/process.h"
 #include "spawner/api/routes.h"
 #include "spawner/control/election.h"
+#include "spawner/control/let_go.h"
 #include "spawner/hold_directory.h"
 #include "spawner/http/api.h"
+#include "spawner/http/forward.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/journal/journal.h"
@@ -295,6 +297,8 @@ void df_service_stop(struct df_service *s, bool cancel_steps)
     if (s->election)
         df_election_close(s->election);
     df_control_stop(s->spawner.control, cancel_steps);
+    if (s->spawner.config->in_cluster && df_leads(&s->spawner))
+        df_let_go(&s->spawner, cluster_namespace(s));
     if (s->election)
         df_election_stop(s->election);
     close_all(s);

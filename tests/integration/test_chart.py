@@ -610,6 +610,20 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
 
 
+def test_a_namespace_goes_with_the_release_in_it_and_the_log_says_what_stays(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False})
+    release.install()
+    release.executor("net", 'resource "terraform_data" "a" {}\n')
+    release.run("net")
+    with subprocess.Popen([f"{tool('kubernetes')}/kubectl", "--kubeconfig", namespace.cluster.kubeconfig, "-n", namespace.name,
+                           "logs", "-f", "--tail=-1", "-l", "app.kubernetes.io/component=spawner"], stdout=subprocess.PIPE, text=True) as log:
+        namespace.cluster.kubectl("delete", "namespace", namespace.name, "--timeout=100s")
+        said, _ = log.communicate(timeout=30)
+    assert "its documents are let go" in said
+    assert "executor net: these resources stay, and no state will contain them: terraform_data.a" in said
+
+
 def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them(home, namespace, tofu):
     """`helm test` passes with restricted pods in a namespace of steps; the spawner is refused nothing there."""
     crds.install(namespace.cluster)

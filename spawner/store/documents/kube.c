@@ -404,6 +404,17 @@ static int remove_document(struct df_store *store, enum df_kind kind, const char
     return result;
 }
 
+int df_store_kube_let_go(struct df_store *store, enum df_kind kind, const char *name,
+                         struct df_err *err)
+{
+    struct write w = {.s = self(store), .kind = kind, .name = name};
+    struct df_err why = {0};
+    begin_write(&w);
+    int result = find_existing(&w, &why) < 0 ? -1 : remove_finalizer(&w, &why);
+    end_write(&w);
+    return result == 0 || why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+}
+
 /* ---- other operations ------------------------------------------------------------------------ */
 
 static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)

@@ -1,0 +1,15 @@
+/*
+ * let_go.h - a namespace that is being deleted, with the service in it: finalizers that nobody is
+ * left to remove would keep it for ever. Thread rule: one thread, when the control loop has stopped.
+ */
+#ifndef DF_CONTROL_LET_GO_H
+#define DF_CONTROL_LET_GO_H
+
+#include "spawner/spawner.h"
+
+/* If the namespace is being deleted: logs which resources the states still hold, because nothing
+ * destroys them any more, and removes the finalizers of all documents. Otherwise, and where the
+ * namespace cannot be read, does nothing. Failures are logged: the process is about to end. */
+void df_let_go(struct df_spawner *s, const char *name_space);
+
+#endif
