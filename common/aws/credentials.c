@@ -7,13 +7,13 @@
 #include <pthread.h>
 
 #include "common/aws/profile.h"
+#include "common/aws/sts.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
-#include "common/xml/xml.h"
 
 enum { EARLY_S = 300, METADATA_MS = 2000, SOURCE_MS = 10000 };
 
@@ -72,22 +72,6 @@ static int get_profile(const char *region, struct df_aws_keys *k, struct df_err 
 
 /* ---- web identity ---------------------------------------------------------------------------- */
 
-#define RESULT "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/"
-
-static int take_element(void *arg, const char *path, const char *text, struct df_err *err)
-{
-    struct df_aws_keys *k = arg;
-    if (df_streq(path, RESULT "AccessKeyId"))
-        return df_str_set(&k->access_key, text, err);
-    if (df_streq(path, RESULT "SecretAccessKey"))
-        return df_str_set(&k->secret_key, text, err);
-    if (df_streq(path, RESULT "SessionToken"))
-        return df_str_set(&k->token, text, err);
-    if (df_streq(path, RESULT "Expiration"))
-        return df_time_parse(text, &k->expires_us, err);
-    return 0;
-}
-
 static bool has_web_identity(void)
 {
     return is_set("AWS_WEB_IDENTITY_TOKEN_FILE") && is_set("AWS_ROLE_ARN");
@@ -112,10 +96,8 @@ static int print_assumption(struct df_buf *out, struct df_err *err)
     DF_FREE char *session = df_url_escape(env_or("AWS_ROLE_SESSION_NAME", "dayfly"));
     char *jwt = df_url_escape(df_buf_str(&token));
     if (role && session && jwt)
-        (void)df_buf_addf(out,
-                          "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=%s"
-                          "&RoleSessionName=%s&WebIdentityToken=%s",
-                          role, session, jwt);
+        (void)df_buf_addf(out, "&RoleArn=%s&RoleSessionName=%s&WebIdentityToken=%s", role, session,
+                          jwt);
     if (jwt)
         explicit_bzero(jwt, strlen(jwt));
     free(jwt);
@@ -124,24 +106,11 @@ static int print_assumption(struct df_buf *out, struct df_err *err)
 
 static int get_web_identity(const char *region, struct df_aws_keys *k, struct df_err *err)
 {
-    const struct df_http_options options = {0};
-    const struct df_xml_sink sink = {take_element, k};
-    DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(4 * DF_LIMIT_AWS_TOKEN);
-    DF_FREE char *regional = df_strf("https://sts.%s.amazonaws.com", region);
-    DF_HTTP struct df_http *h = NULL;
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
-    if (!regional)
-        return df_fail_oom(err);
-    if (print_assumption(&body, err) < 0 || df_http_new(&options, &h, err) < 0)
+    const struct df_sts sts = {.region = region};
+    DF_CLEANUP(df_buf_wipe) struct df_buf arguments = DF_BUF_INIT(4 * DF_LIMIT_AWS_TOKEN);
+    if (print_assumption(&arguments, err) < 0)
         return -1;
-    struct df_http_request req = DF_HTTP_REQUEST("POST", env_or("AWS_ENDPOINT_URL_STS", regional));
-    req.content_type = "application/x-www-form-urlencoded";
-    req.body = body.data;
-    req.body_len = body.len;
-    req.timeout_ms = SOURCE_MS;
-    if (df_http_send(h, &req, &res, err) < 0 || df_http_check(&res, "assume the role", err) < 0)
-        return -1;
-    return df_xml_read(df_buf_str(&res.body), res.body.len, &sink, err);
+    return df_sts_keys(&sts, "AssumeRoleWithWebIdentity", &arguments, k, err);
 }
 
 /* ---- containers and instances ---------------------------------------------------------------- */
