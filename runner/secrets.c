@@ -1,5 +1,6 @@
 #include "runner/secrets.h"
 
+#include "common/base/fs.h"
 #include "runner/tofu/sealed.h"
 
 static void add_string(struct df_strs *to, const char *value)
@@ -17,10 +18,28 @@ static void add_strings_of(struct df_strs *to, const cJSON *parent)
     }
 }
 
+/* The tokens as they are now; those that replace them in a long step are short-lived, too. */
+static int add_tokens(struct df_strs *to, const cJSON *step, struct df_err *err)
+{
+    const cJSON *path;
+    cJSON_ArrayForEach (path, df_json_at(step, "identityTokenFiles")) {
+        DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE);
+        const char *name = cJSON_GetStringValue(path);
+        struct df_err why = {0};
+        if (df_fs_read(name ? name : "", &token, &why) < 0)
+            return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                                  "the identity token of an integration: %s", why.message);
+        while (token.len && strchr("\r\n", token.data[token.len - 1]))
+            token.data[--token.len] = '\0';
+        add_string(to, df_buf_str(&token));
+    }
+    return 0;
+}
+
 int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
                        const struct df_strs *more, struct df_redact_set **ret, struct df_err *err)
 {
-    static const char *const groups[] = {"mask", "secretEnvironment", "files",
+    static const char *const groups[] = {"mask", "secretEnvironment", "files", "binaryFiles",
                                          "providers.credentials"};
     static const char *const singles[] = {"stepToken", "state.password",
                                           "source.credentials.password",
@@ -32,7 +51,8 @@ int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
         add_string(&all, df_json_str(step, singles[i]));
     for (size_t i = 0; more && i < more->len; i++)
         add_string(&all, more->items[i]);
-    if (df_sealed_secrets(step, module, &all, err) < 0 || df_strs_check(&all, err) < 0)
+    if (add_tokens(&all, step, err) < 0 || df_sealed_secrets(step, module, &all, err) < 0 ||
+        df_strs_check(&all, err) < 0)
         return -1;
     return df_redact_set_new(&all, ret, err);
 }

@@ -165,6 +165,17 @@ static int check_storage(const struct df_walls_request *q, struct df_err *err)
 
 /* ---- both ---- */
 
+/* Identity tokens, which the tool reads again when they were renewed. */
+static int show_tokens(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+{
+    const cJSON *path;
+    cJSON_ArrayForEach (path, df_json_at(q->step, "identityTokenFiles")) {
+        if (df_wall_add(w, DF_WALL_READ_ONLY, cJSON_GetStringValue(path), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int make_wall(struct df_wall *w, const struct df_walls_request *q,
                      enum df_wall_access plugin_cache, struct df_err *err)
 {
@@ -174,7 +185,7 @@ static int make_wall(struct df_wall *w, const struct df_walls_request *q,
         df_wall_add(w, plugin_cache, df_json_str(q->step, "providers.pluginCacheDirectory"), err) <
             0)
         return -1;
-    return show_work(w, q, err);
+    return show_work(w, q, err) < 0 ? -1 : show_tokens(w, q, err);
 }
 
 int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct df_err *err)

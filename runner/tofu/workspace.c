@@ -10,6 +10,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "common/process/tmpdir.h"
 #include "runner/tofu/cliconfig.h"
@@ -94,18 +95,33 @@ static bool is_file_name(const char *s)
     return *s && *s != '.' && !strchr(s, '/') && strlen(s) < 200;
 }
 
-static int write_step_files(const cJSON *step, const char *dir, struct df_err *err)
+static int write_base64(const char *path, const cJSON *file, struct df_err *err)
 {
+    const char *text = file->valuestring;
+    DF_CLEANUP(df_buf_wipe) struct df_buf bytes = DF_BUF_INIT(DF_LIMIT_STEP_DOCUMENT);
+    if (df_base64_decode(text, strlen(text), false, &bytes, NULL) < 0)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "binaryFiles: %s is not base64",
+                              file->string);
+    return df_fs_write(path, df_buf_str(&bytes), bytes.len, 0600, err);
+}
+
+/* group: of the step, name -> text or base64. */
+static int write_step_files(const cJSON *step, const char *group, const char *dir,
+                            struct df_err *err)
+{
+    bool is_binary = df_streq(group, "binaryFiles");
     const cJSON *file;
-    cJSON_ArrayForEach (file, df_json_at(step, "files")) {
+    cJSON_ArrayForEach (file, df_json_at(step, group)) {
         if (!cJSON_IsString(file) || !is_file_name(file->string))
             return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                                  "files: \"%.80s\" is not a file name with a string",
+                                  "%s: \"%.80s\" is not a file name with a string", group,
                                   file->string);
         DF_FREE char *path = df_fs_join(dir, file->string);
         if (!path)
             return df_fail_oom(err);
-        if (df_fs_write(path, file->valuestring, strlen(file->valuestring), 0600, err) < 0)
+        if ((is_binary
+                 ? write_base64(path, file, err)
+                 : df_fs_write(path, file->valuestring, strlen(file->valuestring), 0600, err)) < 0)
             return -1;
     }
     return 0;
@@ -247,7 +263,8 @@ static void expand_files(const cJSON *step, const char *value, const char *files
         size_t n = strspn(start, name_bytes);
         if (n < sizeof(name))
             memcpy(name, start, n);
-        bool is_file = cJSON_GetObjectItemCaseSensitive(df_json_at(step, "files"), name);
+        bool is_file = cJSON_GetObjectItemCaseSensitive(df_json_at(step, "files"), name) ||
+                       cJSON_GetObjectItemCaseSensitive(df_json_at(step, "binaryFiles"), name);
         (void)df_buf_add(out, value, (size_t)(p - value));
         (void)df_buf_addf(out, "%s%s%.*s", is_file ? files_dir : FILES_PREFIX, is_file ? "/" : "",
                           (int)n, start);
@@ -331,7 +348,8 @@ int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const ch
     if (!cli_config || !files_dir)
         return df_fail_oom(err);
     if (prepare_module(step, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
-        write_step_files(step, files_dir, err) < 0 ||
+        write_step_files(step, "files", files_dir, err) < 0 ||
+        write_step_files(step, "binaryFiles", files_dir, err) < 0 ||
         df_sealed_link_home(step, dirs->home, err) < 0 ||
         df_cliconfig_write(df_json_at(step, "providers"), cli_config, err) < 0)
         return -1;
