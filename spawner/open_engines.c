@@ -45,8 +45,12 @@ static int add_engine(struct df_spawner *s, struct df_engine *e, struct df_err *
 /* What no step on this machine may see: the data directory, and files with keys elsewhere. */
 static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_err *err)
 {
-    const char *const paths[] = {c->data_directory, c->token_file, c->tls_key_file,
-                                 c->state_service_token_file, c->registry_credentials_file};
+    const char *const paths[] = {c->data_directory,
+                                 c->token_file,
+                                 c->tls_key_file,
+                                 c->state_service_token_file,
+                                 c->registry_credentials_file,
+                                 c->identity_token_file};
     for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++)
         if (paths[i])
             (void)df_strs_add(ret, paths[i]);

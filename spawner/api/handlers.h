@@ -85,6 +85,14 @@ DF_HANDLER(df_list_states);
 DF_HANDLER(df_get_state_of);
 DF_HANDLER(df_watch_transitions);
 
+/* integrations.c */
+DF_HANDLER(df_list_integrations);
+DF_HANDLER(df_create_integration);
+DF_HANDLER(df_get_integration);
+DF_HANDLER(df_replace_integration);
+DF_HANDLER(df_delete_integration);
+DF_HANDLER(df_test_integration);
+
 /* secrets.c */
 DF_HANDLER(df_list_secrets);
 DF_HANDLER(df_put_secret);

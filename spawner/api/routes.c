@@ -98,6 +98,17 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/states/{name}", READ, df_get_state_of),
     ROUTE("GET", "/v1/transitions", READ, df_watch_transitions),
 
+    ROUTE("GET", "/v1/integrations", READ, df_list_integrations),
+    ROUTE("POST", "/v1/integrations", WRITE, df_create_integration, DOCUMENT,
+          AUDIT("create", "Integration")),
+    ROUTE("GET", "/v1/integrations/{name}", READ, df_get_integration),
+    ROUTE("PUT", "/v1/integrations/{name}", WRITE, df_replace_integration, DOCUMENT,
+          AUDIT("update", "Integration")),
+    ROUTE("DELETE", "/v1/integrations/{name}", WRITE, df_delete_integration,
+          AUDIT("delete", "Integration")),
+    ROUTE("POST", "/v1/integrations/{name}/test", WRITE, df_test_integration,
+          AUDIT("test", "Integration")),
+
     ROUTE("GET", "/v1/secrets", READ, df_list_secrets),
     ROUTE("PUT", "/v1/secrets/{name}", WRITE, df_allow_secret, .query = "executors force",
           AUDIT("allow", "Secret")),

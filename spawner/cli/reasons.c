@@ -123,6 +123,15 @@ const struct df_reason df_reasons[] = {
     {"SecretNotAllowed", "The executor names a secret that it may not use; nothing was run.",
      "The message says for which executors it is. Its owner or an admin allows it: `dayfly secret "
      "allow SECRET --executor NAME`."},
+    {"IntegrationNotAllowed",
+     "The executor names an integration that it may not use; nothing was run.",
+     "The message says for which executors it is. Its owner or an admin adds the executor to "
+     "spec.executors: `dayfly edit integration NAME`."},
+    {"IntegrationFailed",
+     "A provider gave no credentials for an integration of the executor; nothing was run.",
+     "The message has the provider's words. Correct the keys, the role or its trust policy, and "
+     "try "
+     "with `dayfly integration test NAME`."},
     {"InvalidDocument", "The document is not valid, or cannot be accepted now; it was refused.",
      "The message names the field. Correct an executor and apply it again; apply a run under a "
      "new name."},

@@ -41,6 +41,9 @@ struct df_config {
                                  steps get */
     char *isolation;          /* engine.local.isolation: "auto", "strict" or "none"; default: strict
                                  for a service with tokens, else auto */
+    char
+        *identity_token_file; /* engine.local.identityTokenFile: the identity token (a JWT) that the
+                                  integrations of steps of the engine local exchange; or NULL */
     bool runs_here;           /* `local` is one of engines */
     bool runs_pods;           /* `job` is one of engines */
     bool in_cluster;          /* store is kubernetes: it has documents, secrets and blobs */

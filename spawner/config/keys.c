@@ -65,6 +65,7 @@ const struct df_key df_keys[] = {
     KEY("engines", DF_KEY_WORDS, engines, NULL),
     KEY("engine", DF_KEY_STRING, engine, NULL),
     KEY("engine.local.isolation", DF_KEY_STRING, isolation, NULL),
+    KEY("engine.local.identityTokenFile", DF_KEY_PATH, identity_token_file, NULL),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
     KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),
     KEY("kubernetes.kubeconfig", DF_KEY_PATH, kube_config, NULL),

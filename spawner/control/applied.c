@@ -13,6 +13,7 @@
 #include "spawner/model/accepted.h"
 #include "spawner/model/workflow.h"
 #include "spawner/requests/allowed.h"
+#include "spawner/requests/integrations.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/secrets.h"
@@ -201,6 +202,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         (!is_deletion_alone(executor) &&
          df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).placement, &why) < 0) ||
         df_request_check_secrets(c->s, admitted, v.by.role, NULL, &why) < 0 ||
+        df_request_check_integrations(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0) {
         if (!is_final(&why))

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "spawner/control/task_pass.h"
+#include "spawner/steps/integrations.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
 #include "spawner/steps/steps.h"
@@ -214,10 +215,15 @@ static int begin_with(struct df_task_pass *p, const char *token, struct df_err *
         return -1;
     if (!has_slot)
         return 0;
+    DF_JSON cJSON *identities = NULL;
+    if (p->engine->runs_pods && df_integration_tokens(p->c->s, p->task, &identities, err) < 0)
+        return -1;
     p->step.claim_token = token;
+    p->step.identities = identities;
     int result =
         p->engine->hands_over ? start_handed_over(p, err) : df_task_create_runner(p, &made, err);
     p->step.claim_token = NULL;
+    p->step.identities = NULL;
     return result;
 }
 

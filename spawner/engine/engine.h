@@ -31,6 +31,9 @@ struct df_engine_step {
     int64_t timeout_seconds, grace_seconds, pending_seconds;
     struct df_placement_levels placement;
     const cJSON *document; /* for create() of an engine with hands_over; else NULL */
+    /* For create() of an engine with runs_pods: [{"name", "audience"}], the tokens of the pod's
+     * account that its integrations exchange (job_object.h); else NULL. */
+    const cJSON *identities;
     struct df_engine_workflow workflow;
     bool was_created; /* create() succeeded once: an absent object was deleted */
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */

@@ -1,4 +1,5 @@
 #include "spawner/model/ephemeral.h"
+#include "spawner/model/integration_spec.h"
 #include "spawner/model/model.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rules.h"
@@ -136,4 +137,25 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
     if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)
         return -1;
     return report_faults(kind, &f, err);
+}
+
+static void check_provider_stays(const cJSON *doc, const cJSON *old, const struct df_path *path,
+                                 struct df_faults *f)
+{
+    const char *was = df_json_str(old, "spec.provider");
+    if (was && !df_streq(was, df_json_str(doc, "spec.provider")))
+        df_fault(f, path, "cannot be changed: it is %s; make another integration", was);
+}
+
+int df_integration_admit(cJSON *doc, const cJSON *old, struct df_err *err)
+{
+    struct df_faults f = {0};
+    const struct df_path root = {0}, spec = {&root, "spec", 0}, here = {&spec, "provider", 0};
+    if (!cJSON_IsObject(doc))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "invalid Integration: must be an object");
+    df_schema_check(df_integration_table(), doc, old, &root, &f);
+    if (!f.count)
+        check_provider_stays(doc, old, &here, &f);
+    return df_faults_fail(&f, "InvalidDocument", "invalid Integration: ", err);
 }

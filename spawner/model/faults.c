@@ -57,6 +57,8 @@ static const struct {
     {"InvalidStep", USER},
     {"SecretUnreadable", SYSTEM},
     {"SecretNotAllowed", USER},
+    {"IntegrationNotAllowed", USER},
+    {"IntegrationFailed", USER},
     {"InvalidDocument", USER},
     {"DiskFull", SYSTEM},
     {"ExecutorGone", USER},

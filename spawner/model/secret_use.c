@@ -80,30 +80,64 @@ static char *print_use(const cJSON *use)
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_role role,
+static const char *kind_of(const struct df_used *what)
+{
+    return what->is_integration ? "integration" : "secret";
+}
+
+static const char *refusal_of(const struct df_used *what)
+{
+    return what->is_integration ? "IntegrationNotAllowed" : "SecretNotAllowed";
+}
+
+int df_secret_use_check_change(const cJSON *use, const struct df_used *what, enum df_role role,
                                const char *actor, struct df_err *err)
 {
     const char *owner = df_json_str(use, "owner");
     if (role >= DF_ROLE_ADMIN || (owner && df_streq(owner, actor)))
         return 0;
-    return df_fail(
-        err, DF_ERR_DENIED,
-        "secret \"%s\" belongs to %s: only its owner and an admin may change or delete it", secret,
-        owner ? owner : "nobody");
+    return df_fail(err, DF_ERR_DENIED,
+                   "%s \"%s\" belongs to %s: only its owner and an admin may change or delete it",
+                   kind_of(what), what->name, owner ? owner : "nobody");
 }
 
-int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
+bool df_secret_use_is_entrusted(const cJSON *use, const char *executor, const char *actor)
+{
+    return executors_of(use) && df_secret_use_covers(use, executor) &&
+           !df_streq(df_json_str(use, "owner"), actor);
+}
+
+int df_secret_use_refuse_maker(const struct df_used *what, const char *executor, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_DENIED, refusal_of(what),
+                          "the %s \"%s\" is for the executor %s: only its owner or an admin makes "
+                          "this executor",
+                          kind_of(what), what->name, executor);
+}
+
+/* How its owner or an admin allows it; NULL if out of memory. The caller frees. */
+static char *way_out(const struct df_used *what, const char *executor)
+{
+    return what->is_integration
+               ? df_strf("adds it to spec.executors: dayfly edit integration %s", what->name)
+               : df_strf("allows it with: dayfly secret allow %s --executor %s", what->name,
+                         executor);
+}
+
+int df_secret_use_check(const cJSON *use, const struct df_used *what, const char *executor,
                         struct df_err *err)
 {
     DF_FREE char *who = print_use(use);
-    if (!who)
+    DF_FREE char *way = way_out(what, executor);
+    if (!who || !way)
         return df_fail_oom(err);
     if (df_secret_use_covers(use, executor))
         return 0;
-    return df_fail_reason(err, DF_ERR_DENIED, "SecretNotAllowed",
-                          "executor %s may not use the secret \"%s\", which is for %.200s; its "
-                          "owner or an admin allows it with: dayfly secret allow %s --executor %s",
-                          executor, secret, *who ? who : "no executor", secret, executor);
+    return df_fail_reason(
+        err, DF_ERR_DENIED, refusal_of(what),
+        "executor %s may not use the %s \"%s\", which is for %.200s; its owner or "
+        "an admin %s",
+        executor, kind_of(what), what->name, *who ? who : "no executor", way);
 }
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -139,6 +173,20 @@ static bool takes_key(const struct df_secret_place *p, const char *key)
     const cJSON *keys =
         p->by == DF_SECRET_LISTED ? cJSON_GetObjectItemCaseSensitive(p->entry, "keys") : NULL;
     return !key || !keys || df_json_has_string(keys, key);
+}
+
+const char *df_secret_place_integration(const struct df_secret_place *p)
+{
+    return p->by == DF_SECRET_OF_INTEGRATION ? df_json_str(p->entry, "name") : NULL;
+}
+
+bool df_integration_is_used(const cJSON *spec, const char *integration)
+{
+    struct df_secret_place p;
+    for (size_t i = 0; df_secret_place_at(spec, i, &p); i++)
+        if (df_streq(df_secret_place_integration(&p), integration))
+            return true;
+    return false;
 }
 
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key)

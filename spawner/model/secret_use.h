@@ -1,7 +1,7 @@
 /*
- * secret_use.h - who may use a secret of the vault. Pure.
+ * secret_use.h - who may use a secret of the vault, or an integration: one rule for both. Pure.
  *
- * The use of a secret is an object {executors: [names], owner: name}. Without `executors` every
+ * The use of either is an object {executors: [names], owner: name}. Without `executors` every
  * executor may use the secret. `owner` is the caller who made it; a secret that is older than its
  * use, or was made with kubectl, has none. An entry of df_vault_list() has these members, too.
  */
@@ -19,14 +19,30 @@ bool df_secret_use_covers(const cJSON *use, const char *executor);
 int df_secret_use_parse(const char *executors, const char *owner, cJSON **ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* DENIED unless an admin or the owner asks to change or delete the secret. */
-int df_secret_use_check_change(const cJSON *use, const char *secret, enum df_role role,
+/* Whose use it is. Borrowed. */
+struct df_used {
+    const char *name;
+    bool is_integration; /* else a secret */
+};
+#define DF_USED_SECRET(n) (&(const struct df_used){(n), false})
+#define DF_USED_INTEGRATION(n) (&(const struct df_used){(n), true})
+
+/* DENIED unless an admin or the owner asks to change or delete it. */
+int df_secret_use_check_change(const cJSON *use, const struct df_used *what, enum df_role role,
                                const char *actor, struct df_err *err) DF_MUST_CHECK;
 
-/* DENIED SecretNotAllowed if the executor may not use the secret; the message names both, and who
- * may. */
-int df_secret_use_check(const cJSON *use, const char *secret, const char *executor,
+/* Is it meant for this executor by name, and by somebody else than the actor? */
+bool df_secret_use_is_entrusted(const cJSON *use, const char *executor, const char *actor);
+
+/* DENIED SecretNotAllowed, or IntegrationNotAllowed, if the executor may not use it; the message
+ * names both, and who may. */
+int df_secret_use_check(const cJSON *use, const struct df_used *what, const char *executor,
                         struct df_err *err) DF_MUST_CHECK;
+
+/* Fails as that check does, because an actor who is neither owner nor admin makes an executor that
+ * it is entrusted to. Always -1. */
+int df_secret_use_refuse_maker(const struct df_used *what, const char *executor,
+                               struct df_err *err);
 
 enum df_secret_place_kind { DF_SECRET_LISTED, DF_SECRET_OF_INTEGRATION, DF_SECRET_OF_SOURCE };
 
@@ -34,7 +50,7 @@ enum df_secret_place_kind { DF_SECRET_LISTED, DF_SECRET_OF_INTEGRATION, DF_SECRE
 struct df_secret_place {
     enum df_secret_place_kind by;
     const char *path;   /* "spec.secrets" */
-    const char *name;   /* "": the entry, which nobody has checked yet, has none */
+    const char *name;   /* of the secret; "": the entry has none, or names an integration */
     const cJSON *entry; /* of the list; the source itself */
 };
 
@@ -43,7 +59,13 @@ struct df_secret_place {
  * not so many. */
 bool df_secret_place_at(const cJSON *spec, size_t i, struct df_secret_place *ret);
 
-/* True if the spec uses this key of the secret (NULL: any). */
+/* The integration that the place names; or NULL. */
+const char *df_secret_place_integration(const struct df_secret_place *p);
+
+/* True if the spec names the integration. */
+bool df_integration_is_used(const cJSON *spec, const char *integration);
+
+/* True if the spec names this key of the secret (NULL: any) itself. */
 bool df_secret_is_used(const cJSON *spec, const char *secret, const char *key);
 
 #endif

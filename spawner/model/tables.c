@@ -7,6 +7,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/model/integration.h"
+#include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rows.h"
@@ -64,8 +65,9 @@ static const struct df_field secret_entry[] = {
 static const struct df_field secret_item = OBJECT(NULL, secret_entry);
 
 static const struct df_field integration_entry[] = {
-    WORD("provider", df_integration_providers, .flags = DF_REQUIRED),
-    OBJECT("secretRef", name_ref, .flags = DF_REQUIRED),
+    NAME("name"),
+    WORD("provider", df_integration_providers),
+    OBJECT("secretRef", name_ref),
     {0},
 };
 static const struct df_field integration_item = OBJECT(NULL, integration_entry);
@@ -271,6 +273,16 @@ static const struct df_field task_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", task_spec, .flags = DF_REQUIRED), STATUS, {0}};
 static const struct df_field workflow_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", df_workflow_rows, .flags = DF_REQUIRED), STATUS, {0}};
+static const struct df_field integration_rows[] = {
+    HEADER("Integration"),
+    OBJECT("spec", df_integration_rows, .flags = DF_REQUIRED, .rule = df_rule_integration),
+    STATUS,
+    {0}};
+
+const struct df_field *df_integration_table(void)
+{
+    return integration_rows;
+}
 
 const struct df_field *df_table(enum df_kind kind)
 {

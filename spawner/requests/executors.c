@@ -9,6 +9,7 @@
 #include "spawner/model/accepted.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/stamp.h"
+#include "spawner/requests/integrations.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/purge.h"
 #include "spawner/requests/requests.h"
@@ -48,6 +49,7 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
     if (check_document(doc, NULL, err) < 0 ||
         df_allowed_executor(s, doc, NULL, request->role, err) < 0 ||
         df_request_check_secrets(s, doc, request->role, request->actor, err) < 0 ||
+        df_request_check_integrations(s, doc, request->role, request->actor, err) < 0 ||
         df_add_reserved(doc, request->marks, err) < 0 ||
         df_new_executor_status(doc, request->actor, err) < 0)
         return -1;
@@ -106,6 +108,7 @@ int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *ol
     if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
         df_allowed_executor(s, doc, accepted, role, err) < 0 ||
         df_request_check_secrets(s, doc, role, NULL, err) < 0 ||
+        df_request_check_integrations(s, doc, role, NULL, err) < 0 ||
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
         note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)
         return -1;

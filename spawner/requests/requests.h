@@ -52,8 +52,8 @@ struct df_document_request {
     const char *actor;
 };
 
-/* Stores a new executor. DENIED SecretNotAllowed as in secrets.h; USER
- * PlacementDenied as in allowed.h. */
+/* Stores a new executor. DENIED SecretNotAllowed as in secrets.h, IntegrationNotAllowed as in
+ * integrations.h; USER PlacementDenied as in allowed.h. */
 int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores doc, as a client sent it, as the next version of old, which was just read. confirmed: the

@@ -1,5 +1,5 @@
 /*
- * secrets.c - first the users of a secret, then the requests on secrets, then the check of an
+ * secrets.c - first the users of a secret (users.h), then the requests on secrets, then the check of an
  * executor against all secrets.
  */
 #include "spawner/requests/secrets.h"
@@ -7,8 +7,9 @@
 #include <pthread.h>
 
 #include "common/base/limits.h"
-#include "spawner/model/labels.h"
 #include "spawner/model/secret_use.h"
+#include "spawner/requests/users.h"
+#include "spawner/store/vault/vault_integrations.h"
 
 /* Held from the check of a secret to its change: otherwise two callers could both make it. A lock
  * of this process suffices, because only the leader serves these requests. */
@@ -16,74 +17,50 @@ static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- users ---------------------------------------------------------------------------------- */
 
-struct users {
-    const char *secret;
-    const char *key;    /* only users of this key; NULL: of any */
-    const cJSON *use;   /* only users that it does not cover; NULL: all */
-    enum df_kind kind;  /* of the documents that are looked at */
-    struct df_buf text; /* "executor net, run net-3" */
-    size_t count;
-};
-
-/* More than a message can hold are counted, and not named. */
-enum { USERS_NAMED = 5 };
-
-static void add_user(struct users *u, const char *name)
+/* The names of the integrations that have the secret; the caller frees. */
+static int find_integrations(struct df_spawner *s, const char *secret, cJSON **ret,
+                             struct df_err *err)
 {
-    if (u->count++ < USERS_NAMED)
-        (void)df_buf_addf(&u->text, "%s%s %s", u->text.len ? ", " : "",
-                          u->kind == DF_KIND_RUN ? "run" : "executor", name);
-}
-
-static const char *executor_of(enum df_kind kind, const cJSON *doc)
-{
-    return df_json_str(doc, kind == DF_KIND_RUN ? "spec.executorRef.name" : "metadata.name");
-}
-
-static int check_user(const cJSON *doc, void *arg, struct df_err *err)
-{
-    struct users *u = arg;
-    (void)err;
-    const cJSON *spec = df_json_at(doc, u->kind == DF_KIND_RUN ? "spec.snapshot" : "spec");
-    if (df_secret_is_used(spec, u->secret, u->key) &&
-        !(u->use && df_secret_use_covers(u->use, executor_of(u->kind, doc))))
-        add_user(u, df_json_str(doc, "metadata.name"));
+    DF_JSON cJSON *list = NULL, *names = cJSON_CreateArray();
+    const cJSON *doc;
+    if (!names)
+        return df_fail_oom(err);
+    if (df_vault_integration_list(s->vault, &list, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (doc, list) {
+        if (df_streq(df_json_str(doc, "spec.secretRef.name"), secret) &&
+            df_json_append_str(names, df_json_str(doc, "metadata.name"), err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(names);
     return 0;
-}
-
-static int find_users(struct df_spawner *s, struct users *u, enum df_kind kind, struct df_err *err)
-{
-    u->kind = kind;
-    return df_store_each(s->store, kind, kind == DF_KIND_RUN ? DF_LABEL_UNFINISHED "=true" : NULL,
-                         check_user, u, err);
-}
-
-static int refuse_users(const struct users *u, struct df_err *err)
-{
-    char more[32] = "";
-    if (u->count > USERS_NAMED)
-        (void)snprintf(more, sizeof(more), " and %zu more", u->count - USERS_NAMED);
-    return df_fail_reason(err, DF_ERR_CONFLICT, "SecretInUse",
-                          "secret \"%s\" is in use by %s%s: their next steps would get the change; "
-                          "if that is meant, repeat it with --force",
-                          u->secret, df_buf_str(&u->text), more);
 }
 
 /* CONFLICT SecretInUse unless it is forced. use: look only for users that it does not cover. */
 static int check_unused(struct df_spawner *s, const struct df_secret_request *q, const cJSON *use,
                         struct df_err *err)
 {
-    struct users u = {
-        .secret = q->name, .key = use ? NULL : q->key, .use = use, .text = DF_BUF_INIT(DF_KIB)};
+    DF_JSON cJSON *through = NULL;
+    const cJSON *name;
     if (q->force)
         return 0;
-    int result = find_users(s, &u, DF_KIND_EXECUTOR, err);
-    if (result == 0)
-        result = find_users(s, &u, DF_KIND_RUN, err);
-    if (result == 0 && u.count)
-        result = refuse_users(&u, err);
-    df_buf_free(&u.text);
-    return result;
+    if (find_integrations(s, q->name, &through, err) < 0)
+        return -1;
+    DF_USERS u = {.secret = q->name,
+                  .key = use ? NULL : q->key,
+                  .through = through,
+                  .use = use,
+                  .text = DF_USERS_TEXT};
+    if (df_users_find(s, &u, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (name, through) {
+        if (!use) /* the list of the secret's executors says nothing of integrations */
+            df_users_add(&u, "integration", cJSON_GetStringValue(name));
+    }
+    return df_users_refuse(&u, "SecretInUse",
+                           "their next steps would get the change; if that is meant, repeat it "
+                           "with --force",
+                           err);
 }
 
 /* ---- set ------------------------------------------------------------------------------------ */
@@ -108,7 +85,7 @@ static int find_secret(struct df_spawner *s, const char *name, cJSON **ret, stru
 static int check_old(struct df_spawner *s, const struct df_secret_request *q, const cJSON *old,
                      const cJSON *use, struct df_err *err)
 {
-    if (df_secret_use_check_change(old, q->name, q->role, q->actor, err) < 0)
+    if (df_secret_use_check_change(old, DF_USED_SECRET(q->name), q->role, q->actor, err) < 0)
         return -1;
     if (q->value && df_json_has_string(df_json_at(old, "keys"), q->key) &&
         check_unused(s, q, NULL, err) < 0)
@@ -176,7 +153,7 @@ static int delete_secret(struct df_spawner *s, const struct df_secret_request *q
 {
     DF_JSON cJSON *old = NULL;
     if (df_vault_get_use(s->vault, q->name, &old, err) < 0 ||
-        df_secret_use_check_change(old, q->name, q->role, q->actor, err) < 0 ||
+        df_secret_use_check_change(old, DF_USED_SECRET(q->name), q->role, q->actor, err) < 0 ||
         check_unused(s, q, NULL, err) < 0)
         return -1;
     return df_vault_delete(s->vault, q->name, q->key, err);
@@ -193,13 +170,6 @@ int df_request_delete_secret(struct df_spawner *s, const struct df_secret_reques
 
 /* ---- executors ------------------------------------------------------------------------------ */
 
-/* Is the secret meant for this executor by name, and by somebody else than the caller? */
-static bool is_entrusted(const cJSON *secret, const char *executor, const char *actor)
-{
-    return cJSON_HasObjectItem(secret, "executors") && df_secret_use_covers(secret, executor) &&
-           !df_streq(df_json_str(secret, "owner"), actor);
-}
-
 int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const char *actor, struct df_err *err)
 {
@@ -215,13 +185,10 @@ int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum d
     cJSON_ArrayForEach (secret, list) {
         const char *of = df_json_str(secret, "name");
         if (df_secret_is_used(df_json_at(executor, "spec"), of, NULL) &&
-            df_secret_use_check(secret, of, name, err) < 0)
+            df_secret_use_check(secret, DF_USED_SECRET(of), name, err) < 0)
             return -1;
-        if (role < DF_ROLE_ADMIN && is_entrusted(secret, name, actor))
-            return df_fail_reason(err, DF_ERR_DENIED, "SecretNotAllowed",
-                                  "the secret \"%s\" is for the executor %s: only its owner or an "
-                                  "admin makes this executor",
-                                  of, name);
+        if (role < DF_ROLE_ADMIN && df_secret_use_is_entrusted(secret, name, actor))
+            return df_secret_use_refuse_maker(DF_USED_SECRET(of), name, err);
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "common/redact/tree.h"
 #include "spawner/model/secret_use.h"
+#include "spawner/store/vault/vault_integrations.h"
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -25,12 +26,32 @@ static int add_secret(struct df_spawner *s, const char *name, struct df_strs *va
     return df_strs_check(values, err);
 }
 
+/* The secret of an integration that is named; none is success. */
+static int add_integration(struct df_spawner *s, const char *name, struct df_strs *values,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    struct df_err why = {0};
+    if (df_vault_integration_get(s->vault, name, &doc, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    const char *secret = df_json_str(doc, "spec.secretRef.name");
+    return secret ? add_secret(s, secret, values, err) : 0;
+}
+
+static int add_place(struct df_spawner *s, const struct df_secret_place *p, struct df_strs *values,
+                     struct df_err *err)
+{
+    const char *integration = df_secret_place_integration(p);
+    return integration ? add_integration(s, integration, values, err)
+                       : add_secret(s, p->name, values, err);
+}
+
 static int add_spec(struct df_spawner *s, const cJSON *spec, struct df_strs *values,
                     struct df_err *err)
 {
     struct df_secret_place p;
     for (size_t i = 0; df_secret_place_at(spec, i, &p); i++)
-        if (add_secret(s, p.name, values, err) < 0)
+        if (add_place(s, &p, values, err) < 0)
             return -1;
     return 0;
 }

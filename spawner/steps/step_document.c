@@ -8,12 +8,13 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/engine/job/job_object.h"
-#include "spawner/model/integration.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/secret_forms.h"
 #include "spawner/model/secret_use.h"
 #include "spawner/model/tables.h"
+#include "spawner/steps/integrations.h"
 #include "spawner/steps/sealed.h"
+#include "spawner/steps/step_secrets.h"
 
 /* In a pod: where the runner keeps the tools that it downloads. They last until the pod ends. */
 #define POD_TOOLS DF_JOB_WORK_DIR "/tools"
@@ -44,31 +45,14 @@ static int mask(struct making *m, const char *value, struct df_err *err)
     return df_json_append_str(list, value, err);
 }
 
-/* Fails with a class that tells whether the step can ever have the secret. what: the field that
- * refers to it. */
-static int fail_secret(const char *name, const char *what, const struct df_err *why,
-                       struct df_err *err)
+static int mask_all(struct making *m, const cJSON *secret, struct df_err *err)
 {
-    if (why->cls == DF_ERR_NOT_FOUND)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "%s: there is no secret \"%s\"; create it with: dayfly secret set "
-                              "%s KEY",
-                              what, name, name);
-    (void)df_err_pass(err, why);
-    if (df_streq(why->reason, "SecretNotAllowed"))
-        err->cls = DF_ERR_USER; /* it was allowed when the executor was written */
-    return df_err_wrap(err, "%s", what);
-}
-
-/* Reads a secret of the vault that the step's executor may use. */
-static int read_secret(struct making *m, const char *name, cJSON **ret, struct df_err *err)
-{
-    DF_JSON cJSON *use = NULL;
-    const char *executor = df_json_str(m->task, "spec.executorRef.name");
-    if (df_vault_get_use(m->s->vault, name, &use, err) < 0 ||
-        df_secret_use_check(use, name, executor, err) < 0)
-        return -1;
-    return df_vault_get(m->s->vault, name, ret, err);
+    const cJSON *value;
+    cJSON_ArrayForEach (value, secret) {
+        if (mask(m, cJSON_GetStringValue(value), err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* Reads a secret and masks all its values. what: the field that refers to it. */
@@ -76,14 +60,8 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
                       struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = NULL;
-    struct df_err why = {0};
-    if (read_secret(m, name, &secret, &why) < 0)
-        return fail_secret(name, what, &why, err);
-    const cJSON *value;
-    cJSON_ArrayForEach (value, secret) {
-        if (mask(m, cJSON_GetStringValue(value), err) < 0)
-            return -1;
-    }
+    if (df_step_secret(m->s, m->task, name, what, &secret, err) < 0 || mask_all(m, secret, err) < 0)
+        return -1;
     *ret = DF_TAKE(secret);
     return 0;
 }
@@ -356,25 +334,39 @@ static cJSON *all_variables(const struct making *m)
     return DF_TAKE(all);
 }
 
-/* Splits the integration's variables: values that are not secret (a default region, the path of a
- * file) must not be masked, so they go into `environment`. */
-static int add_integration(struct making *m, const cJSON *entry, const cJSON *secret,
-                           struct df_err *err)
+/* Masks what the integration gave, and splits its variables: values that are not secret (a default
+ * region, the path of a file) must not be masked, so they go into `environment`. */
+static int add_grant(struct making *m, const struct df_integration_grant *grant,
+                     const cJSON *variables, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *all = all_variables(m);
-    if (!all)
-        return df_fail_oom(err);
-    int known = cJSON_GetArraySize(all); /* new variables are appended after these */
-    if (df_integration_apply(df_json_str(entry, "provider"), secret, all,
-                             df_json_object_at(m->doc, "files"), err) < 0)
+    cJSON *tokens = grant->token_file ? df_json_array_at(m->doc, "identityTokenFiles") : NULL;
+    if (mask_all(m, grant->secrets, err) < 0 ||
+        (tokens && df_json_append_str(tokens, grant->token_file, err) < 0))
         return -1;
-    for (const cJSON *v = cJSON_GetArrayItem(all, known); v; v = v->next) {
-        bool is_secret = df_json_has_string(secret, v->valuestring);
+    if (grant->token_file && !tokens)
+        return df_fail_oom(err);
+    for (const cJSON *v = variables; v; v = v->next) {
+        bool is_secret = df_json_has_string(grant->secrets, v->valuestring);
         cJSON *to = df_json_object_at(m->doc, is_secret ? "secretEnvironment" : "environment");
         if (df_json_set_str(to, v->string, v->valuestring, err) < 0)
             return -1;
     }
     return 0;
+}
+
+static int add_integration(struct making *m, const cJSON *entry, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *all = all_variables(m);
+    DF_INTEGRATION_GRANT grant = {0};
+    const struct df_integration_ask ask = {m->s, m->task, entry, df_step_is_in_pod(m->s, m->task)};
+    const struct df_integration_places to = {all, df_json_object_at(m->doc, "files"),
+                                             df_json_object_at(m->doc, "binaryFiles")};
+    if (!to.environment || !to.files || !to.binary)
+        return df_fail_oom(err);
+    int known = cJSON_GetArraySize(all); /* new variables are appended after these */
+    if (df_integration_grant(&ask, &to, &grant, err) < 0)
+        return -1;
+    return add_grant(m, &grant, cJSON_GetArrayItem(all, known), err);
 }
 
 static int add_credentials(struct making *m, const cJSON *secret, struct df_err *err)
@@ -397,19 +389,25 @@ static int add_credentials(struct making *m, const cJSON *secret, struct df_err 
     return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;
 }
 
+static int add_secret(struct making *m, const struct df_secret_place *p, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *secret = NULL;
+    if (p->by == DF_SECRET_OF_INTEGRATION)
+        return add_integration(m, p->entry, err);
+    if (get_secret(m, p->name, p->path, &secret, err) < 0)
+        return -1;
+    return p->by == DF_SECRET_LISTED ? add_secret_keys(m, p->entry, secret, err)
+                                     : add_credentials(m, secret, err);
+}
+
 static int add_secrets(struct making *m, struct df_err *err)
 {
     struct df_secret_place p;
     if (!df_json_object_at(m->doc, "files"))
         return df_fail_oom(err);
-    for (size_t i = 0; df_secret_place_at(df_json_at(m->task, "spec"), i, &p); i++) {
-        DF_SECRET_JSON cJSON *secret = NULL;
-        if (get_secret(m, p.name, p.path, &secret, err) < 0 ||
-            (p.by == DF_SECRET_LISTED           ? add_secret_keys(m, p.entry, secret, err)
-             : p.by == DF_SECRET_OF_INTEGRATION ? add_integration(m, p.entry, secret, err)
-                                                : add_credentials(m, secret, err)) < 0)
+    for (size_t i = 0; df_secret_place_at(df_json_at(m->task, "spec"), i, &p); i++)
+        if (add_secret(m, &p, err) < 0)
             return -1;
-    }
     return 0;
 }
 

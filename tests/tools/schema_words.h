@@ -166,8 +166,13 @@ static const struct words rules[] = {
      "!has(self.path) || !self.path.matches('[.][.]|//|/[.]/|%|^[.]/|/$|/[.]$|^[.]$')",
      "path may not have .., //, /./ or % in it, nor end with /"},
     {df_rule_integrations, NULL,
-     "self.all(a, self.exists_one(b, b.provider == a.provider)) && "
-     "self.filter(a, a.provider.endsWith('_ssh')).size() <= 1",
+     "self.all(a, has(a.name) ? !has(a.provider) && !has(a.secretRef) : "
+     "has(a.provider) && has(a.secretRef))",
+     "an entry has the name of an integration, or a provider and a secretRef"},
+    {df_rule_integrations, NULL,
+     "self.all(a, has(a.name) ? self.exists_one(b, has(b.name) && b.name == a.name) : "
+     "!has(a.provider) || self.exists_one(b, has(b.provider) && b.provider == a.provider)) && "
+     "self.filter(a, has(a.provider) && a.provider.endsWith('_ssh')).size() <= 1",
      "has two that set the same variable"},
     {df_rule_volume, NULL,
      EXACTLY_ONE("has(self.emptyDir), has(self.persistentVolumeClaim), has(self.secret), "
@@ -271,7 +276,9 @@ static const struct text texts[] = {
      "Further arguments of plan, after dayfly's own: -target=module.a, -parallelism=5."},
     {"environment", "Environment variables of the tool. No secrets: the values can be read here."},
     {"secrets", "Secrets whose keys become TF_VAR_<key>; all keys, or only the named ones."},
-    {"integrations", "Secrets with the credentials of a provider."},
+    {"integrations", "Credentials of providers: an integration by its name, or a provider and a "
+                     "secret with its keys."},
+    {"integrations[].name", "An integration: what it is and who may use it, it says itself."},
     {"integrations[].provider",
      "Selects which keys the secret must have and which environment variables they become."},
     {"storage", "Where the state is kept. Cannot be changed before a destroy."},

@@ -7,6 +7,7 @@
  */
 #include "common/base/fs.h"
 #include "common/yaml/yaml.h"
+#include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
 #include "spawner/model/tables.h"
 #include "spawner/model/workflow.h"
@@ -495,6 +496,23 @@ static cJSON *placement(void)
     return schema;
 }
 
+/* Without the texts, which go by the path in the specs of others. */
+static void drop_texts(cJSON *schema)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(schema, "description");
+    cJSON *member;
+    cJSON_ArrayForEach (member, df_json_object_at(schema, "properties")) {
+        cJSON_DeleteItemFromObjectCaseSensitive(member, "description");
+    }
+}
+
+static cJSON *integration(void)
+{
+    cJSON *schema = spec_of(df_integration_rows, INPUT);
+    drop_texts(schema);
+    return schema;
+}
+
 static cJSON *all_schemas(void)
 {
     cJSON *all = object();
@@ -505,6 +523,7 @@ static cJSON *all_schemas(void)
     (void)add(all, "RunSpec", run_spec(OUTPUT));
     (void)add(all, "WorkflowSpec", spec_of(df_workflow_rows, INPUT));
     (void)add(all, "TaskActionSpec", task_spec(OUTPUT));
+    (void)add(all, "IntegrationSpec", integration());
     return all;
 }
 

@@ -156,6 +156,29 @@ static void mode_token_hands_over_a_projected_token(void **state)
     assert_null(named(job, "spec.template.spec.volumes", "dayfly-step"));
 }
 
+static void each_integration_that_exchanges_a_token_gets_one_of_its_audience(void **state)
+{
+    (void)state;
+    struct df_job_spec spec = plan;
+    DF_JSON cJSON *identities = json(
+        "[{'name':'prod','audience':'sts.amazonaws.com'},{'name':'lake','audience':'https://x'}]");
+    DF_JSON cJSON *stolen = json("[{'name':'prod','audience':'dayfly'}]"), *refused = NULL;
+    struct df_err err = {0};
+    DF_JSON cJSON *without = build(&spec);
+    assert_null(named(without, "spec.template.spec.volumes", "dayfly-identity"));
+    spec.identities = identities;
+    DF_JSON cJSON *job = build(&spec);
+    assert_at(named(job, "spec.template.spec.volumes", "dayfly-identity"), "projected",
+              "{'sources':[{'serviceAccountToken':{'path':'prod','audience':'sts.amazonaws.com',"
+              "'expirationSeconds':3600}},{'serviceAccountToken':{'path':'lake','audience':"
+              "'https://x','expirationSeconds':3600}}]}");
+    assert_at(named(runner_of(job), "volumeMounts", "dayfly-identity"), "mountPath",
+              "'/run/dayfly/identity'");
+    spec.identities = stolen; /* a token that is worth a role at the service itself */
+    assert_int_equal(df_job_build(&spec, &refused, &err), -1);
+    assert_string_equal(err.reason, "PlacementDenied");
+}
+
 static void without_a_ca_there_is_no_file_for_it(void **state)
 {
     (void)state;
@@ -409,6 +432,7 @@ int main(void)
         cmocka_unit_test(job_and_pod_say_whose_they_are),
         cmocka_unit_test(the_runner_is_told_where_its_handoff_lies),
         cmocka_unit_test(mode_token_hands_over_a_projected_token),
+        cmocka_unit_test(each_integration_that_exchanges_a_token_gets_one_of_its_audience),
         cmocka_unit_test(without_a_ca_there_is_no_file_for_it),
         cmocka_unit_test(mode_secret_waits_suspended_for_its_secret),
         cmocka_unit_test(a_secret_belongs_to_its_job_and_holds_the_step),

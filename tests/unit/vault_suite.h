@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "spawner/store/vault/vault.h"
+#include "spawner/store/vault/vault_integrations.h"
 #include "tests/unit/scratch.h"
 
 #define VAULT DF_VAULT struct df_vault
@@ -309,6 +309,45 @@ static void a_use_stays_until_it_is_replaced_or_the_last_key_goes(void **state)
     assert_use(v, "db", "{}");
 }
 
+static void put_integration(struct df_vault *v, const char *name, const char *text)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *doc = NULL;
+    assert_int_equal(df_json_parse(text, strlen(text), &doc, &err), 0);
+    if (df_vault_integration_put(v, name, doc, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void integrations_lie_beside_the_secrets_and_are_none(void **state)
+{
+    VAULT *v = suite_open(*state);
+    struct df_err err = {0};
+    DF_JSON cJSON *list = NULL, *docs = NULL, *doc = NULL, *again = NULL;
+    set(v, "prod", "key", "value");
+    put_integration(v, "prod", "{\"spec\":{\"provider\":\"aws\"}}");
+    put_integration(v, "hub",
+                    "{\"spec\":{\"provider\":\"github\"},\"status\":{\"owner\":\"ada\"}}");
+    assert_int_equal(df_vault_integration_note(v, "hub", "net-3", 1000000, NULL), 0);
+    put_integration(v, "hub",
+                    "{\"spec\":{\"provider\":\"gitlab\"},\"status\":{\"owner\":\"ada\"}}");
+    assert_int_equal(df_vault_list(v, &list, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 1);
+    assert_int_equal(df_vault_integration_list(v, &docs, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(docs), 2);
+    assert_string_equal(df_json_str(docs->child, "spec.provider"), "gitlab");
+    assert_int_equal(df_vault_integration_get(v, "hub", &doc, NULL), 0);
+    assert_string_equal(df_json_str(doc, "status.owner"), "ada");
+    assert_string_equal(df_json_str(doc, "status.lastUsedBy"), "net-3");
+    assert_string_equal(df_json_str(doc, "status.lastUsedAt"), "1970-01-01T00:00:01.000000Z");
+    assert_int_equal(df_vault_integration_delete(v, "hub", NULL), 0);
+    assert_fails(df_vault_integration_get(v, "hub", &again, &err), &err, DF_ERR_NOT_FOUND,
+                 "there is no integration \"hub\"");
+    assert_fails(df_vault_integration_delete(v, "hub", &err), &err, DF_ERR_NOT_FOUND, "hub");
+    assert_fails(df_vault_integration_get(v, "../prod", &again, &err), &err, DF_ERR_NOT_FOUND,
+                 "prod");
+    assert_secret(v, "prod", "{\"key\":\"value\"}");
+}
+
 #define VAULT_SUITE                                                                                \
     vault_test(a_use_stays_until_it_is_replaced_or_the_last_key_goes),                             \
         vault_test(a_secret_holds_what_was_set_last), vault_test(what_was_not_set_is_not_found),   \
@@ -318,6 +357,7 @@ static void a_use_stays_until_it_is_replaced_or_the_last_key_goes(void **state)
         vault_test(a_value_may_fill_its_cap_and_no_more),                                          \
         vault_test(a_secret_has_so_many_keys_and_no_more),                                         \
         vault_test(what_a_run_was_given_is_no_secret_with_a_name),                                 \
+        vault_test(integrations_lie_beside_the_secrets_and_are_none),                              \
         vault_test(keys_for_other_purposes_differ_and_stay),                                       \
         vault_test(many_who_write_one_secret_lose_nothing)
 

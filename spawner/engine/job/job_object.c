@@ -11,6 +11,8 @@
 #define HANDOFF_ANNOTATION "dayfly.dev/handoff"
 #define CA_ANNOTATION "dayfly.dev/ca"
 
+enum { IDENTITY_SECONDS = 3600 };
+
 /* Turns literal JSON in the source into a string. */
 #define JSON(...) #__VA_ARGS__
 
@@ -81,6 +83,10 @@ static const char token_volume_text[] = JSON({"name": "dayfly-token", "projected
 static const char token_mount_text[] = JSON(
     {"name": "dayfly-token", "mountPath": "/run/dayfly/token", "readOnly": true});
 
+static const char identity_volume_text[] = JSON({"name": "dayfly-identity", "projected": {"sources": []}});
+static const char identity_mount_text[] = JSON(
+    {"name": "dayfly-identity", "mountPath": "/run/dayfly/identity", "readOnly": true});
+
 /* 288 is 0440: fsGroup lets the runner's user read. */
 static const char step_volume_text[] = JSON({"name": "dayfly-step", "secret": {
     "defaultMode": 288, "items": [{"key": "step.json", "path": "step.json"}]}});
@@ -131,6 +137,37 @@ static int add_token(cJSON *pod_template, const struct df_job_spec *spec, struct
     cJSON *sources = df_json_array_at(df_json_object_at(volume, "projected"), "sources");
     cJSON *token = df_json_object_at(sources->child, "serviceAccountToken");
     return df_json_add_str(token, "audience", audience, err);
+}
+
+/* The kubelet renews these tokens as long as the pod runs. */
+static int add_identity(cJSON *sources, const cJSON *identity, struct df_err *err)
+{
+    cJSON *source = cJSON_CreateObject();
+    if (df_json_append(sources, source, err) < 0)
+        return -1;
+    cJSON *token = df_json_object_at(source, "serviceAccountToken");
+    if (!token)
+        return df_fail_oom(err);
+    if (df_json_add_str(token, "path", df_json_str(identity, "name"), err) < 0 ||
+        df_json_add_str(token, "audience", df_json_str(identity, "audience"), err) < 0)
+        return -1;
+    return df_json_add_num(token, "expirationSeconds", IDENTITY_SECONDS, err);
+}
+
+static int add_identities(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
+{
+    cJSON *volume = NULL;
+    const cJSON *identity;
+    if (!cJSON_GetArraySize(spec->identities))
+        return 0;
+    if (add_volume(pod_template, identity_volume_text, identity_mount_text, &volume, err) < 0)
+        return -1;
+    cJSON *sources = df_json_array_at(df_json_object_at(volume, "projected"), "sources");
+    cJSON_ArrayForEach (identity, spec->identities) {
+        if (add_identity(sources, identity, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int add_step_secret(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
@@ -295,7 +332,7 @@ static int build_pod(cJSON *job, const struct df_job_spec *spec, cJSON **ret, st
         cJSON_DetachItemFromObjectCaseSensitive(df_json_object_at(job, "spec"), "template");
     cJSON *container = df_json_array_at(pod_spec_of(pod_template), "containers")->child;
     if (df_json_add_str(container, "image", spec->image, err) < 0 ||
-        add_handoff(pod_template, spec, err) < 0 ||
+        add_handoff(pod_template, spec, err) < 0 || add_identities(pod_template, spec, err) < 0 ||
         put_deadlines(job, pod_template, spec, err) < 0 ||
         df_placement_apply(spec->placement, &target, &pod_template, err) < 0 ||
         put_pod_metadata(pod_template, spec, err) < 0 || check_pod(pod_template, err) < 0 ||

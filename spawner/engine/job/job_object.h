@@ -10,6 +10,7 @@
  *   /run/dayfly/token/token          claim mode token: a projected token for the audience
  *                                    dayfly/<step uid>
  *   /run/dayfly/step/step.json       claim mode secret: the step document
+ *   /run/dayfly/identity/NAME        a projected token for each integration NAME that exchanges one
  *   /dev/termination-log             the runner's result document (termination message)
  * The handoff and the CA are not secret. As annotations they need no ConfigMap, no permission for
  * it and no cleanup. Only the Secret contains secret values.
@@ -27,6 +28,7 @@
 #define DF_JOB_TOKEN_FILE "/run/dayfly/token/token"
 #define DF_JOB_STEP_FILE "/run/dayfly/step/step.json"
 #define DF_JOB_WORK_DIR "/work"
+#define DF_JOB_IDENTITY_DIR "/run/dayfly/identity"
 
 /* Labels of the Job and its pod, besides run and executor (labels.h). The uid decides which step a
  * Job belongs to. */
@@ -56,9 +58,10 @@ struct df_job_spec {
     const char *server_url; /* for the handoff; NULL: the pod cannot reach the spawner */
     const char *ca_pem;     /* trusted in addition to the system's CAs; or NULL */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
-    int64_t ttl_seconds;          /* how long an ended Job stays */
-    const cJSON *placement;       /* resolved; or NULL */
-    bool has_plugin_claim;        /* see struct df_placement_target */
+    int64_t ttl_seconds;     /* how long an ended Job stays */
+    const cJSON *identities; /* [{"name", "audience"}]: tokens in DF_JOB_IDENTITY_DIR; or NULL */
+    const cJSON *placement;  /* resolved; or NULL */
+    bool has_plugin_claim;   /* see struct df_placement_target */
     const struct df_never *never; /* what no step may have; NULL: only what is built in */
 };
 

@@ -66,6 +66,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .grace_seconds = step->grace_seconds,
         .pending_seconds = step->pending_seconds,
         .ttl_seconds = o->ttl_seconds,
+        .identities = step->identities,
         .placement = placement,
         .has_plugin_claim = has_claim,
         .never = o->never,

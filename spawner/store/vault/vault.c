@@ -81,9 +81,21 @@ int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_er
                                  : df_vault_no_secret(name, NULL, err);
 }
 
+void df_vault_drop_integrations(cJSON *list)
+{
+    for (cJSON *entry = list->child, *next; entry; entry = next) {
+        next = entry->next;
+        if (df_starts_with(df_json_str(entry, "name"), DF_VAULT_INTEGRATION_PREFIX))
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, entry));
+    }
+}
+
 int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err)
 {
-    return v->ops->list(v, false, ret, err);
+    if (v->ops->list(v, false, ret, err) < 0)
+        return -1;
+    df_vault_drop_integrations(*ret);
+    return 0;
 }
 
 int df_vault_delete(struct df_vault *v, const char *name, const char *key, struct df_err *err)

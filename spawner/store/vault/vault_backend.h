@@ -29,6 +29,11 @@ struct df_vault {
 /* The prefix of the names of runs' entries. The dot keeps them apart from secrets, whose names are
  * DNS labels. Both are valid names of Kubernetes objects. */
 #define DF_VAULT_RUN_PREFIX "dayfly-run."
+/* That of the entries of integrations (vault_integrations.h). */
+#define DF_VAULT_INTEGRATION_PREFIX "dayfly-integration."
+
+/* Deletes from a list what is no secret of a user: the entries of integrations. */
+void df_vault_drop_integrations(cJSON *list);
 
 /* Fails with NOT_FOUND: 'secret "x" key k does not exist'. Always -1. key may be NULL. */
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err);

@@ -414,7 +414,12 @@ int df_vault_kube_list(struct df_kube *kube, const char *name_space, cJSON **ret
 {
     DF_FREE char *copy = strdup(name_space);
     struct kube_vault v = {.kube = kube, .name_space = copy};
-    return copy ? list(&v.vault, false, ret, err) : df_fail_oom(err);
+    if (!copy)
+        return df_fail_oom(err);
+    if (list(&v.vault, false, ret, err) < 0)
+        return -1;
+    df_vault_drop_integrations(*ret);
+    return 0;
 }
 
 /* ---- the key -------------------------------------------------------------------------------- */
