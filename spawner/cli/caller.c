@@ -96,8 +96,11 @@ static bool is_plain(const char *name)
 static const struct {
     const char *provider, *pattern;
 } families[] = {
-    {"aws", "AWS_*"},    {"azurerm", "ARM_*"},  {"azurerm", "AZURE_*"},
-    {"gcp", "GOOGLE_*"}, {"gcp", "CLOUDSDK_*"},
+    {"aws", "AWS_*"},       {"azurerm", "ARM_*"},
+    {"azurerm", "AZURE_*"}, {"gcp", "GOOGLE_*"},
+    {"gcp", "CLOUDSDK_*"},  {"mongodb_atlas", "MONGODB_ATLAS_*"},
+    {"datadog", "DD_*"},    {"github", "GITHUB_*"},
+    {"gitlab", "GITLAB_*"}, {"bitbucket", "BITBUCKET_*"},
 };
 
 static bool has_integration(const cJSON *executor, const char *provider)
@@ -374,14 +377,42 @@ static int add(struct df_cli *cli, struct caller *c, struct df_err *err)
     return say(c, err);
 }
 
+/* Returns the executor with the providers of the integrations that it names; the caller frees. One
+ * that is absent fails the run itself. */
+static int with_providers(struct df_cli *cli, const cJSON *executor, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *copy = executor ? cJSON_Duplicate(executor, true) : cJSON_CreateObject();
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(copy, "spec"), *entry;
+    if (!copy)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (entry, cJSON_GetObjectItemCaseSensitive(spec, "integrations")) {
+        DF_JSON cJSON *doc = NULL;
+        const char *name = df_json_str(entry, "name");
+        DF_FREE char *path = name ? df_path("integrations", name, NULL) : NULL;
+        struct df_err why = {0};
+        if (path && df_cli_call(cli, "GET", path, NULL, &doc, &why) < 0 &&
+            why.cls != DF_ERR_NOT_FOUND)
+            return df_err_pass(err, &why);
+        const char *provider = df_json_str(doc, "spec.provider");
+        if (provider && df_json_set_str(entry, "provider", provider, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(copy);
+    return 0;
+}
+
 int df_caller_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)
 {
-    struct caller c = {.executor = executor, .body = body};
+    DF_JSON cJSON *own = NULL;
     if (df_arg_given(&cli->args, "no-env")) {
         if (df_arg_given(&cli->args, "env"))
             return df_fail(err, DF_ERR_USER, "--env and --no-env contradict each other");
         return 0;
     }
+    if (with_providers(cli, executor, &own, err) < 0)
+        return -1;
+    struct caller c = {.executor = own, .body = body};
     int result = add(cli, &c, err);
     df_strs_free(&c.said);
     return result;

@@ -219,11 +219,12 @@ const struct df_command df_commands[] = {
      "dayfly doctor --config /etc/dayfly.yaml --service-account dayfly-spawner\n"
      "kubectl exec deploy/dayfly -- dayfly doctor -o json\n",
      doctor_options, 0, 1, df_cmd_doctor},
-    {"create", "-f FILE", "Create executors, or ask for runs and workflows, from documents", NULL,
+    {"create", "-f FILE",
+     "Create executors and integrations, or ask for runs and workflows, from documents", NULL,
      "dayfly create -f executor.yaml\n"
      "cat net.yaml db.yaml | dayfly create -f -\n",
      file_options, 0, 0, df_cmd_create},
-    {"apply", "-f FILE", "Create or change executors from documents", NULL,
+    {"apply", "-f FILE", "Create or change executors and integrations from documents", NULL,
      "dayfly apply -f executor.yaml\n", apply_options, 0, 0, df_cmd_apply},
     {"set", "EXECUTOR var NAME=VALUE... | SETTING=VALUE...",
      "Change variables, the tool, the branch or the storage of an executor",
@@ -235,19 +236,20 @@ const struct df_command df_commands[] = {
      "dayfly set net tool=terraform tool-version='~> 1.9'\n"
      "dayfly set net branch=main\n",
      NULL, 2, ANY, df_cmd_set},
-    {"delete", "EXECUTOR|taskaction/NAME...",
-     "Delete executors whose resources are gone, and workflows",
+    {"delete", "EXECUTOR|taskaction/NAME|integration/NAME...",
+     "Delete executors whose resources are gone, workflows and integrations",
      "An executor whose state holds resources is not deleted. With --forget it is: its resources\n"
      "stay, and its state is first written to a new file (NAME.tfstate here, or --state-file).\n",
      "dayfly delete net\n"
      "dayfly delete net --forget --state-file /safe/net.tfstate\n"
-     "dayfly delete taskaction/restart\n",
+     "dayfly delete taskaction/restart\n"
+     "dayfly delete integration/aws-prod\n",
      delete_options, 1, ANY, df_cmd_delete},
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
     {"get", "KIND|KIND/NAME|NAME [NAME...]", "List things, or show some of them",
-     "Kinds are executors, runs, taskactions, secrets and audit; `all` is the first three. A name\n"
-     "without a kind is an executor or a run.\n",
+     "Kinds are executors, runs, taskactions, integrations, secrets and audit; `all` is the first\n"
+     "three. A name without a kind is an executor or a run.\n",
      "dayfly get runs\n"
      "dayfly get runs --executor net --state Failed --limit 5\n"
      "dayfly get executors -l team=net,stage!=dev --sort-by age\n"
@@ -259,11 +261,13 @@ const struct df_command df_commands[] = {
      "dayfly describe executor net\n"
      "dayfly describe run/net-3\n",
      NULL, 1, ANY, df_cmd_describe},
-    {"edit", "EXECUTOR|executor [NAME]", "Change an executor in your editor",
+    {"edit", "EXECUTOR|integration/NAME|executor [NAME]",
+     "Change an executor or an integration in your editor",
      "The editor is $VISUAL, else $EDITOR, else vi. A document that is refused is opened again "
      "with\n"
      "the error above it. An unchanged one changes nothing.\n",
      "dayfly edit executor net\n"
+     "dayfly edit integration aws-prod\n"
      "EDITOR='code --wait' dayfly edit net\n",
      edit_options, 1, 2, df_cmd_edit},
     {"logs", "RUN|EXECUTOR", "Show the log of a run, or of an executor's latest run", NULL,
@@ -362,6 +366,12 @@ const struct df_command df_commands[] = {
      secret_allow_options, 1, 1, df_cmd_secret_allow},
     {"secret delete", "SECRET [KEY]", "Delete a secret or one key of it", NULL,
      "dayfly secret delete db password\n", secret_delete_options, 1, 2, df_cmd_secret_delete},
+    {"integration test", "INTEGRATION",
+     "Ask a provider whether it takes an integration's credentials",
+     "AWS is asked who holds the keys that a step would get; a role is assumed for it. For other\n"
+     "providers keys and settings are checked, and the answer says that nothing was asked. For\n"
+     "the owner of the integration and admins.\n",
+     "dayfly integration test aws-prod\n", output_options, 1, 1, df_cmd_integration_test},
     {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
      "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",
      "dayfly token create --name ci --role write\n"

@@ -185,6 +185,8 @@ static void offer_token(struct completion *c, const char *token)
         offer_names(c, df_shown_of("runs"), "");
     else if (df_streq(token, "SECRET"))
         offer_names(c, df_shown_of("secrets"), "");
+    else if (df_streq(token, "INTEGRATION"))
+        offer_names(c, df_shown_of("integrations"), "");
     else if (df_streq(token, "NAME"))
         offer_named(c);
     else if (df_streq(token, "COMMAND"))

@@ -1,11 +1,12 @@
 /*
- * dayfly create, apply: sends executors, runs and workflows from documents. Reading first, then one
+ * dayfly create, apply: sends executors, integrations, runs and workflows from documents. Reading first, then one
  * function for each kind; read send_all() near the end first.
  */
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "common/yaml/yaml.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/kinds.h"
 #include "spawner/cli/replace.h"
 
 #define INPUT_MAX (16 * DF_MIB) /* of one -f: many documents of 1 MiB */
@@ -80,40 +81,45 @@ static int say(const char *kind, const char *name, const char *what, struct df_e
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
-static int create_executor(struct df_cli *cli, const cJSON *doc, const char *name,
-                           struct df_err *err)
+/* A document that is as its sender wrote it: an executor or an integration. */
+static int create_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
+                       struct df_err *err)
 {
     DF_JSON cJSON *own = NULL;
+    DF_FREE char *path = df_path(kind->plural, NULL);
+    if (!path)
+        return df_fail_oom(err);
     if (df_client_part(doc, false, &own, err) < 0 ||
-        df_cli_call(cli, "POST", "/v1/executors", own, NULL, err) < 0)
+        df_cli_call(cli, "POST", path, own, NULL, err) < 0)
         return -1;
-    return say("executor", name, "created", err);
+    return say(kind->singular, df_json_str(doc, "metadata.name"), "created", err);
 }
 
-static int apply_executor(struct df_cli *cli, const cJSON *doc, const char *name,
-                          struct df_err *err)
+static int apply_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
+                      struct df_err *err)
 {
-    DF_FREE char *path = df_path("executors", name, NULL);
+    const char *name = df_json_str(doc, "metadata.name");
+    DF_FREE char *path = df_path(kind->plural, name, NULL);
     DF_JSON cJSON *old = NULL;
     bool changed = false;
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &old, err) < 0)
-        return err->cls == DF_ERR_NOT_FOUND ? create_executor(cli, doc, name, err) : -1;
+        return err->cls == DF_ERR_NOT_FOUND ? create_kept(cli, kind, doc, err) : -1;
     if (df_replace_document(cli, path, old, doc, &changed, err) < 0)
         return -1;
-    return say("executor", name, changed ? "changed" : "unchanged", err);
+    return say(kind->singular, name, changed ? "changed" : "unchanged", err);
 }
 
-static int send_executor(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
+static int send_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
+                     enum how how, struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     if (!name || !df_is_dns_label(name))
         return df_fail(err, DF_ERR_USER,
                        "metadata.name: %s (lower-case letters, digits and -, at most 63)",
                        name ? "is not a valid name" : "is required");
-    return how == HOW_CREATE ? create_executor(cli, doc, name, err)
-                             : apply_executor(cli, doc, name, err);
+    return how == HOW_CREATE ? create_kept(cli, kind, doc, err) : apply_kept(cli, kind, doc, err);
 }
 
 /* The members of spec are the body of the request. */
@@ -147,16 +153,20 @@ static int send_document(struct df_cli *cli, const cJSON *doc, enum how how, str
 {
     const char *kind = df_json_str(doc, "kind");
     if (df_streq(kind, "Executor"))
-        return send_executor(cli, doc, how, err);
+        return send_kept(cli, df_shown_of("executors"), doc, how, err);
+    if (df_streq(kind, "Integration"))
+        return send_kept(cli, df_shown_of("integrations"), doc, how, err);
     if (df_streq(kind, "Run") && how == HOW_CREATE)
         return send_run(cli, doc, err);
     if (df_streq(kind, "TaskAction") && how == HOW_CREATE)
         return send_task(cli, doc, err);
     if (!kind)
-        return df_fail(err, DF_ERR_USER, "kind: is required (Executor%s)",
-                       how == HOW_CREATE ? ", Run or TaskAction" : "");
+        return df_fail(err, DF_ERR_USER, "kind: is required (%s)",
+                       how == HOW_CREATE ? "Executor, Integration, Run or TaskAction"
+                                         : "Executor or Integration");
     return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", kind,
-                   how == HOW_CREATE ? "Executor, Run and TaskAction" : "Executor");
+                   how == HOW_CREATE ? "Executor, Integration, Run and TaskAction"
+                                     : "Executor and Integration");
 }
 
 static int send_all(struct df_cli *cli, enum how how, struct df_err *err)

@@ -1,5 +1,5 @@
 /*
- * dayfly delete: executors and workflows; with --forget, first a copy of the state. Read
+ * dayfly delete: executors, workflows and integrations; with --forget, first a copy of the state. Read
  * df_cmd_delete() at the end, then forget_executor().
  */
 #include <errno.h>
@@ -8,6 +8,8 @@
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
+
+#define INTEGRATION "integration/"
 
 static int say_deleted(const char *kind, const char *name, struct df_err *err)
 {
@@ -163,10 +165,20 @@ static int check_options(const struct df_cli *cli, struct df_err *err)
     return 0;
 }
 
+static int delete_integration(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    DF_FREE char *path = df_path("integrations", name, NULL);
+    if (delete_at(cli, path, "", err) < 0)
+        return -1;
+    return say_deleted("integration", name, err);
+}
+
 static int delete_nth(struct df_cli *cli, size_t n, struct df_err *err)
 {
-    const char *name = NULL;
+    const char *name = NULL, *word = df_cli_word(cli, n);
     bool is_task = false;
+    if (df_starts_with(word, INTEGRATION))
+        return delete_integration(cli, word + strlen(INTEGRATION), err);
     if (df_cli_name_or_task(cli, n, "executor", &name, &is_task, err) < 0)
         return -1;
     return delete_one(cli, name, is_task, err);

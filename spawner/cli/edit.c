@@ -1,5 +1,5 @@
 /*
- * dayfly edit: opens an executor's document in an editor and sends the result. Read edit() near the
+ * dayfly edit: opens the document of an executor or an integration in an editor and sends the result. Read edit() near the
  * end, then one_turn().
  */
 #include <errno.h>
@@ -16,8 +16,9 @@
 #include "spawner/cli/replace.h"
 
 struct edit {
+    const struct df_shown *kind;
     const char *name;
-    char *path;    /* of the executor */
+    char *path;    /* of the document */
     char *file;    /* the file for the editor, 0600 */
     cJSON *doc;    /* as fetched */
     char *text;    /* the latest text of the editor, without comment lines */
@@ -59,9 +60,9 @@ static int write_file(const struct edit *e, const char *refusal, struct df_err *
 {
     DF_BUF struct df_buf out = DF_BUF_INIT(2 * DF_LIMIT_DOCUMENT);
     (void)df_buf_addf(&out,
-                      "# Executor %s. Lines that begin with # are left out; an unchanged document\n"
+                      "# %s/%s. Lines that begin with # are left out; an unchanged document\n"
                       "# changes nothing.\n",
-                      e->name);
+                      e->kind->singular, e->name);
     if (refusal)
         (void)df_buf_adds(&out, "#\n# It was refused:\n");
     for (const char *line = refusal; line && *line;) {
@@ -128,9 +129,9 @@ static int run_editor(const struct edit *e, struct df_err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return df_fail(err, DF_ERR_CONFLICT,
-                   "the editor (%s) failed: executor %s is unchanged; $VISUAL or $EDITOR chooses "
-                   "another editor",
-                   editor(), e->name);
+                   "the editor (%s) failed: %s %s is unchanged; $VISUAL or $EDITOR chooses another "
+                   "editor",
+                   editor(), e->kind->singular, e->name);
 }
 
 /* ---- fetching and sending ---- */
@@ -196,7 +197,7 @@ static int one_turn(struct df_cli *cli, struct edit *e, const char **ret_word, s
 static int edit(struct df_cli *cli, struct edit *e, struct df_err *err)
 {
     const char *word = NULL;
-    e->path = df_path("executors", e->name, NULL);
+    e->path = df_path(e->kind->plural, e->name, NULL);
     if (!e->path)
         return df_fail_oom(err);
     if (fetch(cli, e, err) < 0 || make_file(e, err) < 0 || write_file(e, NULL, err) < 0)
@@ -206,7 +207,7 @@ static int edit(struct df_cli *cli, struct edit *e, struct df_err *err)
         if (again < 0 || write_file(e, refusal.message, err) < 0)
             return -1;
     }
-    DF_FREE char *line = df_strf("executor/%s %s\n", e->name, word);
+    DF_FREE char *line = df_strf("%s/%s %s\n", e->kind->singular, e->name, word);
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
@@ -217,12 +218,14 @@ int df_cmd_edit(struct df_cli *cli, struct df_err *err)
     cli->as = DF_CONNECT_LOOK;
     if (df_named_parse(cli, cli->args.words, cli->args.word_count, &named, &count, err) < 0)
         return -1;
-    bool fits = count == 1 && named[0].name && named[0].kind == df_shown_of("executors");
-    struct edit e = {.name = named[0].name};
+    bool fits =
+        count == 1 && named[0].name &&
+        (named[0].kind == df_shown_of("executors") || named[0].kind == df_shown_of("integrations"));
+    struct edit e = {.kind = named[0].kind, .name = named[0].name};
     free(named);
     if (!fits)
         return df_fail(err, DF_ERR_USER,
-                       "only one executor can be edited: dayfly edit executor NAME");
+                       "only one executor or integration can be edited: dayfly edit executor NAME");
     int result = edit(cli, &e, err);
     end_edit(&e);
     return result;

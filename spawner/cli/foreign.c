@@ -73,8 +73,8 @@ static const struct answer commands[] = {
     {"annotate",
      "metadata.annotations of a document holds them; `dayfly apply -f FILE` changes it"},
     {"diff", "`dayfly plan EXECUTOR` shows what would change"},
-    {"api-resources", "the kinds are executors, runs, taskactions, secrets and audit: `dayfly get "
-                      "KIND`"},
+    {"api-resources", "the kinds are executors, runs, taskactions, integrations, secrets and "
+                      "audit: `dayfly get KIND`"},
     {"cluster-info",
      "`dayfly doctor` looks at the installation, `dayfly version` names the server"},
     {"auth", "--token-file or DAYFLY_TOKEN says who you are; `dayfly token create` makes a token"},

@@ -56,6 +56,17 @@ static const struct df_column secret_columns[] = {
     {"EXECUTORS", "executors", DF_CELL_LIST, false}, {"CHANGED", "updatedAt", DF_CELL_AGE, false},
     {"OWNER", "owner", DF_CELL_TEXT, true},          {0}};
 
+static const struct df_column integration_columns[] = {
+    {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"PROVIDER", "spec.provider", DF_CELL_TEXT, false},
+    {"SECRET", "spec.secretRef.name", DF_CELL_TEXT, false},
+    {"EXECUTORS", "spec.executors", DF_CELL_LIST, false},
+    {"LAST USED", "status.lastUsedAt", DF_CELL_AGE, false},
+    {"BY", "status.lastUsedBy", DF_CELL_TEXT, false},
+    {"OWNER", "status.owner", DF_CELL_TEXT, true},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, true},
+    {0}};
+
 static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, false},
                                                  {"ACTOR", "actor", DF_CELL_TEXT, false},
                                                  {"ROLE", "role", DF_CELL_TEXT, true},
@@ -148,6 +159,25 @@ static const struct df_column task_details[] = {
     {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
     {0}};
 
+static const struct df_column integration_details[] = {
+    {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Description", "spec.description", DF_CELL_TEXT, false},
+    {"Provider", "spec.provider", DF_CELL_TEXT, false},
+    {"Executors", "spec.executors", DF_CELL_LIST, false},
+    {"Secret", "spec.secretRef.name", DF_CELL_TEXT, false},
+    {"Role to assume", "spec.assumeRole.roleArn", DF_CELL_TEXT, false},
+    {"Session", "spec.assumeRole.duration", DF_CELL_TEXT, false},
+    {"Role by identity", "spec.webIdentity.roleArn", DF_CELL_TEXT, false},
+    {"Client", "spec.workloadIdentity.clientId", DF_CELL_TEXT, false},
+    {"Subscription", "spec.workloadIdentity.subscriptionId", DF_CELL_TEXT, false},
+    {"Federation", "spec.federation.provider", DF_CELL_TEXT, false},
+    {"Service account", "spec.federation.serviceAccount", DF_CELL_TEXT, false},
+    {"Last used", "status.lastUsedAt", DF_CELL_TEXT, false},
+    {"Last used by", "status.lastUsedBy", DF_CELL_TEXT, false},
+    {"Owner", "status.owner", DF_CELL_TEXT, false},
+    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
+    {0}};
+
 static const char *const executor_states[] = {"status.state", "status.status", NULL};
 static const char *const run_states[] = {"status.phase", NULL};
 static const char *const task_states[] = {"status.reason", NULL};
@@ -161,6 +191,8 @@ static const struct df_shown kinds[] = {
      run_details},
     {"taskactions", "taskaction", "taskactions|taskaction|tasks|task|steps|step", "metadata.name",
      task_states, NULL, task_columns, task_details},
+    {"integrations", "integration", "integrations|integration", "metadata.name", NULL, NULL,
+     integration_columns, integration_details},
     {"secrets", "secret", "secrets|secret", "name", NULL, NULL, secret_columns, NULL},
     {"audit", "audit", "audit", "at", NULL, NULL, audit_columns, NULL},
 };
@@ -193,7 +225,8 @@ int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err 
     if (best)
         return df_fail(err, DF_ERR_USER, "unknown kind \"%s\"; did you mean %s?", typed, best);
     return df_fail(err, DF_ERR_USER,
-                   "unknown kind \"%s\"; there are executors, runs, taskactions, secrets and audit",
+                   "unknown kind \"%s\"; there are executors, runs, taskactions, integrations, "
+                   "secrets and audit",
                    typed);
 }
 

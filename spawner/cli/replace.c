@@ -50,11 +50,14 @@ static int is_same(const cJSON *old, const cJSON *own, bool *ret, struct df_err 
 static int fail_stale(const cJSON *old, const char *version, struct df_err *err)
 {
     const char *name = df_json_str(old, "metadata.name");
+    const char *kind =
+        df_streq(df_json_str(old, "kind"), "Integration") ? "integration" : "executor";
     return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
-                          "executor %s was changed meanwhile: the document has resourceVersion %s, "
-                          "the service %s; read it again with `dayfly get executor %s -o yaml`, or "
-                          "leave metadata.resourceVersion out to overwrite the change",
-                          name, version, df_json_str(old, "metadata.resourceVersion"), name);
+                          "%s %s was changed meanwhile: the document has resourceVersion %s, the "
+                          "service %s; read it again with `dayfly get %s %s -o yaml`, or leave "
+                          "metadata.resourceVersion out to overwrite the change",
+                          kind, name, version, df_json_str(old, "metadata.resourceVersion"), kind,
+                          name);
 }
 
 int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, const cJSON *doc,
