@@ -118,7 +118,7 @@
 #define DF_LIMIT_AWS_PROFILES (1 * DF_MIB) /* a file of profiles */
 #define DF_LIMIT_AWS_TOKEN (64 * DF_KIB)   /* a token, or an answer with temporary keys */
 
-#define DF_LIMIT_GCP_ANSWER (64 * DF_KIB) /* a token of Google Cloud, or a file with a key */
+#define DF_LIMIT_OAUTH_ANSWER (64 * DF_KIB) /* a token of a cloud, or a file with a key */
 
 /* XML, which object stores answer */
 #define DF_LIMIT_XML (16 * DF_MIB)

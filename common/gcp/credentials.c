@@ -1,41 +1,24 @@
 /*
- * First asking for JSON, then the sources (a service account's key, federation, metadata), then the
- * cache in front of them.
+ * The sources: a service account's key, federation, metadata; then the choice among them.
  */
 #include "common/gcp/credentials.h"
-
-#include <pthread.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/crypto/jwt.h"
-#include "common/http/http.h"
-#include "common/json/json.h"
+#include "common/oauth/oauth.h"
 
 #define SCOPE "https://www.googleapis.com/auth/devstorage.read_write"
 
-enum { EARLY_S = 300, LIFE_S = 3600, SOURCE_MS = 10000 };
+#define WHAT "credentials of Google Cloud"
 
-struct token {
-    char *text; /* owned, a secret; NULL: none */
-    int64_t expires_us;
-};
+enum { LIFE_S = 3600 };
 
 struct df_gcp_credentials {
-    pthread_mutex_t lock; /* also held while a source is asked */
-    struct token token;
+    struct df_oauth_cache cache;
 };
-
-static void token_wipe(struct token *t)
-{
-    if (t->text)
-        explicit_bzero(t->text, strlen(t->text));
-    free(t->text);
-    t->text = NULL;
-}
-#define TOKEN DF_CLEANUP(token_wipe) struct token
 
 static const char *env_or(const char *name, const char *otherwise)
 {
@@ -43,50 +26,7 @@ static const char *env_or(const char *name, const char *otherwise)
     return df_str_empty(value) ? otherwise : value;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
-
-struct question {
-    const char *url;
-    const char *header; /* or NULL */
-    const char *type;   /* of the body */
-    const char *body;   /* NULL: GET */
-    bool direct;        /* through no proxy: it answers whoever asks */
-};
-
-static int ask(const struct question *q, cJSON **ret, struct df_err *err)
-{
-    const struct df_http_options options = {.connect_ms = SOURCE_MS,
-                                            .proxy = q->direct ? "" : NULL};
-    DF_HTTP struct df_http *h = NULL;
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
-    DF_CLEANUP(df_strs_wipe) struct df_strs headers = {0};
-    struct df_http_request req = DF_HTTP_REQUEST(q->body ? "POST" : "GET", q->url);
-    if (q->header && df_strs_add(&headers, q->header) < 0)
-        return df_strs_check(&headers, err);
-    req.headers = &headers;
-    req.content_type = q->type;
-    req.body = q->body;
-    req.body_len = q->body ? strlen(q->body) : 0;
-    req.timeout_ms = SOURCE_MS;
-    req.max_response = DF_LIMIT_GCP_ANSWER;
-    if (df_http_new(&options, &h, err) < 0 || df_http_send(h, &req, &res, err) < 0 ||
-        df_http_check(&res, "credentials of Google Cloud", err) < 0)
-        return -1;
-    int result = df_json_parse(df_buf_str(&res.body), res.body.len, ret, err);
-    if (res.body.data)
-        explicit_bzero(res.body.data, res.body.len);
-    return result;
-}
-
-/* {"access_token", "expires_in"} */
-static int take_token(const cJSON *answer, struct token *t, struct df_err *err)
-{
-    const char *text = df_json_str(answer, "access_token");
-    if (!text)
-        return df_fail(err, DF_ERR_SYSTEM, "credentials of Google Cloud: no access_token");
-    t->expires_us = df_real_us() + df_json_int(answer, "expires_in", LIFE_S) * 1000000;
-    return df_str_set(&t->text, text, err);
-}
+/* ---- files ------------------------------------------------------------------------------------- */
 
 static const char *member(const cJSON *file, const char *path, struct df_err *err)
 {
@@ -116,18 +56,19 @@ static int make_assertion(const cJSON *file, const char *audience, struct df_buf
     return df_jwt_sign(claims, key, df_json_str(file, "private_key_id"), out, err);
 }
 
-static int get_by_key(const cJSON *file, struct token *t, struct df_err *err)
+static int get_by_key(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
 {
     const char *url = df_json_str(file, "token_uri");
-    DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(DF_LIMIT_GCP_ANSWER);
+    DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
     DF_SECRET_JSON cJSON *answer = NULL;
     url = url ? url : "https://oauth2.googleapis.com/token";
     (void)df_buf_adds(
         &body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
     if (make_assertion(file, url, &body, err) < 0)
         return -1;
-    const struct question q = {url, NULL, "application/x-www-form-urlencoded", body.data, false};
-    return ask(&q, &answer, err) < 0 ? -1 : take_token(answer, t, err);
+    const struct df_oauth_question q = {WHAT,      url,  NULL, "application/x-www-form-urlencoded",
+                                        body.data, false};
+    return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
 /* ---- workload identity federation ----------------------------------------------------------------- */
@@ -137,7 +78,7 @@ static int read_subject(const cJSON *file, struct df_buf *out, struct df_err *er
 {
     const char *path = member(file, "credential_source.file", err);
     const char *field = df_json_str(file, "credential_source.format.subject_token_field_name");
-    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_GCP_ANSWER);
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
     DF_SECRET_JSON cJSON *document = NULL;
     if (!path || df_fs_read(path, &text, err) < 0)
         return -1;
@@ -158,7 +99,7 @@ static int print_exchange(const cJSON *file, char **ret, struct df_err *err)
 {
     const char *audience = member(file, "audience", err);
     const char *type = audience ? member(file, "subject_token_type", err) : NULL;
-    DF_CLEANUP(df_buf_wipe) struct df_buf subject = DF_BUF_INIT(DF_LIMIT_GCP_ANSWER);
+    DF_CLEANUP(df_buf_wipe) struct df_buf subject = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
     DF_SECRET_JSON cJSON *body = cJSON_CreateObject();
     if (!type || read_subject(file, &subject, err) < 0)
         return -1;
@@ -176,14 +117,14 @@ static int print_exchange(const cJSON *file, char **ret, struct df_err *err)
 }
 
 /* {"accessToken", "expireTime"} */
-static int impersonate(const char *url, struct token *t, struct df_err *err)
+static int impersonate(const char *url, struct df_oauth_token *t, struct df_err *err)
 {
-    DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(DF_LIMIT_GCP_ANSWER);
+    DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
     DF_SECRET_JSON cJSON *answer = NULL;
     (void)df_buf_addf(&header, "Authorization: Bearer %s", t->text);
-    const struct question q = {url, df_buf_str(&header), NULL, "{\"scope\":[\"" SCOPE "\"]}",
-                               false};
-    if (df_buf_check(&header, err) < 0 || ask(&q, &answer, err) < 0)
+    const struct df_oauth_question q = {
+        WHAT, url, df_buf_str(&header), NULL, "{\"scope\":[\"" SCOPE "\"]}", false};
+    if (df_buf_check(&header, err) < 0 || df_oauth_ask(&q, &answer, err) < 0)
         return -1;
     const char *text = df_json_str(answer, "accessToken");
     const char *until = df_json_str(answer, "expireTime");
@@ -192,7 +133,7 @@ static int impersonate(const char *url, struct token *t, struct df_err *err)
     return df_str_set(&t->text, text, err);
 }
 
-static int get_by_federation(const cJSON *file, struct token *t, struct df_err *err)
+static int get_by_federation(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
 {
     const char *url = member(file, "token_url", err);
     const char *as = df_json_str(file, "service_account_impersonation_url");
@@ -200,33 +141,31 @@ static int get_by_federation(const cJSON *file, struct token *t, struct df_err *
     DF_SECRET_JSON cJSON *answer = NULL;
     if (!url || print_exchange(file, &body, err) < 0)
         return -1;
-    const struct question q = {url, NULL, NULL, body, false};
-    int result = ask(&q, &answer, err);
+    const struct df_oauth_question q = {WHAT, url, NULL, NULL, body, false};
+    int result = df_oauth_ask(&q, &answer, err);
     explicit_bzero(body, strlen(body));
     free(body);
-    if (result < 0 || take_token(answer, t, err) < 0)
+    if (result < 0 || df_oauth_take(answer, WHAT, t, err) < 0)
         return -1;
     return as ? impersonate(as, t, err) : 0;
 }
 
 /* ---- the chain ------------------------------------------------------------------------------------- */
 
-static int get_by_metadata(struct token *t, struct df_err *err)
+static int get_by_metadata(struct df_oauth_token *t, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *answer = NULL;
     DF_FREE char *url = df_strf(
         "http://%s/computeMetadata/v1/instance/service-accounts/default/token?scopes=" SCOPE,
         env_or("GCE_METADATA_HOST", "metadata.google.internal"));
-    const struct question q = {url, "Metadata-Flavor: Google", NULL, NULL, true};
-    if (!url)
-        return df_fail_oom(err);
-    return ask(&q, &answer, err) < 0 ? -1 : take_token(answer, t, err);
+    const struct df_oauth_question q = {WHAT, url, "Metadata-Flavor: Google", NULL, NULL, true};
+    return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
-static int get_by_file(const char *path, struct token *t, struct df_err *err)
+static int get_by_file(const char *path, struct df_oauth_token *t, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *file = NULL;
-    if (df_json_load(path, DF_LIMIT_GCP_ANSWER, &file, err) < 0)
+    if (df_json_load(path, DF_LIMIT_OAUTH_ANSWER, &file, err) < 0)
         return df_err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS");
     const char *type = df_json_str(file, "type");
     int result = df_streq(type, "service_account")    ? get_by_key(file, t, err)
@@ -239,41 +178,20 @@ static int get_by_file(const char *path, struct token *t, struct df_err *err)
     return result < 0 ? df_err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS: %s", path) : 0;
 }
 
-static int fetch_token(struct df_gcp_credentials *c, struct df_err *err)
+static int fetch_token(struct df_oauth_token *ret, struct df_err *err)
 {
     const char *path = env_or("GOOGLE_APPLICATION_CREDENTIALS", NULL);
-    TOKEN t = {0};
-    if ((path ? get_by_file(path, &t, err) : get_by_metadata(&t, err)) < 0)
-        return -1;
-    token_wipe(&c->token);
-    c->token = t;
-    t = (struct token){0};
-    return 0;
+    return path ? get_by_file(path, ret, err) : get_by_metadata(ret, err);
 }
 
-/* A token that is still good outlasts a source that does not answer. */
 int df_gcp_credentials_get(struct df_gcp_credentials *c, char **ret, struct df_err *err)
 {
-    struct df_err why = {0};
-    (void)pthread_mutex_lock(&c->lock);
-    int64_t left_us = c->token.text ? c->token.expires_us - df_real_us() : 0;
-    int result = left_us < (int64_t)EARLY_S * 1000000 ? fetch_token(c, &why) : 0;
-    if (result < 0 && left_us > 0)
-        result = 0;
-    char *copy = result == 0 ? strdup(c->token.text) : NULL;
-    (void)pthread_mutex_unlock(&c->lock);
-    if (result < 0)
-        return df_err_pass(err, &why);
-    *ret = copy;
-    return copy ? 0 : df_fail_oom(err);
+    return df_oauth_cache_get(&c->cache, ret, err);
 }
 
 void df_gcp_credentials_refused(struct df_gcp_credentials *c, const char *token)
 {
-    (void)pthread_mutex_lock(&c->lock);
-    if (df_streq(c->token.text, token))
-        token_wipe(&c->token);
-    (void)pthread_mutex_unlock(&c->lock);
+    df_oauth_cache_refused(&c->cache, token);
 }
 
 int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err)
@@ -281,7 +199,7 @@ int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err)
     struct df_gcp_credentials *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    (void)pthread_mutex_init(&c->lock, NULL);
+    df_oauth_cache_init(&c->cache, fetch_token);
     *ret = c;
     return 0;
 }
@@ -290,7 +208,6 @@ void df_gcp_credentials_free(struct df_gcp_credentials *c)
 {
     if (!c)
         return;
-    token_wipe(&c->token);
-    (void)pthread_mutex_destroy(&c->lock);
+    df_oauth_cache_free(&c->cache);
     free(c);
 }
