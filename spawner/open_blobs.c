@@ -7,6 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/blob/azblob.h"
 #include "common/blob/gcs.h"
 #include "common/blob/s3.h"
 
@@ -54,7 +55,7 @@ static int fill_keys(const struct df_blob_places *p, struct df_keyring *r, struc
 
 /* ---- the bucket ------------------------------------------------------------------------------ */
 
-/* location: "s3://bucket/prefix" or "gs://...". */
+/* location: "s3://bucket/prefix", "gs://..." or "azblob://account/container/prefix". */
 static int new_driver(const struct df_config *c, const char *location, struct df_bucket **ret,
                       struct df_err *err)
 {
@@ -74,8 +75,13 @@ static int new_driver(const struct df_config *c, const char *location, struct df
                                        .endpoint = c->gcs_endpoint,
                                        .ca_file = c->gcs_ca_file,
                                        .anonymous = c->gcs_anonymous};
-    return df_starts_with(location, "gs:") ? df_gcs_bucket_new(&gcs, ret, err)
-                                           : df_s3_bucket_new(&s3, ret, err);
+    const struct df_azblob_options azblob = {.account = bucket,
+                                             .place = prefix,
+                                             .endpoint = c->azblob_endpoint,
+                                             .ca_file = c->azblob_ca_file};
+    return df_starts_with(location, "gs:")       ? df_gcs_bucket_new(&gcs, ret, err)
+           : df_starts_with(location, "azblob:") ? df_azblob_bucket_new(&azblob, ret, err)
+                                                 : df_s3_bucket_new(&s3, ret, err);
 }
 
 static int open_bucket(const struct df_blob_places *p, const char *location, struct df_blob **ret,

@@ -18,6 +18,10 @@ int df_sha256_hex(const void *bytes, size_t n, char out[DF_SHA256_HEX],
 /* Digests the file from its start to its end; ret_size may be NULL. */
 int df_sha256_file_hex(int fd, char out[DF_SHA256_HEX], int64_t *ret_size,
                        struct df_err *err) DF_MUST_CHECK;
+int df_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t n,
+                   unsigned char out[DF_SHA256_LEN], struct df_err *err) DF_MUST_CHECK;
+int df_md5(const void *bytes, size_t n, unsigned char out[DF_MD5_LEN],
+           struct df_err *err) DF_MUST_CHECK;
 int df_md5_file(int fd, unsigned char out[DF_MD5_LEN], struct df_err *err) DF_MUST_CHECK;
 
 /* Incremental SHA-256. */

@@ -1,5 +1,7 @@
 #include "common/crypto/ssl.h"
 
+#include <openssl/hmac.h>
+
 #include <errno.h>
 
 #include "common/base/parse.h"
@@ -118,6 +120,18 @@ int df_sha256_file_hex(int fd, char out[DF_SHA256_HEX], int64_t *ret_size, struc
     if (ret_size)
         *ret_size = size;
     return 0;
+}
+
+int df_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t n,
+                   unsigned char out[DF_SHA256_LEN], struct df_err *err)
+{
+    return HMAC(EVP_sha256(), key, (int)key_len, bytes, n, out, NULL) ? 0
+                                                                      : df_fail_ssl(err, "HMAC");
+}
+
+int df_md5(const void *bytes, size_t n, unsigned char out[DF_MD5_LEN], struct df_err *err)
+{
+    return EVP_Digest(bytes, n, out, NULL, EVP_md5(), NULL) == 1 ? 0 : df_fail_ssl(err, "MD5");
 }
 
 int df_md5_file(int fd, unsigned char out[DF_MD5_LEN], struct df_err *err)

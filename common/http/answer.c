@@ -115,11 +115,16 @@ char *df_url_escape(const char *s)
     return df_buf_take(&b);
 }
 
-int df_http_time(const struct df_http_response *r, int64_t *ret_real_us)
+int df_http_date(const char *text, int64_t *ret_real_us)
 {
     struct tm t = {0};
-    if (!strptime(r->date, "%a, %d %b %Y %H:%M:%S GMT", &t))
+    if (!strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &t))
         return -1;
     *ret_real_us = (int64_t)timegm(&t) * 1000000;
     return 0;
+}
+
+int df_http_time(const struct df_http_response *r, int64_t *ret_real_us)
+{
+    return df_http_date(r->date, ret_real_us);
 }

@@ -126,6 +126,9 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
 int df_http_check(const struct df_http_response *r, const char *what,
                   struct df_err *err) DF_MUST_CHECK;
 
+/* A date as in headers, "Tue, 24 Nov 2026 09:30:00 GMT", in microseconds; -1 if it is none. */
+int df_http_date(const char *text, int64_t *ret_real_us) DF_MUST_CHECK;
+
 /* The time of the header Date, by the peer's clock; -1 if it told none. */
 int df_http_time(const struct df_http_response *r, int64_t *ret_real_us) DF_MUST_CHECK;
 

@@ -346,10 +346,11 @@ static int fill_blobs(struct df_config *c, char *const *env, struct df_err *err)
 {
     const char *region = get_env(env, "AWS_REGION");
     if (c->blob_location && !df_starts_with(c->blob_location, "s3://") &&
-        !df_starts_with(c->blob_location, "gs://"))
+        !df_starts_with(c->blob_location, "gs://") &&
+        !df_starts_with(c->blob_location, "azblob://"))
         return df_fail(err, DF_ERR_USER,
-                       "blobs.location: \"%.100s\" must be s3://BUCKET/PREFIX or "
-                       "gs://BUCKET/PREFIX; the prefix may be left out",
+                       "blobs.location: \"%.100s\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX "
+                       "or azblob://ACCOUNT/CONTAINER/PREFIX; the prefix may be left out",
                        c->blob_location);
     if (!c->s3_region)
         c->s3_region = strdup(df_str_empty(region) ? "us-east-1" : region);

@@ -62,6 +62,8 @@ const struct df_key df_keys[] = {
     KEY("blobs.gs.endpoint", DF_KEY_STRING, gcs_endpoint, NULL),
     KEY("blobs.gs.caFile", DF_KEY_PATH, gcs_ca_file, NULL),
     KEY("blobs.gs.anonymous", DF_KEY_BOOL, gcs_anonymous, "false"),
+    KEY("blobs.azblob.endpoint", DF_KEY_STRING, azblob_endpoint, NULL),
+    KEY("blobs.azblob.caFile", DF_KEY_PATH, azblob_ca_file, NULL),
     KEY("engines", DF_KEY_WORDS, engines, NULL),
     KEY("engine", DF_KEY_STRING, engine, NULL),
     KEY("engine.local.isolation", DF_KEY_STRING, isolation, NULL),

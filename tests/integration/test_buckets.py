@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from lib import web
-from lib.buckets import DROPPED, SECRET, S3, GoogleStorage, Trouble, run_program
+from lib.buckets import DROPPED, SECRET, S3, AzureStorage, GoogleStorage, Trouble, run_program
 from lib.dayfly import DAYFLY, DEADLINE, ROOT, Server, wait_for
 
 MODULE = """
@@ -48,7 +48,7 @@ def fails_to_serve(home, s3, **keys):
     raise AssertionError("it started")
 
 
-@pytest.fixture(params=[S3, GoogleStorage])
+@pytest.fixture(params=[S3, GoogleStorage, AzureStorage])
 def bucket(request, tmp_path):
     with request.param(tmp_path / "bucket") as server:
         yield server

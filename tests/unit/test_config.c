@@ -248,7 +248,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [a]\n", ":1: listen: must be a single value"},
         {"store: etcd\n", "store: \"etcd\" is neither sqlite nor kubernetes"},
         {"blobs: {location: /data}\n",
-         "blobs.location: \"/data\" must be s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"},
+         "blobs.location: \"/data\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+         "azblob://ACCOUNT/CONTAINER/PREFIX"},
         {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
         {"engine: {local: {isolation: maybe}}\n",
          "engine.local.isolation: \"maybe\" is neither auto, strict nor none"},

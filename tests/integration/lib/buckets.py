@@ -1,15 +1,22 @@
-"""A real S3 server (versitygw) that keeps objects as files, an emulator of Google Cloud Storage, and a way to them on which
-requests fail."""
+"""A real S3 server (versitygw) that keeps objects as files, emulators of Google Cloud Storage and Azure Blob Storage, and a way
+to them on which requests fail."""
 
+import base64
 import contextlib
+import hashlib
+import hmac
 import http.client
 import os
 import pathlib
 import random
 import socket
+import ssl
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 
 from lib import dayfly, web
 
@@ -105,6 +112,63 @@ class GoogleStorage:
         except OSError:
             return False
         return True
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+class AzureStorage:
+    """The emulator Azurite with the container "blobs", in memory. pair: (certificate, key) for https."""
+
+    kind, account, key = "azblob", "dayflytest", base64.b64encode(b"hunter2/secret+key of the account").decode()
+
+    def __init__(self, directory, pair=None):
+        self.directory = pathlib.Path(directory)
+        self.directory.mkdir(parents=True)
+        self.address = f"127.0.0.1:{dayfly.free_port()}"
+        self.flags = ["--cert", str(pair[0]), "--key", str(pair[1])] if pair else []
+        self.ca = pair[0] if pair else None
+        self.url = f"{'https' if pair else 'http'}://{self.address}/{self.account}"
+        self.env = {"AZURE_STORAGE_KEY": self.key}
+        self.process = None
+
+    def config(self, **more):
+        keys = {"endpoint": self.url, **({"caFile": self.ca} if self.ca else {}), **more}
+        return f"blobs:\n  location: azblob://{self.account}/blobs/prod\n  azblob:\n" + "".join(f"    {k}: {v}\n" for k, v in keys.items())
+
+    def __enter__(self):
+        with open(self.directory / "log", "ab") as log:
+            self.process = subprocess.Popen([dayfly.tool("azurite"), "--inMemoryPersistence", "--disableTelemetry", "--silent", "--blobHost", "127.0.0.1",
+                                             "--blobPort", self.address.rpartition(":")[2], *self.flags],
+                                            env={**os.environ, "AZURITE_ACCOUNTS": f"{self.account}:{self.key}"},
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        dayfly.wait_for("the emulator to make its container", self.make_container)
+        return self
+
+    def signature(self, *lines):
+        digest = hmac.new(base64.b64decode(self.key), "\n".join(lines).encode(), hashlib.sha256).digest()
+        return base64.b64encode(digest).decode()
+
+    def make_container(self):
+        date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
+        signed = self.signature("PUT", *[""] * 11, f"x-ms-date:{date}", "x-ms-version:2021-12-02",
+                                f"/{self.account}/{self.account}/blobs", "restype:container")
+        request = urllib.request.Request(f"{self.url}/blobs?restype=container", method="PUT", headers={
+            "x-ms-date": date, "x-ms-version": "2021-12-02", "Authorization": f"SharedKey {self.account}:{signed}"})
+        try:
+            with urllib.request.urlopen(request, timeout=5, context=ssl.create_default_context(cafile=self.ca) if self.ca else None) as answer:
+                return answer.status == 201
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+        except OSError:
+            return False
+
+    def sas(self, permissions="racwdl"):
+        """A shared access signature of the account for what blobs need."""
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        signed = self.signature(self.account, permissions, "b", "co", "", until, "", "", "2021-12-02", "", "")
+        return urllib.parse.urlencode({"sv": "2021-12-02", "ss": "b", "srt": "co", "sp": permissions, "se": until, "sig": signed})
 
     def __exit__(self, *_):
         self.process.kill()

@@ -1,0 +1,183 @@
+/*
+ * The sources of tokens (an application with a federated token or a secret, a managed identity), then
+ * the choice among all credentials.
+ */
+#include "common/azure/credentials.h"
+
+#include "common/base/buf.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/http/http.h"
+#include "common/oauth/oauth.h"
+
+#define WHAT "credentials of Azure"
+#define RESOURCE "https%3A%2F%2Fstorage.azure.com%2F"
+#define JWT_BEARER "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
+
+struct df_azure_credentials {
+    struct df_oauth_cache cache;
+};
+
+void df_azure_grant_wipe(struct df_azure_grant *g)
+{
+    if (g->text)
+        explicit_bzero(g->text, strlen(g->text));
+    free(g->text);
+    g->text = NULL;
+}
+
+static const char *env_of(const char *name)
+{
+    const char *value = getenv(name);
+    return df_str_empty(value) ? NULL : value;
+}
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+    const char *value = env_of(name);
+    return value ? value : otherwise;
+}
+
+static const char *needed(const char *name, const char *with, struct df_err *err)
+{
+    const char *value = env_of(name);
+    if (!value)
+        (void)df_fail(err, DF_ERR_USER, "%s is set, but %s is not", with, name);
+    return value;
+}
+
+/* ---- an application --------------------------------------------------------------------------- */
+
+/* The file is replaced by the cluster now and then. */
+static int read_assertion(const char *path, char **ret, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
+    if (df_fs_read(path, &text, err) < 0)
+        return df_err_wrap(err, "AZURE_FEDERATED_TOKEN_FILE");
+    if (text.len)
+        text.data[strcspn(text.data, "\r\n")] = '\0';
+    *ret = df_url_escape(df_buf_str(&text));
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+/* proof: "client_secret=" or "client_assertion=" and its escaped value. */
+static int ask_authority(const char *with, const char *proof, struct df_oauth_token *t,
+                         struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(4 * DF_LIMIT_OAUTH_ANSWER);
+    DF_SECRET_JSON cJSON *answer = NULL;
+    const char *client = needed("AZURE_CLIENT_ID", with, err);
+    const char *tenant = client ? needed("AZURE_TENANT_ID", with, err) : NULL;
+    const char *host = env_or("AZURE_AUTHORITY_HOST", "https://login.microsoftonline.com");
+    if (!tenant)
+        return -1;
+    DF_FREE char *id = df_url_escape(client);
+    DF_FREE char *url = df_strf("%.*s/%s/oauth2/v2.0/token",
+                                (int)(strlen(host) - df_ends_with(host, "/")), host, tenant);
+    (void)df_buf_addf(&body, "grant_type=client_credentials&client_id=%s&scope=%s&%s", id ? id : "",
+                      RESOURCE ".default", proof);
+    if (!id)
+        return df_fail_oom(err);
+    if (df_buf_check(&body, err) < 0)
+        return -1;
+    const struct df_oauth_question q = {
+        WHAT, url, NULL, "application/x-www-form-urlencoded", df_buf_str(&body), false};
+    return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
+}
+
+static int prove(const char *with, const char *as, char *escaped, struct df_oauth_token *t,
+                 struct df_err *err)
+{
+    char *proof = escaped ? df_strf("%s%s", as, escaped) : NULL;
+    int result = proof ? ask_authority(with, proof, t, err) : df_fail_oom(err);
+    if (proof)
+        explicit_bzero(proof, strlen(proof));
+    if (escaped)
+        explicit_bzero(escaped, strlen(escaped));
+    free(proof);
+    free(escaped);
+    return result;
+}
+
+static int get_by_federation(const char *path, struct df_oauth_token *t, struct df_err *err)
+{
+    char *assertion = NULL;
+    if (read_assertion(path, &assertion, err) < 0)
+        return -1;
+    return prove("AZURE_FEDERATED_TOKEN_FILE",
+                 "client_assertion_type=" JWT_BEARER "&client_assertion=", assertion, t, err);
+}
+
+static int get_by_secret(const char *secret, struct df_oauth_token *t, struct df_err *err)
+{
+    return prove("AZURE_CLIENT_SECRET", "client_secret=", df_url_escape(secret), t, err);
+}
+
+/* ---- a managed identity ------------------------------------------------------------------------ */
+
+static int get_by_identity(struct df_oauth_token *t, struct df_err *err)
+{
+    const char *endpoint = env_of("IDENTITY_ENDPOINT"), *client = env_of("AZURE_CLIENT_ID");
+    const char *metadata = env_or("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://169.254.169.254");
+    DF_SECRET_JSON cJSON *answer = NULL;
+    DF_FREE char *id = client ? df_url_escape(client) : NULL;
+    DF_FREE char *which = id ? df_strf("&client_id=%s", id) : strdup("");
+    DF_FREE char *header = df_strf("X-IDENTITY-HEADER: %s", env_or("IDENTITY_HEADER", ""));
+    if (!header || !which || (client && !id))
+        return df_fail_oom(err);
+    DF_FREE char *url =
+        endpoint
+            ? df_strf("%s?api-version=2019-08-01&resource=%s%s", endpoint, RESOURCE, which)
+            : df_strf("%.*s/metadata/identity/oauth2/token?api-version=2018-02-01&resource=%s%s",
+                      (int)(strlen(metadata) - df_ends_with(metadata, "/")), metadata, RESOURCE,
+                      which);
+    const struct df_oauth_question q = {WHAT, url,  endpoint ? header : "Metadata: true",
+                                        NULL, NULL, true};
+    return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
+}
+
+/* ---- the choice ---------------------------------------------------------------------------------- */
+
+static int fetch_token(struct df_oauth_token *ret, struct df_err *err)
+{
+    const char *file = env_of("AZURE_FEDERATED_TOKEN_FILE"),
+               *secret = env_of("AZURE_CLIENT_SECRET");
+    return file     ? get_by_federation(file, ret, err)
+           : secret ? get_by_secret(secret, ret, err)
+                    : get_by_identity(ret, err);
+}
+
+int df_azure_credentials_get(struct df_azure_credentials *c, struct df_azure_grant *ret,
+                             struct df_err *err)
+{
+    const char *key = env_of("AZURE_STORAGE_KEY"), *sas = env_of("AZURE_STORAGE_SAS_TOKEN");
+    ret->kind = key ? DF_AZURE_KEY : sas ? DF_AZURE_SAS : DF_AZURE_TOKEN;
+    if (ret->kind == DF_AZURE_TOKEN)
+        return df_oauth_cache_get(&c->cache, &ret->text, err);
+    ret->text = strdup(key ? key : *sas == '?' ? sas + 1 : sas);
+    return ret->text ? 0 : df_fail_oom(err);
+}
+
+void df_azure_credentials_refused(struct df_azure_credentials *c, const struct df_azure_grant *g)
+{
+    if (g->kind == DF_AZURE_TOKEN)
+        df_oauth_cache_refused(&c->cache, g->text);
+}
+
+int df_azure_credentials_new(struct df_azure_credentials **ret, struct df_err *err)
+{
+    struct df_azure_credentials *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    df_oauth_cache_init(&c->cache, fetch_token);
+    *ret = c;
+    return 0;
+}
+
+void df_azure_credentials_free(struct df_azure_credentials *c)
+{
+    if (!c)
+        return;
+    df_oauth_cache_free(&c->cache);
+    free(c);
+}
