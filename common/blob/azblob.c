@@ -69,6 +69,8 @@ static const struct {
 
 static enum df_err_class class_of(const struct fault *f, int status)
 {
+    if (df_streq(f->code, "InvalidOperation") && strcasestr(f->message, "MD5")) /* of Azurite */
+        return DF_ERR_RETRY;
     for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++)
         if (df_streq(classes[i].code, f->code))
             return classes[i].cls;
@@ -103,7 +105,7 @@ static int fail_answer(struct azblob *a, const char *verb, const char *name,
 
 /* ---- the request ------------------------------------------------------------------------------ */
 
-enum { PARAMETERS = 4 };
+enum { PARAMETERS = 5 };
 
 struct call {
     const char *verb;
@@ -390,6 +392,7 @@ static int list_objects(struct df_bucket *b, const char *prefix, char **after,
                            .name = "",
                            .query = {{"comp", "list"},
                                      {"marker", *after ? *after : ""},
+                                     {"maxresults", "1000"},
                                      {"prefix", whole},
                                      {"restype", "container"}},
                            .query_len = PARAMETERS};

@@ -72,6 +72,12 @@ def test_nor_is_anything_lost_on_a_bad_way_to_google(tmp_path):
         assert way.met["after"] and way.met["before"]
 
 
+def test_nor_on_a_bad_way_to_azure(tmp_path):
+    with AzureStorage(tmp_path / "azure") as server, Trouble(server.address, share=0.06, seed=1) as way:
+        run_program(server, "trouble", url=f"{way.url}/{server.account}")
+        assert all(way.met.values()), way.met
+
+
 class Liar(web.Handler):
     """Adds names to each list that lead to another bucket, or out of the prefix, and remembers what is asked."""
 
@@ -127,6 +133,21 @@ def test_a_service_may_have_its_blobs_with_google(home, tmp_path):
         provision(home)
         assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
         assert "No changes" in provision(home).stdout
+
+
+def test_a_service_may_have_its_blobs_with_azure_by_a_shared_access_signature(home, tmp_path):
+    pair = web.self_signed(tmp_path, "localhost", "IP:127.0.0.1,DNS:localhost")
+    with AzureStorage(tmp_path / "azure", pair=pair) as server:
+        home.env["AZURE_STORAGE_SAS_TOKEN"] = server.sas()
+        with Server(home, config=server.config()) as service:
+            provision(home)
+            assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
+            assert "No changes" in provision(home).stdout
+            assert "sig=" not in service.log.read_text()
+        home.env["AZURE_STORAGE_SAS_TOKEN"] = server.sas("r")
+        with pytest.raises(AssertionError, match="(?s)blobs.location: open azblob://dayflytest/blobs/prod.*HTTP 403") as said:
+            Server(home, config=server.config()).start()
+        assert "sig=" not in str(said.value)
 
 
 @pytest.mark.skipif(not shutil.which("faketime"), reason="no faketime")

@@ -53,8 +53,10 @@ static int new_driver(const struct where *w, struct df_bucket **ret, struct df_e
     const struct df_gcs_options gcs = {
         .bucket = w->bucket, .prefix = w->prefix, .endpoint = w->endpoint, .anonymous = true};
     DF_FREE char *place = df_strf("%s/%s", w->bucket, w->prefix);
-    const struct df_azblob_options azblob = {
-        .account = "dayflytest", .place = place, .endpoint = w->endpoint};
+    const struct df_azblob_options azblob = {.account = "dayflytest",
+                                             .place = place,
+                                             .endpoint = w->endpoint,
+                                             .ca_file = getenv("BUCKET_CA")};
     return is_kind("s3")   ? df_s3_bucket_new(&s3, ret, err)
            : is_kind("gs") ? df_gcs_bucket_new(&gcs, ret, err)
                            : df_azblob_bucket_new(&azblob, ret, err);

@@ -127,7 +127,7 @@ class AzureStorage:
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True)
         self.address = f"127.0.0.1:{dayfly.free_port()}"
-        self.flags = ["--cert", str(pair[0]), "--key", str(pair[1])] if pair else []
+        self.flags = ["--cert", str(pair[0]), "--key", str(pair[1]), "--oauth", "basic"] if pair else []
         self.ca = pair[0] if pair else None
         self.url = f"{'https' if pair else 'http'}://{self.address}/{self.account}"
         self.env = {"AZURE_STORAGE_KEY": self.key}
