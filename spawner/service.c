@@ -19,6 +19,7 @@
 #include "common/kube/config.h"
 #include "common/process/process.h"
 #include "spawner/api/routes.h"
+#include "spawner/backup/restore.h"
 #include "spawner/control/election.h"
 #include "spawner/control/let_go.h"
 #include "spawner/hold_directory.h"
@@ -228,6 +229,7 @@ static int start(struct df_service *s, struct df_err *err)
     if (!p->endpoint_file)
         return df_fail_oom(err);
     if (df_hold_directory(p->config->data_directory, p->endpoint_file, &s->lock_fd, err) < 0 ||
+        df_restore_check_finished(p->config->data_directory, err) < 0 ||
         connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
@@ -258,6 +260,8 @@ static void close_all(struct df_service *s)
     df_kube_free(s->spawner.kube);
     df_never_free(&s->spawner.never);
     df_release_directory(s->lock_fd);
+    (void)pthread_cond_destroy(&s->spawner.removals.none);
+    (void)pthread_mutex_destroy(&s->spawner.removals.lock);
     if (p->local_token)
         explicit_bzero(p->local_token, strlen(p->local_token));
     free(p->local_token);
@@ -274,6 +278,8 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
+    (void)pthread_mutex_init(&s->spawner.removals.lock, NULL);
+    (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);
         return -1;

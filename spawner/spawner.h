@@ -5,6 +5,8 @@
 #ifndef DF_SPAWNER_H
 #define DF_SPAWNER_H
 
+#include <pthread.h>
+
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
@@ -12,12 +14,21 @@
 #include "spawner/store/tofu_state/state.h"
 #include "spawner/store/vault/vault.h"
 
+/* steps/removals.h; all zeros: nothing is removed or held off. */
+struct df_removals {
+    pthread_mutex_t lock;
+    pthread_cond_t none; /* active became 0 */
+    unsigned active;     /* removals under way */
+    unsigned held;       /* backups that hold off new ones */
+};
+
 struct df_spawner {
     const struct df_config *config;
     struct df_store *store;
     struct df_vault *vault;
     struct df_blob *blobs;
     struct df_states *states;
+    struct df_removals removals;
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;

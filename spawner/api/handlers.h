@@ -18,6 +18,9 @@ DF_HANDLER(df_get_metrics);
 DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 
+/* backup.c */
+DF_HANDLER(df_get_backup);
+
 /* retention.c */
 DF_HANDLER(df_collect_garbage);
 

@@ -77,6 +77,11 @@ static const struct df_option serve_options[] = {
 static const struct df_option gc_options[] = {
     {"dry-run", 0, NULL, "remove nothing, and list what would be removed", NULL}, OUTPUT, {0}};
 
+static const struct df_option backup_options[] = {
+    {"without-key", 0, NULL, "leave out the key, which opens everything", NULL},
+    {"verify", 0, NULL, "make none: check FILE, which is a backup", NULL},
+    {0}};
+
 static const struct df_option doctor_options[] = {
     {"set", 0, "KEY=VALUE", "any key of the configuration; repeatable", NULL},
     {"service-account", 0, "NAME", "account whose rights are checked; default: yours", NULL},
@@ -209,6 +214,20 @@ const struct df_command df_commands[] = {
      "dayfly gc --dry-run\n"
      "dayfly gc -o json\n",
      gc_options, 0, 0, df_cmd_gc},
+    {"backup", "FILE", "Write everything of the service into one file, while it works",
+     "Documents, secrets, states, plans, logs and the key of a service with a data directory, as\n"
+     "of one moment; the file is checked when it is complete. With the key it opens everything.\n"
+     "Blobs in a bucket are not in it. Needs the role admin.\n",
+     "dayfly backup dayfly-$(date +%F).tar\n"
+     "dayfly backup /mnt/offsite/dayfly.tar --without-key\n"
+     "dayfly backup --verify dayfly-2026-11-24.tar\n",
+     backup_options, 1, 1, df_cmd_backup},
+    {"restore", "FILE", "Make a data directory of a backup",
+     "The directory must be empty, and the file is checked before anything is written. Runs that\n"
+     "were under way in the backup are canceled.\n",
+     "dayfly restore dayfly-2026-11-24.tar\n"
+     "dayfly restore dayfly-2026-11-24.tar --data-directory /var/lib/dayfly\n",
+     NULL, 1, 1, df_cmd_restore},
     {"doctor", "[DIR]", "Find what is wrong with an installation",
      "Checks this machine and the cluster with the service's configuration. One pod of the\n"
      "runner's image reports what a step would find. Exit code 1 if a check FAILs. With DIR it "

@@ -43,6 +43,8 @@ int df_cmd_secret_list(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_why(struct df_cli *cli, struct df_err *err);
 int df_cmd_gc(struct df_cli *cli, struct df_err *err);
+int df_cmd_backup(struct df_cli *cli, struct df_err *err);
+int df_cmd_restore(struct df_cli *cli, struct df_err *err);
 int df_cmd_doctor(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_create(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_list(struct df_cli *cli, struct df_err *err);

@@ -297,7 +297,7 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
     cJSON *status = df_json_object_at(p->run, "status");
     bool succeeded = df_streq(v->phase, "Succeeded");
     char at[DF_TIME_LEN];
-    if ((p->plan && df_plan_delete(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0) ||
+    if ((p->plan && df_plan_discard(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0) ||
         df_sealed_drop(p->c->s, p->run, err) < 0)
         return -1;
     sweep_if_due(p);

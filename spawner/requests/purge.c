@@ -4,6 +4,7 @@
 #include "spawner/model/labels.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/plans.h"
+#include "spawner/steps/removals.h"
 #include "spawner/steps/streams.h"
 
 static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
@@ -15,7 +16,7 @@ static int list_of(struct df_store *s, enum df_kind kind, const char *label_name
     return df_store_list(s, kind, &o, ret, NULL, err);
 }
 
-int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     if (df_label_has(task, DF_LABEL_LIVE))
@@ -70,24 +71,52 @@ static int purge_kind(struct df_spawner *s, enum df_kind kind, const struct owne
     return 0;
 }
 
-int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+static int purge_run_and_steps(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
     const struct owned steps = {DF_LABEL_RUN, df_json_str(run, "metadata.name"),
-                                df_json_str(run, "spec.executorRef.uid"), df_purge_step};
+                                df_json_str(run, "spec.executorRef.uid"), purge_step};
     if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0)
         return -1;
     return purge_run(s, run, err);
 }
 
-int df_purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
+static int purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     const char *uid = df_json_str(executor, "metadata.uid");
-    const struct owned steps = {DF_LABEL_EXECUTOR, name, uid, df_purge_step};
+    const struct owned steps = {DF_LABEL_EXECUTOR, name, uid, purge_step};
     const struct owned runs = {DF_LABEL_EXECUTOR, name, uid, purge_run};
     if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0 ||
         purge_kind(s, DF_KIND_RUN, &runs, err) < 0 || df_state_purge(s->states, uid, err) < 0 ||
         df_outputs_delete(s, uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_EXECUTOR, name, uid, err);
+}
+
+/* ---- as removals ---- */
+
+typedef int (*purge)(struct df_spawner *s, const cJSON *doc, struct df_err *err);
+
+static int as_removal(struct df_spawner *s, purge what, const cJSON *doc, struct df_err *err)
+{
+    if (df_removal_begin(s, err) < 0)
+        return -1;
+    int result = what(s, doc, err);
+    df_removal_end(s);
+    return result;
+}
+
+int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+{
+    return as_removal(s, purge_step, task, err);
+}
+
+int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    return as_removal(s, purge_run_and_steps, run, err);
+}
+
+int df_purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
+{
+    return as_removal(s, purge_executor, executor, err);
 }

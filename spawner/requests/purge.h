@@ -1,6 +1,7 @@
 /*
  * purge.h - removes documents with everything that belongs to them. An interrupted removal is
- * completed by the next call. Thread rule: any thread.
+ * completed by the next call. RETRY BackupRunning while a backup is made (removals.h). Thread rule:
+ * any thread.
  */
 #ifndef DF_REQUESTS_PURGE_H
 #define DF_REQUESTS_PURGE_H

@@ -13,6 +13,7 @@
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
 #include "spawner/model/recipe.h"
+#include "spawner/steps/removals.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 
@@ -26,6 +27,15 @@ int df_plan_delete(struct df_spawner *s, const char *task_uid, struct df_err *er
     char key[64];
     plan_key(task_uid, key);
     return df_blob_delete(s->blobs, key, err);
+}
+
+int df_plan_discard(struct df_spawner *s, const char *task_uid, struct df_err *err)
+{
+    if (df_removal_begin(s, NULL) < 0)
+        return 0;
+    int result = df_plan_delete(s, task_uid, err);
+    df_removal_end(s);
+    return result;
 }
 
 /* The associated data of the seal: a plan of another run or step cannot be opened with it. */

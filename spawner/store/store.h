@@ -63,6 +63,7 @@ struct df_store_ops {
     int (*audit)(struct df_store *s, const cJSON *entry, struct df_err *err);
     int (*audit_list)(struct df_store *s, const char *cursor, int limit, cJSON **ret,
                       char **ret_cursor, struct df_err *err);
+    int (*snapshot)(struct df_store *s, const char *path, struct df_err *err); /* or NULL */
 };
 
 struct df_store {
@@ -204,6 +205,18 @@ static inline int df_store_audit_list(struct df_store *s, const char *cursor, in
                                       cJSON **ret, char **ret_cursor, struct df_err *err)
 {
     return s->ops->audit_list(s, cursor, limit, ret, ret_cursor, err);
+}
+
+/* Writes everything of one moment (documents, audit trail, secrets) into a new SQLite file at path,
+ * without stopping writers: what was acknowledged before the call is in it. On failure the caller
+ * removes the file. Only for a store that is a file: CONFLICT else. */
+static inline int df_store_snapshot(struct df_store *s, const char *path, struct df_err *err)
+{
+    if (!s->ops->snapshot)
+        return df_fail_reason(err, DF_ERR_CONFLICT, "BackupElsewhere",
+                              "documents and secrets are objects of the cluster: back up its "
+                              "namespace, as docs/upkeep.md describes");
+    return s->ops->snapshot(s, path, err);
 }
 
 /* Reads, changes and writes a document; repeats this after a conflict, at most 16 times. change

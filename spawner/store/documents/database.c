@@ -381,3 +381,21 @@ int df_db_open(const char *path, enum df_db_check check, struct df_db **ret, str
     *ret = DF_TAKE(db);
     return 0;
 }
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+/* The copy is written with a rollback journal. Readers beside a writer need the log. */
+static int use_log(const char *path, struct df_err *err)
+{
+    DF_CLEANUP(cleanup_db) struct df_db *db = NULL;
+    if (df_db_open(path, DF_DB_CHECK_HEADER, &db, err) < 0)
+        return -1;
+    return df_db_run(db, "PRAGMA journal_mode = WAL", NULL, err);
+}
+
+int df_db_copy(struct df_db *db, const char *path, struct df_err *err)
+{
+    if (df_db_run(db, "VACUUM INTO ?1", DF_DB_ARGS(DF_DB_T(path)), err) < 0)
+        return -1;
+    return use_log(path, err);
+}

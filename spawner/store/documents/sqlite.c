@@ -517,6 +517,16 @@ static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
     return df_commits_run(&s->commits, audit_body, text, NULL, err);
 }
 
+static int snapshot(struct df_store *store, const char *path, struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow_reader(self(store), &db, err) < 0)
+        return -1;
+    int result = df_db_copy(db, path, err);
+    return_reader(self(store), db);
+    return result;
+}
+
 /* ---- open and close ------------------------------------------------------------------------- */
 
 static int watch(struct df_store *store, df_store_watcher fn, void *arg, struct df_err *err)
@@ -557,6 +567,7 @@ static const struct df_store_ops sqlite_ops = {
     .unwatch = unwatch,
     .audit = audit,
     .audit_list = audit_list,
+    .snapshot = snapshot,
 };
 
 int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err *err)

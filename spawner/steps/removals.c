@@ -1,0 +1,41 @@
+#include "spawner/steps/removals.h"
+
+int df_removal_begin(struct df_spawner *s, struct df_err *err)
+{
+    struct df_removals *r = &s->removals;
+    (void)pthread_mutex_lock(&r->lock);
+    bool held = r->held > 0;
+    r->active += !held;
+    (void)pthread_mutex_unlock(&r->lock);
+    return held ? df_fail_reason(err, DF_ERR_RETRY, "BackupRunning",
+                                 "a backup is being made, and until its end nothing that it may "
+                                 "need is removed: try again later")
+                : 0;
+}
+
+void df_removal_end(struct df_spawner *s)
+{
+    struct df_removals *r = &s->removals;
+    (void)pthread_mutex_lock(&r->lock);
+    if (--r->active == 0)
+        (void)pthread_cond_broadcast(&r->none);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+void df_removals_hold(struct df_spawner *s)
+{
+    struct df_removals *r = &s->removals;
+    (void)pthread_mutex_lock(&r->lock);
+    r->held++;
+    while (r->active)
+        (void)pthread_cond_wait(&r->none, &r->lock);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+void df_removals_let_go(struct df_spawner *s)
+{
+    struct df_removals *r = &s->removals;
+    (void)pthread_mutex_lock(&r->lock);
+    r->held--;
+    (void)pthread_mutex_unlock(&r->lock);
+}

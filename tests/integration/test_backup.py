@@ -1,0 +1,243 @@
+"""A backup of a service that works, and what is restored from it."""
+
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import tarfile
+import threading
+
+import pytest
+from lib.dayfly import DAYFLY, Server, wait_for
+
+MODULE = 'variable "n" { default = 0 }\nresource "terraform_data" "it" { input = var.n }\noutput "n" { value = var.n }\n'
+SLOW = 'resource "terraform_data" "it" {\n  provisioner "local-exec" {\n    command = "cat PIPE"\n  }\n}\n'
+
+
+def provision(home, name, n=0):
+    home.module(name, MODULE)
+    return home.dayfly("run", name, "--auto-approve", "--var", f"n={n}", cwd=home.directory)
+
+
+def restored(home, archive, name="restored", code=0):
+    target = home.directory / name
+    result = home.dayfly("restore", archive, "--data-directory", target, code=code)
+    return target, result
+
+
+def is_intact(database):
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as found:
+        return found.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def documents(database):
+    """{kind: {name: document}}"""
+    found = {"Executor": {}, "Run": {}, "TaskAction": {}}
+    with sqlite3.connect(database) as rows:
+        for (body,) in rows.execute("SELECT body FROM documents"):
+            doc = json.loads(body)
+            found[doc["kind"]][doc["metadata"]["name"]] = doc
+    return found
+
+
+def phase(server, run):
+    return server.get(f"/v1/runs/{run}")["status"].get("phase")
+
+
+def test_a_restored_service_has_states_secrets_logs_and_outputs_and_plans_no_changes(home, server):
+    provision(home, "net", 7)
+    home.dayfly("secret", "set", "db", "password", input="s3cret\n")
+    made = home.dayfly("backup", home.directory / "a.tar").stdout
+    assert "complete" in made and "opens everything" in made
+    assert (home.directory / "a.tar").stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in home.directory.glob("a.tar*")] == ["a.tar"]
+    provision(home, "net", 8)  # after the backup
+    server.stop()
+    target, said = restored(home, home.directory / "a.tar")
+    assert "is as it was at" in said.stdout and "Canceled" not in said.stdout
+    assert is_intact(target / "dayfly.db") and not (target / "restoring").exists()
+    with Server(home, data=target) as again:
+        assert home.dayfly("outputs", "net", "n").stdout.strip() == "7"
+        assert "db" in home.dayfly("secret", "list").stdout
+        assert "Apply complete" in home.dayfly("logs", "net-1").stdout
+        provision(home, "net", 7)
+        assert again.get("/v1/runs/net-2")["status"]["reason"] == "NoChanges"
+        assert [e["action"] for e in again.get("/v1/audit")["items"] if e["kind"] == "Backup"] == ["restore"]
+
+
+def test_tar_and_sha256sum_read_a_backup(home, server):
+    provision(home, "net")
+    home.dayfly("backup", home.directory / "a.tar")
+    (home.directory / "out").mkdir()
+    assert home.run("tar", "-xf", home.directory / "a.tar", cwd=home.directory / "out").returncode == 0
+    assert home.run("sha256sum", "--strict", "-c", "SHA256SUMS", cwd=home.directory / "out").returncode == 0
+    header = json.loads((home.directory / "out" / "backup.json").read_text())
+    assert header["format"] == 1 and header["key"] and header["blobs"] and "location" not in header
+
+
+def test_without_the_key_nothing_sealed_opens_until_the_key_is_there(home, server):
+    provision(home, "net")
+    assert "does not contain the key" in home.dayfly("backup", home.directory / "a.tar", "--without-key").stdout
+    with tarfile.open(home.directory / "a.tar") as archive:
+        assert "key" not in archive.getnames() and "tls/ca-key.pem" not in archive.getnames()
+    server.stop()
+    target, said = restored(home, home.directory / "a.tar")
+    assert f"put it into {target}/key" in said.stdout
+    refused = home.run(DAYFLY, "serve", "--data-directory", target, "--listen", "127.0.0.1:0")
+    assert refused.returncode != 0 and "key is missing" in refused.stderr
+    (target / "key").write_text((server.data / "key").read_text())
+    (target / "key").chmod(0o600)
+    with Server(home, data=target):
+        assert home.dayfly("state", "show", "net").stdout
+
+
+def test_a_run_under_way_in_the_backup_ends_with_the_true_reason_and_frees_its_state(home):
+    pipe = home.directory / "pipe"
+    os.mkfifo(pipe)
+    home.module("slow", SLOW.replace("PIPE", str(pipe)))
+    home.module("wait", MODULE)
+    with Server(home, config="engines: [local]\nengine:\n  local:\n    isolation: none\n") as server:
+        home.dayfly("run", "wait", "--no-wait", cwd=home.directory)
+        home.dayfly("run", "slow", "--auto-approve", "--detach", cwd=home.directory)
+        wait_for("the lock of the apply", lambda: server.request("GET", "/v1/executors/slow/state/lock")[0] == 200 and "provisioner" in home.dayfly("logs", "slow-1", code=None).stdout)
+        home.dayfly("backup", home.directory / "a.tar")
+        pipe.write_text("on\n")
+        wait_for("the apply", lambda: phase(server, "slow-1") == "Succeeded")
+    target, said = restored(home, home.directory / "a.tar")
+    assert "2 runs and workflows" in said.stdout
+    with Server(home, data=target) as again:
+        wait_for("both runs to end", lambda: {phase(again, "slow-1"), phase(again, "wait-1")} == {"Canceled"})
+        for run in ("slow-1", "wait-1"):
+            assert "restored from the backup of" in again.get(f"/v1/runs/{run}")["status"]["message"]
+        assert home.dayfly("approve", "wait-1", code=None).returncode != 0
+        wait_for("the lock to be free", lambda: again.request("GET", "/v1/executors/slow/state/lock")[0] != 200 or not json.loads(again.request("GET", "/v1/executors/slow/state/lock")[2] or b"{}").get("ID"))
+
+
+def test_a_backup_while_applies_run_is_whole(home, server):
+    """Every state that was acknowledged before is in it, and each plan and log that a document names."""
+    for name in ("a", "b"):
+        home.module(name, MODULE)
+    busy = [threading.Thread(target=lambda name=name: [provision(home, name, n) for n in range(4)]) for name in ("a", "b")]
+    for thread in busy:
+        thread.start()
+    wait_for("first states", lambda: all(server.request("GET", f"/v1/executors/{name}/state/versions")[0] == 200 for name in ("a", "b")))
+    made = []
+    while any(thread.is_alive() for thread in busy) or not made:
+        known = {name: [v["version"] for v in server.get(f"/v1/executors/{name}/state/versions")["items"]] for name in ("a", "b")}
+        made.append((home.directory / f"{len(made)}.tar", known))
+        home.dayfly("backup", made[-1][0])
+    for thread in busy:
+        thread.join()
+    for archive, known in made:
+        with tarfile.open(archive) as found:
+            names = set(found.getnames())
+            found.extract("dayfly.db", home.directory / "check")
+        database = home.directory / "check" / "dayfly.db"
+        assert is_intact(database)
+        docs = documents(database)
+        for executor in docs["Executor"].values():
+            for version in known[executor["metadata"]["name"]]:
+                assert f"blobs/data/state/{executor['metadata']['uid']}/{version:08}.tfstate" in names
+        for step in docs["TaskAction"].values():
+            run = docs["Run"][step["spec"]["runRef"]["name"]]
+            if step["status"].get("plan") and not run["status"].get("finishedAt"):
+                assert f"blobs/data/plans/{step['metadata']['uid']}" in names
+            if step["status"].get("claimedBy") and run["status"].get("finishedAt"):
+                assert f"blobs/data/logs/{step['metadata']['uid']}.log" in names
+        for name in names:
+            if name.startswith("blobs/data/state/") and name.endswith(".json") and not name.endswith("lock.json"):
+                assert name.replace(".json", ".tfstate") in names
+    target, _ = restored(home, made[-1][0])
+    server.stop()
+    with Server(home, data=target):
+        for name in ("a", "b"):
+            home.dayfly("state", "show", name)
+
+
+def test_a_damaged_cut_foreign_or_newer_archive_is_refused_before_anything_is_written(home, server):
+    provision(home, "net")
+    home.dayfly("backup", home.directory / "good.tar")
+    good = (home.directory / "good.tar").read_bytes()
+    assert "complete" in home.dayfly("backup", "--verify", home.directory / "good.tar").stdout
+    at = good.index(b"dayfly.db") + 4096
+    newer = good.replace(b'"format":1', b'"format":2')
+    cases = {"flipped": good[:at] + bytes([good[at] ^ 1]) + good[at + 1:], "cut": good[:len(good) // 2], "no end": good[:-1024], "empty": b"",
+             "other": b"x" * 4096, "newer": newer}
+    with tarfile.open(fileobj=io.BytesIO(good)) as archive:  # a file is missing
+        plan = next(m for m in archive.getmembers() if m.name.endswith(".tfstate"))
+    end = plan.offset_data + (plan.size + 511) // 512 * 512
+    cases["missing"] = good[:plan.offset] + good[end:]
+    for what, content in cases.items():
+        (home.directory / "bad.tar").write_bytes(content)
+        target, result = restored(home, home.directory / "bad.tar", name=f"to {what}", code=None)
+        assert result.returncode != 0, what
+        assert ("knows format 1" if what == "newer" else "archive") in result.stderr, (what, result.stderr)
+        assert not target.exists(), what
+        assert home.dayfly("backup", "--verify", home.directory / "bad.tar", code=None).returncode != 0, what
+
+
+def test_restore_leaves_a_directory_with_something_in_it_alone(home, server):
+    home.dayfly("backup", home.directory / "a.tar")
+    before = sorted(p.name for p in server.data.iterdir())
+    refused = home.dayfly("restore", home.directory / "a.tar", "--data-directory", server.data, code=None)
+    assert refused.returncode != 0 and "works on" in refused.stderr
+    server.stop()
+    refused = home.dayfly("restore", home.directory / "a.tar", "--data-directory", server.data, code=None)
+    assert refused.returncode != 0 and "is not empty" in refused.stderr
+    assert {p.name for p in server.data.iterdir()} - set(before) == set()
+    assert "replaces no file" in home.dayfly("backup", home.directory / "a.tar", code=None).stderr
+
+
+def test_a_killed_restore_is_no_installation_and_can_be_repeated(home, server):
+    provision(home, "net")
+    home.dayfly("backup", home.directory / "a.tar")
+    server.stop()
+    target = home.directory / "restored"
+    # strace kills it at one of its renames into place, and at an early write
+    for call, nth in (("rename", 1), ("rename", 3), ("openat", 60)):
+        killed = home.run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={nth}", DAYFLY, "restore", home.directory / "a.tar",
+                          "--data-directory", target)
+        assert killed.returncode in (-signal.SIGKILL, 137), killed
+        if (target / "restoring").exists():
+            refused = home.run(DAYFLY, "serve", "--data-directory", target, "--listen", "127.0.0.1:0")
+            assert refused.returncode != 0 and "was not finished" in refused.stderr
+        else:
+            assert not (target / "dayfly.db").exists()
+    restored(home, home.directory / "a.tar")
+    with Server(home, data=target):
+        assert home.dayfly("state", "show", "net").stdout
+
+
+def test_a_killed_backup_leaves_no_file_of_that_name_and_removals_go_on(home, server):
+    provision(home, "net")
+    killed = home.run("strace", "-f", "-o", "/dev/null", "-e", "inject=link:signal=KILL", DAYFLY, "backup", home.directory / "a.tar")
+    assert killed.returncode in (-signal.SIGKILL, 137)
+    assert not (home.directory / "a.tar").exists()
+    home.dayfly("destroy", "net", "--auto-approve", cwd=home.directory)
+    home.dayfly("delete", "net")
+    wait_for("the executor to be gone", lambda: not server.get("/v1/executors")["items"])
+    assert not [p for p in (server.data / "blobs" / "tmp").iterdir() if p.name.startswith("backup-")]
+
+
+def test_a_backup_needs_the_role_admin_and_is_audited(home, tmp_path):
+    made = home.json("token", "create", "--name", "ci", "--role", "write")
+    boss = home.json("token", "create", "--name", "boss", "--role", "admin")
+    tokens = tmp_path / "tokens"
+    tokens.write_text(made["line"] + "\n" + boss["line"] + "\n")
+    tokens.chmod(0o600)
+    with Server(home, config=f"auth:\n  tokenFile: {tokens}\n") as server:
+        refused = home.dayfly("backup", home.directory / "a.tar", env={"DAYFLY_TOKEN": made["token"]}, code=None)
+        assert refused.returncode != 0 and not (home.directory / "a.tar").exists()
+        home.dayfly("backup", home.directory / "a.tar", env={"DAYFLY_TOKEN": boss["token"]})
+        _, _, body = server.request("GET", "/v1/audit", headers={"Authorization": f"Bearer {boss['token']}"})
+        entries = [e for e in json.loads(body)["items"] if e["kind"] == "Backup"]
+        assert [(e["actor"], e["outcome"]) for e in entries] == [("boss", "done"), ("ci", "refused")]
+
+
+def test_without_a_service_the_command_backs_up_the_data_directory(home):
+    provision(home, "net", 3)
+    home.dayfly("backup", home.directory / "a.tar")
+    home.dayfly("restore", home.directory / "a.tar", env={"XDG_STATE_HOME": str(home.directory / "other")})
+    assert home.dayfly("outputs", "net", "n", env={"XDG_STATE_HOME": str(home.directory / "other")}).stdout.strip() == "3"
