@@ -230,53 +230,50 @@ static int cancel_all(struct df_store *store, struct df_restored *r, struct df_e
 struct locks {
     struct df_store *store;
     struct df_states *states;
-    int64_t released;
 };
 
-/* A lock may be newer than the documents: of a step that they do not know yet, or a moment older. A
- * step that is under way gives its lock back when it ends. */
-static int release_stale(const cJSON *executor, void *arg, struct df_err *err)
+static int find_step(struct df_store *store, const char *uid, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_store_get_by_uid(store, DF_KIND_TASK_ACTION, uid, ret, &why) == 0 ||
+        why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
+}
+
+/* A lock may be newer than the documents: of a step that they do not know. One that they know gives
+ * its lock back when it ends; that of a person stays. */
+static int release_unknown(const cJSON *executor, void *arg, struct df_err *err)
 {
     struct locks *l = arg;
-    const char *uid = df_json_str(executor, "metadata.uid"), *id = NULL;
-    DF_JSON cJSON *info = NULL, *task = NULL;
-    struct df_err why = {0};
-    char step[64] = "";
+    const char *uid = df_json_str(executor, "metadata.uid");
+    DF_JSON cJSON *info = NULL, *step = NULL;
+    char holder[64] = "";
     bool released = false;
     if (df_state_lock_info(l->states, uid, &info, err) < 0)
         return -1;
-    id = df_json_str(info, "ID");
-    if (!id)
-        return 0;
-    if (df_state_lock_step(l->states, uid, id, step, err) < 0)
+    const char *id = df_json_str(info, "ID");
+    if (id && df_state_lock_step(l->states, uid, id, holder, err) < 0)
         return -1;
-    if (!*step) /* a person's */
+    if (!*holder)
         return 0;
-    if (df_store_get_by_uid(l->store, DF_KIND_TASK_ACTION, step, &task, &why) < 0 &&
-        why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &why);
-    if (task && !df_task_is_final(task))
-        return 0;
-    if (df_state_release_dead(l->states, uid, step, &released, err) < 0)
+    if (find_step(l->store, holder, &step, err) < 0)
         return -1;
-    l->released += released;
-    return 0;
+    return step ? 0 : df_state_release_dead(l->states, uid, holder, &released, err);
 }
 
-static int release_locks(const char *below, struct df_store *store, struct df_restored *r,
-                         struct df_err *err)
+static int release_locks(const char *below, struct df_store *store, struct df_err *err)
 {
     DF_BLOB struct df_blob *blobs = NULL;
-    struct locks l = {store, NULL, 0};
+    struct locks l = {store, NULL};
     DF_FREE char *path = df_fs_join(below, "blobs");
     if (!path)
         return df_fail_oom(err);
     /* Locks are not sealed: no vault is needed. */
     if (df_blob_open(path, &blobs, err) < 0 || df_states_open(blobs, NULL, &l.states, err) < 0)
         return -1;
-    int result = df_store_each(store, DF_KIND_EXECUTOR, NULL, release_stale, &l, err);
+    int result = df_store_each(store, DF_KIND_EXECUTOR, NULL, release_unknown, &l, err);
     df_states_close(l.states);
-    r->unlocked = l.released;
     return result;
 }
 
@@ -318,7 +315,7 @@ static int settle(const char *below, struct df_restored *r, struct df_err *err)
         return -1;
     int result = cancel_all(store, r, err);
     if (result == 0)
-        result = release_locks(below, store, r, err);
+        result = release_locks(below, store, err);
     if (result == 0)
         result = note_restore(store, r, err);
     df_store_close(store);

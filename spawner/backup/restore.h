@@ -16,7 +16,6 @@
 struct df_restored {
     cJSON *header;    /* of the backup; the caller deletes */
     int64_t canceled; /* runs and workflows */
-    int64_t unlocked; /* states whose lock was that of a step that had ended */
     bool has_key;     /* false: the key file must be put there before a service starts */
 };
 

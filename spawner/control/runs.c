@@ -297,8 +297,7 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
     cJSON *status = df_json_object_at(p->run, "status");
     bool succeeded = df_streq(v->phase, "Succeeded");
     char at[DF_TIME_LEN];
-    if ((p->plan && df_plan_discard(p->c->s, df_json_str(p->plan, "metadata.uid"), err) < 0) ||
-        df_sealed_drop(p->c->s, p->run, err) < 0)
+    if (df_sealed_drop(p->c->s, p->run, err) < 0)
         return -1;
     sweep_if_due(p);
     if (set_phase(p, v->phase, err) < 0 || df_json_set_str(status, "reason", v->reason, err) < 0 ||
@@ -381,6 +380,16 @@ static int wake_next(struct pass *p, struct df_err *err)
     return 0;
 }
 
+/* Nobody needs it any more. What is left by a crash goes with the next sweep (requests/retention.h). */
+static void discard_plan(struct pass *p)
+{
+    struct df_err why = {0};
+    const char *uid = df_json_str(p->plan, "metadata.uid");
+    if (uid && df_plan_discard(p->c->s, uid, &why) < 0)
+        df_warn("the plan of run %s stays for now: %s", df_json_str(p->run, "metadata.name"),
+                why.message);
+}
+
 static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(p->run, true);
@@ -393,6 +402,8 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     struct df_run_verdict v = df_run_next(&view, p->now_us);
     if (act(p, &v, err) < 0 || write_run(p, before, err) < 0)
         return -1;
+    if (v.next == DF_RUN_FINISH)
+        discard_plan(p);
     *ret_wake_us = v.next == DF_RUN_WAIT ? v.wake_us : 0;
     return 0;
 }

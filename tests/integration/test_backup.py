@@ -101,7 +101,8 @@ def test_a_run_under_way_in_the_backup_ends_with_the_true_reason_and_frees_its_s
     with Server(home, config="engines: [local]\nengine:\n  local:\n    isolation: none\n") as server:
         home.dayfly("run", "wait", "--no-wait", cwd=home.directory)
         home.dayfly("run", "slow", "--auto-approve", "--detach", cwd=home.directory)
-        wait_for("the lock of the apply", lambda: server.request("GET", "/v1/executors/slow/state/lock")[0] == 200 and "provisioner" in home.dayfly("logs", "slow-1", code=None).stdout)
+        wait_for("the apply to begin", lambda: "apply_start" in home.dayfly("logs", "slow-1", "--events", code=None).stdout)
+        assert server.request("GET", "/v1/executors/slow/state/lock")[0] == 200
         home.dayfly("backup", home.directory / "a.tar")
         pipe.write_text("on\n")
         wait_for("the apply", lambda: phase(server, "slow-1") == "Succeeded")
@@ -112,7 +113,11 @@ def test_a_run_under_way_in_the_backup_ends_with_the_true_reason_and_frees_its_s
         for run in ("slow-1", "wait-1"):
             assert "restored from the backup of" in again.get(f"/v1/runs/{run}")["status"]["message"]
         assert home.dayfly("approve", "wait-1", code=None).returncode != 0
-        wait_for("the lock to be free", lambda: again.request("GET", "/v1/executors/slow/state/lock")[0] != 200 or not json.loads(again.request("GET", "/v1/executors/slow/state/lock")[2] or b"{}").get("ID"))
+        assert again.request("GET", "/v1/executors/slow/state/lock")[0] == 204
+        ended = again.get("/v1/taskactions/slow-1-apply")
+        assert [item["address"] for item in ended["status"]["unrecorded"]["items"]] == ["terraform_data.it"]
+        wait_for("nothing to be left of the step", lambda: not {"dayfly.dev/live", "dayfly.dev/unfinished"} & set(again.get("/v1/taskactions/slow-1-apply")["metadata"]["labels"]))
+        home.dayfly("destroy", "slow", "--auto-approve")
 
 
 def test_a_backup_while_applies_run_is_whole(home, server):

@@ -207,6 +207,21 @@ static int status_locked(struct local *l, const struct df_step_dir *d,
     return doomed ? set_kill_time(l, d, step, err) : 0;
 }
 
+/* The directory of a claimed step is gone: the data directory was restored from a backup, or somebody
+ * removed it. Unless a runner with this directory in its arguments lives, the step has ended. */
+static void note_lost_directory(const struct df_step_dir *d, const struct df_engine_step *step,
+                                struct df_engine_observation *o)
+{
+    pid_t pid;
+    struct df_err why = {0};
+    o->is_gone = o->phase == DF_ENGINE_ABSENT;
+    if (!o->is_gone || !step->was_claimed || df_process_with_argument(d->top, &pid, &why) == 0 ||
+        why.cls != DF_ERR_NOT_FOUND)
+        return;
+    o->phase = DF_ENGINE_ENDED;
+    df_copy(o->cause, sizeof(o->cause), "its directory on this machine is gone");
+}
+
 static int local_status(struct df_engine *e, const struct df_engine_step *step,
                         struct df_engine_observation *ret, struct df_err *err)
 {
@@ -218,10 +233,11 @@ static int local_status(struct df_engine *e, const struct df_engine_step *step,
     (void)pthread_mutex_lock(&l->lock);
     int result = status_locked(l, &d, step, &state, err);
     (void)pthread_mutex_unlock(&l->lock);
-    state.observed.is_gone = state.observed.phase == DF_ENGINE_ABSENT;
-    if (result == 0)
-        *ret = state.observed;
-    return result;
+    if (result < 0)
+        return -1;
+    note_lost_directory(&d, step, &state.observed);
+    *ret = state.observed;
+    return 0;
 }
 
 static int local_result(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
