@@ -38,6 +38,8 @@ struct df_blob_ops {
     int (*size)(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err);
     int (*remove)(struct df_blob *b, const char *key, struct df_err *err);
     int (*list)(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err);
+    int (*each)(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                struct df_err *err);
 
     /* Only for file systems. NULL: every blob is durable. */
     int (*sync)(struct df_blob *b, const char *key, struct df_err *err);

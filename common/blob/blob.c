@@ -146,6 +146,14 @@ int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, str
     return 0;
 }
 
+int df_blob_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                 struct df_err *err)
+{
+    if (*prefix && check_key(prefix, err) < 0)
+        return -1;
+    return b->ops->each(b, prefix, visit, arg, err);
+}
+
 int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};

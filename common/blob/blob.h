@@ -81,6 +81,17 @@ int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err
 int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out,
                  struct df_err *err) DF_MUST_CHECK;
 
+struct df_blob_info {
+    const char *key; /* borrowed */
+    int64_t size; /* what it takes in a directory or bucket; in a cluster the size of its content */
+    int64_t changed_us; /* by the store's clock; in a cluster: since when it exists */
+};
+/* Calls visit for each blob below prefix ("" for all), in no order, without reading any. visit returns
+ * -1 with err to end the walk. A blob that is changed or removed meanwhile may be left out. */
+typedef int (*df_blob_visit)(void *arg, const struct df_blob_info *info, struct df_err *err);
+int df_blob_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                 struct df_err *err) DF_MUST_CHECK;
+
 /* For append-only blobs (streams). Appends at exactly this offset; CONFLICT with the real size in
  * *ret_size if the blob ends elsewhere: the caller cuts the overlap. ret_size is also set on
  * success. What a failed append wrote is removed, unless only its answer was lost. */

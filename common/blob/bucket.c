@@ -294,12 +294,13 @@ static int on_item(void *arg, const char *name, int64_t size, int64_t made_us, s
     bool head = l->kind == DF_OBJECT_HEAD;
     const char *rest = strchr(name, '/');
     DF_STRS struct df_strs chunks = {0};
+    const struct df_object_item item = {rest ? rest + 1 : "", made_us, size};
     if (!rest || (head && !size)) /* a removed one */
         return 0;
     if (head ? !df_blob_key_is_good(rest + 1) : !is_chunk_name(rest + 1))
         return 0;
     l->failed = (head && read_chunks(l->store, rest + 1, l->sink, &chunks, err) < 0) ||
-                l->sink->item(l->sink->arg, rest + 1, made_us, &chunks, err) < 0;
+                l->sink->item(l->sink->arg, &item, &chunks, err) < 0;
     return l->failed ? -1 : 0;
 }
 

@@ -287,6 +287,7 @@ static const struct df_blob_ops ops = {
     .size = get_size,
     .remove = remove_blob,
     .list = df_blob_chunked_list,
+    .each = df_blob_chunked_each,
 };
 
 int df_blob_chunked_open(struct df_objects *objects, const char *directory, struct df_blob **ret,

@@ -33,5 +33,7 @@ int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, i
                               struct df_err *err) DF_MUST_CHECK;
 int df_blob_chunked_list(struct df_blob *b, const char *prefix, struct df_strs *out,
                          struct df_err *err) DF_MUST_CHECK;
+int df_blob_chunked_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                         struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -27,7 +27,7 @@ static void begin_list(void *arg)
     found_free(arg);
 }
 
-typedef int (*taking)(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
+typedef int (*taking)(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                       struct df_err *err);
 
 static int by_bytes(const void *a, const void *b)
@@ -59,22 +59,22 @@ static int list_objects(struct df_objects *o, enum df_object_kind kind, taking i
 
 /* ---- orphans -------------------------------------------------------------------------------- */
 
-static int add_old_chunk(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
+static int add_old_chunk(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                          struct df_err *err)
 {
     struct found *f = arg;
     (void)chunks;
-    if (made_us > f->before_us)
+    if (item->made_us > f->before_us)
         return 0;
-    (void)df_strs_add(&f->names, name);
+    (void)df_strs_add(&f->names, item->name);
     return df_strs_check(&f->names, err);
 }
 
-static int add_chunks(void *arg, const char *key, int64_t made_us, const struct df_strs *chunks,
+static int add_chunks(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                       struct df_err *err)
 {
     struct found *f = arg;
-    (void)key, (void)made_us;
+    (void)item;
     for (size_t i = 0; i < chunks->len; i++)
         (void)df_strs_add(&f->names, chunks->items[i]);
     return df_strs_check(&f->names, err);
@@ -121,16 +121,21 @@ static void sweep_hourly(struct df_blob_chunked *c)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static int add_key(void *arg, const char *key, int64_t made_us, const struct df_strs *chunks,
+/* An invalid key was written by somebody else. */
+static bool is_below(const char *key, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return df_blob_key_is_good(key) && (!n || (df_starts_with(key, prefix) && key[n] == '/'));
+}
+
+static int add_key(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                    struct df_err *err)
 {
     struct found *f = arg;
-    size_t n = strlen(f->prefix);
-    (void)made_us, (void)chunks;
-    /* An invalid key was written by somebody else. */
-    if (!df_blob_key_is_good(key) || (n && (!df_starts_with(key, f->prefix) || key[n] != '/')))
+    (void)chunks;
+    if (!is_below(item->name, f->prefix))
         return 0;
-    (void)df_strs_add(&f->names, key);
+    (void)df_strs_add(&f->names, item->name);
     return df_strs_check(&f->names, err);
 }
 
@@ -146,4 +151,108 @@ int df_blob_chunked_list(struct df_blob *b, const char *prefix, struct df_strs *
         (void)df_strs_take(out, DF_TAKE(f.names.items[i]));
     f.names.len = 0; /* their ownership has moved to out */
     return df_strs_check(out, err);
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+/* A blob, by the name of its head, which the names of its chunks begin with. */
+struct sized {
+    char name[40];
+    char *key; /* owned */
+    int64_t size, made_us;
+};
+
+/* A list may begin again before its end, so nothing is given away before it. */
+struct sizes {
+    const char *prefix;
+    const struct df_blob_sizes *of_store;
+    struct sized *items; /* owned */
+    size_t len, cap;
+};
+
+static void forget_sizes(void *arg)
+{
+    struct sizes *s = arg;
+    for (size_t i = 0; i < s->len; i++)
+        free(s->items[i].key);
+    s->len = 0;
+}
+
+static void cleanup_sizes(struct sizes *s)
+{
+    forget_sizes(s);
+    free(s->items);
+}
+
+static int add_sized(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
+                     struct df_err *err)
+{
+    struct sizes *s = arg;
+    DF_BLOB_HEAD h = {0};
+    (void)chunks;
+    if (!is_below(item->name, s->prefix))
+        return 0;
+    if (s->len == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 64;
+        struct sized *items = reallocarray(s->items, cap, sizeof(*items));
+        if (!items)
+            return df_fail_oom(err);
+        s->items = items;
+        s->cap = cap;
+    }
+    if (df_blob_head_new(item->name, s->of_store, &h, err) < 0)
+        return -1;
+    struct sized *one = &s->items[s->len];
+    *one = (struct sized){.key = strdup(item->name), .size = item->size, .made_us = item->made_us};
+    memcpy(one->name, h.name, sizeof(one->name));
+    s->len += one->key != NULL;
+    return one->key ? 0 : df_fail_oom(err);
+}
+
+static int by_head(const void *a, const void *b)
+{
+    return strcmp(((const struct sized *)a)->name, ((const struct sized *)b)->name);
+}
+
+static void begin_chunk_sizes(void *arg)
+{
+    (void)arg; /* only stores whose lists do not begin again need chunks for sizes */
+}
+
+static int add_chunk_size(void *arg, const struct df_object_item *item,
+                          const struct df_strs *chunks, struct df_err *err)
+{
+    struct sizes *s = arg;
+    struct sized probe = {0};
+    (void)chunks, (void)err;
+    df_copy(probe.name, sizeof(probe.name), item->name);
+    char *end = strrchr(probe.name, '-'); /* "dfb-<32 hex>-<16 hex>" is longer than a head's name */
+    if (end && end != strchr(probe.name, '-'))
+        *end = '\0';
+    struct sized *of =
+        s->len ? bsearch(&probe, s->items, s->len, sizeof(*s->items), by_head) : NULL;
+    if (of)
+        of->size += item->size;
+    return 0;
+}
+
+int df_blob_chunked_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                         struct df_err *err)
+{
+    struct df_objects *o = df_blob_chunked_of(b)->objects;
+    DF_CLEANUP(cleanup_sizes) struct sizes s = {.prefix = prefix, .of_store = &o->sizes};
+    const struct df_object_sink heads = {forget_sizes, add_sized, NULL, &s};
+    const struct df_object_sink chunks = {begin_chunk_sizes, add_chunk_size, NULL, &s};
+    if (o->ops->list(o, DF_OBJECT_HEAD, prefix, &heads, err) < 0)
+        return -1;
+    if (s.len)
+        qsort(s.items, s.len, sizeof(*s.items), by_head);
+    if (!o->tells_sizes && o->ops->list(o, DF_OBJECT_CHUNK, "", &chunks, err) < 0)
+        return -1;
+    for (size_t i = 0; i < s.len; i++) {
+        const struct df_blob_info info = {s.items[i].key, s.items[i].size, s.items[i].made_us};
+        if (visit(arg, &info, err) < 0)
+            return -1;
+    }
+    return 0;
 }

@@ -234,7 +234,14 @@ static void cleanup_dir(DIR **d)
         (void)closedir(*d);
 }
 
-static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err);
+/* Names are gathered (out) or, with size and time, given to visit. */
+struct walk {
+    struct df_strs *out; /* or NULL */
+    df_blob_visit visit;
+    void *arg;
+};
+
+static int list_below(const char *path, const char *key, const struct walk *w, struct df_err *err);
 
 /* Returns the type of the entry; most file systems report it in the listing. DT_UNKNOWN: just
  * removed. */
@@ -247,8 +254,23 @@ static int type_of(const char *path, unsigned char listed, unsigned char *ret, s
     return 0;
 }
 
-static int list_entry(const char *dir, const char *key, const struct dirent *e, struct df_strs *out,
-                      struct df_err *err)
+/* Takes ownership of *key. */
+static int take_file(const struct walk *w, const char *path, char **key, struct df_err *err)
+{
+    struct stat st;
+    if (w->out) {
+        (void)df_strs_take(w->out, DF_TAKE(*key)); /* df_blob_list() checks */
+        return 0;
+    }
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : df_fail_errno(err, errno, "list %s", path);
+    const struct df_blob_info info = {
+        *key, st.st_size, (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000};
+    return w->visit(w->arg, &info, err);
+}
+
+static int list_entry(const char *dir, const char *key, const struct dirent *e,
+                      const struct walk *w, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, e->d_name);
     DF_FREE char *below = df_strf("%s%s%s", key, *key ? "/" : "", e->d_name);
@@ -260,14 +282,12 @@ static int list_entry(const char *dir, const char *key, const struct dirent *e, 
     if (type_of(path, e->d_type, &type, err) < 0)
         return -1;
     if (type == DT_DIR)
-        return list_below(path, below, out, err);
-    if (type == DT_REG)
-        (void)df_strs_take(out, DF_TAKE(below)); /* df_blob_list() checks */
-    return 0;
+        return list_below(path, below, w, err);
+    return type == DT_REG ? take_file(w, path, &below, err) : 0;
 }
 
 /* The depth is at most DF_LIMIT_BLOB_KEY / 2, because df_blob_key_is_good() rejects longer keys. */
-static int list_below(const char *path, const char *key, struct df_strs *out, struct df_err *err)
+static int list_below(const char *path, const char *key, const struct walk *w, struct df_err *err)
 {
     DF_CLEANUP(cleanup_dir) DIR *d = opendir(path);
     if (!d && (errno == ENOENT || errno == ENOTDIR))
@@ -280,17 +300,31 @@ static int list_below(const char *path, const char *key, struct df_strs *out, st
         if (!e)
             return errno ? df_fail_errno(err, errno, "list %s", path) : 0;
         if (!df_streq(e->d_name, ".") && !df_streq(e->d_name, "..") &&
-            list_entry(path, key, e, out, err) < 0)
+            list_entry(path, key, e, w, err) < 0)
             return -1;
     }
 }
 
-static int list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
+static int walk_below(struct df_blob *b, const char *prefix, const struct walk *w,
+                      struct df_err *err)
 {
     DF_FREE char *path = *prefix ? path_of(b, prefix, err) : NULL;
     if (*prefix && !path)
         return -1;
-    return list_below(path ? path : directory_of(b)->data, prefix, out, err);
+    return list_below(path ? path : directory_of(b)->data, prefix, w, err);
+}
+
+static int list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
+{
+    const struct walk w = {.out = out};
+    return walk_below(b, prefix, &w, err);
+}
+
+static int each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
+                struct df_err *err)
+{
+    const struct walk w = {.visit = visit, .arg = arg};
+    return walk_below(b, prefix, &w, err);
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -379,6 +413,7 @@ static const struct df_blob_ops directory_ops = {
     .size = get_size,
     .remove = remove_blob,
     .list = list,
+    .each = each,
     .sync = sync_blob,
     .remove_all = remove_all,
 };

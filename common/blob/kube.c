@@ -147,7 +147,9 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
         return -1;
     /* A head without its key, which somebody removed: report it all the same, because its chunks
      * are in use. */
-    return l->sink->item(l->sink->arg, name ? name : "", made_us, &chunks, err);
+    const struct df_object_item item = {name ? name : "", made_us,
+                                        head ? df_blob_head_size(object) : 0};
+    return l->sink->item(l->sink->arg, &item, &chunks, err);
 }
 
 static int list(struct df_objects *o, enum df_object_kind kind, const char *prefix,
@@ -197,6 +199,6 @@ int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret
         free(name_space);
         return df_fail_oom(err);
     }
-    *k = (struct kube_objects){{&ops, sizes}, o->kube, name_space};
+    *k = (struct kube_objects){{&ops, sizes, true}, o->kube, name_space};
     return df_blob_chunked_open(&k->objects, o->directory, ret, err);
 }

@@ -252,6 +252,12 @@ int df_blob_head_parse(const cJSON *secret, bool whole, struct df_blob_head *h, 
     return whole ? parse_data(secret, h, (size_t)tail, err) : 0;
 }
 
+int64_t df_blob_head_size(const cJSON *secret)
+{
+    int64_t size = 0;
+    return get_number(secret, SIZE, 0, (int64_t)DF_LIMIT_BLOB_KUBE, &size) < 0 ? 0 : size;
+}
+
 const char *df_blob_head_key(const cJSON *secret)
 {
     return df_kube_annotation(secret, KEY);

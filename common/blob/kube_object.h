@@ -33,6 +33,8 @@ int df_blob_chunk_parse(const cJSON *map, const struct df_blob_head *h, struct d
 
 /* The key that a head's Secret (its metadata suffices) is of; borrowed; NULL: it is no head. */
 const char *df_blob_head_key(const cJSON *secret);
+/* The size of its blob; 0 if the Secret does not say. */
+int64_t df_blob_head_size(const cJSON *secret);
 /* Adds the chunks' names of a head's Secret (its metadata suffices). */
 int df_blob_head_chunks(const cJSON *secret, struct df_strs *out, struct df_err *err) DF_MUST_CHECK;
 

@@ -28,13 +28,18 @@ struct df_object_chunk {
     size_t n;
 };
 
+struct df_object_item {
+    const char *name; /* for a head the key of its blob */
+    int64_t made_us;  /* by the store's clock */
+    int64_t size;     /* of the object, or of a head in a store that `tells_sizes` of its blob */
+};
+
 /* Receives a list item by item. item() may end it by returning -1 with err. */
 struct df_object_sink {
     /* A list begins. It may begin again before its end: forget the items that came before. */
     void (*begin)(void *arg);
-    /* name: for a head the key of its blob. made_us: by the store's clock. chunks: for a head
-     * whose chunks are wanted their names, else empty. All borrowed. */
-    int (*item)(void *arg, const char *name, int64_t made_us, const struct df_strs *chunks,
+    /* chunks: for a head whose chunks are wanted their names, else empty. All borrowed. */
+    int (*item)(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                 struct df_err *err);
     /* Which heads' chunks are wanted, by the name of the head (head.h); NULL: none. A store that
      * has them at hand may ignore it and give them all. */
@@ -72,6 +77,7 @@ struct df_object_ops {
 struct df_objects {
     const struct df_object_ops *ops;
     struct df_blob_sizes sizes;
+    bool tells_sizes; /* a list of heads has the sizes of the blobs */
 };
 
 #endif

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/blob/blob.h"
 #include "tests/unit/killed.h"
@@ -55,6 +56,25 @@ static void assert_keys(struct df_blob *b, const char *prefix, const char *want)
     assert_string_equal(got, want);
 }
 
+struct seen {
+    struct df_strs keys;
+    int64_t bytes;
+};
+
+static int note_seen(void *arg, const struct df_blob_info *info, struct df_err *err)
+{
+    struct seen *s = arg;
+    s->bytes += info->size;
+    (void)df_strs_add(&s->keys, info->key);
+    return df_strs_check(&s->keys, err);
+}
+
+static int refuse_seen(void *arg, const struct df_blob_info *info, struct df_err *err)
+{
+    (void)arg;
+    return df_fail(err, DF_ERR_USER, "enough: %s", info->key);
+}
+
 /* Nothing unfinished lies about. */
 static void assert_tmp_is_empty(struct df_blob *b)
 {
@@ -85,6 +105,34 @@ static void blobs_outlive_the_process_and_its_unfinished_files_do_not(void **sta
     BLOBS *again = suite_open(*state);
     assert_content(again, "a/b", "kept");
     assert_tmp_is_empty(again);
+}
+
+static void each_blob_is_given_with_what_it_takes(void **state)
+{
+    struct df_err err = {0};
+    BLOBS *b = suite_open(*state);
+    struct seen all = {0}, some = {0}, none = {0};
+    char *large = malloc(100 * DF_KIB);
+    assert_non_null(large);
+    assert_int_equal(df_random(large, 100 * DF_KIB, &err), 0);
+    put(b, "logs/a", "some");
+    put(b, "logs.b", "other");
+    assert_int_equal(df_blob_put(b, "state/x/1", large, 100 * DF_KIB, &err), 0);
+    assert_int_equal(df_blob_each(b, "", note_seen, &all, &err), 0);
+    assert_int_equal(all.keys.len, 3);
+    assert_true(df_strs_has(&all.keys, "logs/a") && df_strs_has(&all.keys, "state/x/1"));
+    assert_in_range(all.bytes, 100 * DF_KIB, 110 * DF_KIB);
+    assert_int_equal(df_blob_each(b, "logs", note_seen, &some, &err), 0);
+    assert_int_equal(some.keys.len, 1);
+    assert_in_range(some.bytes, 4, DF_KIB);
+    assert_int_equal(df_blob_each(b, "nothing", note_seen, &none, &err), 0);
+    assert_int_equal(none.keys.len, 0);
+    assert_int_equal(df_blob_each(b, "logs", refuse_seen, NULL, &err), -1);
+    assert_string_equal(err.message, "enough: logs/a");
+    assert_int_equal(df_blob_each(b, "../x", note_seen, &none, &err), -1);
+    df_strs_free(&all.keys);
+    df_strs_free(&some.keys);
+    free(large);
 }
 
 static void keys_that_could_lead_astray_are_refused(void **state)
@@ -421,6 +469,7 @@ static void a_killed_writer_leaves_one_version_whole(void **state)
 #define BLOB_SUITE                                                                                 \
     blob_test(a_blob_is_what_was_put_last),                                                        \
         blob_test(blobs_outlive_the_process_and_its_unfinished_files_do_not),                      \
+        blob_test(each_blob_is_given_with_what_it_takes),                                          \
         blob_test(keys_that_could_lead_astray_are_refused),                                        \
         blob_test(a_key_may_use_all_of_its_alphabet_and_length_but_no_more),                       \
         blob_test(create_refuses_what_exists_and_leaves_it_alone),                                 \

@@ -226,7 +226,8 @@ static inline int object_give_chunk(const char *path, const char *name,
     struct stat st;
     if (stat(path, &st) < 0)
         return 0; /* just removed */
-    return sink->item(sink->arg, name, (int64_t)st.st_mtime * 1000000, &none, err);
+    const struct df_object_item item = {name, (int64_t)st.st_mtime * 1000000, st.st_size};
+    return sink->item(sink->arg, &item, &none, err);
 }
 
 static inline int object_give_head(const char *path, const char *name,
@@ -244,7 +245,9 @@ static inline int object_give_head(const char *path, const char *name,
         (void)df_strs_add(&names, df_blob_chunk_name(&h, h.chunks.items[i]).text);
     if (df_strs_check(&names, err) < 0)
         return -1;
-    return sink->item(sink->arg, key, 0, &names, err);
+    struct stat st;
+    const struct df_object_item item = {key, 0, stat(path, &st) == 0 ? st.st_size : 0};
+    return sink->item(sink->arg, &item, &names, err);
 }
 
 static inline int object_give(struct df_objects *o, enum df_object_kind kind, const char *name,
