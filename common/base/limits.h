@@ -214,4 +214,9 @@
 #define DF_LIMIT_STEP_MEMORY ((rlim_t)16 * 1024 * DF_MIB)
 #define DF_LIMIT_STEP_OPEN_FILES 16384
 
+/* Retention */
+#define DF_AUDIT_LEAST_SECONDS (7 * 24 * 3600) /* no younger entry of the audit trail is removed */
+#define DF_ORPHAN_SECONDS (24 * 3600) /* a younger blob may belong to what is being written */
+#define DF_LIMIT_ORPHANS 1000         /* listed and removed by one call */
+
 #endif

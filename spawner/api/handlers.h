@@ -23,6 +23,7 @@ DF_HANDLER(df_get_backup);
 
 /* retention.c */
 DF_HANDLER(df_collect_garbage);
+DF_HANDLER(df_get_storage);
 
 /* admission.c */
 int df_gate_review(struct df_request *req, struct df_err *err);

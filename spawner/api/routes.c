@@ -122,6 +122,7 @@ static const struct df_route routes[] = {
 
     ROUTE("POST", "/v1/gc", ADMIN, df_collect_garbage, .query = "dryRun",
           AUDIT("remove", "Retention")),
+    ROUTE("GET", "/v1/storage", READ, df_get_storage, .query = "executor"),
     ROUTE("GET", "/v1/backup", ADMIN, df_get_backup, .query = "key", AUDIT("read", "Backup")),
     ROUTE("GET", "/v1/audit", ADMIN, df_list_audit, .query = "limit cursor"),
 

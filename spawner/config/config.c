@@ -309,6 +309,17 @@ static int check_loopback(const struct df_config *c, struct df_err *err)
                    c->auth_loopback);
 }
 
+static int check_retention(const struct df_config *c, struct df_err *err)
+{
+    return !c->retain_audit_s || c->retain_audit_s >= DF_AUDIT_LEAST_SECONDS
+               ? 0
+               : df_fail(
+                     err, DF_ERR_USER,
+                     "retention.audit: must be 0s (for ever) or at least %dh: who did what must "
+                     "stay for a week",
+                     DF_AUDIT_LEAST_SECONDS / 3600);
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
@@ -318,7 +329,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
         check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
-        check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
+        check_retention(c, err) < 0 || check_state_service(c, err) < 0 ||
+        df_classes_check(c->classes, err) < 0 ||
         df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
     if (!loopback && !c->token_file && !c->accounts)

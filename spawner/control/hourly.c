@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/requests/retention.h"
+#include "spawner/requests/usage.h"
 
 #define HOUR_US INT64_C(3600000000)
 
@@ -23,8 +24,10 @@ static void apply_retention(struct df_spawner *s)
     if (df_retention_apply(s, false, &removed, &err) < 0)
         df_warn("retention: what is left goes in an hour: %s", err.message);
     else if (cJSON_GetArraySize(removed))
-        df_info("retention: removed %d ended runs, workflows and lists of state versions",
+        df_info("retention: removed %d things: ended runs and workflows, and what is old of others",
                 cJSON_GetArraySize(removed));
+    if (df_usage_measure(s, &err) < 0)
+        df_warn("what is stored cannot be measured: %s", err.message);
 }
 
 static void *work(void *arg)

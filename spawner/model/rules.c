@@ -62,6 +62,17 @@ void df_rule_duration(const cJSON *value, const struct df_path *path, struct df_
         df_fault(f, path, "\"%.64s\" must be from 1s to 168h", value->valuestring);
 }
 
+void df_rule_age(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    struct df_err err = {0};
+    const int64_t most = INT64_C(87600) * 3600 * 1000000;
+    int64_t us = 0;
+    if (df_duration_parse(value->valuestring, &us, &err) < 0)
+        df_fault(f, path, "%s", err.message);
+    else if (us < 0 || us > most)
+        df_fault(f, path, "\"%.64s\" must be from 0s to 87600h", value->valuestring);
+}
+
 void df_rule_time(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     struct df_err err = {0};

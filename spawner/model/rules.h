@@ -10,6 +10,7 @@
 /* rules.c: strings and keys */
 df_rule df_rule_name;     /* a DNS label */
 df_rule df_rule_duration; /* "1h30m", from one second to a week */
+df_rule df_rule_age;      /* "720h", from 0s to ten years */
 df_rule df_rule_time;     /* RFC 3339 */
 df_rule df_rule_version;  /* an exact version or a constraint */
 df_rule df_rule_sha256;   /* 64 lower-case hex digits */

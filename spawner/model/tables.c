@@ -90,6 +90,15 @@ static const struct df_field timeouts[] = {
     {0},
 };
 
+/* As the keys retention.* of the configuration, which it replaces for this executor. 0: all stay. */
+static const struct df_field retention[] = {
+    WHOLE("runs", 0, 1000000),
+    WHOLE("stateVersions", 0, 1000000),
+    STRING("age", 32, .rule = df_rule_age),
+    STRING("logs", 32, .rule = df_rule_age),
+    {0},
+};
+
 static const char *const verdicts[] = {"approved", "discarded", NULL};
 static const struct df_field decision[] = {
     WORD("verdict", verdicts, .flags = DF_REQUIRED),
@@ -157,6 +166,7 @@ static const struct df_field executor_spec[] = {
     WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
     BOOL("separateApprover", .flags = DF_LIVE),
     OBJECT("timeouts", timeouts),
+    OBJECT("retention", retention, .flags = DF_LIVE),
     DF_ROW_PLACEMENT,
     DF_ROW_CLASS(),
     {0},

@@ -10,7 +10,9 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/run.h"
 #include "spawner/model/task_status.h"
+#include "spawner/requests/leftovers.h"
 #include "spawner/requests/purge.h"
+#include "spawner/steps/removals.h"
 
 enum { PAGE = 500 };
 
@@ -25,8 +27,6 @@ struct ended {
 struct sweep {
     struct df_spawner *s;
     enum df_kind kind;
-    int64_t keep;   /* newest of each owner; 0: all */
-    int64_t age_us; /* no older than this, but for the newest; 0: any */
     int64_t now_us;
     bool dry_run;
     struct ended *items; /* owned */
@@ -133,14 +133,6 @@ static int by_owner_and_age(const void *a, const void *b)
                                 : (x->at_us < y->at_us) - (x->at_us > y->at_us);
 }
 
-static int note(cJSON *removed, const char *kind, const char *name, struct df_err *err)
-{
-    cJSON *item = cJSON_CreateObject();
-    if (df_json_append(removed, item, err) < 0 || df_json_add_str(item, "kind", kind, err) < 0)
-        return -1;
-    return df_json_add_str(item, "name", name, err);
-}
-
 /* Read again: since it was gathered somebody may have changed or replaced it. */
 static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *err)
 {
@@ -151,20 +143,39 @@ static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *er
         return 0;
     if (!w->dry_run && (w->kind == DF_KIND_RUN ? df_purge_run : df_purge_step)(w->s, doc, err) < 0)
         return -1;
-    return note(w->removed, df_kind_name(w->kind), e->name, err);
+    return df_removed_note(w->removed, df_kind_name(w->kind), e->name, err);
+}
+
+/* What the owner of these documents says, or the configuration. */
+static int find_limits(struct sweep *w, const char *owner, struct df_retained *ret,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    struct df_err why = {0};
+    if (w->kind == DF_KIND_RUN &&
+        df_store_get_by_uid(w->s->store, DF_KIND_EXECUTOR, owner, &executor, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    *ret = df_retained_of(w->s->config, executor);
+    if (w->kind != DF_KIND_RUN)
+        ret->documents = w->s->config->retain_workflows;
+    return 0;
 }
 
 static int purge_all(struct sweep *w, struct df_err *err)
 {
     int64_t nth = 0;
+    struct df_retained keep = {0};
     if (w->len)
         qsort(w->items, w->len, sizeof(*w->items), by_owner_and_age);
     for (size_t i = 0; i < w->len; i++) {
         const struct ended *e = &w->items[i];
         struct df_err why = {0};
         nth = i && df_streq(e->owner, w->items[i - 1].owner) ? nth + 1 : 1;
-        bool too_many = w->keep && nth > w->keep;
-        bool too_old = w->age_us && nth > 1 && e->at_us < w->now_us - w->age_us;
+        if (nth == 1 && find_limits(w, e->owner, &keep, err) < 0)
+            return -1;
+        bool too_many = keep.documents && nth > keep.documents;
+        bool too_old = keep.age_us && nth > 1 && e->at_us < w->now_us - keep.age_us;
         if ((too_many || too_old) && purge_ended(w, e, &why) < 0 && why.cls != DF_ERR_RETRY &&
             why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
@@ -172,23 +183,51 @@ static int purge_all(struct sweep *w, struct df_err *err)
     return 0;
 }
 
-static int sweep_kind(struct df_spawner *s, enum df_kind kind, int64_t keep, bool dry_run,
-                      cJSON *removed, struct df_err *err)
+static int sweep_kind(struct df_spawner *s, enum df_kind kind, bool dry_run, cJSON *removed,
+                      struct df_err *err)
 {
     DF_CLEANUP(sweep_free)
-    struct sweep w = {.s = s,
-                      .kind = kind,
-                      .keep = keep,
-                      .age_us = s->config->retain_age_s * 1000000,
-                      .now_us = df_real_us(),
-                      .dry_run = dry_run,
-                      .removed = removed};
-    if (!w.keep && !w.age_us)
-        return 0;
+    struct sweep w = {
+        .s = s, .kind = kind, .now_us = df_real_us(), .dry_run = dry_run, .removed = removed};
     return gather(&w, err) < 0 ? -1 : purge_all(&w, err);
 }
 
 /* ---- versions of states ------------------------------------------------------------------------ */
+
+/* When the oldest unfinished run of the executor began; 0: there is none. A plan that waits was made
+ * from a version that was current then, or after that. */
+static int find_oldest_open(struct df_spawner *s, const char *executor, int64_t *ret,
+                            struct df_err *err)
+{
+    DF_FREE char *label = df_strf(DF_LABEL_QUEUE "=%s", executor);
+    DF_JSON cJSON *runs = NULL;
+    const struct df_store_list_options o = {.label = label, .limit = 1};
+    int64_t at = 0;
+    if (!label)
+        return df_fail_oom(err);
+    if (df_store_list(s->store, DF_KIND_RUN, &o, &runs, NULL, err) < 0)
+        return -1;
+    const char *made = df_json_str(runs ? runs->child : NULL, "metadata.creationTimestamp");
+    if (runs && runs->child && (!made || df_time_parse(made, &at, err) < 0))
+        return df_fail(err, DF_ERR_SYSTEM, "a run of %s has no creationTimestamp", executor);
+    *ret = at;
+    return 0;
+}
+
+static int prune_versions(struct df_spawner *s, const cJSON *executor, bool dry_run,
+                          int64_t *ret_count, struct df_err *err)
+{
+    struct df_state_keep keep = {.newest = df_retained_of(s->config, executor).versions};
+    if (!keep.newest)
+        return 0;
+    if (find_oldest_open(s, df_json_str(executor, "metadata.name"), &keep.since_us, err) < 0 ||
+        df_removal_begin(s, err) < 0)
+        return -1;
+    int result = df_state_prune(s->states, df_json_str(executor, "metadata.uid"), &keep, dry_run,
+                                ret_count, err);
+    df_removal_end(s);
+    return result;
+}
 
 static int prune_state(struct df_spawner *s, const cJSON *executor, bool dry_run, cJSON *removed,
                        struct df_err *err)
@@ -196,17 +235,11 @@ static int prune_state(struct df_spawner *s, const cJSON *executor, bool dry_run
     const char *name = df_json_str(executor, "metadata.name");
     int64_t count = 0;
     struct df_err why = {0};
-    if (df_state_prune(s->states, df_json_str(executor, "metadata.uid"), s->config->retain_versions,
-                       dry_run, &count, &why) < 0) { /* the others need not suffer from it */
+    if (prune_versions(s, executor, dry_run, &count, &why) < 0) { /* others need not suffer */
         df_warn("retention: versions of the state of %s stay: %s", name, why.message);
         return 0;
     }
-    if (!count)
-        return 0;
-    if (note(removed, "State", name, err) < 0)
-        return -1;
-    return df_json_add_num(cJSON_GetArrayItem(removed, cJSON_GetArraySize(removed) - 1), "count",
-                           (double)count, err);
+    return count ? df_removed_count(removed, "State", name, count, err) : 0;
 }
 
 static int prune_states(struct df_spawner *s, bool dry_run, cJSON *removed, struct df_err *err)
@@ -233,10 +266,12 @@ int df_retention_apply(struct df_spawner *s, bool dry_run, cJSON **ret, struct d
     DF_JSON cJSON *removed = cJSON_CreateArray();
     if (!removed)
         return df_fail_oom(err);
-    if (sweep_kind(s, DF_KIND_RUN, s->config->retain_runs, dry_run, removed, err) < 0 ||
-        sweep_kind(s, DF_KIND_TASK_ACTION, s->config->retain_workflows, dry_run, removed, err) <
-            0 ||
-        (s->config->retain_versions && prune_states(s, dry_run, removed, err) < 0))
+    if (sweep_kind(s, DF_KIND_RUN, dry_run, removed, err) < 0 ||
+        sweep_kind(s, DF_KIND_TASK_ACTION, dry_run, removed, err) < 0 ||
+        prune_states(s, dry_run, removed, err) < 0 ||
+        df_leftovers_plans(s, dry_run, removed, err) < 0 ||
+        df_leftovers_logs(s, dry_run, removed, err) < 0 ||
+        df_leftovers_audit(s, dry_run, removed, err) < 0)
         return -1;
     *ret = DF_TAKE(removed);
     return 0;

@@ -40,6 +40,12 @@ struct df_store_list_options {
     bool newest_first;       /* by creation */
 };
 
+/* Which entries of the audit trail go: those before before_us, and of those before never_after_us the
+ * ones that are not among the newest `keep`. 0: none for this cause. */
+struct df_audit_limits {
+    int64_t before_us, keep, never_after_us;
+};
+
 struct df_store_ops {
     void (*close)(struct df_store *s);
     int (*create)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
@@ -63,6 +69,11 @@ struct df_store_ops {
     int (*audit)(struct df_store *s, const cJSON *entry, struct df_err *err);
     int (*audit_list)(struct df_store *s, const char *cursor, int limit, cJSON **ret,
                       char **ret_cursor, struct df_err *err);
+    int (*audit_size)(struct df_store *s, int64_t *ret_count, int64_t *ret_bytes,
+                      struct df_err *err);
+    /* Or NULL: it never keeps more than a number of its own. */
+    int (*audit_prune)(struct df_store *s, const struct df_audit_limits *limits, bool dry_run,
+                       int64_t *ret_count, struct df_err *err);
     int (*snapshot)(struct df_store *s, const char *path, struct df_err *err); /* or NULL */
 };
 
@@ -205,6 +216,20 @@ static inline int df_store_audit_list(struct df_store *s, const char *cursor, in
                                       cJSON **ret, char **ret_cursor, struct df_err *err)
 {
     return s->ops->audit_list(s, cursor, limit, ret, ret_cursor, err);
+}
+
+static inline int df_store_audit_size(struct df_store *s, int64_t *ret_count, int64_t *ret_bytes,
+                                      struct df_err *err)
+{
+    return s->ops->audit_size(s, ret_count, ret_bytes, err);
+}
+
+/* Removes the oldest entries, or only counts them (dry_run). *ret_count: how many. */
+static inline int df_store_audit_prune(struct df_store *s, const struct df_audit_limits *limits,
+                                       bool dry_run, int64_t *ret_count, struct df_err *err)
+{
+    *ret_count = 0;
+    return s->ops->audit_prune ? s->ops->audit_prune(s, limits, dry_run, ret_count, err) : 0;
 }
 
 /* Writes everything of one moment (documents, audit trail, secrets) into a new SQLite file at path,

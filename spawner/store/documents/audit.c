@@ -293,3 +293,34 @@ int df_audit_list(struct df_audit *a, const char *cursor, int limit, cJSON **ret
     cJSON_Delete(r.found);
     return result;
 }
+
+static int begin_measure(void *arg, const char *version, struct df_err *err)
+{
+    int64_t *sums = arg;
+    (void)version, (void)err;
+    sums[0] = sums[1] = 0;
+    return 0;
+}
+
+static int measure_trail(void *arg, const cJSON *trail, struct df_err *err)
+{
+    int64_t *sums = arg;
+    DF_FREE char *text = df_json_print(trail);
+    if (!text)
+        return df_fail_oom(err);
+    sums[0] += cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(trail, "entries"));
+    sums[1] += (int64_t)strlen(text);
+    return 0;
+}
+
+int df_audit_size(struct df_audit *a, int64_t *ret_count, int64_t *ret_bytes, struct df_err *err)
+{
+    int64_t sums[2] = {0};
+    const struct df_kube_sink sink = {begin_measure, measure_trail, sums};
+    const struct df_kube_at all = trail_at(a, NULL);
+    if (df_kube_list(a->kube, &all, NULL, 0, &sink, err) < 0)
+        return -1;
+    *ret_count = sums[0];
+    *ret_bytes = sums[1];
+    return 0;
+}

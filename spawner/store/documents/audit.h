@@ -25,5 +25,7 @@ void df_audit_close(struct df_audit *a); /* NULL is fine */
 int df_audit_add(struct df_audit *a, const cJSON *entry, struct df_err *err) DF_MUST_CHECK;
 int df_audit_list(struct df_audit *a, const char *cursor, int limit, cJSON **ret, char **ret_cursor,
                   struct df_err *err) DF_MUST_CHECK;
+int df_audit_size(struct df_audit *a, int64_t *ret_count, int64_t *ret_bytes,
+                  struct df_err *err) DF_MUST_CHECK;
 
 #endif

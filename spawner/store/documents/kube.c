@@ -428,6 +428,12 @@ static int audit_list(struct df_store *store, const char *cursor, int limit, cJS
     return df_audit_list(self(store)->audit, cursor, limit, ret, ret_cursor, err);
 }
 
+static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_bytes,
+                      struct df_err *err)
+{
+    return df_audit_size(self(store)->audit, ret_count, ret_bytes, err);
+}
+
 static int watch(struct df_store *store, df_store_watcher fn, void *arg, struct df_err *err)
 {
     return df_watchers_add(&self(store)->watchers, fn, arg, err);
@@ -464,6 +470,7 @@ static const struct df_store_ops kube_ops = {
     .unwatch = unwatch,
     .audit = audit,
     .audit_list = audit_list,
+    .audit_size = audit_size,
 };
 
 static int open_parts(struct kube_store *s, struct df_err *err)

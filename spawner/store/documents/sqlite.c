@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/store/documents/audit_rows.h"
 #include "spawner/store/documents/backend.h"
 #include "spawner/store/documents/commits.h"
 #include "spawner/store/documents/watchers.h"
@@ -517,6 +518,50 @@ static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
     return df_commits_run(&s->commits, audit_body, text, NULL, err);
 }
 
+static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_bytes,
+                      struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow_reader(self(store), &db, err) < 0)
+        return -1;
+    int result = df_audit_rows_measure(db, ret_count, ret_bytes, err);
+    return_reader(self(store), db);
+    return result;
+}
+
+static int count_old_entries(struct sqlite_store *s, struct df_audit_pruning *p, struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (borrow_reader(s, &db, err) < 0)
+        return -1;
+    int result = df_audit_rows_count(db, p, err);
+    return_reader(s, db);
+    return result;
+}
+
+static int remove_old_entries(struct sqlite_store *s, struct df_audit_pruning *p,
+                              struct df_err *err)
+{
+    int64_t all = 0;
+    do {
+        if (df_commits_run(&s->commits, df_audit_rows_prune, p, NULL, err) < 0)
+            return -1;
+        all += p->count;
+    } while (p->count);
+    p->count = all;
+    return 0;
+}
+
+static int audit_prune(struct df_store *store, const struct df_audit_limits *limits, bool dry_run,
+                       int64_t *ret_count, struct df_err *err)
+{
+    struct df_audit_pruning p = df_audit_pruning_of(limits);
+    if ((dry_run ? count_old_entries : remove_old_entries)(self(store), &p, err) < 0)
+        return -1;
+    *ret_count = p.count;
+    return 0;
+}
+
 static int snapshot(struct df_store *store, const char *path, struct df_err *err)
 {
     struct df_db *db = NULL;
@@ -567,6 +612,8 @@ static const struct df_store_ops sqlite_ops = {
     .unwatch = unwatch,
     .audit = audit,
     .audit_list = audit_list,
+    .audit_size = audit_size,
+    .audit_prune = audit_prune,
     .snapshot = snapshot,
 };
 

@@ -579,32 +579,46 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     return store_version(s, executor_uid, &current, &nothing, by, err);
 }
 
+/* Of a version whose meta does not say when it was made: always, so that it stays. */
+static int64_t made_us(const cJSON *meta)
+{
+    const char *at = df_json_str(meta, "createdAt");
+    int64_t us = 0;
+    return at && df_time_parse(at, &us, NULL) == 0 ? us : INT64_MAX;
+}
+
+/* *ret: the oldest version that stays; 0: all do. *ret_count: those before it. Only versions whose
+ * meta can be read count: names that somebody else put there must not push out real ones. keys are
+ * sorted. */
+static int find_oldest_kept(struct df_states *s, const char *uid, const struct df_strs *keys,
+                            const struct df_state_keep *keep, int64_t *ret, int64_t *ret_count,
+                            struct df_err *err)
+{
+    int64_t seen = 0, before = 0;
+    bool enough = false;
+    *ret = 0;
+    for (size_t i = keys->len; i > 0; i--) {
+        int64_t number = number_in(keys->items[i - 1]);
+        DF_JSON cJSON *meta = NULL;
+        before += number && enough;
+        if (!number || enough)
+            continue;
+        if (load_meta(s, uid, number, &meta, err) < 0)
+            return -1;
+        bool in_time = !keep->since_us || made_us(meta) <= keep->since_us;
+        enough = ++seen >= keep->newest && in_time;
+        *ret = enough ? number : 0;
+    }
+    *ret_count = before;
+    return 0;
+}
+
 static int64_t count_versions(const struct df_strs *keys)
 {
     int64_t n = 0;
     for (size_t i = 0; i < keys->len; i++)
         n += number_in(keys->items[i]) != 0;
     return n;
-}
-
-/* *ret: the oldest version that stays; 0: all do. Only versions whose meta can be read count: names
- * that somebody else put there must not push out real ones. keys are sorted. */
-static int find_oldest_kept(struct df_states *s, const char *uid, const struct df_strs *keys,
-                            int64_t keep, int64_t *ret, struct df_err *err)
-{
-    int64_t seen = 0;
-    *ret = 0;
-    for (size_t i = keys->len; i > 0 && seen < keep; i--) {
-        int64_t number = number_in(keys->items[i - 1]);
-        DF_JSON cJSON *meta = NULL;
-        if (!number)
-            continue;
-        if (load_meta(s, uid, number, &meta, err) < 0)
-            return -1;
-        if (++seen == keep)
-            *ret = number;
-    }
-    return 0;
 }
 
 /* The meta goes first: a file without its meta is none of a version. One that an earlier prune left
@@ -621,21 +635,21 @@ static int remove_before(struct df_states *s, const struct df_strs *keys, int64_
     return 0;
 }
 
-int df_state_prune(struct df_states *s, const char *executor_uid, int64_t keep, bool dry_run,
-                   int64_t *ret_count, struct df_err *err)
+int df_state_prune(struct df_states *s, const char *executor_uid, const struct df_state_keep *keep,
+                   bool dry_run, int64_t *ret_count, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};
-    int64_t oldest = 0;
+    int64_t oldest = 0, count = 0;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (list_keys(s, executor_uid, &keys, err) < 0)
         return -1;
-    int64_t count = count_versions(&keys) - keep;
-    *ret_count = count > 0 ? count : 0;
-    if (count <= 0)
-        return 0;
-    if (find_oldest_kept(s, executor_uid, &keys, keep, &oldest, err) < 0)
+    if (count_versions(&keys) > keep->newest &&
+        find_oldest_kept(s, executor_uid, &keys, keep, &oldest, &count, err) < 0)
         return -1;
-    return dry_run ? 0 : remove_before(s, &keys, oldest, err);
+    if (count && !dry_run && remove_before(s, &keys, oldest, err) < 0)
+        return -1;
+    *ret_count = count;
+    return 0;
 }
 
 int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)

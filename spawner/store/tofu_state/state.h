@@ -92,10 +92,15 @@ int df_state_force_unlock(struct df_states *s, const char *executor_uid,
  * {version, damaged: true}. */
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
-/* Removes the versions before the newest `keep` (>= 1), or only counts them (dry_run). *ret_count:
- * how many. Fails, and removes nothing, if one that would stay cannot be read. */
-int df_state_prune(struct df_states *s, const char *executor_uid, int64_t keep, bool dry_run,
-                   int64_t *ret_count, struct df_err *err) DF_MUST_CHECK;
+/* Which versions stay: the newest `newest` (>= 1), the one that was current at since_us (0: no time),
+ * and all after that. */
+struct df_state_keep {
+    int64_t newest, since_us;
+};
+/* Removes the other versions, or only counts them (dry_run). *ret_count: how many. Fails, and removes
+ * nothing, if one that would stay cannot be read. */
+int df_state_prune(struct df_states *s, const char *executor_uid, const struct df_state_keep *keep,
+                   bool dry_run, int64_t *ret_count, struct df_err *err) DF_MUST_CHECK;
 /* Stores the content of version n as a new version, with the current serial + 1. Refused while
  * locked (CONFLICT StateLocked), and for the current or an empty version (USER); NOT_FOUND. */
 int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t version,
