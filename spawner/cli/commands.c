@@ -208,9 +208,16 @@ const struct df_command df_commands[] = {
      "dayfly serve --listen 127.0.0.1:8030 --data-directory /var/lib/dayfly\n"
      "dayfly serve --config /etc/dayfly.yaml --set limits.steps=16\n",
      serve_options, 0, 0, df_cmd_serve},
-    {"gc", "", "Remove what is beyond the service's retention",
-     "Ended runs and workflows, and old versions of states; the service does it every hour.\n"
-     "The newest of each executor always stay. Needs the role admin.\n",
+    {"storage usage", "[EXECUTOR]", "Show how much states, plans, logs and the rest take",
+     "Counts and sizes, in all and of each executor, and of what belongs to nothing any more.\n",
+     "dayfly storage usage\n"
+     "dayfly storage usage net -o json\n",
+     output_options, 0, 1, df_cmd_storage_usage},
+    {"gc", "", "Remove what is beyond the service's retention, and orphans",
+     "Ended runs and workflows, old versions of states, plans of ended runs, and logs and audit\n"
+     "entries by age; the service does it every hour. The newest of each executor always stay.\n"
+     "What belongs to nothing any more goes as well, when it is a day old; a state never does.\n"
+     "Needs the role admin.\n",
      "dayfly gc --dry-run\n"
      "dayfly gc -o json\n",
      gc_options, 0, 0, df_cmd_gc},

@@ -1,14 +1,39 @@
-/* dayfly gc: applies the service's retention now, or shows what that would remove. */
+/* dayfly gc: applies the service's retention now and removes orphans, or shows what that would remove. */
 #include "spawner/cli/commands.h"
+#include "spawner/cli/text.h"
+
+#define SECOND INT64_C(1000000)
+
+/* Why an orphan stays, or what becomes of it. */
+static const char *fate_of(const cJSON *orphan, const char *verb)
+{
+    const char *kept = df_json_str(orphan, "kept");
+    if (df_streq(kept, "young"))
+        return "stays until it is a day old";
+    return kept ? "stays: a state is never removed in this way" : verb;
+}
+
+static int print_orphan(const cJSON *item, const char *verb, struct df_buf *out)
+{
+    char size[DF_SHORT_TEXT], age[DF_SHORT_TEXT];
+    return df_buf_addf(
+        out, "%s, which belongs to nothing (%s, %s old), %s\n", df_json_str(item, "name"),
+        df_text_bytes(df_json_int(item, "bytes", 0), size),
+        df_text_age(df_json_int(item, "ageSeconds", 0) * SECOND, age), fate_of(item, verb));
+}
 
 static int print_item(const cJSON *item, bool dry_run, struct df_buf *out)
 {
     const char *kind = df_json_str(item, "kind"), *name = df_json_str(item, "name");
-    int64_t count = df_json_int(item, "count", 0);
+    long long count = df_json_int(item, "count", 0);
     const char *verb = dry_run ? "would be removed" : "removed";
-    return count ? df_buf_addf(out, "%lld versions of the state of %s %s\n", (long long)count, name,
-                               verb)
-                 : df_buf_addf(out, "%s %s %s\n", kind, name, verb);
+    if (df_streq(kind, "Orphan"))
+        return print_orphan(item, verb, out);
+    if (df_streq(kind, "State"))
+        return df_buf_addf(out, "%lld versions of the state of %s %s\n", count, name, verb);
+    if (df_streq(kind, "Audit"))
+        return df_buf_addf(out, "%lld entries of the audit trail %s\n", count, verb);
+    return df_buf_addf(out, "%s %s %s\n", kind, name, verb);
 }
 
 int df_cmd_gc(struct df_cli *cli, struct df_err *err)

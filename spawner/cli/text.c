@@ -28,6 +28,17 @@ const char *df_text_duration(int64_t us, char out[DF_SHORT_TEXT])
     return out;
 }
 
+const char *df_text_bytes(int64_t bytes, char out[DF_SHORT_TEXT])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double n = (double)bytes;
+    size_t unit = 0;
+    for (; n >= 1024 && unit + 1 < DF_ARRAY_SIZE(units); unit++)
+        n /= 1024;
+    (void)snprintf(out, DF_SHORT_TEXT, "%.*f %s", unit ? 1 : 0, n, units[unit]);
+    return out;
+}
+
 const char *df_text_age(int64_t us, char out[DF_SHORT_TEXT])
 {
     static const struct {

@@ -16,6 +16,9 @@ const char *df_text_duration(int64_t us, char out[DF_SHORT_TEXT]);
 /* One unit only, for tables: "12s", "5m", "3h", "2d". A negative age (clocks differ) is "0s". */
 const char *df_text_age(int64_t us, char out[DF_SHORT_TEXT]);
 
+/* "17 B", "1.2 KiB", "3.4 GiB". */
+const char *df_text_bytes(int64_t bytes, char out[DF_SHORT_TEXT]);
+
 /* Microseconds between the two RFC 3339 times at these paths; end NULL or absent: until now_us. -1
  * if the first one is absent or invalid. */
 int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64_t now_us);

@@ -1,6 +1,12 @@
 """Nothing grows for ever: ended runs, workflows and old versions of states go, and what matters stays."""
 
-from lib.dayfly import Server, wait_for
+import json
+import os
+import sqlite3
+import time
+import uuid
+
+from lib.dayfly import DAYFLY, Server, wait_for
 
 MODULE = 'variable "n" { default = 0 }\nresource "terraform_data" "it" { input = var.n }\n'
 
@@ -88,6 +94,150 @@ def test_a_run_that_has_not_ended_stays(home):
         home.dayfly("gc")
         assert names(server, "runs") == ["db-2", "net-1"]
         assert home.dayfly("approve", "net-1", "-f").returncode == 0
+
+
+def retain(home, name, **keys):
+    """Sets spec.retention of an executor."""
+    got = home.json("get", "executor", name)
+    doc = {"apiVersion": got["apiVersion"], "kind": "Executor", "metadata": {"name": name}, "spec": {**got["spec"], "retention": keys}}
+    (home.directory / "executor.yaml").write_text(json.dumps(doc))
+    home.dayfly("apply", "-f", home.directory / "executor.yaml")
+
+
+def test_an_executor_says_how_much_of_it_stays(home):
+    with serve(home, runs=2, stateVersions=2) as server:
+        for name in ("net", "db", "all"):
+            provision(home, name)
+        retain(home, "net", runs=1, stateVersions=1)
+        retain(home, "all", runs=0, stateVersions=0)
+        for name in ("net", "db", "all"):
+            provision(home, name, times=3)
+        home.dayfly("gc")
+        assert names(server, "runs") == ["all-1", "all-2", "all-3", "all-4", "db-3", "db-4", "net-4"]
+        assert [len(versions(server, name)) for name in ("net", "db")] == [1, 2] and len(versions(server, "all")) >= 3
+        refused = {"runs": -1, "age": "1y", "logs": "-1h", "stateVersion": 3}
+        for key, value in refused.items():
+            (home.directory / "bad.yaml").write_text(json.dumps({"kind": "Executor", "metadata": {"name": "bad"}, "spec": {
+                "source": {"url": f"file://{home.directory}/net"}, "retention": {key: value}}}))
+            assert f"spec.retention.{key}" in home.dayfly("create", "-f", home.directory / "bad.yaml", code=3).stderr
+
+
+def test_the_version_that_a_waiting_plan_was_made_from_stays(home):
+    with serve(home, stateVersions=1) as server:
+        provision(home, times=3)
+        home.dayfly("run", "net", "--no-wait", "--var", "n=9", cwd=home.directory)
+        wait_for("the plan", lambda: server.get("/v1/runs/net-4")["status"]["phase"] == "WaitingApproval")
+        current = versions(server, "net")[0]
+        home.dayfly("state", "rollback", "net", current - 1)
+        assert versions(server, "net")[0] == current + 1
+        home.dayfly("gc")
+        assert versions(server, "net") == [current + 1, current]
+        plan = server.get("/v1/taskactions/net-4-plan")["metadata"]["uid"]
+        assert f"data/plans/{plan}" in blobs(server)
+        home.dayfly("discard", "net-4", "-f", code=None)
+        wait_for("the plan to go", lambda: f"data/plans/{plan}" not in blobs(server))
+        home.dayfly("gc")
+        assert versions(server, "net") == [current + 1]
+
+
+def test_plans_of_ended_runs_and_old_logs_go_and_their_runs_stay(home):
+    with serve(home, runs=0) as server:
+        provision(home)
+        home.dayfly("run", "net", "--no-wait", "--var", "n=9", cwd=home.directory)
+        steps = {step["metadata"]["name"]: step["metadata"]["uid"] for step in server.get("/v1/taskactions")["items"]}
+        left = server.data / "blobs" / "data" / "plans" / steps["net-1-plan"]
+        left.write_bytes(b"what a crash left")
+        assert "Plan net-1-plan would be removed" in home.dayfly("gc", "--dry-run").stdout and left.exists()
+        assert home.dayfly("gc").stdout == "Plan net-1-plan removed\n" and not left.exists()
+    with serve(home, runs=0, logs="1s") as server:
+        wait_for("old logs to go", lambda: home.dayfly("gc") and not any(steps["net-1-apply"] in blob for blob in blobs(server)))
+        assert names(server, "runs") == ["net-1", "net-2"] and len(names(server, "taskactions")) == 3
+        assert {f"data/logs/{steps['net-2-plan']}.log", f"data/plans/{steps['net-2-plan']}"} <= set(blobs(server))
+        assert home.dayfly("approve", "net-2", "-f").returncode == 0
+
+
+def test_orphans_are_listed_and_removed_when_they_are_a_day_old_but_states_never(home):
+    with serve(home) as server:
+        provision(home)
+        before = blobs(server)
+        data, old = server.data / "blobs" / "data", time.time() - 73 * 3600
+        nobody = str(uuid.uuid4())
+        for key in (f"plans/{nobody}", f"logs/{nobody}.log", f"outputs/{nobody}", f"state/{nobody}/00000001.tfstate"):
+            (data / key).parent.mkdir(parents=True, exist_ok=True)
+            (data / key).write_bytes(b"x" * 2048)
+            os.utime(data / key, (old, old))
+        (data / "logs" / f"{nobody}.events").write_bytes(b"young")
+        (data / "notes.txt").write_bytes(b"of somebody else")
+        shown = home.dayfly("gc", "--dry-run").stdout
+        assert f"plans/{nobody}, which belongs to nothing (2.0 KiB, 3d old), would be removed" in shown
+        assert f"state/{nobody}/00000001.tfstate, which belongs to nothing (2.0 KiB, 3d old), stays: a state" in shown
+        usage = home.json("storage", "usage")
+        assert usage["orphans"] == {"count": 5, "bytes": 4 * 2048 + 5}
+        items = home.json("gc")["items"]
+        assert {item["name"]: item.get("kept") for item in items if item["kind"] == "Orphan"} == {
+            f"plans/{nobody}": None, f"logs/{nobody}.log": None, f"outputs/{nobody}": None, f"state/{nobody}/00000001.tfstate": "state", f"logs/{nobody}.events": "young"}
+        assert set(blobs(server)) - set(before) == {f"data/state/{nobody}/00000001.tfstate", f"data/logs/{nobody}.events", "data/notes.txt"}
+        assert set(before) <= set(blobs(server))
+
+
+def test_usage_counts_what_there_is_of_each_executor(home):
+    with serve(home) as server:
+        provision(home, "net", times=2)
+        provision(home, "db")
+        usage = home.json("storage", "usage")
+        net, db = (next(row for row in usage["executors"] if row["name"] == name) for name in ("net", "db"))
+        kept = [server.data / "blobs" / key for key in blobs(server)]
+        for kind, directory in (("states", "state"), ("logs", "logs"), ("plans", "plans"), ("outputs", "outputs")):
+            there = [p for p in kept if f"/data/{directory}/" in str(p)]
+            assert usage["total"][kind] == {"count": len(there), "bytes": sum(p.stat().st_size for p in there)}
+            assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
+        assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
+        assert home.json("storage", "usage", "db")["executors"] == [db]
+        assert "net" in home.dayfly("storage", "usage").stdout
+        assert home.dayfly("storage", "usage", "nobody", code=None).returncode != 0
+        assert 'dayfly_stored_bytes{kind="states"}' in server.request("GET", "/metrics")[2].decode()
+
+
+def age_audit(server, days):
+    with sqlite3.connect(server.data / "dayfly.db") as database:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - days * 86400))
+        database.execute("UPDATE audit SET body = json_set(body, '$.at', ?)", (at,))
+
+
+def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
+    def trail(server):
+        return [(e["action"], e["kind"]) for e in server.get("/v1/audit")["items"]]
+
+    with serve(home, auditEntries=1) as server:
+        provision(home)
+        home.dayfly("gc")
+        assert len(trail(server)) == 3, "younger than a week"
+    age_audit(server, 8)
+    with serve(home, audit="240h") as server:  # ten days
+        provision(home)
+        assert "audit" not in home.dayfly("gc").stdout and len(trail(server)) > 3
+    age_audit(server, 8)
+    with serve(home, audit="168h") as server:
+        wait_for("old entries to go", lambda: trail(server) == [("remove", "Audit")])
+        assert "entries, as retention.audit" in server.get("/v1/audit")["items"][0]["detail"]
+    refused = home.dayfly("serve", "--set", "retention.audit=24h", "--data-directory", server.data, code=3)
+    assert "retention.audit" in refused.stderr and "168h" in refused.stderr
+
+
+def test_a_killed_removal_is_completed_by_the_next(home):
+    """Killed at several of its unlinks, of whatever they are: every state opens, and what was to go is gone in the end."""
+    with serve(home, runs=0, stateVersions=0):
+        provision(home, times=4)
+    for nth in (1, 4, 7):
+        server = Server(home, config="retention: {runs: 1, stateVersions: 1}\n")
+        server.process = home.popen("strace", "-f", "-o", "/dev/null", "-e", "trace=unlink", "-e",
+                                    f"inject=unlink:signal=KILL:when={nth}", DAYFLY, "serve", "--data-directory", server.data, "--listen", "127.0.0.1:0",
+                                    *server.args, stdout=-3, stderr=-3)
+        assert server.process.wait(timeout=60) != 0
+    with serve(home, runs=1, stateVersions=1) as server:
+        wait_for("the rest to go", lambda: names(server, "runs") == ["net-4"] and len(versions(server, "net")) == 1)
+        assert home.dayfly("state", "show", "net").stdout and "Apply complete" in home.dayfly("logs", "net-4").stdout
+        wait_for("blobs of what is gone to go", lambda: len([b for b in blobs(server) if "/state/" in b or "/logs/" in b]) == 2 + 4)
 
 
 def test_removing_needs_the_role_admin(home, tmp_path):
