@@ -30,6 +30,35 @@ static void apply_retention(struct df_spawner *s)
         df_warn("what is stored cannot be measured: %s", err.message);
 }
 
+/* What was applied and is not accepted yet has no status, and must not get one here. */
+static int change_nothing(cJSON *executor, void *arg, struct df_err *err)
+{
+    (void)arg, (void)err;
+    return df_json_at(executor, "status") ? 0 : 1;
+}
+
+static int write_identity(const cJSON *executor, void *arg, struct df_err *err)
+{
+    struct df_spawner *s = arg;
+    struct df_err why = {0};
+    (void)err;
+    if (df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(executor, "metadata.name"),
+                        change_nothing, NULL, NULL, &why) < 0)
+        df_warn("executor %s: its identity is written in an hour: %s",
+                df_json_str(executor, "metadata.name"), why.message);
+    return 0;
+}
+
+/* Resources that are older than status.service.uid (store/documents/codec.h) get it, so that a backup
+ * of the cluster finds the states again. A write that changes nothing is none. */
+static void write_identities(struct df_spawner *s)
+{
+    struct df_err err = {0};
+    if (s->config->in_cluster &&
+        df_store_each(s->store, DF_KIND_EXECUTOR, NULL, write_identity, s, &err) < 0)
+        df_warn("executors: %s", err.message);
+}
+
 static void *work(void *arg)
 {
     struct df_hourly *h = arg;
@@ -37,6 +66,7 @@ static void *work(void *arg)
     while (!h->stopped) {
         (void)pthread_mutex_unlock(&h->lock);
         apply_retention(h->s);
+        write_identities(h->s);
         (void)pthread_mutex_lock(&h->lock);
         struct timespec until = df_mono_after_us(HOUR_US);
         while (!h->stopped && pthread_cond_timedwait(&h->stop, &h->lock, &until) == 0)

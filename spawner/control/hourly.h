@@ -1,6 +1,7 @@
 /*
- * hourly.h - a thread of the leader that applies retention (requests/retention.h) when it begins to
- * lead and every hour after that. Thread rule: start and stop in one thread.
+ * hourly.h - a thread of the leader that applies retention (requests/retention.h), measures what is
+ * stored and completes old resources, when it begins to lead and every hour after that. Thread rule:
+ * start and stop in one thread.
  */
 #ifndef DF_CONTROL_HOURLY_H
 #define DF_CONTROL_HOURLY_H

@@ -26,7 +26,8 @@ static const char taken_in[] =
     "'finalizers':['dayfly.dev/cleanup'],'labels':{'team':'a','dayfly.dev/live':'true'}},"
     "'spec':{'action':'destroy','executorRef':{'name':'net'},'variables':{'x':2},"
     "'cancel':{'reason':'r'}},"
-    "'status':{'phase':'Running','service':{'order':'5','labels':{'dayfly.dev/queue':'net'},"
+    "'status':{'phase':'Running','service':{'order':'5','uid':'u','labels':{'dayfly.dev/"
+    "queue':'net'},"
     "'spec':{'action':'provision','executorRef':{'name':'net','uid':'e'},'number':3}}}}";
 
 static void a_document_shows_what_the_service_took_in_and_not_what_was_written_since(void **state)
@@ -69,7 +70,35 @@ static void labels_that_the_service_relies_on_come_from_the_status_alone(void **
     assert_int_equal(df_codec_labels(resource, &labels, NULL), 0);
     DF_FREE char *text = df_strs_join(&labels, " ");
     assert_string_equal(text, "team=a dayfly.dev/queue=net");
-    assert_int_equal(df_codec_order(resource), 5);
+    assert_true(df_codec_order(resource) > 5); /* behind what was restored */
+}
+
+/* As after a backup of the cluster was restored into a new one, whose resourceVersions began anew. */
+static void a_resource_that_was_created_again_is_the_document_that_it_was(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *old = json(taken_in), *again = json(taken_in), *newer = json(taken_in);
+    DF_JSON cJSON *status = NULL, *unchanged = NULL;
+    cJSON *metadata = df_json_object_at(again, "metadata");
+    assert_int_equal(df_json_set_str(metadata, "uid", "other", NULL), 0);
+    assert_int_equal(df_json_set_str(metadata, "resourceVersion", "2", NULL), 0);
+    assert_string_equal(df_codec_uid(again), "u");
+    DF_JSON cJSON *doc = cJSON_Duplicate(again, true);
+    assert_int_equal(df_codec_to_document(DF_KIND_RUN, doc, NULL), 0);
+    assert_string_equal(df_json_str(doc, "metadata.uid"), "u");
+    assert_int_equal(df_codec_status(DF_KIND_RUN, API, doc, again, &unchanged, NULL), 0);
+    assert_null(unchanged);
+    assert_int_equal(df_json_set_str(df_json_object_at(doc, "status"), "phase", "Failed", NULL), 0);
+    assert_int_equal(df_codec_status(DF_KIND_RUN, API, doc, again, &status, NULL), 0);
+    assert_string_equal(df_json_str(status, "metadata.uid"), "other"); /* the API server's */
+    assert_string_equal(df_json_str(status, "status.service.uid"), "u");
+    /* It stands before everything of this cluster, in its old order. */
+    cJSON_DeleteItemFromObjectCaseSensitive(newer, "status");
+    assert_int_equal(
+        df_json_set_str(df_json_object_at(newer, "metadata"), "resourceVersion", "1", NULL), 0);
+    assert_int_equal(df_codec_order(again), 5);
+    assert_true(df_codec_order(newer) > df_codec_order(again));
+    assert_true(df_codec_order(old) > df_codec_order(newer));
 }
 
 static void what_nobody_took_in_is_a_document_without_status(void **state)
@@ -246,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_document_shows_what_the_service_took_in_and_not_what_was_written_since),
         cmocka_unit_test(each_field_stays_as_it_was_taken_in_but_decision_and_cancel),
         cmocka_unit_test(labels_that_the_service_relies_on_come_from_the_status_alone),
+        cmocka_unit_test(a_resource_that_was_created_again_is_the_document_that_it_was),
         cmocka_unit_test(what_nobody_took_in_is_a_document_without_status),
         cmocka_unit_test(what_nobody_looked_at_is_found_as_unfinished),
         cmocka_unit_test(a_new_resource_shows_what_people_ask_for_and_holds_the_rest_in_its_status),

@@ -56,15 +56,14 @@ int df_backend_print(enum df_kind kind, const char *name, const cJSON *doc, char
     return 0;
 }
 
-int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc, const cJSON *old,
-                               struct df_err *err)
+int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc,
+                               const struct df_backend_known *known, struct df_err *err)
 {
     const char *version = df_json_str(doc, "metadata.resourceVersion");
     const char *uid = df_json_str(doc, "metadata.uid");
     if (!version)
         return df_fail(err, DF_ERR_USER, "metadata.resourceVersion: is required");
-    if (!df_streq(version, df_json_str(old, "metadata.resourceVersion")) ||
-        (uid && !df_streq(uid, df_json_str(old, "metadata.uid"))))
+    if (!df_streq(version, known->version) || (uid && !df_streq(uid, known->uid)))
         return df_backend_fail_conflict(kind, df_json_str(doc, "metadata.name"), err);
     return 0;
 }

@@ -14,8 +14,13 @@ int df_backend_name(const cJSON *doc, const char **ret, struct df_err *err) DF_M
 int df_backend_print(enum df_kind kind, const char *name, const cJSON *doc, char **ret,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* CONFLICT Conflict if doc is not based on old, the stored document. */
-int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc, const cJSON *old,
+/* What is stored of a document. */
+struct df_backend_known {
+    const char *version, *uid;
+};
+/* CONFLICT Conflict if doc is not based on the stored document. */
+int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc,
+                               const struct df_backend_known *known,
                                struct df_err *err) DF_MUST_CHECK;
 
 /* Always -1. */

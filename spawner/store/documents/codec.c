@@ -150,6 +150,18 @@ static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_e
     return 0;
 }
 
+const char *df_codec_uid(const cJSON *resource)
+{
+    const char *own = df_json_str(resource, "status." SERVICE ".uid");
+    return own ? own : df_kube_uid(resource);
+}
+
+static int show_uid(cJSON *metadata, const cJSON *service, struct df_err *err)
+{
+    const char *own = df_json_str(service, "uid");
+    return own ? df_json_set_str(metadata, "uid", own, err) : 0;
+}
+
 int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(resource, "metadata"), *spec = member_of(resource, "spec");
@@ -158,7 +170,8 @@ int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
     if (!metadata)
         return df_fail_oom(err);
     if (set_type(resource, kind, DF_API_VERSION, err) < 0 || reduce_metadata(metadata, err) < 0 ||
-        show_labels(metadata, service, err) < 0 || show_spec(kind, spec, service, err) < 0)
+        show_uid(metadata, service, err) < 0 || show_labels(metadata, service, err) < 0 ||
+        show_spec(kind, spec, service, err) < 0)
         return -1;
     if (!service || is_empty(status))
         cJSON_DeleteItemFromObjectCaseSensitive(resource, "status");
@@ -369,6 +382,7 @@ static int service_part(enum df_kind kind, cJSON *service, const cJSON *doc, con
     if (!labels)
         return df_fail_oom(err);
     if (df_json_add_str(service, "order", order ? order : version, err) < 0 ||
+        df_json_add_str(service, "uid", df_codec_uid(resource), err) < 0 ||
         pick_labels(labels, df_json_at(doc, "metadata.labels"), true, err) < 0)
         return -1;
     return service_spec(kind, service, doc, resource, err);
@@ -443,6 +457,15 @@ int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *e
     return df_strs_check(ret, err);
 }
 
+/* Beyond every resourceVersion. */
+#define FIRST_OF_CLUSTER (INT64_C(1) << 50)
+
+static bool is_restored(const cJSON *resource)
+{
+    const char *uid = df_kube_uid(resource);
+    return uid && !df_streq(uid, df_codec_uid(resource));
+}
+
 int64_t df_codec_order(const cJSON *resource)
 {
     const char *order = df_json_str(resource, "status." SERVICE ".order");
@@ -450,7 +473,7 @@ int64_t df_codec_order(const cJSON *resource)
     int64_t number = 0;
     if (df_parse_i64(order ? order : version ? version : "", 1, INT64_MAX, &number, NULL) < 0)
         return 0;
-    return number;
+    return is_restored(resource) ? number : number + FIRST_OF_CLUSTER;
 }
 
 cJSON *df_codec_other_finalizers(const cJSON *resource)

@@ -7,6 +7,8 @@
  * different rights in Kubernetes. So the service keeps what it must rely on in status.service:
  *
  *   order   the resourceVersion at which the document was accepted: the creation number
+ *   uid     the document's: that of its first resource. Blobs, steps and plans name documents by it, so
+ *           it outlives a backup of the cluster that creates the resources again, with other uids
  *   labels  the labels by which the service finds its documents; the same names in
  *           metadata.labels, which people may write, are ignored
  *   spec    members of the spec that the service has set (a run's number and snapshot) or that are
@@ -44,7 +46,11 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
  * applied, edited or deleted since its last reconcile is also indexed as unfinished. */
 int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The creation number, which sorts lists. */
+/* The document's uid; borrowed. NULL: it has none. */
+const char *df_codec_uid(const cJSON *resource);
+
+/* The creation number, which sorts lists. Documents that were restored from a backup stand before those
+ * of this cluster, whose resourceVersions may have begun anew. */
 int64_t df_codec_order(const cJSON *resource);
 
 /* The finalizers without ours. NULL if there is no memory. */

@@ -46,7 +46,7 @@ static uint64_t content_hash(const cJSON *wire)
 
 static int index_keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, struct df_err *err)
 {
-    const char *uid = df_kube_uid(wire);
+    const char *uid = df_codec_uid(wire);
     (void)arg;
     if (df_codec_labels(wire, &ret->words, err) < 0)
         return -1;

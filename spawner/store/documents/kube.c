@@ -334,7 +334,11 @@ static int write_changes(struct write *w, const cJSON *doc, struct df_err *err)
 
 static int update_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
-    if (find_existing(w, err) < 0 || df_backend_check_unchanged(w->kind, doc, w->wire, err) < 0 ||
+    if (find_existing(w, err) < 0)
+        return -1;
+    const struct df_backend_known known = {df_json_str(w->wire, "metadata.resourceVersion"),
+                                           df_codec_uid(w->wire)};
+    if (df_backend_check_unchanged(w->kind, doc, &known, err) < 0 ||
         check_content(w, doc, err) < 0 || write_changes(w, doc, err) < 0)
         return -1;
     return finish_write(w, ret, err);
@@ -384,7 +388,7 @@ static int remove_held(struct write *w, const char *uid, struct df_err *err)
     if (find_existing(w, err) < 0)
         return -1;
     o.uid = df_kube_uid(w->wire);
-    if (uid && !df_streq(uid, o.uid))
+    if (uid && !df_streq(uid, df_codec_uid(w->wire)))
         return df_backend_fail_other(w->kind, w->name, err);
     if (df_kube_delete(w->s->kube, &where, &o, &why) < 0)
         return translate_error(w, &why, err);

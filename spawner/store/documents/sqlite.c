@@ -449,8 +449,11 @@ static int update_body(struct df_db *db, void *arg, struct df_err *err)
     struct change *c = arg;
     DF_JSON cJSON *old = NULL;
     int64_t created = 0;
-    if (load_document(db, select_by_name, c->kind, c->name, &old, &created, err) < 0 ||
-        df_backend_check_unchanged(c->kind, c->doc, old, err) < 0)
+    if (load_document(db, select_by_name, c->kind, c->name, &old, &created, err) < 0)
+        return -1;
+    const struct df_backend_known known = {df_json_str(old, "metadata.resourceVersion"),
+                                           df_json_str(old, "metadata.uid")};
+    if (df_backend_check_unchanged(c->kind, c->doc, &known, err) < 0)
         return -1;
     c->stored = cJSON_Duplicate(c->doc, true);
     if (!c->stored)
