@@ -51,7 +51,7 @@ static int put_name(char *block, const char *name, struct df_err *err)
     if (n > NAME_LEN && (!cut || cut - name > PREFIX_LEN))
         return df_fail(err, DF_ERR_LIMIT, "%s: the name is too long for an archive", name);
     const char *end = cut ? cut + 1 : name;
-    memcpy(block + NAME_AT, end, strlen(end));
+    memcpy(block + NAME_AT, end, n - (size_t)(end - name)); /* NAME_LEN of them need no NUL */
     if (cut)
         memcpy(block + PREFIX_AT, name, (size_t)(cut - name));
     return 0;

@@ -226,6 +226,20 @@ def test_a_killed_backup_leaves_no_file_of_that_name_and_removals_go_on(home, se
     assert not [p for p in (server.data / "blobs" / "tmp").iterdir() if p.name.startswith("backup-")]
 
 
+def test_a_service_that_dies_while_it_makes_a_backup_leaves_none(home):
+    with Server(home) as server:
+        provision(home, "net")
+    state = next((server.data / "blobs" / "data" / "state").glob("*/00000001.tfstate"))  # the documents are copied before it
+    server = Server(home, data=server.data)
+    server.start(prefix=("strace", "-f", "-o", "/dev/null", "-P", state, "-e", "trace=openat", "-e", "inject=openat:signal=KILL"))
+    failed = home.dayfly("backup", home.directory / "a.tar", code=None)
+    assert failed.returncode != 0 and server.process.wait(timeout=60) != 0
+    assert not list(home.directory.glob("a.tar*"))
+    with Server(home, data=server.data):
+        assert list((server.data / "blobs" / "tmp").iterdir()) == []
+        assert "complete" in home.dayfly("backup", home.directory / "a.tar").stdout
+
+
 def test_a_backup_needs_the_role_admin_and_is_audited(home, tmp_path):
     made = home.json("token", "create", "--name", "ci", "--role", "write")
     boss = home.json("token", "create", "--name", "boss", "--role", "admin")
