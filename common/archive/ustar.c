@@ -116,7 +116,7 @@ static int64_t size_at(const char *field)
 static bool leads_out(const char *name)
 {
     for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
+        part += part > name; /* behind the slash */
         size_t n = strcspn(part, "/");
         if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
             return true;
