@@ -5,11 +5,10 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import tarfile
 import threading
 
-import pytest
+from lib.buckets import S3
 from lib.dayfly import DAYFLY, Server, wait_for
 
 MODULE = 'variable "n" { default = 0 }\nresource "terraform_data" "it" { input = var.n }\noutput "n" { value = var.n }\n'
@@ -253,6 +252,28 @@ def test_a_backup_needs_the_role_admin_and_is_audited(home, tmp_path):
         _, _, body = server.request("GET", "/v1/audit", headers={"Authorization": f"Bearer {boss['token']}"})
         entries = [e for e in json.loads(body)["items"] if e["kind"] == "Backup"]
         assert [(e["actor"], e["outcome"]) for e in entries] == [("boss", "done"), ("ci", "refused")]
+
+
+def test_where_blobs_are_in_a_bucket_the_archive_says_so_and_has_the_rest(home, tmp_path):
+    with S3(tmp_path / "s3") as bucket:
+        home.env.update(bucket.env)
+        with Server(home, config=bucket.config()) as server:
+            provision(home, "net", 5)
+            assert "states, plans and logs are in s3://blobs" in home.dayfly("backup", home.directory / "a.tar").stdout
+            usage = home.json("storage", "usage")
+            assert usage["orphans"]["count"] == 0 and usage["total"]["states"]["count"] >= 2
+            sealed = [p for p in (bucket.files / name for name in bucket.objects()) if "probe" not in str(p)]
+            assert sum(usage["total"][kind]["bytes"] for kind in ("states", "plans", "logs", "outputs")) == sum(p.stat().st_size for p in sealed)
+        with tarfile.open(home.directory / "a.tar") as archive:
+            assert sorted(archive.getnames()) == ["SHA256SUMS", "backup.json", "dayfly.db", "key"]
+        target, said = restored(home, home.directory / "a.tar")
+        assert "set blobs.location to it" in said.stdout
+        refused = home.run(DAYFLY, "serve", "--data-directory", target, "--listen", "127.0.0.1:0")
+        assert refused.returncode != 0 and "blobs.location: is not set" in refused.stderr
+        with Server(home, config=bucket.config(), data=target) as server:
+            assert home.dayfly("outputs", "net", "n").stdout.strip() == "5"
+            provision(home, "net", 5)
+            assert server.get("/v1/runs/net-2")["status"]["reason"] == "NoChanges"
 
 
 def test_without_a_service_the_command_backs_up_the_data_directory(home):

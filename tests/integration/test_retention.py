@@ -184,6 +184,7 @@ def test_usage_counts_what_there_is_of_each_executor(home):
     with serve(home) as server:
         provision(home, "net", times=2)
         provision(home, "db")
+        wait_for("the plans to go", lambda: not any("/plans/" in blob for blob in blobs(server)))
         usage = home.json("storage", "usage")
         net, db = (next(row for row in usage["executors"] if row["name"] == name) for name in ("net", "db"))
         kept = [server.data / "blobs" / key for key in blobs(server)]
@@ -195,7 +196,7 @@ def test_usage_counts_what_there_is_of_each_executor(home):
         assert home.json("storage", "usage", "db")["executors"] == [db]
         assert "net" in home.dayfly("storage", "usage").stdout
         assert home.dayfly("storage", "usage", "nobody", code=None).returncode != 0
-        assert 'dayfly_stored_bytes{kind="states"}' in server.request("GET", "/metrics")[2].decode()
+        wait_for("the first look", lambda: 'dayfly_stored_bytes{kind="states"}' in server.request("GET", "/metrics")[2].decode())
 
 
 def age_audit(server, days):
