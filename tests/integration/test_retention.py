@@ -193,7 +193,8 @@ def test_usage_counts_what_there_is_of_each_executor(home):
             assert usage["total"][kind] == {"count": len(there), "bytes": sum(p.stat().st_size for p in there)}
             assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
         assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
-        assert home.json("storage", "usage", "db")["executors"] == [db]
+        alone, = home.json("storage", "usage", "db")["executors"]
+        assert {k: v for k, v in alone.items() if k != "documents"} == {k: v for k, v in db.items() if k != "documents"}  # they lose labels
         assert "net" in home.dayfly("storage", "usage").stdout
         assert home.dayfly("storage", "usage", "nobody", code=None).returncode != 0
         wait_for("the first look", lambda: 'dayfly_stored_bytes{kind="states"}' in server.request("GET", "/metrics")[2].decode())
