@@ -159,6 +159,7 @@ static void what_a_state_holds_is_seen(void **state)
         {"{" HEAD ",\"resources\":[{}]}", true, false, 4},
         {"{\"resources\":[ {\"a\":[[],{}]} , {\"b\":1},3 ],\"x\":1," HEAD "}", true, false, 4},
         {"{" HEAD ",\"encrypted_data\":\"eHg=\"}", false, true, 4},
+        {"{\"serial\":1,\"lineage\":\"L\",\"encrypted_data\":\"eHg=\"}", false, true, 0},
         {"{\"version\":5,\"serial\":1,\"lineage\":\"L\"}", false, false, 5},
     };
     WORLD w = open_world(*state);

@@ -411,7 +411,8 @@ static int scan_state(struct scanner *s, struct df_state_head *head, struct df_e
         return fail_at(s, "data after the end", err);
     if (s->read_errno)
         return fail_at(s, "", err);
-    if (!seen[VERSION] || !seen[SERIAL] || !seen[LINEAGE])
+    /* OpenTofu writes an encrypted state without the version of what is inside. */
+    if ((!seen[VERSION] && !head->is_encrypted) || !seen[SERIAL] || !seen[LINEAGE])
         return df_fail_reason(err, DF_ERR_USER, "StateRefused",
                               "not a state: \"version\", \"serial\" and \"lineage\" are required");
     return 0;

@@ -18,14 +18,14 @@ struct df_state_head {
     int64_t serial_length;
     int64_t outputs_at; /* offset of the value of "outputs"; length 0 if there is none */
     int64_t outputs_length;
-    int64_t version;    /* of the format; every tool since Terraform 0.12 writes 4 */
+    int64_t version;    /* of the format; every tool since Terraform 0.12 writes 4. 0: encrypted */
     bool has_resources; /* the list "resources" is not empty */
     bool is_encrypted;  /* by OpenTofu; its contents are unknown */
 };
 
 /* Reads from the start of fd. USER StateRefused if it is not a state: not JSON, not an object, or
- * "version", "serial" or "lineage" is missing, duplicated or has a wrong type. The message contains
- * the byte offset. */
+ * "version", "serial" or "lineage" is missing, duplicated or has a wrong type; an encrypted state
+ * needs no version. The message contains the byte offset. */
 int df_state_scan(int fd, struct df_state_head *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Writes the state in in_fd to out_fd with another serial and leaves every other byte as it is. */
