@@ -24,10 +24,14 @@ static int noted_refuse(const char *what, const char *taken, struct df_err *err)
                           what, taken);
 }
 
-/* Only strings: the tool notes numbers and nested settings in other forms. */
+/* Only strings: the tool notes numbers and nested settings in other forms. It turns "true" into a
+ * bool. */
 static const char *noted_text(const cJSON *object, const char *name)
 {
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (cJSON_IsBool(item))
+        return cJSON_IsTrue(item) ? "true" : "false";
+    return cJSON_GetStringValue(item);
 }
 
 /* Every string of one must be in the other. */
