@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "runner/args.h"
 #include "runner/init.h"
+#include "runner/move.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
 
@@ -36,7 +37,7 @@ static int find_command(const struct df_context *c, size_t *ret, struct df_err *
         }
     }
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "command: \"%.40s\" is not mv, rm, import or force-unlock",
+                          "command: \"%.40s\" is not mv, rm, import, force-unlock or migrate",
                           name ? name : "");
 }
 
@@ -89,6 +90,8 @@ int df_state_command(struct df_context *c, struct df_err *err)
     DF_BUF struct df_buf tail = DF_BUF_INIT(TAIL_MAX);
     size_t which = 0;
     int code = -1;
+    if (df_streq(word_at(c, 0), "migrate"))
+        return df_move(c, err);
     if (find_command(c, &which, err) < 0 || df_init(c, false, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0)
         return -1;

@@ -13,6 +13,7 @@
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "common/process/tmpdir.h"
+#include "runner/tofu/backend_noted.h"
 #include "runner/tofu/cliconfig.h"
 #include "runner/tofu/sealed.h"
 
@@ -360,4 +361,24 @@ int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const ch
     }
     *ret = w;
     return 0;
+}
+
+/* `init` would ask whether to migrate from the backend that it noted. */
+static int forget_backend(const char *module_dir, struct df_err *err)
+{
+    DF_FREE char *override = df_fs_join(module_dir, OVERRIDE_FILE);
+    DF_FREE char *note = df_fs_join(module_dir, DF_BACKEND_NOTE);
+    if (!override || !note)
+        return df_fail_oom(err);
+    return df_fs_remove_tree(override, err) < 0 ? -1 : df_fs_remove_tree(note, err);
+}
+
+int df_workspace_use_state(struct df_workspace *w, const cJSON *state, const char *module_dir,
+                           struct df_err *err)
+{
+    if (forget_backend(module_dir, err) < 0 || write_backend(state, module_dir, err) < 0)
+        return -1;
+    if (add_state_env(state, &w->env, err) < 0)
+        return -1;
+    return df_strs_check(&w->env, err);
 }

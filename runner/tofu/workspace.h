@@ -42,6 +42,10 @@ bool df_workspace_is_managed(const cJSON *step);
 /* step: the step document. Reason InvalidStep for a fault of the document. */
 int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const char *module_dir,
                          struct df_workspace *ret, struct df_err *err) DF_MUST_CHECK;
+/* Points the module and the environment at another state (an object like `state` of the step
+ * document); the next `init` begins anew. Its strings may be freed afterwards. */
+int df_workspace_use_state(struct df_workspace *w, const cJSON *state, const char *module_dir,
+                           struct df_err *err) DF_MUST_CHECK;
 void df_workspace_free(struct df_workspace *w);
 
 #endif
