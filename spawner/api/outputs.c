@@ -87,7 +87,8 @@ static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret
     if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                      &executor, err) < 0)
         return -1;
-    if (!is_managed(executor))
+    const char *type = df_json_str(run, "spec.snapshot.storage.type");
+    if (type && !df_streq(type, "managed"))
         return of_steps(s, run, show, ret, err);
     if (of_managed_run(s, run, df_json_str(executor, "metadata.uid"), show, ret, err) == 0)
         return 0;

@@ -70,6 +70,8 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/executors/{name}/state/lock", READ, df_get_state_lock),
     ROUTE("DELETE", "/v1/executors/{name}/state/lock", ADMIN, df_force_unlock_state,
           AUDIT("force-unlock", "State")),
+    ROUTE("DELETE", "/v1/executors/{name}/state/former", ADMIN, df_forget_former_state,
+          AUDIT("confirm-move", "State")),
     ROUTE("GET", "/v1/executors/{name}/state/errored", READ, df_list_errored_states),
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
           AUDIT("push-errored", "State")),

@@ -1,6 +1,7 @@
 #include "common/base/parse.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"
+#include "spawner/model/move.h"
 
 int df_list_state_versions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -128,6 +129,21 @@ int df_push_errored_state(struct df_request *req, struct df_response *res, struc
     if (df_state_executor(req, uid, err) < 0 ||
         df_state_push_errored(req->s->states, uid, req->params[1], req->caller.name, err) < 0 ||
         df_state_adopted(req, err) < 0)
+        return -1;
+    df_respond_nothing(res);
+    return 0;
+}
+
+static int confirm_move(cJSON *executor, void *arg, struct df_err *err)
+{
+    (void)arg;
+    return df_move_confirm(executor, err);
+}
+
+int df_forget_former_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    if (df_store_modify(req->s->store, DF_KIND_EXECUTOR, req->params[0], confirm_move, NULL, NULL,
+                        err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;

@@ -16,6 +16,11 @@ const struct df_reason df_reasons[] = {
     {"StateChanged", "The command changed the state; the state before it is kept as a version.",
      "`dayfly state list EXECUTOR` lists the versions; a dry-run shows whether configuration and "
      "state agree."},
+    {"StateMoved",
+     "The state was copied to the new storage, read back and compared; the executor names it now.",
+     "Run a plan; then `dayfly state migrate EXECUTOR --confirm` forgets the old place, or "
+     "`--back` "
+     "returns to it."},
     {"Completed",
      "The workflow, or a command on the state that had nothing to change, ended with success.",
      NULL},
@@ -74,6 +79,17 @@ const struct df_reason df_reasons[] = {
     {"StateCommandFailed", "A command on the state failed.",
      "The log has the tool's message: usually an address that is not in the state or in the "
      "configuration. Correct the command and run it again."},
+    {"StateExists", "The new place of the state holds another state; nothing was changed.",
+     "The message names its lineage and serial. Choose another --path, or remove that state there "
+     "if nobody needs it."},
+    {"StateMoveFailed",
+     "The state could not be copied as it is; the executor keeps its old storage.",
+     "If somebody wrote it meanwhile, move it again; otherwise look at what writes to the new "
+     "place."},
+    {"StorageChanged",
+     "The state of the executor was moved after this run was requested, so it would have used the "
+     "old one.",
+     "Request the run again."},
     {"PlanCorrupt", "The stored plan is not the one that was sealed; it was refused.",
      "Run again to create a new plan. If the message names two keys, somebody replaced the vault's "
      "key. Otherwise, if it happens twice, suspect the disk of the data directory."},

@@ -12,8 +12,10 @@
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/moved.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/state_command.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
@@ -310,6 +312,21 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
                              v->reason, v->message, p->now_us, err);
 }
 
+/* A run that moved the state succeeds only if the old place still has what was copied. */
+static int check_moved(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (v->next != DF_RUN_FINISH || !df_streq(v->phase, "Succeeded") || !df_run_moves(p->run) ||
+        !p->executor || df_moved_check(p->c->s, p->run, p->executor, p->plan, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_CONFLICT)
+        return df_err_pass(err, &why);
+    v->phase = "Failed";
+    (void)snprintf(v->reason, sizeof(v->reason), "%s", why.reason);
+    (void)snprintf(v->message, sizeof(v->message), "%s", why.message);
+    return 0;
+}
+
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
     const struct df_recipe *recipe = df_recipe_of(p->run);
@@ -400,7 +417,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     const struct df_run_view view = {p->run,   p->executor, p->plan,
                                      p->apply, p->is_first, p->c->s->config->approval};
     struct df_run_verdict v = df_run_next(&view, p->now_us);
-    if (act(p, &v, err) < 0 || write_run(p, before, err) < 0)
+    if (check_moved(p, &v, err) < 0 || act(p, &v, err) < 0 || write_run(p, before, err) < 0)
         return -1;
     if (v.next == DF_RUN_FINISH)
         discard_plan(p);

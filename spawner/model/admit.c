@@ -1,6 +1,7 @@
 #include "spawner/model/ephemeral.h"
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/model.h"
+#include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/schema.h"
@@ -76,7 +77,8 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
     bool in_use = df_json_bool(old, "status.mayHoldResources", false) ||
                   df_streq(state, "provisioned") || df_streq(state, "destroy");
     if (in_use && !has_same_storage(doc, old))
-        df_fault(f, &here, "cannot be changed before the executor is destroyed");
+        df_fault(f, &here, "cannot be changed before the executor is destroyed; `dayfly state migrate` "
+                          "moves its state");
 }
 
 /* The keys of a Terrakube workspace describe a placement, so they are checked as early as one. */
@@ -125,7 +127,9 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
     if (!cJSON_IsObject(doc))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: must be an object",
                               df_kind_name(kind));
-    if (fill_source_kind(doc, err) < 0 || (kind == DF_KIND_EXECUTOR && fill_storage(doc, err) < 0))
+    if (fill_source_kind(doc, err) < 0 ||
+        (kind == DF_KIND_EXECUTOR && fill_storage(doc, err) < 0) ||
+        (kind == DF_KIND_RUN && df_move_fill(doc, err) < 0))
         return -1;
     df_schema_check(is_workflow ? df_workflow_table() : df_table(kind), doc, old, &root, &f);
     if (!f.count && kind == DF_KIND_TASK_ACTION)

@@ -6,6 +6,7 @@
  * offers to cancel them (there is no retry, because a queued run cannot be lost); an interrupted
  * run does not stay in_progress; a run that ended before its apply step does not change the state.
  */
+#include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
 
@@ -381,6 +382,31 @@ static int follow_import(cJSON *executor, cJSON *status, const cJSON *run, struc
     return was_started ? df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) : 0;
 }
 
+/* A move leaves state and status as they were. While it runs, the executor is busy: nobody edits or
+ * deletes it, and status.movingTo reserves the new place. */
+static int follow_move(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
+{
+    if (begin_run(executor, status, df_json_str(run, "metadata.name"), err) < 0)
+        return -1;
+    if (!df_run_is_final(run)) {
+        bool waits = df_streq(df_run_phase(run), "Pending");
+        return set_state(status, state_of(executor), waits ? "queued" : "in_progress", err) < 0
+                   ? -1
+                   : df_json_set(status, "movingTo",
+                                 cJSON_Duplicate(df_json_at(run, "spec.moveTo"), true), err);
+    }
+    if (df_streq(df_run_phase(run), "Succeeded") && df_move_switch(executor, run, err) < 0)
+        return -1;
+    const char *state = df_json_str(status, "before.state");
+    const char *word = df_json_str(status, "before.status");
+    if (set_state(status, state ? state : state_of(executor), word ? word : "done", err) < 0)
+        return -1;
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "movingTo");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "before");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "activeRun");
+    return 0;
+}
+
 /* This version does not know the action. A newer version may have started the run, and this one
  * cannot know what its steps did. */
 static int follow_unknown(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
@@ -401,6 +427,8 @@ static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, struc
         return follow_unknown(executor, status, run, err);
     if (action == DF_ACTION_DRY_RUN)
         return 0;
+    if (action == DF_ACTION_STATE && df_run_moves(run))
+        return follow_move(executor, status, run, err);
     if (action == DF_ACTION_STATE)
         return df_run_imports(run) ? follow_import(executor, status, run, err) : 0;
     return follow_change(executor, status, run, action, err);

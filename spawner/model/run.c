@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
@@ -201,6 +202,10 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
         return finish_canceled(v->run);
     if (!v->executor)
         return finish_gone();
+    if (v->is_first && df_move_overtook(v->run, v->executor))
+        return finish_run("Failed", "StorageChanged",
+                          "the executor got another storage after this run was requested: request "
+                          "it again");
     return decide(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
 }
 

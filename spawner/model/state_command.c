@@ -1,6 +1,7 @@
 #include "spawner/model/state_command.h"
 
 #include "spawner/model/model.h"
+#include "spawner/model/move.h"
 
 #define DRY_RUN "-dry-run"
 
@@ -16,6 +17,7 @@ static const struct command commands[] = {
     {"rm", true, 1, INT32_MAX, "ADDRESS..."},
     {"import", false, 2, 2, "ADDRESS ID"},
     {"force-unlock", false, 1, 1, "ID"},
+    {"migrate", false, 0, 0, "no words: spec.moveTo is the new storage"},
 };
 
 static const struct command *find_command(const char *name)
@@ -49,7 +51,7 @@ void df_rule_state_command(const cJSON *value, const struct df_path *path, struc
     const char *second = cJSON_GetStringValue(cJSON_GetArrayItem(value, 1));
     const struct command *c = find_command(name);
     if (!c) {
-        df_fault(f, path, "begins with mv, rm, import or force-unlock");
+        df_fault(f, path, "begins with mv, rm, import, force-unlock or migrate");
         return;
     }
     int first = c->may_dry_run && df_streq(second, DRY_RUN) ? 2 : 1;
@@ -57,6 +59,20 @@ void df_rule_state_command(const cJSON *value, const struct df_path *path, struc
     if (count < c->min || count > c->max)
         df_fault(f, path, "%s takes %s", c->name, c->takes);
     check_words(value, first, path, f);
+}
+
+static void check_target(const cJSON *doc, const struct df_path *spec, struct df_faults *f)
+{
+    const struct df_path here = {spec, "moveTo", 0}, type = {&here, "type", 0};
+    const cJSON *target = df_json_at(doc, "spec.moveTo");
+    if (df_run_moves(doc) && !target)
+        df_fault(f, &here, "is required for the command migrate");
+    if (!df_run_moves(doc) && target)
+        df_fault(f, &here, "is for the command migrate alone");
+    if (df_streq(df_json_str(target, "type"), "module"))
+        df_fault(f, &type,
+                 "a state cannot be moved into the backend of a module: name that "
+                 "backend here (s3, azurerm, gcs, local)");
 }
 
 void df_state_command_check(const cJSON *doc, const struct df_path *root, struct df_faults *f)
@@ -68,6 +84,7 @@ void df_state_command_check(const cJSON *doc, const struct df_path *root, struct
         df_fault(f, &here, "is required for the action state");
     if (!is_state && has_command)
         df_fault(f, &here, "is for the action state alone");
+    check_target(doc, &spec, f);
 }
 
 int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err *err)
@@ -75,7 +92,7 @@ int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err
     const char *type = df_json_str(executor, "spec.storage.type");
     bool is_managed = !type || df_streq(type, "managed");
     if (!is_managed || !df_streq(name_of(run), "force-unlock"))
-        return 0;
+        return df_move_check(run, executor, err);
     return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                           "spec.command: a managed state is unlocked with `dayfly state unlock "
                           "%s`, not by a run",
@@ -85,4 +102,9 @@ int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err
 bool df_run_imports(const cJSON *run)
 {
     return df_streq(name_of(run), "import");
+}
+
+bool df_run_moves(const cJSON *run)
+{
+    return df_streq(name_of(run), "migrate");
 }

@@ -8,17 +8,21 @@
 #include "spawner/model/schema.h"
 
 /* The rule of spec.command: mv [-dry-run] SRC DST, rm [-dry-run] ADDRESS..., import ADDRESS ID,
- * force-unlock ID. */
+ * force-unlock ID, migrate. */
 df_rule df_rule_state_command;
 
-/* A Run or TaskAction has spec.command if its action is state, and only then. */
+/* A Run or TaskAction has spec.command if its action is state, and only then; and spec.moveTo if
+ * the command is migrate. */
 void df_state_command_check(const cJSON *doc, const struct df_path *root, struct df_faults *f);
 
-/* Fails with class USER if the executor's storage does not support the command. */
+/* Fails with class USER if the executor's storage does not support the command, and as
+ * df_move_check(). */
 int df_state_command_fits(const cJSON *run, const cJSON *executor,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Is the command `import`? */
 bool df_run_imports(const cJSON *run);
+/* Is the command `migrate`? */
+bool df_run_moves(const cJSON *run);
 
 #endif

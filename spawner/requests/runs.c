@@ -7,6 +7,7 @@
 #include "spawner/model/recipe.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
+#include "spawner/requests/storage.h"
 #include "spawner/steps/sealed.h"
 
 static int check_role(enum df_role role, enum df_role least, const char *what, struct df_err *err)
@@ -74,7 +75,7 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct d
                           cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
 {
     struct numbering n = {.s = s, .rights = rights, .run = run};
-    if (df_run_action(run, &n.action, err) < 0 ||
+    if (df_run_action(run, &n.action, err) < 0 || df_storage_check_move(s, run, err) < 0 ||
         df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                         take_number, &n, ret_executor, err) < 0)
         return -1;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "spawner/model/accepted.h"
+#include "spawner/model/move.h"
 
 /* A lock of this process suffices, because only the leader writes executors. */
 static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
@@ -31,16 +32,34 @@ static bool has_location(const cJSON *executor)
     return df_json_at(executor, "status") && !df_doc_is_refused(executor);
 }
 
+/* Is this the location of the other executor's state, or of one of its moves? */
+static int holds(const cJSON *other, const cJSON *storage, const char *location, bool *ret,
+                 struct df_err *err)
+{
+    DF_JSON cJSON *view = NULL;
+    DF_FREE char *taken = NULL;
+    if (!storage)
+        return 0;
+    if (df_move_view(other, storage, &view, err) < 0 || df_storage_location(view, &taken, err) < 0)
+        return -1;
+    *ret = *ret || df_streq(location, taken);
+    return 0;
+}
+
 /* A df_store_visit: fails if this executor has its state where that of arg would be. */
 static int check_other(const cJSON *other, void *arg, struct df_err *err)
 {
+    static const char *const storages[] = {"spec.storage", "status.movingTo",
+                                           "status.formerStorage.storage"};
     const struct place *p = arg;
     const char *other_name = df_json_str(other, "metadata.name");
-    DF_FREE char *taken = NULL;
-    if (df_storage_location(other, &taken, err) < 0)
-        return -1;
-    if (df_streq(df_json_str(p->doc, "metadata.name"), other_name) || !has_location(other) ||
-        !df_streq(p->location, taken))
+    bool taken = false;
+    if (df_streq(df_json_str(p->doc, "metadata.name"), other_name) || !has_location(other))
+        return 0;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(storages); i++)
+        if (holds(other, df_json_at(other, storages[i]), p->location, &taken, err) < 0)
+            return -1;
+    if (!taken)
         return 0;
     return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
                           "spec.storage: executor %s has its state in %s already", other_name,
@@ -54,4 +73,20 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
         return -1;
     struct place p = {doc, location};
     return location ? df_store_each(s->store, DF_KIND_EXECUTOR, NULL, check_other, &p, err) : 0;
+}
+
+int df_storage_check_move(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL, *moved = NULL;
+    const cJSON *target = df_json_at(run, "spec.moveTo");
+    if (!target)
+        return 0;
+    if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                     &executor, err) < 0 ||
+        df_move_view(executor, target, &moved, err) < 0)
+        return -1;
+    df_storage_lock();
+    int result = df_storage_check(s, moved, err);
+    df_storage_unlock();
+    return result;
 }

@@ -35,10 +35,8 @@ struct text_member {
 };
 
 static const struct text_member texts[] = {
-    {"source", "commit", 64},
-    {"source", "treeDigest", 64},
-    {"tool", "name", 32},
-    {"tool", "version", 64},
+    {"source", "commit", 64}, {"source", "treeDigest", 64}, {"tool", "name", 32},
+    {"tool", "version", 64},  {"state", "lineage", 128},
 };
 
 static int merge_texts(cJSON *status, const cJSON *report, struct df_err *err)
@@ -101,6 +99,18 @@ static int merge_timeline(cJSON *task, const cJSON *report, struct df_err *err)
     return 0;
 }
 
+/* Of a state that was moved: its serial belongs to the lineage among the texts. */
+static int merge_serial(cJSON *status, const cJSON *report, struct df_err *err)
+{
+    double serial = df_json_num(report, "state.serial", 0);
+    cJSON *state = cJSON_GetObjectItemCaseSensitive(status, "state");
+    if (!state)
+        return 0;
+    if (!(serial >= 0 && serial <= 9007199254740991.0))
+        return malformed("state.serial", "the serial of a state", err);
+    return df_json_set(state, "serial", cJSON_CreateNumber((double)(int64_t)serial), err);
+}
+
 static bool has_time(const cJSON *report, const char *name)
 {
     const cJSON *entry;
@@ -125,8 +135,8 @@ int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us, struct df
     if (merge_flag(status, report, "hasChanges", err) < 0 ||
         merge_flag(status, report, "destroysAll", err) < 0)
         return -1;
-    if (merge_texts(status, report, err) < 0 || merge_summary(status, report, err) < 0 ||
-        merge_timeline(task, report, err) < 0)
+    if (merge_texts(status, report, err) < 0 || merge_serial(status, report, err) < 0 ||
+        merge_summary(status, report, err) < 0 || merge_timeline(task, report, err) < 0)
         return -1;
     if (!has_time(report, "initialized"))
         return 0;

@@ -477,15 +477,10 @@ static int add_override(struct making *m, cJSON *state, struct df_err *err)
     return wanted || found ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
 }
 
-static int add_state(struct making *m, struct df_err *err)
+/* Adds where a state is: the executor's, or the one to which it moves. */
+static int add_storage(struct making *m, const cJSON *storage, cJSON *state, struct df_err *err)
 {
-    const cJSON *storage = df_json_at(m->task, "spec.storage");
     const char *type = df_json_str(storage, "type");
-    cJSON *state = df_json_object_at(m->doc, "state");
-    if (!state)
-        return df_fail_oom(err);
-    if (add_override(m, state, err) < 0)
-        return -1;
     if (!type || df_streq(type, "managed"))
         return add_managed_state(m, state, err);
     if (df_json_add_str(state, "type", type, err) < 0 ||
@@ -494,6 +489,21 @@ static int add_state(struct making *m, struct df_err *err)
     cJSON *config = df_json_object_at(state, "config");
     const char *key = df_storage_path_key(type);
     return config && key ? df_json_set_str(config, key, df_json_str(storage, "path"), err) : 0;
+}
+
+static int add_state(struct making *m, struct df_err *err)
+{
+    const cJSON *target = df_json_at(m->task, "spec.moveTo");
+    cJSON *state = df_json_object_at(m->doc, "state");
+    if (!state)
+        return df_fail_oom(err);
+    if (add_override(m, state, err) < 0 ||
+        add_storage(m, df_json_at(m->task, "spec.storage"), state, err) < 0)
+        return -1;
+    if (!target)
+        return 0;
+    cJSON *moved = df_json_object_at(m->doc, "moveTo");
+    return moved ? add_storage(m, target, moved, err) : df_fail_oom(err);
 }
 
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,

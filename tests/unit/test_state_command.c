@@ -42,7 +42,7 @@ static void other_commands_on_the_state_are_refused(void **state)
     } bad[] = {
         {"'action':'state'", "spec.command: is required for the action state"},
         {"'action':'destroy','command':['rm','a.b']", "spec.command: is for the action state"},
-        {"'action':'state','command':['push','x']", "mv, rm, import or force-unlock"},
+        {"'action':'state','command':['push','x']", "mv, rm, import, force-unlock or migrate"},
         {"'action':'state','command':['mv','a.b']", "mv takes SRC DST"},
         {"'action':'state','command':['mv','a','b','c']", "mv takes SRC DST"},
         {"'action':'state','command':['mv','-dry-run','a.b']", "mv takes SRC DST"},
