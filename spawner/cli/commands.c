@@ -156,6 +156,17 @@ static const struct df_option change_options[] = {
     DETACH,
     DOCUMENT,
     {0}};
+static const struct df_option migrate_options[] = {
+    {"to", 0, "TYPE", "the new storage", "managed|s3|azurerm|gcs|local"},
+    {"path", 0, "PATH", "its key, prefix or file; default as for a new executor", NULL},
+    {"config", 0, "KEY=VALUE", "a setting of its backend, repeatable; [..] and {..} are JSON",
+     NULL},
+    {"filename", 'f', "FILE", "the storage as YAML or JSON: what spec.storage has", NULL},
+    {"back", 0, NULL, "to the storage that the last move left", NULL},
+    {"confirm", 0, NULL, "forget that storage; nothing is removed there", NULL},
+    DETACH,
+    DOCUMENT,
+    {0}};
 static const struct df_option import_options[] = {DETACH, DOCUMENT, {0}};
 static const struct df_option lock_options[] = {
     {"reason", 0, "TEXT", "shown to everybody who finds the lock", NULL}, {0}};
@@ -355,6 +366,16 @@ const struct df_command df_commands[] = {
      "dayfly state exec net -- tofu init\n"
      "dayfly state exec net -- tofu state list\n",
      NULL, 2, ANY, df_cmd_state_exec},
+    {"state migrate", "EXECUTOR", "Move the state to another storage",
+     "In a run of its own, with the credentials of the executor: the state is copied, read back\n"
+     "and compared, and only then the executor names the new storage. The old place keeps its\n"
+     "copy until --confirm; --back moves the state there again. A migration that was killed can\n"
+     "be repeated. A new place with another state is refused. Needs the role admin.\n",
+     "dayfly state migrate net --to s3 --config bucket=states --config region=eu-west-1\n"
+     "dayfly state migrate net --confirm\n"
+     "dayfly state migrate net --to managed\n"
+     "dayfly state migrate net --back\n",
+     migrate_options, 1, 1, df_cmd_state_migrate},
     {"state rollback", "EXECUTOR VERSION", "Make an old version the newest again",
      "Stores a new version with the old content. No version is lost and no resource is changed.\n",
      "dayfly state rollback net 3\n", NULL, 2, 2, df_cmd_state_rollback},

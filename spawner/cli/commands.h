@@ -31,6 +31,7 @@ int df_cmd_state_pull(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_mv(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_rm(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_import(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_migrate(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_exec(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_lock(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err);
