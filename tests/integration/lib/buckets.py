@@ -99,7 +99,7 @@ class GoogleStorage:
     def __enter__(self):
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen([dayfly.tool("fake-gcs-server"), "-scheme", "http", "-host", "127.0.0.1",
-                                             "-port", self.address.rpartition(":")[2], "-backend", "memory",
+                                             "-port", self.address.rpartition(":")[2], "-backend", "memory", "-public-host", self.address,
                                              "-data", str(self.directory / "data"), "-log-level", "error"],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         dayfly.wait_for("the emulator to listen", self.listens)
