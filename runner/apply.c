@@ -12,7 +12,7 @@
 #include "common/base/limits.h"
 #include "common/bundle/bundle.h"
 #include "runner/args.h"
-#include "runner/init.h"
+#include "runner/inited.h"
 #include "runner/outputs.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
@@ -264,8 +264,7 @@ int df_apply(struct df_context *c, struct df_err *err)
     if (fetch_bundle(c, &a, err) < 0 || check_bundle(c, a.header, err) < 0 ||
         unpack(c, &a, err) < 0)
         return -1;
-    bool init = df_json_bool(a.header, "needsInit", true);
-    if ((init && df_init(c, true, err) < 0) ||
+    if (df_inited_restore(c, a.header, a.fd, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0)
         return -1;
     if (df_stopped(df_stop_flag(c->stop)))

@@ -5,7 +5,6 @@
  */
 #include "runner/plan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 
@@ -16,6 +15,7 @@
 #include "runner/args.h"
 #include "runner/emptied.h"
 #include "runner/init.h"
+#include "runner/inited.h"
 #include "runner/outputs.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
@@ -62,30 +62,6 @@ static int add_lock_digest(struct df_context *c, const char *path, struct df_err
     if (df_sha256_file_hex(fd, hex, NULL, err) < 0)
         return -1;
     return df_json_add_str(c->result, "lockFileSha256", hex, err);
-}
-
-static bool has_more_than(const char *dir, const char *name)
-{
-    DIR *d = opendir(dir);
-    bool more = false;
-    for (const struct dirent *e; d && !more && (e = readdir(d));)
-        more = e->d_name[0] != '.' && !df_streq(e->d_name, name);
-    if (d)
-        (void)closedir(d);
-    return more;
-}
-
-/* True if the apply must run `init`. In its new directory it needs that only for provider plugins,
- * fetched modules, and a backend that `output` reads after the apply. */
-static int needs_init(const struct df_context *c, bool *ret, struct df_err *err)
-{
-    DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);
-    DF_FREE char *modules = df_strf("%s/.terraform/modules", c->source.module_dir);
-    if (!providers || !modules)
-        return df_fail_oom(err);
-    *ret = df_fs_exists(providers) || has_more_than(modules, "modules.json") ||
-           !df_workspace_is_managed(c->doc);
-    return 0;
 }
 
 /* ---- plan ---- */
@@ -232,15 +208,15 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
 
 /* ---- collect ---- */
 
-static int bundle_header(const struct df_context *c, cJSON *header, struct df_err *err)
+static int bundle_header(const struct df_context *c, const struct df_inited *inited, cJSON *header,
+                         struct df_err *err)
 {
     static const char *const copied[] = {"source", "tool", "lockFileSha256"};
-    bool init = true;
-    if (needs_init(c, &init, err) < 0 ||
-        df_json_add_str(header, "run", df_json_str(c->doc, "run"), err) < 0 ||
+    if (df_json_add_str(header, "run", df_json_str(c->doc, "run"), err) < 0 ||
         df_json_add_str(header, "step", df_json_str(c->doc, "uid"), err) < 0 ||
         df_json_add_str(header, "action", df_json_str(c->doc, "action"), err) < 0 ||
-        df_json_add_bool(header, "needsInit", init, err) < 0 ||
+        df_json_add_bool(header, "needsInit", inited->is_needed, err) < 0 ||
+        df_json_add_bool(header, "restorable", inited->is_restorable, err) < 0 ||
         df_json_add_time(header, "createdAt", df_real_us(), err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(copied); i++) {
@@ -251,17 +227,21 @@ static int bundle_header(const struct df_context *c, cJSON *header, struct df_er
     return 0;
 }
 
-static int write_bundle(struct df_context *c, const struct paths *f, struct df_err *err)
+static int write_bundle(struct df_context *c, const struct paths *f, const struct df_inited *inited,
+                        struct df_err *err)
 {
-    const struct df_bundle_part parts[] = {
-        {"plan", f->plan}, {"plan.json", f->json}, {"lock", f->lock}};
+    const struct df_bundle_part parts[] = {{.name = "plan", .path = f->plan},
+                                           {.name = "plan.json", .path = f->json},
+                                           {.name = "lock", .path = f->lock},
+                                           {.name = "modules", .fd = inited->modules_fd},
+                                           {.name = "backend", .fd = inited->backend_fd}};
     char hex[DF_SHA256_HEX];
     int64_t size;
     DF_CLOSE int fd = -1;
     if (df_fs_open_plain(f->bundle, O_RDWR | O_CREAT | O_TRUNC, 0600, &fd, err) < 0)
         return -1;
     DF_JSON cJSON *header = cJSON_CreateObject();
-    if (bundle_header(c, header, err) < 0 ||
+    if (bundle_header(c, inited, header, err) < 0 ||
         df_bundle_write(fd, header, parts, DF_ARRAY_SIZE(parts), err) < 0 ||
         df_sha256_file_hex(fd, hex, &size, err) < 0)
         return -1;
@@ -273,9 +253,10 @@ static int write_bundle(struct df_context *c, const struct paths *f, struct df_e
     return df_json_add_num(plan, "size", (double)size, err);
 }
 
-static int store_plan(struct df_context *c, const struct paths *f, struct df_err *err)
+static int store_plan(struct df_context *c, const struct paths *f, const struct df_inited *inited,
+                      struct df_err *err)
 {
-    if (write_bundle(c, f, err) < 0)
+    if (write_bundle(c, f, inited, err) < 0)
         return -1;
     if (df_report_put_artifact(c->report, "plan", f->bundle, c->deadline_ms, err) < 0)
         return df_err_wrap(err, "store the plan");
@@ -290,7 +271,8 @@ static int print_no_changes(struct df_context *c, struct df_err *err)
     return df_tool_has_json_into(&c->tool) ? 0 : df_output_text(c->output, text, strlen(text), err);
 }
 
-static int plan_and_store(struct df_context *c, const struct paths *f, struct background_show *s,
+static int plan_and_store(struct df_context *c, const struct paths *f,
+                          const struct df_inited *inited, struct background_show *s,
                           struct df_err *err)
 {
     int code = -1;
@@ -312,17 +294,18 @@ static int plan_and_store(struct df_context *c, const struct paths *f, struct ba
     if (df_plan_may_empty(c) && df_plan_empties(f->json) &&
         df_json_add_bool(c->result, "destroysAll", true, err) < 0)
         return -1;
-    return store_plan(c, f, err);
+    return store_plan(c, f, inited, err);
 }
 
 int df_plan(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(paths_free) struct paths f = {0};
+    DF_INITED inited = DF_INITED_NONE;
     if (name_paths(c, &f, err) < 0 || df_init(c, false, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0 ||
-        add_lock_digest(c, f.lock, err) < 0)
+        add_lock_digest(c, f.lock, err) < 0 || df_inited_keep(c, &inited, err) < 0)
         return -1;
     DF_CLEANUP(background_show_drop) struct background_show show = BACKGROUND_SHOW_INIT;
     start_background_show(c, &f, &show);
-    return plan_and_store(c, &f, &show, err);
+    return plan_and_store(c, &f, &inited, &show, err);
 }

@@ -138,6 +138,13 @@
 #define DF_LIMIT_SUBMODULES 256
 #define DF_LIMIT_TREE_LISTING (64 * DF_MIB) /* names, modes and sizes of a commit's files */
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
+
+/* What an apply takes over of the plan's `init` */
+#define DF_LIMIT_LOCK_FILE (1 * DF_MIB)       /* .terraform.lock.hcl: some KiB a provider */
+#define DF_LIMIT_PACKAGE_NAME 512             /* host/namespace/type of a provider */
+#define DF_LIMIT_PACKAGE_LISTING (1 * DF_MIB) /* digests and names of a package's files */
+#define DF_LIMIT_MODULES (16 * DF_MIB)        /* fetched modules; larger ones are fetched again */
+#define DF_LIMIT_MODULES_ENTRIES 10000
 #define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
 
 /* The parts of a module's configuration that we read */

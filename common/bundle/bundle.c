@@ -208,10 +208,14 @@ int df_bundle_verify(int fd, struct df_err *err)
 /* ---- writing ---- */
 
 /* *ret_fd is -1 if there is no such file. */
-static int open_part(const char *path, int *ret_fd, struct df_err *err)
+static int open_part(const struct df_bundle_part *part, int *ret_fd, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_fs_open_plain(path, O_RDONLY, 0, ret_fd, &why) == 0 || why.os_errno == ENOENT)
+    if (!part->path && part->fd >= 0)
+        *ret_fd = fcntl(part->fd, F_DUPFD_CLOEXEC, 0);
+    if (!part->path)
+        return part->fd >= 0 && *ret_fd < 0 ? df_fail_errno(err, errno, "open %s", part->name) : 0;
+    if (df_fs_open_plain(part->path, O_RDONLY, 0, ret_fd, &why) == 0 || why.os_errno == ENOENT)
         return 0;
     return df_err_pass(err, &why);
 }
@@ -219,7 +223,7 @@ static int open_part(const char *path, int *ret_fd, struct df_err *err)
 static int describe_part(const struct df_bundle_part *part, cJSON *list, struct df_err *err)
 {
     DF_CLOSE int fd = -1;
-    if (open_part(part->path, &fd, err) < 0)
+    if (open_part(part, &fd, err) < 0)
         return -1;
     if (fd < 0)
         return 0;
@@ -233,7 +237,7 @@ static int describe_part(const struct df_bundle_part *part, cJSON *list, struct 
         df_json_add_num(item, "size", (double)size, err) < 0)
         return -1;
     if (size > (int64_t)DF_LIMIT_BUNDLE)
-        return df_fail(err, DF_ERR_LIMIT, "%s has %lld bytes, more than %zu", part->path,
+        return df_fail(err, DF_ERR_LIMIT, "%s has %lld bytes, more than %zu", part->name,
                        (long long)size, DF_LIMIT_BUNDLE);
     return df_json_add_str(item, "sha256", hex, err);
 }
@@ -244,12 +248,12 @@ static int write_part(int out_fd, const struct df_bundle_part *part, const cJSON
 {
     DF_CLOSE int fd = -1;
     char hex[DF_SHA256_HEX] = "";
-    if (open_part(part->path, &fd, err) < 0)
+    if (open_part(part, &fd, err) < 0)
         return -1;
     if (fd >= 0 && copy_range(fd, 0, df_json_int(item, "size", 0), out_fd, hex, err) < 0)
         return -1;
     if (!df_streq(hex, df_json_str(item, "sha256")))
-        return df_fail(err, DF_ERR_CONFLICT, "%s changed while it was bundled", part->path);
+        return df_fail(err, DF_ERR_CONFLICT, "%s changed while it was bundled", part->name);
     return 0;
 }
 

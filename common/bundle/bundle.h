@@ -11,6 +11,7 @@
 struct df_bundle_part {
     const char *name; /* "plan", "plan.json", "lock" */
     const char *path; /* file with the content; without it the part is left out */
+    int fd;           /* path NULL: the content, from its start; -1: the part is left out */
 };
 
 /* Writes a bundle to out_fd, from its offset. header: all members of the header except "parts";

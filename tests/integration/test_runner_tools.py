@@ -39,20 +39,63 @@ def provider():
     return dayfly.tool("provider")
 
 
+PACKAGE = f"{HOST}/test/simple/1.0.0/{platform()}"
+PLUGIN = "terraform-provider-simple_v1.0.0"
+
+
+def with_mirror(home, provider):
+    """A mirror with the provider, and a cache: what the step document says of them."""
+    place = home.directory / "mirror" / PACKAGE
+    place.mkdir(parents=True)
+    (place / PLUGIN).symlink_to(provider)
+    return {"filesystemMirror": str(home.directory / "mirror"), "pluginCacheDirectory": str(home.directory / "plugins")}
+
+
 def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider):
     steps = Steps(either_home, PROVIDED)
-    place = either_home.directory / "mirror" / HOST / "test" / "simple" / "1.0.0" / platform()
-    place.mkdir(parents=True)
-    (place / "terraform-provider-simple_v1.0.0").symlink_to(provider)
-    cache = either_home.directory / "plugins"
-    providers = {"filesystemMirror": str(either_home.directory / "mirror"), "pluginCacheDirectory": str(cache)}
+    providers = with_mirror(either_home, provider)
     planned = steps.run("plan", "Planned", providers=providers)
     assert len(planned["lockFileSha256"]) == 64
-    assert (cache / HOST / "test" / "simple" / "1.0.0").is_dir()
+    assert (either_home.directory / "plugins" / PACKAGE).is_dir()
     steps.run("apply", "Applied", providers=providers)
-    assert "Initializing" in steps.log(), "plugins must be there when the plan is applied"
+    assert "no init: what the plan's made is here (1 provider verified)" in steps.log()
+    assert "Initializing" not in steps.log()
     assert steps.resources() == {"r": "ok"}
+    assert json.loads((steps.report / "outputs").read_text()) == {}, "the backend is known without an init, too"
     assert not steps.run("plan", "NoChanges", providers=providers)["hasChanges"]
+
+
+def test_an_apply_on_a_machine_without_the_package_runs_init(either_home, provider):
+    steps = Steps(either_home, PROVIDED)
+    steps.run("plan", "Planned", providers=with_mirror(either_home, provider))
+    packed = either_home.directory / "packed" / HOST / "test" / "simple"
+    packed.mkdir(parents=True)
+    with zipfile.ZipFile(packed / f"terraform-provider-simple_1.0.0_{platform()}.zip", "w") as z:
+        z.write(provider, PLUGIN)
+    steps.run("apply", "Applied", providers={"filesystemMirror": str(either_home.directory / "packed")})
+    assert f"init again: {HOST}/test/simple 1.0.0 is not in a cache or mirror here" in steps.log()
+    assert "Initializing" in steps.log()
+    assert steps.resources() == {"r": "ok"}
+
+
+@pytest.mark.parametrize("clean_mirror", [True, False])
+def test_a_tampered_package_of_the_cache_is_never_executed(either_home, provider, clean_mirror):
+    steps = Steps(either_home, PROVIDED)
+    providers = with_mirror(either_home, provider)
+    steps.run("plan", "Planned", providers=providers)
+    ran = either_home.directory / "ran"
+    place = either_home.directory / ("plugins" if clean_mirror else "mirror") / PACKAGE
+    if place.is_symlink():
+        place.unlink()
+        place.mkdir()
+    (place / PLUGIN).unlink(missing_ok=True)
+    (place / PLUGIN).write_text(f"#!/bin/sh\ntouch {ran}\nexec {provider} \"$@\"\n")
+    (place / PLUGIN).chmod(0o755)
+    reason, code = ("Applied", 0) if clean_mirror else ("InitFailed", 1)
+    steps.run("apply", reason, code=code, providers=providers)
+    assert "which the lock file does not name" in steps.log()
+    assert not ran.exists()
+    assert steps.resources() == ({"r": "ok"} if clean_mirror else {})
 
 
 def test_a_provider_starts_in_however_deep_a_work_directory(home, provider):

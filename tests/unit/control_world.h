@@ -421,7 +421,7 @@ static char *make_bundle(const struct runner *r, const char *run, const char *pl
     char *path = df_strf("%s/bundle-%s", tmp, r->uid);
     DF_FREE char *header_text = df_strf("{'run':'%s','step':'%s','action':'plan'}", run, r->uid);
     DF_JSON cJSON *header = json(header_text);
-    const struct df_bundle_part parts[] = {{"plan", plan}};
+    const struct df_bundle_part parts[] = {{.name = "plan", .path = plan}};
     DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || df_fs_replace(plan, plan_text, strlen(plan_text), 0600, &err) < 0 ||
         df_bundle_write(fd, header, parts, 1, &err) < 0)

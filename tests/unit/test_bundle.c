@@ -62,8 +62,9 @@ static void make(const struct place *p, bool with_lock)
     if (with_lock)
         put(p->lock, "locked", 6);
     DF_JSON cJSON *header = cJSON_Parse("{\"run\":\"net-1\",\"tool\":{\"version\":\"1.12.6\"}}");
-    const struct df_bundle_part parts[] = {
-        {"plan", p->plan}, {"plan.json", p->json}, {"lock", p->lock}};
+    const struct df_bundle_part parts[] = {{.name = "plan", .path = p->plan},
+                                           {.name = "plan.json", .path = p->json},
+                                           {.name = "lock", .path = p->lock}};
     int fd = open(p->bundle, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     struct df_err err = {0};
     if (df_bundle_write(fd, header, parts, 3, &err) < 0)
@@ -134,7 +135,8 @@ static void parts_larger_than_any_buffer_survive(void **state)
     make(p, true);
     put(p->plan, big, n);
     DF_JSON cJSON *header = cJSON_CreateObject();
-    const struct df_bundle_part parts[] = {{"lock", p->lock}, {"plan", p->plan}};
+    const struct df_bundle_part parts[] = {{.name = "lock", .path = p->lock},
+                                           {.name = "plan", .path = p->plan}};
     int fd = open(p->bundle, O_WRONLY | O_TRUNC);
     assert_int_equal(df_bundle_write(fd, header, parts, 2, NULL), 0);
     close(fd);
@@ -251,7 +253,7 @@ static void a_full_disk_is_an_error_that_says_so(void **state)
         skip();
     make(p, true);
     DF_JSON cJSON *header = cJSON_CreateObject();
-    const struct df_bundle_part parts[] = {{"plan", p->plan}};
+    const struct df_bundle_part parts[] = {{.name = "plan", .path = p->plan}};
     struct df_err err = {0};
     assert_int_equal(df_bundle_write(full, header, parts, 1, &err), -1);
     assert_int_equal(err.cls, DF_ERR_LIMIT);

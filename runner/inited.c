@@ -1,0 +1,160 @@
+/* The plan's side first, then the apply's. */
+#include "runner/inited.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "common/archive/pack.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/bundle/bundle.h"
+#include "runner/init.h"
+#include "runner/tofu/backend_noted.h"
+#include "runner/tofu/packages.h"
+
+#define MODULES ".terraform/modules"
+
+static const struct df_archive_limits modules_limits = {(int64_t)DF_LIMIT_MODULES,
+                                                        DF_LIMIT_MODULES_ENTRIES};
+
+void df_inited_free(struct df_inited *i)
+{
+    if (i->modules_fd >= 0)
+        (void)close(i->modules_fd);
+    if (i->backend_fd >= 0)
+        (void)close(i->backend_fd);
+    *i = DF_INITED_NONE;
+}
+
+/* ---- the plan ---- */
+
+static bool has_more_than(const char *dir, const char *name)
+{
+    DIR *d = opendir(dir);
+    bool more = false;
+    for (const struct dirent *e; d && !more && (e = readdir(d));)
+        more = e->d_name[0] != '.' && !df_streq(e->d_name, name);
+    if (d)
+        (void)closedir(d);
+    return more;
+}
+
+static int keep_modules(const struct df_context *c, const char *modules, int *ret_fd,
+                        struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (df_fs_unnamed(c->dirs->secret, &fd, err) < 0 ||
+        df_archive_pack(modules, fd, &modules_limits, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->source.module_dir, DF_BACKEND_NOTE);
+    DF_BUF struct df_buf note = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    DF_CLOSE int fd = -1;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_read_plain(path, &note, err) < 0 || df_fs_unnamed(c->dirs->secret, &fd, err) < 0 ||
+        df_fs_write_all(fd, df_buf_str(&note), note.len, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+/* In its new directory an apply needs an `init` only for provider plugins, fetched modules, and a
+ * backend that `output` reads after it. */
+int df_inited_keep(const struct df_context *c, struct df_inited *ret, struct df_err *err)
+{
+    DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);
+    DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
+    if (!providers || !modules)
+        return df_fail_oom(err);
+    bool is_fetched = has_more_than(modules, "modules.json");
+    bool has_backend = !df_workspace_is_managed(c->doc);
+    ret->is_needed = df_fs_exists(providers) || is_fetched || has_backend;
+    ret->is_restorable = (!is_fetched || keep_modules(c, modules, &ret->modules_fd, NULL) == 0) &&
+                         (!has_backend || keep_backend(c, &ret->backend_fd, NULL) == 0);
+    return 0;
+}
+
+/* ---- the apply ---- */
+
+static bool has_part(const cJSON *header, const char *name)
+{
+    const cJSON *part;
+    cJSON_ArrayForEach (part, df_json_at(header, "parts")) {
+        if (df_streq(df_json_str(part, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+static int restore_modules(const struct df_context *c, int bundle, struct df_err *err)
+{
+    DF_FREE char *archive = df_fs_join(c->dirs->secret, "modules");
+    DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
+    DF_CLOSE int fd = -1;
+    if (!archive || !modules)
+        return df_fail_oom(err);
+    if (df_bundle_extract(bundle, "modules", archive, err) < 0 ||
+        df_fs_open_plain(archive, O_RDONLY, 0, &fd, err) < 0 ||
+        df_fs_mkdirs(modules, 0755, err) < 0)
+        return -1;
+    return df_archive_unpack(fd, modules, false, &modules_limits, err);
+}
+
+static int restore_backend(const struct df_context *c, int bundle, struct df_err *err)
+{
+    DF_FREE char *note = df_fs_join(c->source.module_dir, DF_BACKEND_NOTE);
+    if (!note)
+        return df_fail_oom(err);
+    return df_bundle_extract(bundle, "backend", note, err) < 0
+               ? -1
+               : df_backend_noted_check(c->doc, c->source.module_dir, err);
+}
+
+static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
+                       int *ret_packages, struct df_err *err)
+{
+    DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
+    if (!data)
+        return df_fail_oom(err);
+    if (!df_json_bool(header, "restorable", false))
+        return df_fail(err, DF_ERR_NOT_FOUND, "the plan's modules are not in its bundle");
+    if (df_fs_mkdirs(data, 0755, err) < 0 ||
+        (has_part(header, "modules") && restore_modules(c, bundle, err) < 0) ||
+        (has_part(header, "backend") && restore_backend(c, bundle, err) < 0))
+        return -1;
+    *ret_packages = 0;
+    return has_part(header, "lock")
+               ? df_packages_link(c->source.module_dir, df_json_at(c->doc, "providers"),
+                                  ret_packages, err)
+               : 0;
+}
+
+/* Whatever is half restored would be in the way of `init`. */
+static int init_again(struct df_context *c, const char *why, struct df_err *err)
+{
+    DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
+    if (!data)
+        return df_fail_oom(err);
+    (void)df_output_note(c->output, "dayfly: init again: %s", why);
+    return df_fs_remove_tree(data, err) < 0 ? -1 : df_init(c, true, err);
+}
+
+int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct df_err *err)
+{
+    struct df_err why = {0};
+    int packages = 0;
+    if (!df_json_bool(header, "needsInit", true))
+        return 0;
+    if (restore_all(c, header, fd, &packages, &why) < 0)
+        return init_again(c, why.message, err);
+    (void)df_output_note(c->output,
+                         "dayfly: no init: what the plan's made is here (%d provider%s verified)",
+                         packages, packages == 1 ? "" : "s");
+    return 0;
+}

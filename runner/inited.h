@@ -1,0 +1,33 @@
+/*
+ * inited.h - what `init` made, from the plan to its apply: an apply whose machine has the providers
+ * runs no `init` of its own.
+ *
+ * Fetched modules and the note of the backend go into the bundle. They are taken before the tool
+ * runs code of the module, which could change them, and the bundle's digests bind them to the
+ * approved plan like its plan file. Providers do not: tofu/packages.h finds them again by the lock
+ * file. Thread rule: main thread.
+ */
+#ifndef DF_RUNNER_INITED_H
+#define DF_RUNNER_INITED_H
+
+#include "runner/context.h"
+
+struct df_inited {
+    bool is_needed;     /* an apply cannot do without it */
+    bool is_restorable; /* the bundle has all of it but the providers */
+    int modules_fd;     /* a tar archive of .terraform/modules, or -1; owned */
+    int backend_fd;     /* a copy of .terraform/terraform.tfstate, or -1; owned */
+};
+#define DF_INITED_NONE ((struct df_inited){.modules_fd = -1, .backend_fd = -1})
+void df_inited_free(struct df_inited *i);
+#define DF_INITED DF_CLEANUP(df_inited_free) struct df_inited
+
+/* Takes it, right after `init`. What cannot be taken (too large, say) is fetched again. */
+int df_inited_keep(const struct df_context *c, struct df_inited *ret,
+                   struct df_err *err) DF_MUST_CHECK;
+
+/* Does without `init` or runs it: header and fd are the bundle's; the lock file is in place. */
+int df_inited_restore(struct df_context *c, const cJSON *header, int fd,
+                      struct df_err *err) DF_MUST_CHECK;
+
+#endif
