@@ -117,6 +117,22 @@ int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err)
     return 0;
 }
 
+int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n, struct df_err *err)
+{
+    const char *p = bytes;
+    while (n) {
+        ssize_t done = pwrite(fd, p, n, offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return df_fail_errno(err, errno, "write");
+        p += done;
+        offset += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
 int df_fs_sync_dir(const char *path, struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -29,6 +29,9 @@ int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b,
 
 /* Writes all n bytes, through EINTR and short writes. */
 int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
+/* The same at this offset; the descriptor's own stays as it is. */
+int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n,
+                   struct df_err *err) DF_MUST_CHECK;
 
 /* Replaces path by a file with this content: temporary file beside it, fsync, rename, fsync of the
  * directory. Readers see the old content or the new, never a part. */

@@ -205,34 +205,45 @@ static int remove_head(struct bucket_objects *s, const struct df_blob_head *h, s
 static int put_chunk(struct bucket_objects *s, const struct df_blob_head *h,
                      const struct df_object_chunk *chunk, struct df_err *err)
 {
-    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
-    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    static const char room[DF_AEAD_BEFORE] = {0};
+    struct df_buf *sealed = &chunk->work->sealed;
     struct df_blob_chunk_name id = df_blob_chunk_name(h, chunk->id);
     struct name name = name_of(CHUNKS, id.text);
     bool unsure = false;
-    if (df_blob_pack(chunk->bytes, chunk->n, &packed, err) < 0 ||
-        df_aead_seal(h->seal, id.text, df_buf_str(&packed), packed.len, &sealed, err) < 0)
+    df_buf_clear(sealed);
+    (void)df_buf_add(sealed, room, sizeof(room));
+    if (df_blob_pack(chunk->bytes, chunk->n, sealed, err) < 0 ||
+        df_aead_seal_here(h->seal, id.text, sealed, err) < 0)
         return -1;
-    return put_object(s->bucket, name.text, &sealed, NULL, &unsure, err);
+    return put_object(s->bucket, name.text, sealed, NULL, &unsure, err);
+}
+
+static int open_chunk(const struct df_blob_head *h, const char *name, struct df_buf *sealed,
+                      struct df_buf *out, struct df_err *err)
+{
+    const char *packed = NULL;
+    size_t n = 0;
+    return df_aead_open_here(h->seal, name, sealed, &packed, &n, err) < 0
+               ? -1
+               : df_blob_unpack(packed, n, (size_t)h->chunk_size, out, err);
 }
 
 static int get_chunk(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                     int64_t offset, size_t n, struct df_buf *out, struct df_err *err)
+                     int64_t offset, size_t n, struct df_object_work *work, struct df_buf *out,
+                     struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
-    DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
-    DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
-    DF_CLEANUP(df_buf_wipe) struct df_buf plain = DF_BUF_INIT((size_t)h->chunk_size);
     struct df_blob_chunk_name chunk = df_blob_chunk_name(h, id);
     struct name name = name_of(CHUNKS, chunk.text);
     struct df_bucket_version version;
-    if (get_object(s->bucket, name.text, &sealed, &version, err) < 0)
+    if (get_object(s->bucket, name.text, &work->sealed, &version, err) < 0)
         return -1;
-    if (df_aead_open(h->seal, chunk.text, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0 ||
-        df_blob_unpack(&packed, (size_t)h->chunk_size, &plain, NULL) < 0)
+    df_buf_clear(&work->plain);
+    if (open_chunk(h, chunk.text, &work->sealed, &work->plain, NULL) < 0)
         return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy",
                        name.text);
-    (void)df_buf_add(out, plain.data + offset, n);
+    if (out != &work->plain)
+        (void)df_buf_add(out, work->plain.data + offset, n);
     return df_buf_check(out, err);
 }
 
@@ -352,11 +363,13 @@ static const struct df_object_ops ops = {
     .list = list,
 };
 
-/* One request for a state of a usual size; a chunk fits into memory four times. */
-static const struct df_blob_sizes usual_sizes = {.chunk = (int64_t)(4 * DF_MIB),
+/* One request for a state of a usual size. Each chunk that is on its way is in memory twice; sealed
+ * it fits into 1 MiB. */
+static const struct df_blob_sizes usual_sizes = {.chunk = (int64_t)(1008 * DF_KIB),
                                                  .stream_chunk = (int64_t)(128 * DF_KIB),
                                                  .no_chunks = (int64_t)(1 * DF_MIB),
-                                                 .blob = (int64_t)DF_LIMIT_BLOB_BUCKET};
+                                                 .blob = (int64_t)DF_LIMIT_BLOB_BUCKET,
+                                                 .at_once = 3};
 
 /* A put where nothing may be but something is must be refused, and so must the removal of a version
  * that was replaced. */

@@ -31,7 +31,7 @@ struct df_bucket_sink {
 
 struct df_bucket_ops {
     void (*close)(struct df_bucket *b);
-    /* Appends the whole object to out. NOT_FOUND. */
+    /* Appends the whole object to out, which is empty. NOT_FOUND. */
     int (*get)(struct df_bucket *b, const char *name, struct df_buf *out,
                struct df_bucket_version *ret_version, struct df_err *err);
     /* version NULL: whatever is there. CONFLICT: another version is there; nothing was changed. */
@@ -45,6 +45,12 @@ struct df_bucket_ops {
     int (*list)(struct df_bucket *b, const char *prefix, char **after,
                 const struct df_bucket_sink *sink, struct df_err *err);
 };
+
+/* on_data of a request, for a driver's get(): arg is the struct df_buf of the caller. */
+static inline int df_bucket_take(void *arg, const char *bytes, size_t n)
+{
+    return df_buf_add(arg, bytes, n);
+}
 
 /* What every driver begins with. */
 struct df_bucket {

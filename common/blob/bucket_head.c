@@ -78,7 +78,8 @@ static int take_tail(struct df_buf *packed, const char *name, struct df_blob_hea
                      struct df_err *err)
 {
     int64_t n = h->size - (int64_t)h->chunks.len * h->chunk_size;
-    if (n < 0 || n >= h->chunk_size || df_blob_unpack(packed, (size_t)n, &h->tail, NULL) < 0)
+    if (n < 0 || n >= h->chunk_size ||
+        df_blob_unpack(df_buf_str(packed), packed->len, (size_t)n, &h->tail, NULL) < 0)
         return fail_damaged(name, err);
     return 0;
 }

@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/blob/crew.h"
 
 enum { TRIES = 16 }; /* attempts while others change the same head */
 
@@ -29,29 +29,88 @@ static int read_head(struct df_blob *b, const char *key, bool whole, struct df_b
     return df_blob_head_new(key, &o->sizes, ret, err) < 0 ? -1 : o->ops->head(o, whole, ret, err);
 }
 
-static int add_chunk(struct df_objects *o, struct df_blob_head *h, const char *bytes,
-                     struct df_err *err)
+/* What is to be stored: bytes, or a file. */
+struct content {
+    const char *bytes; /* NULL: fd */
+    int fd;
+    size_t n;
+};
+
+/* The n bytes at offset. *ret: borrowed from the content or from own, which is filled then. */
+static int read_piece(const struct content *c, size_t offset, size_t n, struct df_buf *own,
+                      const char **ret, struct df_err *err)
 {
-    char id[17];
-    const struct df_object_chunk chunk = {id, bytes, (size_t)h->chunk_size};
-    if (df_random_hex(id, 8, err) < 0)
+    if (c->bytes) {
+        *ret = c->bytes + offset;
+        return 0;
+    }
+    if (df_fs_read_at(c->fd, (int64_t)offset, (int64_t)(offset + n), own, err) < 0)
         return -1;
-    /* Put it into the list first: if storing it fails half-way, it is removed with the others. */
-    (void)df_strs_add(&h->chunks, id);
-    return df_strs_check(&h->chunks, err) < 0 ? -1 : o->ops->put(o, h, &chunk, err);
+    *ret = df_buf_str(own);
+    return own->len == n ? 0 : df_fail(err, DF_ERR_CONFLICT, "the file became shorter");
 }
 
-/* Stores all full chunks of the content; the rest becomes the tail. */
-static int add_content(struct df_objects *o, struct df_blob_head *h, const char *bytes, size_t n,
+struct storing {
+    struct df_objects *o;
+    const struct df_blob_head *h;
+    const struct content *content;
+    size_t first; /* chunk: those before it are stored already */
+};
+
+static int store_chunk(void *arg, size_t number, struct df_object_work *work, struct df_err *err)
+{
+    const struct storing *s = arg;
+    size_t n = (size_t)s->h->chunk_size;
+    struct df_object_chunk chunk = {
+        .id = s->h->chunks.items[s->first + number], .n = n, .work = work};
+    const char *bytes = NULL;
+    df_buf_clear(&work->plain);
+    if (read_piece(s->content, number * n, n, &work->plain, &bytes, err) < 0)
+        return -1;
+    chunk.bytes = bytes;
+    return s->o->ops->put(s->o, s->h, &chunk, err);
+}
+
+static int add_ids(struct df_blob_head *h, size_t n, struct df_err *err)
+{
+    char id[17];
+    for (size_t i = 0; i < n; i++) {
+        if (df_random_hex(id, 8, err) < 0)
+            return -1;
+        (void)df_strs_add(&h->chunks, id);
+    }
+    return df_strs_check(&h->chunks, err);
+}
+
+static void forget_ids(struct df_blob_head *h, size_t len)
+{
+    while (h->chunks.len > len) {
+        free(h->chunks.items[--h->chunks.len]);
+        h->chunks.items[h->chunks.len] = NULL;
+    }
+}
+
+/* Stores all full chunks of the content; the rest becomes the tail. After a failure the list has
+ * the ids of all that may be stored. */
+static int add_content(struct df_objects *o, struct df_blob_head *h, const struct content *c,
                        struct df_err *err)
 {
-    size_t chunk = (size_t)h->chunk_size;
-    for (; n >= chunk; bytes += chunk, n -= chunk) {
-        if (add_chunk(o, h, bytes, err) < 0)
-            return -1;
+    struct storing s = {o, h, c, h->chunks.len};
+    size_t chunk = (size_t)h->chunk_size, n = c->n / chunk, begun = 0;
+    DF_CLEANUP(df_buf_wipe) struct df_buf own = DF_BUF_INIT(chunk);
+    const char *rest = NULL;
+    if (add_ids(h, n, err) < 0) {
+        forget_ids(h, s.first);
+        return -1;
     }
+    if (df_blob_crew_run(n, o->sizes.at_once, store_chunk, &s, &begun, err) < 0) {
+        forget_ids(h, s.first + begun);
+        return -1;
+    }
+    if (read_piece(c, n * chunk, c->n % chunk, &own, &rest, err) < 0)
+        return -1;
     df_buf_clear(&h->tail);
-    (void)df_buf_add(&h->tail, bytes, n);
+    (void)df_buf_add(&h->tail, rest, c->n % chunk);
     return df_buf_check(&h->tail, err);
 }
 
@@ -101,27 +160,27 @@ static int64_t chunk_size_for(const struct df_blob_sizes *sizes, int64_t n)
 }
 
 /* Prepares a new head for this content: stores its chunks, but not the head. */
-static int prepare_head(struct df_objects *o, const char *key, const char *bytes, size_t n,
+static int prepare_head(struct df_objects *o, const char *key, const struct content *c,
                         struct df_blob_head *h, struct df_err *err)
 {
     struct df_err why = {0};
-    if (check_size(o, key, n, err) < 0 || df_blob_head_new(key, &o->sizes, h, err) < 0)
+    if (check_size(o, key, c->n, err) < 0 || df_blob_head_new(key, &o->sizes, h, err) < 0)
         return -1;
-    h->chunk_size = chunk_size_for(&o->sizes, (int64_t)n);
-    h->size = (int64_t)n;
-    return add_content(o, h, bytes, n, &why) < 0 ? drop_new_chunks(o, h, 0, &why, err) : 0;
+    h->chunk_size = chunk_size_for(&o->sizes, (int64_t)c->n);
+    h->size = (int64_t)c->n;
+    return add_content(o, h, c, &why) < 0 ? drop_new_chunks(o, h, 0, &why, err) : 0;
 }
 
 /* Most blobs are put once, so the first attempt assumes a new blob; for DF_BLOB_CREATE it is the
  * only one. */
-static int put_bytes(struct df_blob *b, const char *key, const char *bytes, size_t n,
-                     enum df_blob_how how, struct df_err *err)
+static int put_content(struct df_blob *b, const char *key, const struct content *c,
+                       enum df_blob_how how, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
     DF_BLOB_HEAD h = {0};
     DF_BLOB_HEAD old = {0};
     struct df_err why = {0};
-    if (prepare_head(o, key, bytes, n, &h, err) < 0)
+    if (prepare_head(o, key, c, &h, err) < 0)
         return -1;
     for (int i = 0; i < TRIES; i++) {
         if (swap_head(o, &h, &why) == 0) {
@@ -155,22 +214,20 @@ static int put_file(struct df_blob *b, const char *key, const char *path, enum d
     size_t n = 0;
     if (open_file(path, &fd, &n, err) < 0)
         return -1;
-    void *bytes = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    if (bytes == MAP_FAILED)
-        return df_fail_errno(err, errno, "map %s", path);
-    int result = put_bytes(b, key, n ? bytes : "", n, how, err);
-    if (n)
-        (void)munmap(bytes, n);
-    if (result == 0)
-        (void)unlink(path);
-    return result;
+    const struct content c = {.fd = fd, .n = n};
+    if (put_content(b, key, &c, how, err) < 0)
+        return -1;
+    (void)unlink(path);
+    return 0;
 }
 
 static int put(struct df_blob *b, const char *key, const struct df_blob_content *content,
                enum df_blob_how how, struct df_err *err)
 {
+    const struct content c = {
+        .bytes = content->bytes ? content->bytes : "", .fd = -1, .n = content->n};
     return content->path ? put_file(b, key, content->path, how, err)
-                         : put_bytes(b, key, content->bytes, content->n, how, err);
+                         : put_content(b, key, &c, how, err);
 }
 
 static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
@@ -218,7 +275,8 @@ static int extend_head(struct df_objects *o, struct df_blob_head *h, const void 
     if (df_buf_check(&content, err) < 0)
         return -1;
     h->size += (int64_t)n;
-    return add_content(o, h, df_buf_str(&content), content.len, err);
+    const struct content c = {.bytes = df_buf_str(&content), .fd = -1, .n = content.len};
+    return add_content(o, h, &c, err);
 }
 
 /* An append: its parameters and the result of an attempt. */

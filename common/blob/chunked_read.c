@@ -6,6 +6,7 @@
 
 #include "common/base/fs.h"
 #include "common/blob/chunked.h"
+#include "common/blob/crew.h"
 
 /* Reads the chunks of a head; each call starts from the beginning. */
 typedef int (*read_chunks)(struct df_objects *o, const struct df_blob_head *h, void *arg,
@@ -37,22 +38,36 @@ static int read_whole(struct df_blob *b, const char *key, read_chunks take, void
     }
 }
 
+struct fetching {
+    struct df_objects *o;
+    const struct df_blob_head *h;
+    int fd;
+};
+
+/* The chunks come in any order, each to its place in the file. */
+static int fetch_chunk(void *arg, size_t number, struct df_object_work *work, struct df_err *err)
+{
+    const struct fetching *f = arg;
+    size_t n = (size_t)f->h->chunk_size;
+    struct df_buf *chunk = &work->plain;
+    df_buf_clear(chunk);
+    if (f->o->ops->get(f->o, f->h, f->h->chunks.items[number], 0, n, work, chunk, err) < 0)
+        return -1;
+    return df_fs_write_at(f->fd, (int64_t)(number * n), df_buf_str(chunk), chunk->len, err);
+}
+
 static int take_to_file(struct df_objects *o, const struct df_blob_head *h, void *arg,
                         struct df_err *err)
 {
     int fd = *(int *)arg;
-    DF_CLEANUP(df_buf_wipe) struct df_buf chunk = DF_BUF_INIT((size_t)h->chunk_size);
-    if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+    struct fetching f = {o, h, fd};
+    size_t begun = 0;
+    if (ftruncate(fd, 0) < 0)
         return df_fail_errno(err, errno, "empty a temporary file");
-    for (size_t i = 0; i < h->chunks.len; i++) {
-        df_buf_clear(&chunk);
-        if (o->ops->get(o, h, h->chunks.items[i], 0, (size_t)h->chunk_size, &chunk, err) < 0 ||
-            df_fs_write_all(fd, df_buf_str(&chunk), chunk.len, err) < 0)
-            return -1;
-    }
-    if (df_fs_write_all(fd, df_buf_str(&h->tail), h->tail.len, err) < 0)
+    if (df_blob_crew_run(h->chunks.len, o->sizes.at_once, fetch_chunk, &f, &begun, err) < 0)
         return -1;
-    return lseek(fd, 0, SEEK_SET) < 0 ? df_fail_errno(err, errno, "rewind") : 0;
+    return df_fs_write_at(fd, (int64_t)h->chunks.len * h->chunk_size, df_buf_str(&h->tail),
+                          h->tail.len, err);
 }
 
 int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
@@ -87,12 +102,13 @@ static int take_range(struct df_objects *o, const struct df_blob_head *h, void *
 {
     const struct range *r = arg;
     size_t skip = 0;
+    DF_OBJECT_WORK work = DF_OBJECT_WORK_INIT;
     r->out->len = r->had;
     for (size_t i = (size_t)(r->offset / h->chunk_size); i < h->chunks.len; i++) {
         size_t n = overlap(r, (int64_t)i * h->chunk_size, (size_t)h->chunk_size, &skip);
         if (n == 0)
             return 0;
-        if (o->ops->get(o, h, h->chunks.items[i], (int64_t)skip, n, r->out, err) < 0)
+        if (o->ops->get(o, h, h->chunks.items[i], (int64_t)skip, n, &work, r->out, err) < 0)
             return -1;
     }
     size_t n = overlap(r, (int64_t)h->chunks.len * h->chunk_size, h->tail.len, &skip);

@@ -10,8 +10,8 @@
 int df_blob_pack(const void *bytes, size_t n, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
 /* Appends exactly n decompressed bytes to out; the size in the compressed data is not trusted.
- * SYSTEM if packed is something else. */
-int df_blob_unpack(const struct df_buf *packed, size_t n, struct df_buf *out,
+ * SYSTEM if the packed bytes are something else. */
+int df_blob_unpack(const void *packed, size_t packed_n, size_t n, struct df_buf *out,
                    struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -349,16 +349,8 @@ static int open_stream(struct df_blob *b, char *path, int64_t offset, int *ret_f
 
 static int write_at(int fd, int64_t offset, const char *bytes, size_t n, struct df_err *err)
 {
-    while (n) {
-        ssize_t done = pwrite(fd, bytes, n, offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return df_fail_errno(err, errno, "write");
-        bytes += done;
-        offset += done;
-        n -= (size_t)done;
-    }
+    if (df_fs_write_at(fd, offset, bytes, n, err) < 0)
+        return -1;
     return fdatasync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
 }
 

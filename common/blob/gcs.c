@@ -70,6 +70,7 @@ struct call {
     const char *url; /* NULL: out of memory */
     const void *body;
     size_t n, max_response;
+    struct df_buf *out; /* for the content, or NULL */
 };
 
 static int send_once(struct df_http *h, const char *token, const struct call *c,
@@ -82,6 +83,8 @@ static int send_once(struct df_http *h, const char *token, const struct call *c,
     req.timeout_ms = -1;
     req.idle_timeout_ms = IDLE_MS;
     req.max_response = c->max_response;
+    req.on_data = c->out ? df_bucket_take : NULL;
+    req.arg = c->out;
     if (token && df_http_set_bearer(h, token, err) < 0)
         return -1;
     return df_http_send(h, &req, res, err);
@@ -193,17 +196,17 @@ static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
     DF_FREE char *what = df_strf("get %s", name);
     DF_FREE char *url = object_url(gcs_of(b), name, NULL, "alt=media");
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    const struct call c = {
-        .verb = "GET", .what = what ? what : "get", .url = url, .max_response = out->max};
-    if (send_call(gcs_of(b), &c, &res, err) < 0)
+    const struct call c = {.verb = "GET",
+                           .what = what ? what : "get",
+                           .url = url,
+                           .max_response = out->max,
+                           .out = out};
+    if (send_call(gcs_of(b), &c, &res, err) < 0 || df_buf_check(out, err) < 0)
         return -1;
     if (!*res.generation)
         return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: the answer has no x-goog-generation",
                        name, b->place);
     (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.generation);
-    df_buf_free(out);
-    *out = res.body;
-    res.body = (struct df_buf){0};
     return 0;
 }
 

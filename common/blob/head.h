@@ -20,6 +20,7 @@ struct df_blob_sizes {
     int64_t stream_chunk; /* of a stream: with smaller chunks each frame rewrites less */
     int64_t no_chunks;    /* a smaller blob is put without chunks */
     int64_t blob;         /* the largest blob */
+    size_t at_once;       /* chunks of one blob that are on their way at once; 0: one */
 };
 
 struct df_blob_head {

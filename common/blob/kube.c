@@ -46,8 +46,10 @@ static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, st
 }
 
 static int get_range(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                     int64_t offset, size_t n, struct df_buf *out, struct df_err *err)
+                     int64_t offset, size_t n, struct df_object_work *work, struct df_buf *out,
+                     struct df_err *err)
 {
+    (void)work;
     DF_JSON cJSON *map = NULL;
     DF_CLEANUP(df_buf_wipe) struct df_buf chunk = DF_BUF_INIT((size_t)h->chunk_size);
     struct df_blob_chunk_name name = df_blob_chunk_name(h, id);

@@ -103,7 +103,7 @@ static int expand_content(const char *name, const struct df_buf *packed, size_t 
                           struct df_buf *out, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_blob_unpack(packed, n, out, &why) == 0)
+    if (df_blob_unpack(df_buf_str(packed), packed->len, n, out, &why) == 0)
         return 0;
     return why.cls == DF_ERR_SYSTEM ? fail_damaged(name, err) : df_err_pass(err, &why);
 }

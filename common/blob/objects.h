@@ -16,16 +16,33 @@
 #ifndef DF_BLOB_OBJECTS_H
 #define DF_BLOB_OBJECTS_H
 
+#include "common/base/limits.h"
 #include "common/blob/head.h"
 
 struct df_objects;
 
 enum df_object_kind { DF_OBJECT_HEAD, DF_OBJECT_CHUNK };
 
+/* Memory of one thread for the chunks that it puts or gets one after the other: fresh pages for each
+ * of them cost more than what is done with them. Wiped at the end. */
+struct df_object_work {
+    struct df_buf plain, sealed;
+};
+#define DF_OBJECT_WORK_INIT                                                                        \
+    ((struct df_object_work){DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT),                                  \
+                             DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT)})
+static inline void df_object_work_free(struct df_object_work *w)
+{
+    df_buf_wipe(&w->plain);
+    df_buf_wipe(&w->sealed);
+}
+#define DF_OBJECT_WORK DF_CLEANUP(df_object_work_free) struct df_object_work
+
 struct df_object_chunk {
     const char *id;
-    const void *bytes;
+    const void *bytes; /* perhaps of work->plain */
     size_t n;
+    struct df_object_work *work;
 };
 
 struct df_object_item {
@@ -54,9 +71,10 @@ struct df_object_ops {
      * tail and seal, all of one moment; else the description alone. */
     int (*head)(struct df_objects *o, bool whole, struct df_blob_head *h, struct df_err *err);
 
-    /* Appends n bytes of a chunk, from offset on, to out. h says that they exist. */
+    /* Appends n bytes of a chunk, from offset on, to out, which may be work->plain. h says that they
+     * exist. */
     int (*get)(struct df_objects *o, const struct df_blob_head *h, const char *id, int64_t offset,
-               size_t n, struct df_buf *out, struct df_err *err);
+               size_t n, struct df_object_work *work, struct df_buf *out, struct df_err *err);
 
     /* Puts a new chunk of h; or (chunk NULL) h itself, if its version still is h->version: compare
      * and swap. */

@@ -47,6 +47,27 @@ int df_gcm_open(const unsigned char key[DF_KEY_LEN], const unsigned char nonce[D
                    "the sealed bytes were changed, or belong to another key or place");
 }
 
+int df_aead_seal_here(const unsigned char key[DF_KEY_LEN], const char *aad, struct df_buf *b,
+                      struct df_err *err)
+{
+    size_t n = b->len - DF_AEAD_BEFORE;
+    if (b->len < DF_AEAD_BEFORE)
+        DF_BUG("%zu bytes to seal have no room for a nonce", b->len);
+    if (n > INT_MAX)
+        return df_fail(err, DF_ERR_LIMIT, "%zu bytes are too many to seal at once", n);
+    if (!df_buf_reserve(b, DF_GCM_TAG))
+        return df_buf_check(b, err);
+    unsigned char *bytes = (unsigned char *)b->data;
+    if (df_random(bytes, DF_GCM_NONCE, err) < 0 ||
+        df_gcm_seal(key, bytes, aad, bytes + DF_GCM_NONCE, n, err) < 0) {
+        explicit_bzero(bytes, b->len);
+        return -1;
+    }
+    b->len += DF_GCM_TAG;
+    b->data[b->len] = '\0';
+    return 0;
+}
+
 int df_aead_seal(const unsigned char key[DF_KEY_LEN], const char *aad, const void *bytes, size_t n,
                  struct df_buf *out, struct df_err *err)
 {
@@ -68,11 +89,30 @@ int df_aead_seal(const unsigned char key[DF_KEY_LEN], const char *aad, const voi
     return 0;
 }
 
+static int fail_cut(struct df_err *err)
+{
+    return df_fail(err, DF_ERR_DENIED, "the sealed bytes are cut");
+}
+
+int df_aead_open_here(const unsigned char key[DF_KEY_LEN], const char *aad, struct df_buf *b,
+                      const char **ret_text, size_t *ret_n, struct df_err *err)
+{
+    if (b->len < DF_GCM_NONCE + DF_GCM_TAG || b->len > INT_MAX)
+        return fail_cut(err);
+    unsigned char *bytes = (unsigned char *)b->data;
+    size_t n = b->len - DF_GCM_NONCE - DF_GCM_TAG;
+    if (df_gcm_open(key, bytes, aad, bytes + DF_GCM_NONCE, n, err) < 0)
+        return -1;
+    *ret_text = b->data + DF_GCM_NONCE;
+    *ret_n = n;
+    return 0;
+}
+
 int df_aead_open(const unsigned char key[DF_KEY_LEN], const char *aad, const void *bytes, size_t n,
                  struct df_buf *out, struct df_err *err)
 {
     if (n < DF_GCM_NONCE + DF_GCM_TAG || n > INT_MAX)
-        return df_fail(err, DF_ERR_DENIED, "the sealed bytes are cut");
+        return fail_cut(err);
     size_t behind_nonce = n - DF_GCM_NONCE, length = behind_nonce - DF_GCM_TAG;
     unsigned char *to = (unsigned char *)df_buf_reserve(out, behind_nonce);
     if (!to)

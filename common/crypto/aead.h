@@ -6,7 +6,7 @@
 
 #include "common/crypto/crypto.h"
 
-#define DF_GCM_NONCE ((size_t)12)
+#define DF_GCM_NONCE DF_AEAD_BEFORE
 #define DF_GCM_TAG ((size_t)16)
 
 /* Encrypts n bytes (at most INT_MAX) in place and writes the tag after them: bytes has space for n

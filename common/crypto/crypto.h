@@ -47,6 +47,13 @@ int df_aead_seal(const unsigned char key[DF_KEY_LEN], const char *aad, const voi
                  struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 int df_aead_open(const unsigned char key[DF_KEY_LEN], const char *aad, const void *bytes, size_t n,
                  struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
+/* The same in place. Sealing: b has the text behind DF_AEAD_BEFORE bytes of anything, and then the
+ * sealed bytes. Opening: b has the sealed bytes; the text is a part of it, borrowed. */
+#define DF_AEAD_BEFORE ((size_t)12)
+int df_aead_seal_here(const unsigned char key[DF_KEY_LEN], const char *aad, struct df_buf *b,
+                      struct df_err *err) DF_MUST_CHECK;
+int df_aead_open_here(const unsigned char key[DF_KEY_LEN], const char *aad, struct df_buf *b,
+                      const char **ret_text, size_t *ret_n, struct df_err *err) DF_MUST_CHECK;
 
 /* The same for files of any size: chunks of 1 MiB, each bound to its number and to whether it is
  * the last, so that cut, moved, repeated or swapped chunks fail. Reads in_fd (a regular file) from

@@ -161,9 +161,11 @@ static inline int object_head(struct df_objects *o, bool whole, struct df_blob_h
 }
 
 static inline int object_get(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                             int64_t offset, size_t n, struct df_buf *out, struct df_err *err)
+                             int64_t offset, size_t n, struct df_object_work *work,
+                             struct df_buf *out, struct df_err *err)
 {
     long number = 0;
+    (void)work;
     DF_FREE char *path = object_path(o, df_blob_chunk_name(h, id).text, err);
     DF_CLOSE int fd = -1;
     if (!path)
