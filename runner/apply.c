@@ -162,7 +162,7 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
     (void)df_strs_add(&args, plan);
     if (df_strs_check(&args, err) < 0)
         return -1;
-    return df_tool_run(c, &args, events, false, NULL, ret_code, err);
+    return df_tool_run(c, &args, events, !c->has_plugins, NULL, ret_code, err);
 }
 
 /* ---- errored.tfstate ---- */

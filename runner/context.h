@@ -41,6 +41,7 @@ struct df_context {
     const struct df_isolation *isolation;
     int64_t deadline_ms; /* of df_mono_ms(): the step's time limit */
     bool destroys;       /* the action plans a destroy */
+    bool has_plugins;    /* plan, apply: the module has providers that are not built in */
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;

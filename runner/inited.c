@@ -66,7 +66,7 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
 
 /* In its new directory an apply needs an `init` only for provider plugins, fetched modules, and a
  * backend that `output` reads after it. */
-int df_inited_keep(const struct df_context *c, struct df_inited *ret, struct df_err *err)
+int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);
     DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
@@ -74,7 +74,8 @@ int df_inited_keep(const struct df_context *c, struct df_inited *ret, struct df_
         return df_fail_oom(err);
     bool is_fetched = has_more_than(modules, "modules.json");
     bool has_backend = !df_workspace_is_managed(c->doc);
-    ret->is_needed = df_fs_exists(providers) || is_fetched || has_backend;
+    c->has_plugins = df_fs_exists(providers);
+    ret->is_needed = c->has_plugins || is_fetched || has_backend;
     ret->is_restorable = (!is_fetched || keep_modules(c, modules, &ret->modules_fd, NULL) == 0) &&
                          (!has_backend || keep_backend(c, &ret->backend_fd, NULL) == 0);
     return 0;
@@ -142,6 +143,7 @@ static int init_again(struct df_context *c, const char *why, struct df_err *err)
     if (!data)
         return df_fail_oom(err);
     (void)df_output_note(c->output, "dayfly: init again: %s", why);
+    c->has_plugins = true; /* perhaps */
     return df_fs_remove_tree(data, err) < 0 ? -1 : df_init(c, true, err);
 }
 
@@ -153,6 +155,7 @@ int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct 
         return 0;
     if (restore_all(c, header, fd, &packages, &why) < 0)
         return init_again(c, why.message, err);
+    c->has_plugins = packages > 0;
     (void)df_output_note(c->output,
                          "dayfly: no init: what the plan's made is here (%d provider%s verified)",
                          packages, packages == 1 ? "" : "s");

@@ -22,11 +22,11 @@ struct df_inited {
 void df_inited_free(struct df_inited *i);
 #define DF_INITED DF_CLEANUP(df_inited_free) struct df_inited
 
-/* Takes it, right after `init`. What cannot be taken (too large, say) is fetched again. */
-int df_inited_keep(const struct df_context *c, struct df_inited *ret,
-                   struct df_err *err) DF_MUST_CHECK;
+/* Takes it, right after `init`, and sets has_plugins. What cannot be taken (too large, say) is
+ * fetched again. */
+int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Does without `init` or runs it: header and fd are the bundle's; the lock file is in place. */
+/* Does without `init` or runs it, and sets has_plugins: header and fd are the bundle's; the lock file is in place. */
 int df_inited_restore(struct df_context *c, const cJSON *header, int fd,
                       struct df_err *err) DF_MUST_CHECK;
 

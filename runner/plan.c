@@ -82,7 +82,7 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
     df_args_add_all(&args, &c->varfiles.arguments);
     if (df_strs_check(&args, err) < 0)
         return -1;
-    return df_tool_run(c, &args, events, false, NULL, ret_code, err);
+    return df_tool_run(c, &args, events, !c->has_plugins, NULL, ret_code, err);
 }
 
 static int fail_plan(struct df_context *c, struct df_err *err)

@@ -28,8 +28,8 @@ struct df_commander {
     const struct df_stop *stop;
     int64_t grace_ms;             /* from SIGINT to SIGKILL */
     const struct df_walls *walls; /* NULL: none */
-    /* The command lives for milliseconds and allocates little: collecting less garbage saves a
-     * quarter of its start. */
+    /* The command allocates little, because it lives for milliseconds or has no provider plugins,
+     * which inherit its environment: collecting less garbage saves a quarter of its start. */
     bool is_brief;
 };
 

@@ -54,10 +54,17 @@ def with_mirror(home, provider):
 def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider):
     steps = Steps(either_home, PROVIDED)
     providers = with_mirror(either_home, provider)
+    program = either_home.directory / "mirror" / PACKAGE / PLUGIN
+    program.unlink()
+    program.write_text(f"#!/bin/sh\necho $(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 2p) ${{GOGC:-own}}"
+                       f" >>{either_home.directory}/gc\nexec {provider} \"$@\"\n")
+    program.chmod(0o755)
     planned = steps.run("plan", "Planned", providers=providers)
     assert len(planned["lockFileSha256"]) == 64
     assert (either_home.directory / "plugins" / PACKAGE).is_dir()
     steps.run("apply", "Applied", providers=providers)
+    told = set((either_home.directory / "gc").read_text().splitlines())
+    assert {line for line in told if line.startswith(("plan", "apply"))} == {"plan own", "apply own"}, "a provider may be large"
     assert "no init: what the plan's made is here (1 provider verified)" in steps.log()
     assert "Initializing" not in steps.log()
     assert steps.resources() == {"r": "ok"}
