@@ -16,6 +16,9 @@
 
 static const struct df_archive_limits modules_limits = {(int64_t)DF_LIMIT_MODULES,
                                                         DF_LIMIT_MODULES_ENTRIES};
+/* The reader counts the archive's own headers, too: a few hundred bytes, rarely more, an entry. */
+static const struct df_archive_limits archive_limits = {
+    (int64_t)DF_LIMIT_MODULES + (int64_t)DF_LIMIT_MODULES_ENTRIES * 4096, DF_LIMIT_MODULES_ENTRIES};
 
 void df_inited_free(struct df_inited *i)
 {
@@ -104,7 +107,7 @@ static int restore_modules(const struct df_context *c, int bundle, struct df_err
         df_fs_open_plain(archive, O_RDONLY, 0, &fd, err) < 0 ||
         df_fs_mkdirs(modules, 0755, err) < 0)
         return -1;
-    return df_archive_unpack(fd, modules, false, &modules_limits, err);
+    return df_archive_unpack(fd, modules, false, &archive_limits, err);
 }
 
 static int restore_backend(const struct df_context *c, int bundle, struct df_err *err)

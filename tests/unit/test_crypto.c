@@ -176,6 +176,32 @@ static void what_was_sealed_opens_with_the_same_key_and_place(void **state)
     }
 }
 
+static void what_is_sealed_in_place_is_as_good(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf b = DF_BUF_INIT(36), opened = DF_BUF_INIT(100);
+    struct df_err err = {0};
+    const char *text = NULL;
+    size_t n = 0;
+    (void)df_buf_adds(&b, "twelve bytesa secret");
+    assert_int_equal(df_aead_seal_here(key_a, "place", &b, &err), 0);
+    assert_int_equal(b.len, 8 + 28);
+    assert_int_equal(df_aead_open(key_a, "place", b.data, b.len, &opened, &err), 0);
+    assert_string_equal(df_buf_str(&opened), "a secret");
+    assert_int_equal(df_aead_open_here(key_a, "place", &b, &text, &n, &err), 0);
+    assert_int_equal(n, 8);
+    assert_memory_equal(text, "a secret", 8);
+    assert_int_equal(df_aead_open_here(key_a, "place", &b, &text, &n, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    b.len = 27;
+    assert_int_equal(df_aead_open_here(key_a, "place", &b, &text, &n, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    df_buf_clear(&b);
+    (void)df_buf_adds(&b, "twelve bytesa secret, too long");
+    assert_int_equal(df_aead_seal_here(key_a, "place", &b, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_LIMIT);
+}
+
 static void assert_stays_closed(const unsigned char *key, const char *aad, const void *bytes,
                                 size_t n)
 {
@@ -482,6 +508,7 @@ int main(void)
         cmocka_unit_test(what_is_not_base64_is_refused),
         cmocka_unit_test(base64_that_does_not_fit_is_a_limit),
         cmocka_unit_test(what_was_sealed_opens_with_the_same_key_and_place),
+        cmocka_unit_test(what_is_sealed_in_place_is_as_good),
         cmocka_unit_test(a_sealed_text_with_any_bit_flipped_stays_closed),
         cmocka_unit_test(a_sealed_text_that_was_cut_or_moved_stays_closed),
         cmocka_unit_test(the_same_text_never_looks_the_same_sealed),
