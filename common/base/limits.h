@@ -110,7 +110,7 @@
 
 #define DF_LIMIT_BLOB_BUCKET (16 * DF_GIB)  /* one blob in a bucket */
 #define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
-#define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed and not compressible; earlier ones had 4 MiB */
+#define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed: 1 MiB, once 4 */
 #define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
 #define DF_LIMIT_KEYRING 16 /* keys of content at rest, old ones included */
 

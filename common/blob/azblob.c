@@ -116,6 +116,7 @@ struct call {
     size_t n;
     const struct df_bucket_version *version; /* NULL: any */
     size_t max_response;
+    struct df_buf *out; /* for the content, or NULL */
 };
 
 /* What is said of one request, twice: in its headers and in what is signed. */
@@ -243,6 +244,8 @@ static int send_granted(struct azblob *a, struct df_http *h, const struct df_azu
     req.timeout_ms = -1;
     req.idle_timeout_ms = IDLE_MS;
     req.max_response = c->max_response;
+    req.on_data = c->out ? df_bucket_take : NULL;
+    req.arg = c->out;
     return df_http_send(h, &req, res, err);
 }
 
@@ -301,17 +304,14 @@ static int send_call(struct azblob *a, const struct call *c, struct df_http_resp
 static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
                       struct df_bucket_version *ret_version, struct df_err *err)
 {
-    const struct call c = {.verb = "GET", .name = name, .max_response = out->max};
+    const struct call c = {.verb = "GET", .name = name, .max_response = out->max, .out = out};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    if (send_call(azblob_of(b), &c, &res, err) < 0)
+    if (send_call(azblob_of(b), &c, &res, err) < 0 || df_buf_check(out, err) < 0)
         return -1;
     if (!*res.etag || strlen(res.etag) >= sizeof(ret_version->text))
         return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: \"%s\" is not an ETag of Azure", name,
                        b->place, res.etag);
     (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.etag);
-    df_buf_free(out);
-    *out = res.body;
-    res.body = (struct df_buf){0};
     return 0;
 }
 

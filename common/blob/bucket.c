@@ -228,12 +228,12 @@ static int open_chunk(const struct df_blob_head *h, const char *name, struct df_
                : df_blob_unpack(packed, n, (size_t)h->chunk_size, out, err);
 }
 
-static int get_chunk(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                     int64_t offset, size_t n, struct df_object_work *work, struct df_buf *out,
-                     struct df_err *err)
+static int get_chunk(struct df_objects *o, const struct df_blob_head *h,
+                     const struct df_object_range *r, struct df_object_work *work,
+                     struct df_buf *out, struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
-    struct df_blob_chunk_name chunk = df_blob_chunk_name(h, id);
+    struct df_blob_chunk_name chunk = df_blob_chunk_name(h, r->id);
     struct name name = name_of(CHUNKS, chunk.text);
     struct df_bucket_version version;
     if (get_object(s->bucket, name.text, &work->sealed, &version, err) < 0)
@@ -243,7 +243,7 @@ static int get_chunk(struct df_objects *o, const struct df_blob_head *h, const c
         return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy",
                        name.text);
     if (out != &work->plain)
-        (void)df_buf_add(out, work->plain.data + offset, n);
+        (void)df_buf_add(out, work->plain.data + r->offset, r->n);
     return df_buf_check(out, err);
 }
 

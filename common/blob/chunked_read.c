@@ -49,9 +49,10 @@ static int fetch_chunk(void *arg, size_t number, struct df_object_work *work, st
 {
     const struct fetching *f = arg;
     size_t n = (size_t)f->h->chunk_size;
+    const struct df_object_range whole = {f->h->chunks.items[number], 0, n};
     struct df_buf *chunk = &work->plain;
     df_buf_clear(chunk);
-    if (f->o->ops->get(f->o, f->h, f->h->chunks.items[number], 0, n, work, chunk, err) < 0)
+    if (f->o->ops->get(f->o, f->h, &whole, work, chunk, err) < 0)
         return -1;
     return df_fs_write_at(f->fd, (int64_t)(number * n), df_buf_str(chunk), chunk->len, err);
 }
@@ -108,7 +109,8 @@ static int take_range(struct df_objects *o, const struct df_blob_head *h, void *
         size_t n = overlap(r, (int64_t)i * h->chunk_size, (size_t)h->chunk_size, &skip);
         if (n == 0)
             return 0;
-        if (o->ops->get(o, h, h->chunks.items[i], (int64_t)skip, n, &work, r->out, err) < 0)
+        const struct df_object_range part = {h->chunks.items[i], (int64_t)skip, n};
+        if (o->ops->get(o, h, &part, &work, r->out, err) < 0)
             return -1;
     }
     size_t n = overlap(r, (int64_t)h->chunks.len * h->chunk_size, h->tail.len, &skip);

@@ -45,20 +45,20 @@ static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, st
     return df_blob_head_parse(secret, whole, h, err);
 }
 
-static int get_range(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                     int64_t offset, size_t n, struct df_object_work *work, struct df_buf *out,
-                     struct df_err *err)
+static int get_range(struct df_objects *o, const struct df_blob_head *h,
+                     const struct df_object_range *r, struct df_object_work *work,
+                     struct df_buf *out, struct df_err *err)
 {
     (void)work;
     DF_JSON cJSON *map = NULL;
     DF_CLEANUP(df_buf_wipe) struct df_buf chunk = DF_BUF_INIT((size_t)h->chunk_size);
-    struct df_blob_chunk_name name = df_blob_chunk_name(h, id);
+    struct df_blob_chunk_name name = df_blob_chunk_name(h, r->id);
     struct df_kube_at at = at_object(o, DF_OBJECT_CHUNK, name.text);
     at.metadata_only = false;
     if (df_kube_get(kube_objects_of(o)->kube, &at, &map, err) < 0 ||
         df_blob_chunk_parse(map, h, &chunk, err) < 0)
         return -1;
-    (void)df_buf_add(out, chunk.data + offset, n);
+    (void)df_buf_add(out, chunk.data + r->offset, r->n);
     return df_buf_check(out, err);
 }
 

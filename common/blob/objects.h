@@ -51,6 +51,13 @@ struct df_object_item {
     int64_t size;     /* of the object, or of a head in a store that `tells_sizes` of its blob */
 };
 
+/* A part of a chunk. */
+struct df_object_range {
+    const char *id;
+    int64_t offset;
+    size_t n;
+};
+
 /* Receives a list item by item. item() may end it by returning -1 with err. */
 struct df_object_sink {
     /* A list begins. It may begin again before its end: forget the items that came before. */
@@ -71,10 +78,9 @@ struct df_object_ops {
      * tail and seal, all of one moment; else the description alone. */
     int (*head)(struct df_objects *o, bool whole, struct df_blob_head *h, struct df_err *err);
 
-    /* Appends n bytes of a chunk, from offset on, to out, which may be work->plain. h says that they
-     * exist. */
-    int (*get)(struct df_objects *o, const struct df_blob_head *h, const char *id, int64_t offset,
-               size_t n, struct df_object_work *work, struct df_buf *out, struct df_err *err);
+    /* Appends the bytes of a range to out, which may be work->plain. h says that they exist. */
+    int (*get)(struct df_objects *o, const struct df_blob_head *h, const struct df_object_range *r,
+               struct df_object_work *work, struct df_buf *out, struct df_err *err);
 
     /* Puts a new chunk of h; or (chunk NULL) h itself, if its version still is h->version: compare
      * and swap. */

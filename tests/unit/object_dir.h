@@ -160,13 +160,13 @@ static inline int object_head(struct df_objects *o, bool whole, struct df_blob_h
     return object_end(number, object_read_head(path, whole, h, NULL, err), err);
 }
 
-static inline int object_get(struct df_objects *o, const struct df_blob_head *h, const char *id,
-                             int64_t offset, size_t n, struct df_object_work *work,
+static inline int object_get(struct df_objects *o, const struct df_blob_head *h,
+                             const struct df_object_range *r, struct df_object_work *work,
                              struct df_buf *out, struct df_err *err)
 {
     long number = 0;
     (void)work;
-    DF_FREE char *path = object_path(o, df_blob_chunk_name(h, id).text, err);
+    DF_FREE char *path = object_path(o, df_blob_chunk_name(h, r->id).text, err);
     DF_CLOSE int fd = -1;
     if (!path)
         return -1;
@@ -175,7 +175,8 @@ static inline int object_get(struct df_objects *o, const struct df_blob_head *h,
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    return object_end(number, df_fs_read_at(fd, offset, offset + (int64_t)n, out, err), err);
+    return object_end(number, df_fs_read_at(fd, r->offset, r->offset + (int64_t)r->n, out, err),
+                      err);
 }
 
 static inline int object_put(struct df_objects *o, const struct df_blob_head *h,
