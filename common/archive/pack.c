@@ -1,73 +1,105 @@
+/*
+ * Writes a tar by hand: libarchive's writers drag in libraries that its readers do not need. Blocks
+ * of 512 bytes; a name or target of more than 100 bytes is an entry of its own before (GNU's 'L' and
+ * 'K').
+ */
 #include "common/archive/pack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 
 #include "common/archive/tree.h"
+#include "common/base/fs.h"
+
+enum { BLOCK = 512, NAME = 100, SUM_AT = 148 };
 
 struct packing {
-    struct archive *a;
-    struct archive_entry *entry;
+    int fd;
     struct df_archive_limits left;
 };
 
-static void free_packing(struct packing *p)
+/* ---- blocks ---- */
+
+static int write_padded(const struct packing *p, const void *bytes, size_t n, struct df_err *err)
 {
-    archive_entry_free(p->entry);
-    (void)archive_write_free(p->a); /* its end was written by archive_write_close() */
+    static const char zeros[BLOCK];
+    if (df_fs_write_all(p->fd, bytes, n, err) < 0)
+        return -1;
+    return n % BLOCK ? df_fs_write_all(p->fd, zeros, BLOCK - n % BLOCK, err) : 0;
 }
 
-static int fail_pack(const struct packing *p, const char *path, struct df_err *err)
+static int write_header(const struct packing *p, char type, const char *name, const char *target,
+                        int64_t size, unsigned mode, struct df_err *err)
 {
-    const char *why = archive_error_string(p->a);
-    return df_fail(err, DF_ERR_SYSTEM, "pack %s: %s", path, why ? why : "unknown error");
+    char h[BLOCK] = {0};
+    unsigned sum = 0;
+    memcpy(h, name, strnlen(name, NAME));
+    (void)snprintf(h + 100, 8, "%07o", mode);
+    (void)snprintf(h + 108, 8, "%07o", 0);
+    (void)snprintf(h + 116, 8, "%07o", 0);
+    (void)snprintf(h + 124, 12, "%011llo", (unsigned long long)size);
+    (void)snprintf(h + 136, 12, "%011o", 0);
+    h[156] = type;
+    memcpy(h + 157, target, strnlen(target, NAME));
+    memcpy(h + 257, "ustar  ", 8);
+    memset(h + SUM_AT, ' ', 8);
+    for (size_t i = 0; i < sizeof(h); i++)
+        sum += (unsigned char)h[i];
+    (void)snprintf(h + SUM_AT, 8, "%06o", sum);
+    return df_fs_write_all(p->fd, h, sizeof(h), err);
 }
 
-static int pack_content(struct packing *p, const struct df_tree_entry *e, int from,
-                        struct df_err *err)
+/* Before the entry that it belongs to. */
+static int write_long(const struct packing *p, char type, const char *text, struct df_err *err)
 {
-    char bytes[65536];
-    int64_t left = e->st->st_size;
-    while (left > 0) {
-        ssize_t n = read(from, bytes, left < (int64_t)sizeof(bytes) ? (size_t)left : sizeof(bytes));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? df_fail_errno(err, errno, "read %s", e->path)
-                         : df_fail(err, DF_ERR_RETRY, "%s changes while it is read", e->path);
-        if (archive_write_data(p->a, bytes, (size_t)n) != n)
-            return fail_pack(p, e->path, err);
-        left -= n;
-    }
-    return 0;
+    size_t n = strlen(text);
+    if (n <= NAME)
+        return 0;
+    return write_header(p, type, "././@LongLink", "", (int64_t)n + 1, 0, err) < 0
+               ? -1
+               : write_padded(p, text, n + 1, err);
 }
 
-static int begin_entry(struct packing *p, const struct df_tree_entry *e, mode_t type, mode_t mode,
-                       struct df_err *err)
+static int begin_entry(struct packing *p, char type, const char *name, const char *target,
+                       int64_t size, unsigned mode, struct df_err *err)
 {
-    (void)archive_entry_clear(p->entry);
-    archive_entry_set_pathname(p->entry, e->path);
-    archive_entry_set_filetype(p->entry, type);
-    archive_entry_set_perm(p->entry, mode);
-    archive_entry_set_size(p->entry, type == AE_IFREG ? e->st->st_size : 0);
-    p->left.max_bytes -= type == AE_IFREG ? e->st->st_size : 0;
+    p->left.max_bytes -= size;
     if (--p->left.max_entries < 0 || p->left.max_bytes < 0)
         return df_fail(err, DF_ERR_LIMIT, "more files or bytes than may be packed");
+    if (write_long(p, 'L', name, err) < 0 || write_long(p, 'K', target, err) < 0)
+        return -1;
+    return write_header(p, type, name, target, size, mode, err);
+}
+
+/* ---- entries ---- */
+
+static int pack_content(const struct packing *p, const struct df_tree_entry *e, int from,
+                        struct df_err *err)
+{
+    enum { PIECE = 128 * BLOCK };
+    DF_BUF struct df_buf piece = DF_BUF_INIT(PIECE);
+    for (int64_t at = 0, size = e->st->st_size; at < size; at += PIECE) {
+        int64_t end = size - at < PIECE ? size : at + PIECE;
+        df_buf_clear(&piece);
+        if (df_fs_read_at(from, at, end, &piece, err) < 0)
+            return -1;
+        if ((int64_t)piece.len != end - at)
+            return df_fail(err, DF_ERR_RETRY, "%s changes while it is read", e->path);
+        if (write_padded(p, df_buf_str(&piece), piece.len, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
 static int pack_file(struct packing *p, const struct df_tree_entry *e, struct df_err *err)
 {
     DF_CLOSE int from = openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    unsigned mode = e->st->st_mode & S_IXUSR ? 0755 : 0644;
     if (from < 0)
         return df_fail_errno(err, errno, "open %s", e->path);
-    if (begin_entry(p, e, AE_IFREG, e->st->st_mode & S_IXUSR ? 0755 : 0644, err) < 0)
-        return -1;
-    if (archive_write_header(p->a, p->entry) != ARCHIVE_OK)
-        return fail_pack(p, e->path, err);
-    return pack_content(p, e, from, err);
+    return begin_entry(p, '0', e->path, "", e->st->st_size, mode, err) < 0
+               ? -1
+               : pack_content(p, e, from, err);
 }
 
 static int pack_link(struct packing *p, const struct df_tree_entry *e, struct df_err *err)
@@ -77,24 +109,14 @@ static int pack_link(struct packing *p, const struct df_tree_entry *e, struct df
     if (n < 0)
         return df_fail_errno(err, errno, "read the symbolic link %s", e->path);
     target[n] = '\0';
-    if (begin_entry(p, e, AE_IFLNK, 0777, err) < 0)
-        return -1;
-    archive_entry_set_symlink(p->entry, target);
-    return archive_write_header(p->a, p->entry) == ARCHIVE_OK ? 0 : fail_pack(p, e->path, err);
-}
-
-static int pack_directory(struct packing *p, const struct df_tree_entry *e, struct df_err *err)
-{
-    if (begin_entry(p, e, AE_IFDIR, 0755, err) < 0)
-        return -1;
-    return archive_write_header(p->a, p->entry) == ARCHIVE_OK ? 0 : fail_pack(p, e->path, err);
+    return begin_entry(p, '2', e->path, target, 0, 0777, err);
 }
 
 static int pack_entry(struct packing *p, const struct df_tree_entry *e, struct df_err *err)
 {
     switch (e->st->st_mode & S_IFMT) {
     case S_IFDIR:
-        return pack_directory(p, e, err);
+        return begin_entry(p, '5', e->path, "", 0, 0755, err);
     case S_IFREG:
         return pack_file(p, e, err);
     case S_IFLNK:
@@ -114,14 +136,9 @@ static enum df_tree_visit pack_visitor(void *arg, const struct df_tree_entry *e,
 int df_archive_pack(const char *directory, int fd, const struct df_archive_limits *limits,
                     struct df_err *err)
 {
-    DF_CLEANUP(free_packing)
-    struct packing p = {.a = archive_write_new(), .entry = archive_entry_new(), .left = *limits};
-    if (!p.a || !p.entry)
-        return df_fail_oom(err);
-    if (archive_write_set_format_pax_restricted(p.a) != ARCHIVE_OK ||
-        archive_write_open_fd(p.a, fd) != ARCHIVE_OK)
-        return fail_pack(&p, directory, err);
+    static const char end[2 * BLOCK];
+    struct packing p = {fd, *limits};
     if (df_tree_walk(directory, pack_visitor, &p, err) < 0)
         return -1;
-    return archive_write_close(p.a) == ARCHIVE_OK ? 0 : fail_pack(&p, directory, err);
+    return df_fs_write_all(fd, end, sizeof(end), err);
 }

@@ -1,6 +1,6 @@
 /*
  * pack.h - packs a directory tree into a tar archive that df_archive_unpack() takes. Thread rule:
- * any thread; names are converted in the thread's locale.
+ * any thread.
  */
 #ifndef DF_ARCHIVE_PACK_H
 #define DF_ARCHIVE_PACK_H

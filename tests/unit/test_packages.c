@@ -171,6 +171,10 @@ static int pack(const char *from, const char *archive, int64_t bytes, int64_t en
     return df_archive_pack(from, fd, &limits, err);
 }
 
+#define LONG                                                                                       \
+    "a_directory_with_a_long_name/and_another_one_with_a_longer_one/and_a_file_whose_whole_path_"  \
+    "has_more_than_a_hundred_bytes"
+
 static void what_is_packed_is_unpacked_the_same(void **state)
 {
     const struct df_archive_limits limits = {20000, 10};
@@ -183,6 +187,7 @@ static void what_is_packed_is_unpacked_the_same(void **state)
     struct stat st;
     put_file(from, "m/run.sh", "#!/bin/sh\n");
     put_file(from, "m/.git/config", "secret");
+    put_file(from, LONG, "deep");
     assert_int_equal(chmod(run, 0755), 0);
     assert_int_equal(symlink("run.sh", link), 0);
     assert_int_equal(pack(from, archive, 1000, 10, &err), 0);
@@ -195,6 +200,10 @@ static void what_is_packed_is_unpacked_the_same(void **state)
     assert_int_equal(stat(there, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0755);
     assert_false(df_fs_exists(git));
+    DF_FREE char *deep = df_fs_join(to, LONG);
+    df_buf_clear(&text);
+    assert_int_equal(df_fs_read(deep, &text, &err), 0);
+    assert_string_equal(df_buf_str(&text), "deep");
 }
 
 static void more_than_may_be_packed_is_refused(void **state)
