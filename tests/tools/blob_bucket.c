@@ -80,11 +80,11 @@ static const unsigned char second_key[DF_KEY_LEN] = "the second key of these tes
 static int open_with(const char *state, const char *directory, const struct df_keyring *keys,
                      struct df_blob **ret, struct df_err *err)
 {
-    static const struct df_blob_sizes sizes = {.chunk = (int64_t)(512 * DF_KIB),
-                                               .stream_chunk = (int64_t)(64 * DF_KIB),
-                                               .no_chunks = (int64_t)(16 * DF_KIB),
-                                               .blob = (int64_t)DF_LIMIT_BLOB_KUBE,
-                                               .at_once = 3};
+    const struct df_blob_sizes sizes = {.chunk = (int64_t)(512 * DF_KIB),
+                                        .stream_chunk = (int64_t)(64 * DF_KIB),
+                                        .no_chunks = (int64_t)(16 * DF_KIB),
+                                        .blob = (int64_t)DF_LIMIT_BLOB_KUBE,
+                                        .at_once = getenv("BUCKET_AT_ONCE") ? 3 : 1};
     const struct df_blob_bucket_options o = {keys, directory, &sizes};
     return df_blob_bucket_open(driver(state), &o, ret, err);
 }
