@@ -3,6 +3,7 @@
 #include "common/base/fs.h"
 #include "runner/args.h"
 #include "runner/tofu/backend_noted.h"
+#include "runner/tofu/plugin_stage.h"
 #include "runner/tool_run.h"
 
 #define INIT_TAIL (256 * DF_KIB)
@@ -22,11 +23,45 @@ static int fail_init(struct df_context *c, const char *text, struct df_err *err)
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "init", name), "InitFailed", err);
 }
 
+static int run_init(struct df_context *c, const struct df_strs *args, struct df_err *err)
+{
+    DF_BUF struct df_buf tail = DF_BUF_INIT(INIT_TAIL);
+    int code = -1;
+    if (df_tool_run(c, args, DF_EVENTS_NONE, true, &tail, &code, err) < 0)
+        return -1;
+    return code == 0 ? 0 : fail_init(c, df_buf_str(&tail), err);
+}
+
+/* The environment of init: the tool's own, and the stage as its plugin cache. */
+static int run_with_stage(struct df_context *c, const struct df_plugin_stage *stage,
+                          const struct df_strs *args, struct df_err *err)
+{
+    DF_SECRET_STRS struct df_strs env = {0};
+    for (size_t i = 0; i < c->workspace.env.len; i++)
+        (void)df_strs_add(&env, c->workspace.env.items[i]);
+    (void)df_strs_set_env(&env, "TF_PLUGIN_CACHE_DIR", stage->directory);
+    if (df_strs_check(&env, err) < 0)
+        return -1;
+    c->commander.env = &env;
+    int failed = run_init(c, args, err);
+    c->commander.env = &c->workspace.env;
+    return failed ? -1 : df_plugin_stage_publish(stage, c->source.module_dir, err);
+}
+
+static int run_with_cache(struct df_context *c, const struct df_strs *args, struct df_err *err)
+{
+    const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
+    DF_PLUGIN_STAGE struct df_plugin_stage stage = DF_PLUGIN_STAGE_NONE;
+    if (df_str_empty(cache))
+        return run_init(c, args, err);
+    if (df_plugin_stage_open(cache, c->source.module_dir, c->dirs->secret, &stage, err) < 0)
+        return df_err_reason(err, "InitFailed");
+    return run_with_stage(c, &stage, args, err) < 0 ? df_err_reason(err, "InitFailed") : 0;
+}
+
 int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    DF_BUF struct df_buf tail = DF_BUF_INIT(INIT_TAIL);
-    int code = -1;
     (void)df_strs_add(&args, "init");
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
@@ -34,10 +69,7 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
         (void)df_strs_add(&args, "-lockfile=readonly");
     if (df_tool_init_takes_varfiles(&c->tool))
         df_args_add_all(&args, &c->varfiles.files);
-    if (df_strs_check(&args, err) < 0 ||
-        df_tool_run(c, &args, DF_EVENTS_NONE, true, &tail, &code, err) < 0)
+    if (df_strs_check(&args, err) < 0 || run_with_cache(c, &args, err) < 0)
         return -1;
-    if (code != 0)
-        return fail_init(c, df_buf_str(&tail), err);
     return df_backend_noted_check(c->doc, c->source.module_dir, err);
 }

@@ -153,6 +153,10 @@
 #define DF_LIMIT_HCL_BLOCKS 100000     /* of one module, some hundred bytes each */
 #define DF_LIMIT_HCL_ATTRIBUTES 1000   /* of one backend, cloud or variable block */
 
+/* Providers */
+#define DF_LIMIT_LOCKFILE (4 * DF_MIB) /* of a module; a provider has some kilobytes of hashes */
+#define DF_LIMIT_LOCKED_PROVIDERS 1000 /* of one module */
+
 /* Kubernetes */
 #define DF_LIMIT_KUBECONFIG                                                                        \
     (4 * DF_MIB)                     /* one file: hundreds of clusters with their certificates */

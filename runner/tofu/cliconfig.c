@@ -61,27 +61,15 @@ static int write_config(const cJSON *config, const char *path, struct df_err *er
     return failed ? -1 : 0;
 }
 
-/* The tools require that the directory exists. */
-static int add_plugin_cache(cJSON *config, const char *directory, struct df_err *err)
-{
-    if (df_str_empty(directory))
-        return 0;
-    if (df_fs_mkdirs(directory, 0755, err) < 0)
-        return df_err_wrap(err, "providers.pluginCacheDirectory");
-    return df_json_add_str(config, "plugin_cache_dir", directory, err);
-}
-
 int df_cliconfig_write(const cJSON *providers, const char *path, struct df_err *err)
 {
     cJSON *config = cJSON_CreateObject();
-    int failed =
-        add_plugin_cache(config, df_json_str(providers, "pluginCacheDirectory"), err) < 0 ||
-        add_mirror(config, "filesystem_mirror", "path", df_json_str(providers, "filesystemMirror"),
-                   err) < 0 ||
-        add_mirror(config, "network_mirror", "url", df_json_str(providers, "networkMirror"), err) <
-            0 ||
-        add_credentials(config, df_json_at(providers, "credentials"), err) < 0 ||
-        write_config(config, path, err) < 0;
+    int failed = add_mirror(config, "filesystem_mirror", "path",
+                            df_json_str(providers, "filesystemMirror"), err) < 0 ||
+                 add_mirror(config, "network_mirror", "url",
+                            df_json_str(providers, "networkMirror"), err) < 0 ||
+                 add_credentials(config, df_json_at(providers, "credentials"), err) < 0 ||
+                 write_config(config, path, err) < 0;
     df_json_wipe(config);
     return failed ? -1 : 0;
 }

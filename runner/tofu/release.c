@@ -11,24 +11,12 @@
 
 #include "common/archive/archive.h"
 #include "common/base/fs.h"
+#include "common/base/platform.h"
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "runner/tofu/installed.h"
 
 enum { TRIES = 3, PAUSE_MS = 500, IDLE_MS = 30000 };
-
-#define OS_NAME "linux"
-#if defined(__x86_64__)
-#define ARCH_NAME "amd64"
-#elif defined(__aarch64__)
-#define ARCH_NAME "arm64"
-#elif defined(__i386__)
-#define ARCH_NAME "386"
-#elif defined(__arm__)
-#define ARCH_NAME "arm"
-#else
-#error "name this architecture as the releases do"
-#endif
 
 /* What to download, and from where. */
 struct release {
@@ -125,8 +113,8 @@ static const cJSON *find_build(const cJSON *entry)
 {
     const cJSON *build;
     cJSON_ArrayForEach (build, df_json_at(entry, "builds")) {
-        if (df_streq(df_json_str(build, "os"), OS_NAME) &&
-            df_streq(df_json_str(build, "arch"), ARCH_NAME) && df_json_str(build, "url"))
+        if (df_streq(df_json_str(build, "os"), DF_OS_NAME) &&
+            df_streq(df_json_str(build, "arch"), DF_ARCH_NAME) && df_json_str(build, "url"))
             return build;
     }
     return NULL;
@@ -164,7 +152,7 @@ static int from_index(struct df_http *http, const char *url, const struct df_too
     const cJSON *entry = choose_version(index, constraint, &version);
     const char *sums = df_json_str(entry, "shasums");
     if (!entry || !sums)
-        return df_fail(err, DF_ERR_NOT_FOUND, "%s lists none for " OS_NAME "_" ARCH_NAME, url);
+        return df_fail(err, DF_ERR_NOT_FOUND, "%s lists none for " DF_PLATFORM, url);
     const cJSON *build = find_build(entry);
     (void)df_version_format(&version, ret->version);
     ret->url = resolve_url(url, df_json_str(build, "url"));
@@ -188,7 +176,7 @@ static int from_mirror(const char *base, const struct df_tool_request *r,
     const char *program = df_tool_kind_program(r->kind);
     const char *v = df_version_format(exact, ret->version);
     int n = (int)strlen(base) - df_ends_with(base, "/");
-    ret->file = df_strf("%s_%s_" OS_NAME "_" ARCH_NAME ".zip", program, v);
+    ret->file = df_strf("%s_%s_" DF_PLATFORM ".zip", program, v);
     ret->url = ret->file ? df_strf("%.*s/%s/%s", n, base, v, ret->file) : NULL;
     ret->sums[0] = df_strf("%.*s/%s/%s_%s_SHA256SUMS", n, base, v, program, v);
     ret->sums[1] = df_strf("%.*s/%s/SHA256SUMS", n, base, v);

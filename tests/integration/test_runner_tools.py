@@ -1,10 +1,9 @@
-"""dayfly-runner alone: where it gets tools and providers from."""
+"""dayfly-runner alone: where it gets tools from."""
 
 import contextlib
 import http.server
 import json
 import os
-import pathlib
 import shutil
 import threading
 import zipfile
@@ -12,149 +11,10 @@ from hashlib import sha256
 
 import pytest
 
-from lib import dayfly, web
+from lib import web
+from lib.providers import platform
 from lib.steps import Steps
 
-
-def platform():
-    return f"linux_{'arm64' if os.uname().machine == 'aarch64' else 'amd64'}"
-
-
-# ---- providers ----
-
-HOST = "registry.invalid"
-PROVIDED = f"""
-terraform {{
-  required_providers {{
-    simple = {{ source = "{HOST}/test/simple" }}
-  }}
-}}
-resource "simple_resource" "r" {{ value = "x" }}
-"""
-
-
-@pytest.fixture(scope="session")
-def provider():
-    """A real provider plugin."""
-    return dayfly.tool("provider")
-
-
-PACKAGE = f"{HOST}/test/simple/1.0.0/{platform()}"
-PLUGIN = "terraform-provider-simple_v1.0.0"
-
-
-def with_mirror(home, provider):
-    """A mirror with the provider, and a cache: what the step document says of them."""
-    place = home.directory / "mirror" / PACKAGE
-    place.mkdir(parents=True)
-    (place / PLUGIN).symlink_to(provider)
-    return {"filesystemMirror": str(home.directory / "mirror"), "pluginCacheDirectory": str(home.directory / "plugins")}
-
-
-def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider):
-    steps = Steps(either_home, PROVIDED)
-    providers = with_mirror(either_home, provider)
-    program = either_home.directory / "mirror" / PACKAGE / PLUGIN
-    program.unlink()
-    program.write_text(f"#!/bin/sh\necho $(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 2p) ${{GOGC:-own}}"
-                       f" >>{either_home.directory}/gc\nexec {provider} \"$@\"\n")
-    program.chmod(0o755)
-    planned = steps.run("plan", "Planned", providers=providers)
-    assert len(planned["lockFileSha256"]) == 64
-    assert (either_home.directory / "plugins" / PACKAGE).is_dir()
-    steps.run("apply", "Applied", providers=providers)
-    told = set((either_home.directory / "gc").read_text().splitlines())
-    assert {line for line in told if line.startswith(("plan", "apply"))} == {"plan own", "apply own"}, "a provider may be large"
-    assert "no init: what the plan's made is here (1 provider verified)" in steps.log()
-    assert "Initializing" not in steps.log()
-    assert steps.resources() == {"r": "ok"}
-    assert json.loads((steps.report / "outputs").read_text()) == {}, "the backend is known without an init, too"
-    assert not steps.run("plan", "NoChanges", providers=providers)["hasChanges"]
-
-
-def test_an_apply_on_a_machine_without_the_package_runs_init(either_home, provider):
-    steps = Steps(either_home, PROVIDED)
-    steps.run("plan", "Planned", providers=with_mirror(either_home, provider))
-    packed = either_home.directory / "packed" / HOST / "test" / "simple"
-    packed.mkdir(parents=True)
-    with zipfile.ZipFile(packed / f"terraform-provider-simple_1.0.0_{platform()}.zip", "w") as z:
-        z.write(provider, PLUGIN)
-    steps.run("apply", "Applied", providers={"filesystemMirror": str(either_home.directory / "packed")})
-    assert f"init again: {HOST}/test/simple 1.0.0 is not in a cache or mirror here" in steps.log()
-    assert "Initializing" in steps.log()
-    assert steps.resources() == {"r": "ok"}
-
-
-@pytest.mark.parametrize("clean_mirror", [True, False])
-def test_a_tampered_package_of_the_cache_is_never_executed(either_home, provider, clean_mirror):
-    steps = Steps(either_home, PROVIDED)
-    providers = with_mirror(either_home, provider)
-    steps.run("plan", "Planned", providers=providers)
-    ran = either_home.directory / "ran"
-    place = either_home.directory / ("plugins" if clean_mirror else "mirror") / PACKAGE
-    if place.is_symlink():
-        place.unlink()
-        place.mkdir()
-    (place / PLUGIN).unlink(missing_ok=True)
-    (place / PLUGIN).write_text(f"#!/bin/sh\ntouch {ran}\nexec {provider} \"$@\"\n")
-    (place / PLUGIN).chmod(0o755)
-    reason, code = ("Applied", 0) if clean_mirror else ("InitFailed", 1)
-    steps.run("apply", reason, code=code, providers=providers)
-    assert "which the lock file does not name" in steps.log()
-    assert not ran.exists()
-    assert steps.resources() == ({"r": "ok"} if clean_mirror else {})
-
-
-def test_a_provider_starts_in_however_deep_a_work_directory(home, provider):
-    steps = Steps(home, PROVIDED)
-    place = home.directory / "mirror" / HOST / "test" / "simple" / "1.0.0" / platform()
-    place.mkdir(parents=True)
-    (place / "terraform-provider-simple_v1.0.0").symlink_to(provider)
-    deep = home.directory / ("d" * 100) / "work"  # a socket's name has no room for it
-    code, result = steps.finish(steps.start(
-        "plan", work=deep, providers={"filesystemMirror": str(home.directory / "mirror")}))
-    assert (code, result["reason"]) == (0, "Planned"), result
-    assert "simple_resource.r will be created" in steps.log()
-    assert list(pathlib.Path("/tmp").glob(f"dayfly-{sha256(bytes(deep / 'work')).hexdigest()[:16]}")) == []
-
-
-def test_a_network_mirror_gets_its_token_and_nobody_else_does(home, provider, tmp_path):
-    archive = tmp_path / "simple.zip"
-    with zipfile.ZipFile(archive, "w") as z:
-        z.write(provider, "terraform-provider-simple_v1.0.0")
-    documents = {f"/{HOST}/test/simple/index.json": {"versions": {"1.0.0": {}}},
-                 f"/{HOST}/test/simple/1.0.0.json": {"archives": {platform(): {"url": "simple.zip"}}}}
-    tokens = set()
-
-    class Handler(web.Handler):
-        def do_GET(self):
-            tokens.add(self.headers.get("Authorization"))
-            if self.path in documents:
-                self.answer(200, json.dumps(documents[self.path]).encode(), Content_Type="application/json")
-            else:
-                self.answer(200, archive.read_bytes(), Content_Type="application/zip")
-
-    certificate, key = web.self_signed(tmp_path)
-    with web.Server(Handler, (certificate, key)) as server:
-        host = server.address.replace("127.0.0.1", "localhost")
-        token = "t0ken-${x}-\"quoted\""
-        seen = home.directory / "seen"
-        steps = Steps(home, PROVIDED + f"""
-resource "terraform_data" "env" {{
-  provisioner "local-exec" {{ command = "cat /proc/$PPID/environ /proc/$PPID/cmdline > {seen}" }}
-}}
-""")
-        own = {"providers": {"networkMirror": f"https://{host}/",
-                             "credentials": {host: token}},
-               "env": {"SSL_CERT_FILE": str(certificate)}}
-        steps.run("plan", "Planned", **own)
-        steps.run("apply", "Applied", **own)
-    assert f"Bearer {token}" in tokens
-    assert token.encode() not in seen.read_bytes()
-    assert steps.resources()["r"] == "ok"
-
-
-# ---- toolchain ----
 
 class Mirror:
     """Releases of a tool that says it is some version, and is the real one in all else."""
