@@ -4,6 +4,7 @@
 #include "runner/args.h"
 #include "runner/tofu/backend_noted.h"
 #include "runner/tofu/plugin_stage.h"
+#include "runner/tofu/trust.h"
 #include "runner/tool_run.h"
 
 #define INIT_TAIL (256 * DF_KIB)
@@ -32,31 +33,49 @@ static int run_init(struct df_context *c, const struct df_strs *args, struct df_
     return code == 0 ? 0 : fail_init(c, df_buf_str(&tail), err);
 }
 
-/* The environment of init: the tool's own, and the stage as its plugin cache. */
-static int run_with_stage(struct df_context *c, const struct df_plugin_stage *stage,
-                          const struct df_strs *args, struct df_err *err)
+/* Trusts the spawner, if `init` takes providers from it. */
+static int add_trust(const struct df_context *c, struct df_strs *env, struct df_err *err)
+{
+    const char *pem = df_json_str(c->doc, "providers.caCertificate");
+    if (!pem)
+        return 0;
+    DF_FREE char *path = df_fs_join(c->dirs->secret, "trusted.pem");
+    if (!path)
+        return df_fail_oom(err);
+    if (df_trust_write(df_strs_get_env(env, "SSL_CERT_FILE"), pem, path, err) < 0)
+        return df_err_wrap(err, "certificates for the mirror of providers");
+    (void)df_strs_set_env(env, "SSL_CERT_FILE", path);
+    return 0;
+}
+
+/* stage: the plugin cache; NULL: none. */
+static int run_in_environment(struct df_context *c, const struct df_plugin_stage *stage,
+                              const struct df_strs *args, struct df_err *err)
 {
     DF_SECRET_STRS struct df_strs env = {0};
     for (size_t i = 0; i < c->workspace.env.len; i++)
         (void)df_strs_add(&env, c->workspace.env.items[i]);
-    (void)df_strs_set_env(&env, "TF_PLUGIN_CACHE_DIR", stage->directory);
-    if (df_strs_check(&env, err) < 0)
+    if (stage)
+        (void)df_strs_set_env(&env, "TF_PLUGIN_CACHE_DIR", stage->directory);
+    if (add_trust(c, &env, err) < 0 || df_strs_check(&env, err) < 0)
         return -1;
     c->commander.env = &env;
     int failed = run_init(c, args, err);
     c->commander.env = &c->workspace.env;
-    return failed ? -1 : df_plugin_stage_publish(stage, c->source.module_dir, err);
+    return failed;
 }
 
 static int run_with_cache(struct df_context *c, const struct df_strs *args, struct df_err *err)
 {
     const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
+    const char *module_dir = c->source.module_dir;
     DF_PLUGIN_STAGE struct df_plugin_stage stage = DF_PLUGIN_STAGE_NONE;
     if (df_str_empty(cache))
-        return run_init(c, args, err);
-    if (df_plugin_stage_open(cache, c->source.module_dir, c->dirs->secret, &stage, err) < 0)
-        return df_err_reason(err, "InitFailed");
-    return run_with_stage(c, &stage, args, err) < 0 ? df_err_reason(err, "InitFailed") : 0;
+        return run_in_environment(c, NULL, args, err);
+    if (df_plugin_stage_open(cache, module_dir, c->dirs->secret, &stage, err) < 0 ||
+        run_in_environment(c, &stage, args, err) < 0)
+        return -1;
+    return df_plugin_stage_publish(&stage, module_dir, err);
 }
 
 int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
@@ -70,6 +89,6 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
     if (df_tool_init_takes_varfiles(&c->tool))
         df_args_add_all(&args, &c->varfiles.files);
     if (df_strs_check(&args, err) < 0 || run_with_cache(c, &args, err) < 0)
-        return -1;
+        return df_err_reason(err, "InitFailed");
     return df_backend_noted_check(c->doc, c->source.module_dir, err);
 }

@@ -184,13 +184,27 @@ static int check_backend(struct df_context *c, struct df_err *err)
     return 0;
 }
 
+static int check_oci_mirror(const struct df_context *c, struct df_err *err)
+{
+    char version[DF_VERSION_TEXT];
+    if (df_str_empty(df_json_str(c->doc, "providers.ociMirror")) ||
+        df_tool_has_oci_mirror(&c->tool))
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "providers.ociMirror: %s %s cannot take providers from an OCI registry: "
+                          "run the module with OpenTofu 1.10 or newer, or use "
+                          "providers.networkMirror",
+                          df_tool_kind_name(c->tool.kind),
+                          df_version_format(&c->tool.version, version));
+}
+
 int df_prepare_workspace(struct df_context *c, struct df_err *err)
 {
     const struct df_varfiles_request q = {.step = c->doc,
                                           .checkout = c->dirs->source,
                                           .module_dir = c->source.module_dir,
                                           .secret_dir = c->dirs->secret};
-    if (check_backend(c, err) < 0 ||
+    if (check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 ||
         df_workspace_prepare(c->doc, c->dirs, c->source.module_dir, &c->workspace, err) < 0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)
         return df_err_reason(err, "RunnerFailed");

@@ -154,6 +154,7 @@
 #define DF_LIMIT_HCL_ATTRIBUTES 1000   /* of one backend, cloud or variable block */
 
 /* Providers */
+#define DF_LIMIT_TRUST (8 * DF_MIB)    /* certificates for `init`; all public ones are 250 KiB */
 #define DF_LIMIT_LOCKFILE (4 * DF_MIB) /* of a module; a provider has some kilobytes of hashes */
 #define DF_LIMIT_LOCKED_PROVIDERS 1000 /* of one module */
 

@@ -2,20 +2,34 @@
 
 #include "common/base/fs.h"
 
+/* The members of `providers` that name a mirror; the installation method and its argument. */
+static const struct {
+    const char *member, *method, *argument;
+} mirrors[] = {{"filesystemMirror", "filesystem_mirror", "path"},
+               {"networkMirror", "network_mirror", "url"},
+               {"ociMirror", "oci_mirror", "repository_template"}};
+
 /* {"<method>": [{"<argument>": value}]}: a block with one argument. */
-static int add_mirror(cJSON *config, const char *method, const char *argument, const char *value,
-                      struct df_err *err)
+static int add_mirror(cJSON *config, size_t i, const char *value, struct df_err *err)
 {
     if (df_str_empty(value))
         return 0;
     cJSON *installation = df_json_object_at(config, "provider_installation");
-    cJSON *blocks = installation ? df_json_array_at(installation, method) : NULL;
+    cJSON *blocks = installation ? df_json_array_at(installation, mirrors[i].method) : NULL;
     cJSON *block = blocks ? cJSON_CreateObject() : NULL;
     if (!block)
         return df_fail_oom(err);
     if (df_json_append(blocks, block, err) < 0)
         return -1;
-    return df_json_add_str(block, argument, value, err);
+    return df_json_add_str(block, mirrors[i].argument, value, err);
+}
+
+static int add_mirrors(cJSON *config, const cJSON *providers, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(mirrors); i++)
+        if (add_mirror(config, i, df_json_str(providers, mirrors[i].member), err) < 0)
+            return -1;
+    return 0;
 }
 
 static int add_credentials(cJSON *config, const cJSON *credentials, struct df_err *err)
@@ -64,10 +78,7 @@ static int write_config(const cJSON *config, const char *path, struct df_err *er
 int df_cliconfig_write(const cJSON *providers, const char *path, struct df_err *err)
 {
     cJSON *config = cJSON_CreateObject();
-    int failed = add_mirror(config, "filesystem_mirror", "path",
-                            df_json_str(providers, "filesystemMirror"), err) < 0 ||
-                 add_mirror(config, "network_mirror", "url",
-                            df_json_str(providers, "networkMirror"), err) < 0 ||
+    int failed = add_mirrors(config, providers, err) < 0 ||
                  add_credentials(config, df_json_at(providers, "credentials"), err) < 0 ||
                  write_config(config, path, err) < 0;
     df_json_wipe(config);

@@ -1,8 +1,8 @@
 /*
  * cliconfig.h - the CLI configuration that tofu and terraform read through TF_CLI_CONFIG_FILE.
  *
- * Made from the step document's `providers`: filesystemMirror, networkMirror, credentials {host:
- * token}. With a mirror, providers come only from mirrors. The plugin cache is init's alone
+ * Made from the step document's `providers`: filesystemMirror, networkMirror, ociMirror,
+ * credentials {host: token}. With a mirror, providers come only from mirrors. The plugin cache is init's alone
  * (plugin_stage.h). Written in the JSON form that both tools read. Thread rule: any thread.
  */
 #ifndef DF_CLICONFIG_H

@@ -7,7 +7,7 @@ static const struct df_version v1_8 = {.number = {1, 8, 0}}, v1_10 = {.number = 
 static const struct {
     const char *name, *program, *title;
     enum df_hcl_tool hcl;
-    const struct df_version *json_into, *init_varfiles, *apply_varfiles;
+    const struct df_version *json_into, *init_varfiles, *apply_varfiles, *oci_mirror;
 } kinds[DF_TOOL_KINDS] = {
     [DF_TOOL_OPENTOFU] = {.name = "opentofu",
                           .program = "tofu",
@@ -15,7 +15,8 @@ static const struct {
                           .hcl = DF_HCL_OPENTOFU,
                           .json_into = &v1_12,
                           .init_varfiles = &v1_8,
-                          .apply_varfiles = &v1_8},
+                          .apply_varfiles = &v1_8,
+                          .oci_mirror = &v1_10},
     [DF_TOOL_TERRAFORM] = {.name = "terraform",
                            .program = "terraform",
                            .title = "Terraform v",
@@ -96,6 +97,11 @@ static bool has_since(const struct df_tool *t, const struct df_version *first)
 bool df_tool_has_json_into(const struct df_tool *t)
 {
     return has_since(t, kinds[t->kind].json_into);
+}
+
+bool df_tool_has_oci_mirror(const struct df_tool *t)
+{
+    return has_since(t, kinds[t->kind].oci_mirror);
 }
 
 bool df_tool_init_takes_varfiles(const struct df_tool *t)

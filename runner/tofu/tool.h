@@ -51,6 +51,8 @@ const char *df_tool_command_name(const struct df_tool *t, const char *command,
 /* True if the tool has -json-into, which writes the events to a file and the text to standard
  * output. */
 bool df_tool_has_json_into(const struct df_tool *t);
+/* True if the tool can install providers from an OCI registry. */
+bool df_tool_has_oci_mirror(const struct df_tool *t);
 /* True if `init` or `apply` accepts variable files, as `plan` does. `init` may need the values of
  * variables; `apply` compares them with those in the plan, and needs ephemeral ones again. */
 bool df_tool_init_takes_varfiles(const struct df_tool *t);

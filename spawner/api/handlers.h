@@ -118,6 +118,10 @@ DF_HANDLER(df_put_step_plan);
 DF_HANDLER(df_put_step_errored_state);
 DF_HANDLER(df_put_step_outputs);
 
+/* providers.c */
+int df_gate_providers(struct df_request *req, struct df_err *err);
+DF_HANDLER(df_get_provider_file);
+
 /* Gates (route.h): whether the token may claim the step, is its step token, is the one of a step
  * that has not ended; whether the state password is the step's, and may write. */
 int df_gate_claim(struct df_request *req, struct df_err *err);

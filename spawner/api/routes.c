@@ -144,6 +144,8 @@ static const struct df_route routes[] = {
           BODY(FILE, DF_LIMIT_STATE), GATE(df_gate_live_step)),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/outputs", STEP, df_put_step_outputs,
           BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_live_step)),
+    ROUTE("GET", "/v1/steps/{uid}/providers/{hostname}/{namespace}/{type}/{file}", STEP,
+          df_get_provider_file, GATE(df_gate_providers)),
     ROUTE("GET", "/v1/steps/{uid}/state", STEP, df_get_step_state, GATE(df_gate_step_state), BASIC),
     ROUTE("POST", "/v1/steps/{uid}/state", STEP, df_put_step_state, BODY(FILE, DF_LIMIT_STATE),
           .query = "ID", GATE(df_gate_step_state_write), BASIC),

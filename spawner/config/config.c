@@ -320,6 +320,22 @@ static int check_retention(const struct df_config *c, struct df_err *err)
                      DF_AUDIT_LEAST_SECONDS / 3600);
 }
 
+/* A pod reads the directory through this service, and tofu reads mirrors over TLS only. */
+static int check_mirror(const struct df_config *c, struct df_err *err)
+{
+    if (!c->mirror_directory)
+        return 0;
+    if (c->network_mirror || c->filesystem_mirror || c->oci_mirror)
+        return df_fail(err, DF_ERR_USER,
+                       "providers.mirror.directory: leave it out with providers.filesystemMirror, "
+                       "providers.networkMirror and providers.ociMirror: steps get one mirror");
+    if (c->runs_pods && !df_config_has_tls(c))
+        return df_fail(err, DF_ERR_USER,
+                       "providers.mirror.directory: needs server.tls, because tofu and terraform "
+                       "take providers over https only");
+    return 0;
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
@@ -329,8 +345,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
         check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
-        check_retention(c, err) < 0 || check_state_service(c, err) < 0 ||
-        df_classes_check(c->classes, err) < 0 ||
+        check_mirror(c, err) < 0 || check_retention(c, err) < 0 ||
+        check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
         df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
     if (!loopback && !c->token_file && !c->accounts)

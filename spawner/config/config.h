@@ -124,6 +124,8 @@ struct df_config {
     char *plugin_cache_directory;    /* providers.pluginCacheDirectory */
     char *filesystem_mirror;         /* providers.filesystemMirror */
     char *network_mirror;            /* providers.networkMirror */
+    char *oci_mirror;                /* providers.ociMirror */
+    char *mirror_directory;          /* providers.mirror.directory */
     char *registry_credentials_file; /* providers.credentialsFile: YAML host: token, mode 0600 */
 
     int64_t timeout_plan_s;    /* timeouts.plan; 1h */

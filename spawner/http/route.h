@@ -7,7 +7,7 @@
 
 #include "spawner/http/target.h"
 
-#define DF_ROUTE_PARAMS 2
+#define DF_ROUTE_PARAMS 5
 
 struct df_request;
 struct df_response;

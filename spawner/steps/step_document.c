@@ -214,6 +214,47 @@ static int add_plugin_cache(const struct making *m, cJSON *providers, struct df_
                            err);
 }
 
+/* Adds the spawner's CA, because tofu itself connects to the spawner. tofu's http backend takes the
+ * PEM text, not a file. */
+static int add_ca(struct making *m, cJSON *to, struct df_err *err)
+{
+    DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
+    if (!m->s->ca_file)
+        return 0;
+    if (df_fs_read(m->s->ca_file, &pem, err) < 0)
+        return -1;
+    return df_json_add_str(to, "caCertificate", df_buf_str(&pem), err);
+}
+
+/* The host of an https:// URL, with its port; the caller frees. NULL: no memory. */
+static char *host_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    return strndup(host, strcspn(host, "/"));
+}
+
+/* The mirror that this service is for its pods. A step of this machine reads the directory. */
+static int add_own_mirror(struct making *m, cJSON *providers, struct df_err *err)
+{
+    const char *directory = m->s->config->mirror_directory;
+    if (!directory)
+        return 0;
+    if (!df_step_is_in_pod(m->s, m->task))
+        return df_json_set_str(providers, "filesystemMirror", directory, err);
+    DF_FREE char *url = df_strf("%s/v1/steps/%s/providers/", m->s->server_url,
+                                df_json_str(m->task, "metadata.uid"));
+    DF_FREE char *host = host_of(m->s->server_url);
+    cJSON *credentials = df_json_object_at(providers, "credentials");
+    if (!url || !host || !credentials)
+        return df_fail_oom(err);
+    if (df_json_set_str(providers, "networkMirror", url, err) < 0 ||
+        df_json_set_str(credentials, host, m->tokens->state, err) < 0 ||
+        add_ca(m, providers, err) < 0)
+        return -1;
+    return mask(m, m->tokens->state, err);
+}
+
 static int add_providers(struct making *m, struct df_err *err)
 {
     const struct df_config *c = m->s->config;
@@ -224,6 +265,7 @@ static int add_providers(struct making *m, struct df_err *err)
     if (add_plugin_cache(m, providers, err) < 0 ||
         df_json_add_str(providers, "filesystemMirror", c->filesystem_mirror, err) < 0 ||
         df_json_add_str(providers, "networkMirror", c->network_mirror, err) < 0 ||
+        df_json_add_str(providers, "ociMirror", c->oci_mirror, err) < 0 ||
         df_config_credentials(c, &credentials, err) < 0)
         return -1;
     const cJSON *token;
@@ -231,7 +273,9 @@ static int add_providers(struct making *m, struct df_err *err)
         if (mask(m, cJSON_GetStringValue(token), err) < 0)
             return -1;
     }
-    return df_json_set(providers, "credentials", DF_TAKE(credentials), err);
+    if (df_json_set(providers, "credentials", DF_TAKE(credentials), err) < 0)
+        return -1;
+    return add_own_mirror(m, providers, err);
 }
 
 static int add_source(struct making *m, struct df_err *err)
@@ -412,18 +456,6 @@ static int add_secrets(struct making *m, struct df_err *err)
 }
 
 /* ---- the state ---- */
-
-/* Adds the spawner's CA, because tofu itself connects to the spawner. tofu's http backend takes the
- * PEM text, not a file. */
-static int add_ca(struct making *m, cJSON *state, struct df_err *err)
-{
-    DF_BUF struct df_buf pem = DF_BUF_INIT(DF_LIMIT_CA);
-    if (!m->s->ca_file)
-        return 0;
-    if (df_fs_read(m->s->ca_file, &pem, err) < 0)
-        return -1;
-    return df_json_add_str(state, "caCertificate", df_buf_str(&pem), err);
-}
 
 static int add_managed_state(struct making *m, cJSON *state, struct df_err *err)
 {

@@ -14,6 +14,7 @@ import pytest
 from lib import dayfly, providers, web
 from lib.dayfly import wait_for
 from lib.providers import HOST, PROVIDED, SOURCE, h1, platform
+from lib.registry import Registry
 from lib.steps import Steps
 
 
@@ -81,6 +82,24 @@ resource "terraform_data" "env" {{
     assert f"Bearer {token}" in tokens
     assert token.encode() not in seen.read_bytes()
     assert steps.resources()["r"] == "ok"
+
+
+def test_providers_come_from_an_oci_registry_to_opentofu_alone(either_home, provider, tmp_path):
+    steps = Steps(either_home, PROVIDED)
+    certificate, key = web.self_signed(tmp_path)
+    with Registry((certificate, key)) as registry:
+        providers.push(providers.packed(provider, tmp_path / "mirror"), registry, f"mirror/{HOST}/test/simple")
+        host = registry.address.replace("127.0.0.1", "localhost")
+        own = {"providers": {"ociMirror": f"{host}/mirror/${{hostname}}/${{namespace}}/${{type}}"},
+               "env": {"SSL_CERT_FILE": str(certificate)}}
+        if either_home.runtime == "terraform":
+            result = steps.run("plan", "InvalidStep", code=3, **own)
+            for words in ("providers.ociMirror", "terraform 1.", "OpenTofu 1.10", "providers.networkMirror"):
+                assert words in result["message"]
+            return
+        steps.run("plan", "Planned", **own)
+        steps.run("apply", "Applied", **own)
+    assert steps.resources() == {"r": "ok"}
 
 
 # ---- a cache that is shared ----

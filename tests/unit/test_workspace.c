@@ -308,6 +308,9 @@ static void the_cli_configuration_says_what_the_step_says(void **state)
         {"{\"filesystemMirror\":\"/m\",\"networkMirror\":\"https://n/\"}",
          "{\"provider_installation\":{\"filesystem_mirror\":[{\"path\":\"/m\"}],"
          "\"network_mirror\":[{\"url\":\"https://n/\"}]}}\n"},
+        {"{\"pluginCacheDirectory\":\"/init/only\",\"ociMirror\":\"r/${type}\"}",
+         "{\"provider_installation\":{\"oci_mirror\":[{\"repository_template\":"
+         "\"r/\\u0024{type}\"}]}}\n"},
         {"{\"credentials\":{\"registry.example\":\"a${b}\\\"\"}}",
          "{\"credentials\":{\"registry.example\":{\"token\":\"a\\u0024{b}\\\"\"}}}\n"},
     };
@@ -315,16 +318,6 @@ static void the_cli_configuration_says_what_the_step_says(void **state)
         DF_FREE char *text = cli_config(p, table[i][0]);
         assert_string_equal(text, table[i][1]);
     }
-}
-
-static void the_plugin_cache_is_made_when_it_is_not_there(void **state)
-{
-    const struct place *p = *state;
-    DF_FREE char *cache = df_fs_join(p->dir, "a/b");
-    DF_FREE char *providers = df_strf("{\"pluginCacheDirectory\":\"%s\"}", cache);
-    DF_FREE char *text = cli_config(p, providers);
-    assert_non_null(strstr(text, cache));
-    assert_true(df_fs_exists(cache));
 }
 
 int main(void)
@@ -344,7 +337,6 @@ int main(void)
         T(files_of_the_step_are_private_and_named_by_their_path),
         T(names_that_are_none_are_refused),
         T(the_cli_configuration_says_what_the_step_says),
-        T(the_plugin_cache_is_made_when_it_is_not_there),
     };
     return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);
 }

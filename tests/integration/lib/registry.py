@@ -1,6 +1,7 @@
 """A container registry of a test's own: takes pushes and keeps what it got."""
 
 import hashlib
+import json
 import re
 import uuid
 
@@ -13,8 +14,15 @@ class Handler(web.Handler):
         manifest = self.server.owner.manifests.get(self.path)
         if self.path == "/v2/":
             self.answer(200)
-        elif blob is not None or manifest is not None:
-            self.answer(200, manifest or blob)
+        elif self.path.endswith("/tags/list"):
+            place = self.path.replace("/tags/list", "/manifests/")
+            tags = [p.removeprefix(place) for p in self.server.owner.manifests if p.startswith(place)]
+            self.answer(200, json.dumps({"tags": [t for t in tags if ":" not in t]}).encode())
+        elif manifest is not None:
+            self.answer(200, manifest, Content_Type=json.loads(manifest).get("mediaType", "application/octet-stream"),
+                        Docker_Content_Digest="sha256:" + hashlib.sha256(manifest).hexdigest())
+        elif blob is not None:
+            self.answer(200, blob)
         else:
             self.answer(404)
 
@@ -42,6 +50,6 @@ class Handler(web.Handler):
 class Registry(web.Server):
     """manifests are those that were pushed, by their path; blobs by digest."""
 
-    def __init__(self):
+    def __init__(self, pair=None):
         self.blobs, self.manifests, self.uploads = {}, {}, {}
-        super().__init__(Handler)
+        super().__init__(Handler, pair)
