@@ -82,6 +82,13 @@ static const struct df_option backup_options[] = {
     {"verify", 0, NULL, "make none: check FILE, which is a backup", NULL},
     {0}};
 
+static const struct df_option mirror_options[] = {
+    {"platform", 0, "OS_ARCH", "linux_amd64, linux_arm64, ...; repeatable; default: this machine's",
+     NULL},
+    {"tool", 0, "TOOL", "what downloads; default: what is installed, OpenTofu first",
+     "opentofu|terraform"},
+    {0}};
+
 static const struct df_option doctor_options[] = {
     {"set", 0, "KEY=VALUE", "any key of the configuration; repeatable", NULL},
     {"service-account", 0, "NAME", "account whose rights are checked; default: yours", NULL},
@@ -246,6 +253,21 @@ const struct df_command df_commands[] = {
      "dayfly restore dayfly-2026-11-24.tar\n"
      "dayfly restore dayfly-2026-11-24.tar --data-directory /var/lib/dayfly\n",
      NULL, 1, 1, df_cmd_restore},
+    {"mirror", "DIRECTORY [MODULE...]", "Download the providers of modules into a mirror",
+     "The packages that the lock files (.terraform.lock.hcl) of the modules name, for each "
+     "platform,\n"
+     "are downloaded with `providers mirror` of the tool, which verifies their signatures, and\n"
+     "compared with the checksums of the lock file. A module without a lock file gets the newest\n"
+     "versions that it allows. What is there and correct is not downloaded again: an interrupted\n"
+     "mirror is continued. tofu and terraform read DIRECTORY as a filesystem mirror\n"
+     "(providers.filesystemMirror) or, behind any web server, as a network mirror; a service is "
+     "one\n"
+     "for its pods with providers.mirror.directory. Default MODULE: the current directory. Exit "
+     "code\n"
+     "1 if a package failed; the others are there.\n",
+     "dayfly mirror /srv/providers ./net ./db\n"
+     "dayfly mirror providers --platform linux_amd64 --platform linux_arm64\n",
+     mirror_options, 1, ANY, df_cmd_mirror},
     {"doctor", "[DIR]", "Find what is wrong with an installation",
      "Checks this machine and the cluster with the service's configuration. One pod of the\n"
      "runner's image reports what a step would find. Exit code 1 if a check FAILs. With DIR it "

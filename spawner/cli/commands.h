@@ -47,6 +47,7 @@ int df_cmd_gc(struct df_cli *cli, struct df_err *err);
 int df_cmd_storage_usage(struct df_cli *cli, struct df_err *err);
 int df_cmd_backup(struct df_cli *cli, struct df_err *err);
 int df_cmd_restore(struct df_cli *cli, struct df_err *err);
+int df_cmd_mirror(struct df_cli *cli, struct df_err *err);
 int df_cmd_doctor(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_create(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_list(struct df_cli *cli, struct df_err *err);

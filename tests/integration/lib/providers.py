@@ -7,6 +7,8 @@ import os
 import shutil
 import zipfile
 
+from . import web
+
 HOST = "registry.invalid"
 SOURCE = f"{HOST}/test/simple"
 PROVIDED = f"""
@@ -70,3 +72,51 @@ def push(archive, registry, repository, version="1.0.0"):
               "platform": {"os": system, "architecture": architecture}}
     manifest({"mediaType": "application/vnd.oci.image.index.v1+json",
               "artifactType": "application/vnd.opentofu.provider", "manifests": [target]}, version)
+
+
+class Registry(web.Server):
+    """A registry of providers, as OpenTofu asks registry.opentofu.org: archives {(type, version, platform): bytes}."""
+
+    HOST = "registry.opentofu.org"
+
+    def __init__(self, pair, archives):
+        self.archives, self.sent, self.stall = archives, [], None
+        super().__init__(RegistryHandler, pair)
+        self.url = self.url.replace("127.0.0.1", "localhost")
+
+    def client(self, directory):
+        """Variables of a tool for which this is the registry."""
+        config = directory / "registry.tfrc"
+        config.write_text(f'host "{self.HOST}" {{\n  services = {{ "providers.v1" = "{self.url}/v1/" }}\n}}\n')
+        return {"TF_CLI_CONFIG_FILE": str(config), "SSL_CERT_FILE": str(directory / "localhost.pem")}
+
+
+class RegistryHandler(web.Handler):
+    def do_GET(self):
+        registry = self.server.owner
+        words = self.path.strip("/").split("/")
+        if words[-1] == "versions":
+            found = sorted({(v, p) for t, v, p in registry.archives if t == words[2]})
+            return self.json({"versions": [{"version": v, "protocols": ["6.0"], "platforms": [
+                dict(zip(("os", "arch"), p.split("_"))) for w, p in found if w == v]} for v in sorted({v for v, _ in found})]})
+        if words[-3:-2] == ["download"]:
+            kind, version, name = words[2], words[3], "_".join(words[-2:])
+            archive = registry.archives[kind, version, name]
+            where = f"{registry.url}/files/{kind}/{version}/{name}"
+            return self.json({"protocols": ["6.0"], "os": words[-2], "arch": words[-1], "download_url": where,
+                              "filename": f"terraform-provider-{kind}_{version}_{name}.zip",
+                              "shasum": hashlib.sha256(archive).hexdigest(), "shasums_url": f"{where}/SHA256SUMS",
+                              "shasums_signature_url": f"{where}/SHA256SUMS.sig", "signing_keys": {"gpg_public_keys": []}})
+        if words[0] == "files" and words[-1].startswith("SHA256SUMS"):
+            kind, version = words[1:3]
+            return self.answer(200, "".join(
+                f"{hashlib.sha256(a).hexdigest()}  terraform-provider-{t}_{v}_{p}.zip\n"
+                for (t, v, p), a in registry.archives.items() if (t, v) == (kind, version)).encode())
+        if registry.stall and self.path.startswith(registry.stall[0]):
+            registry.stall[1].set()
+            return registry.stall[2].wait()
+        registry.sent.append(tuple(words[1:]))
+        return self.answer(200, registry.archives[tuple(words[1:])], Content_Type="application/zip")
+
+    def json(self, document):
+        self.answer(200, json.dumps(document).encode(), Content_Type="application/json")

@@ -1,0 +1,124 @@
+"""dayfly mirror: the providers of modules, from a registry into a directory that both tools read."""
+
+import hashlib
+import json
+import signal
+import threading
+
+import pytest
+
+from lib import dayfly, providers, web
+from lib.providers import Registry, platform
+from lib.steps import Steps
+
+SOURCE = f"{Registry.HOST}/test/simple"
+OTHER = "plan9_amd64"
+MODULE = f"""
+terraform {{
+  required_providers {{
+    simple = {{ source = "{SOURCE}" }}
+  }}
+}}
+resource "simple_resource" "r" {{ value = "x" }}
+"""
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """Two versions for this platform and one other."""
+    archive = providers.packed(dayfly.tool("provider"), tmp_path / "made").read_bytes()
+    small = {("simple", v, OTHER): b"PK\x05\x06" + bytes(18) for v in ("1.0.0", "2.0.0")}
+    pair = web.self_signed(tmp_path)
+    with Registry(pair, {("simple", v, platform()): archive for v in ("1.0.0", "2.0.0")} | small) as running:
+        running.environment = running.client(tmp_path)
+        yield running
+
+
+def lock(registry, version="1.0.0", damaged=False):
+    """A lock file, as tofu makes it of what the registry has."""
+    hashes = [f"zh:{hashlib.sha256(a + b'!' * damaged).hexdigest()}" for (_, v, _), a in registry.archives.items()
+              if v == version]
+    listed = "".join(f'    "{h}",\n' for h in hashes)
+    return f'provider "{SOURCE}" {{\n  version = "{version}"\n  hashes = [\n{listed}  ]\n}}\n'
+
+
+def locked(home, registry, name="locked", **kwargs):
+    module = home.module(name, MODULE)
+    (module / ".terraform.lock.hcl").write_text(lock(registry, **kwargs))
+    return module
+
+
+def mirror(home, registry, *args, code=0):
+    return home.dayfly("mirror", *args, code=code, env=registry.environment)
+
+
+def test_the_providers_of_modules_become_a_mirror(home, registry, terraform, tmp_path):
+    place, free = home.directory / "providers", home.module("free", MODULE)
+    wanted = [place, locked(home, registry), free, "--platform", platform(), "--platform", OTHER]
+    said = mirror(home, registry, *wanted)
+    assert f"{SOURCE} 1.0.0 {platform()}: added, " in said.stderr
+    assert f"{free}: has no .terraform.lock.hcl" in said.stderr
+    assert "4 added, 0 there, 0 failed" in said.stdout
+    assert sorted(p.name for p in free.iterdir()) == ["main.tf"], "nothing is written into a module"
+    index, version = ((place / SOURCE / name) for name in ("index.json", "1.0.0.json"))
+    assert json.loads(index.read_text()) == {"versions": {"1.0.0": {}, "2.0.0": {}}}
+    for name, entry in json.loads(version.read_text())["archives"].items():
+        archive = registry.archives["simple", "1.0.0", name]
+        assert (place / SOURCE / entry["url"]).read_bytes() == archive
+        assert entry["hashes"] == [f"zh:{hashlib.sha256(archive).hexdigest()}"]
+    assert sorted(p.name for p in place.iterdir()) == [".dayfly.lock", Registry.HOST]
+    sent = len(registry.sent)
+    assert "0 added, 2 there, 0 failed" in mirror(home, registry, *wanted[:2], *wanted[3:]).stdout
+    assert len(registry.sent) == sent, "what is there is not downloaded again"
+    for user in (home, dayfly.Home(tmp_path / "other", terraform)):
+        Steps(user, MODULE).run("plan", "Planned", providers={"filesystemMirror": str(place)})
+
+
+def test_a_package_that_was_not_locked_is_named_and_left_out(home, registry):
+    place = home.directory / "providers"
+    said = mirror(home, registry, place, locked(home, registry, damaged=True), locked(home, registry, "good", version="2.0.0"),
+                  code=1)
+    assert f"{SOURCE} 1.0.0 {platform()}: failed: its SHA-256 is " in said.stderr
+    assert f"providers lock -platform={platform()}" in said.stderr
+    assert "1 added, 0 there, 1 failed" in said.stdout
+    assert sorted(p.name for p in (place / SOURCE).iterdir()) == [
+        "2.0.0.json", "index.json", f"terraform-provider-simple_2.0.0_{platform()}.zip"]
+
+
+def test_a_lock_file_with_checksums_of_contents_alone_is_enough(home, registry, tmp_path):
+    place, module = home.directory / "providers", home.module("module", MODULE)
+    package = providers.unpacked(dayfly.tool("provider"), tmp_path / "unpacked")
+    (module / ".terraform.lock.hcl").write_text(
+        f'provider "{SOURCE}" {{\n  version = "1.0.0"\n  hashes = ["h1:no",\n    "{providers.h1(package)}",\n  ]\n}}\n')
+    assert "1 added" in mirror(home, registry, place, module).stdout
+    said = mirror(home, registry, place, module, "--platform", OTHER, code=1).stderr
+    assert f"{SOURCE} 1.0.0 {OTHER}: failed: " in said
+
+
+def test_an_interrupted_mirror_is_continued(home, registry):
+    place, began, over = home.directory / "providers", threading.Event(), threading.Event()
+    modules = [locked(home, registry), locked(home, registry, "second", version="2.0.0")]
+    registry.stall = ("/files/simple/2.0.0/", began, over)
+    process = home.popen(dayfly.DAYFLY, "mirror", place, *modules, env=registry.environment, stdout=-1, stderr=-1)
+    assert began.wait(dayfly.DEADLINE)
+    assert "another dayfly mirror writes to" in mirror(home, registry, place, *modules, code=1).stderr
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    registry.stall = None
+    over.set()
+    assert "1 added, 1 there, 0 failed" in mirror(home, registry, place, *modules).stdout
+    assert [s[1] for s in registry.sent] == ["1.0.0", "2.0.0"]
+    assert not (place / ".stage").exists()
+
+
+def test_what_cannot_be_mirrored_is_refused_before_anything_is_made(home, registry, tmp_path):
+    module, place, empty = home.module("module", MODULE), home.directory / "providers", tmp_path / "empty"
+    empty.mkdir()
+    for words, said in (((empty,), "has no configuration"), ((module, "--platform", "linux"), "linux_amd64"),
+                        ((home.directory / "nowhere",), "nowhere")):
+        assert said in mirror(home, registry, place, *words, code=1 if "nowhere" in said else 3).stderr
+    (home.bin / "tofu").unlink()
+    environment = registry.environment | {"PATH": str(home.bin)}
+    said = home.dayfly("mirror", place, module, "--tool", "opentofu", code=1, env=environment).stderr
+    assert "opentofu is not in PATH" in said
+    assert not place.exists()
