@@ -11,7 +11,7 @@
 #include "common/base/fs.h"
 #include "common/base/platform.h"
 #include "common/providers/lockfile.h"
-#include "common/providers/package.h"
+#include "runner/tofu/package.h"
 
 #define LOCK ".dayfly.lock"
 #define STAGE ".stage-"

@@ -5,6 +5,7 @@
 #include "common/hcl/hcl.h"
 #include "common/providers/lockfile.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/mirror_check.h"
 #include "spawner/cli/mirror_store.h"
 #include "spawner/cli/mirror_tool.h"
 
@@ -38,7 +39,7 @@ static int put(struct mirroring *m, const struct df_mirror_package *p, const cha
 {
     char what[64];
     int64_t size = 0;
-    if (df_mirror_check(&m->store, archive, p, &size, err) < 0 ||
+    if (df_mirror_check(m->tool, &m->store, m->into, p, &size, err) < 0 ||
         df_mirror_store_put(&m->store, archive, p, err) < 0 ||
         df_mirror_store_index(&m->store, p, err) < 0)
         return -1;
@@ -63,11 +64,8 @@ static int download(struct mirroring *m, const struct df_mirror_package *p, stru
 static int mirror_package(struct mirroring *m, const struct df_mirror_package *p,
                           struct df_err *err)
 {
-    DF_FREE char *archive = df_mirror_archive(m->store.directory, p);
     int64_t size = 0;
-    if (!archive)
-        return df_fail_oom(err);
-    if (df_mirror_check(&m->store, archive, p, &size, NULL) < 0)
+    if (df_mirror_check(m->tool, &m->store, m->store.directory, p, &size, NULL) < 0)
         return download(m, p, err);
     if (df_mirror_store_index(&m->store, p, err) < 0)
         return -1;

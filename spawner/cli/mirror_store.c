@@ -6,11 +6,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "common/archive/archive.h"
 #include "common/base/fs.h"
 #include "common/crypto/crypto.h"
 #include "common/json/json.h"
-#include "common/providers/package.h"
 
 #define LOCK ".dayfly.lock"
 #define STAGE ".stage"
@@ -77,70 +75,6 @@ char *df_mirror_archive(const char *root, const struct df_mirror_package *p)
 {
     return df_strf("%s/%s/terraform-provider-%s_%s_%s.zip", root, p->source, type_of(p), p->version,
                    p->platform);
-}
-
-/* ---- the lock file ---- */
-
-/* The h1 of the archive's content. */
-static int digest_content(const struct df_mirror_store *s, int fd, char ret[DF_PACKAGE_H1],
-                          struct df_err *err)
-{
-    static const struct df_archive_limits limits = {DF_LIMIT_ARCHIVE_BYTES,
-                                                    DF_LIMIT_ARCHIVE_ENTRIES};
-    DF_FREE char *content = df_fs_join(s->stage, "content");
-    if (!content)
-        return df_fail_oom(err);
-    if (df_fs_remove_tree(content, err) < 0 || df_fs_mkdirs(content, 0700, err) < 0 ||
-        df_archive_unpack(fd, content, false, &limits, err) < 0 ||
-        df_package_digest(content, ret, err) < 0)
-        return -1;
-    return df_fs_remove_tree(content, err);
-}
-
-static bool has_scheme(const struct df_strs *hashes, const char *scheme)
-{
-    for (size_t i = 0; i < hashes->len; i++)
-        if (df_starts_with(hashes->items[i], scheme))
-            return true;
-    return false;
-}
-
-static int fail_unlocked(const struct df_mirror_package *p, const char *hex, struct df_err *err)
-{
-    return df_fail(
-        err, DF_ERR_DENIED,
-        "its SHA-256 is %s, and .terraform.lock.hcl has neither that nor the checksum of "
-        "its content: it is not the package that was locked, or the lock file has no "
-        "checksums for this platform; `tofu providers lock -platform=%s` adds those",
-        hex, p->platform);
-}
-
-static int check_locked(const struct df_mirror_store *s, int fd, const char *hex,
-                        const struct df_mirror_package *p, struct df_err *err)
-{
-    char zh[DF_SHA256_HEX + 3], h1[DF_PACKAGE_H1];
-    (void)snprintf(zh, sizeof(zh), "zh:%s", hex);
-    if (!p->hashes || df_strs_has(p->hashes, zh))
-        return 0;
-    if (!has_scheme(p->hashes, "h1:"))
-        return fail_unlocked(p, hex, err);
-    if (digest_content(s, fd, h1, err) < 0)
-        return -1;
-    return df_strs_has(p->hashes, h1) ? 0 : fail_unlocked(p, hex, err);
-}
-
-int df_mirror_check(const struct df_mirror_store *s, const char *archive,
-                    const struct df_mirror_package *p, int64_t *ret_size, struct df_err *err)
-{
-    char hex[DF_SHA256_HEX];
-    int64_t size = 0;
-    DF_CLOSE int fd = open(archive, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", archive);
-    if (df_sha256_file_hex(fd, hex, &size, err) < 0 || check_locked(s, fd, hex, p, err) < 0)
-        return -1;
-    *ret_size = size;
-    return 0;
 }
 
 /* ---- a package in its place ---- */

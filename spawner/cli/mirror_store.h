@@ -34,12 +34,6 @@ struct df_mirror_package {
 /* <root>/<source>/terraform-provider-...zip; the caller frees. NULL: no memory. */
 char *df_mirror_archive(const char *root, const struct df_mirror_package *p);
 
-/* Compares an archive with the lock file: its SHA-256 with "zh:", else its content with "h1:".
- * NOT_FOUND: there is no such archive. DENIED: it is none of those that were locked. */
-int df_mirror_check(const struct df_mirror_store *s, const char *archive,
-                    const struct df_mirror_package *p, int64_t *ret_size,
-                    struct df_err *err) DF_MUST_CHECK;
-
 /* Moves a checked archive to its place. */
 int df_mirror_store_put(const struct df_mirror_store *s, const char *archive,
                         const struct df_mirror_package *p, struct df_err *err) DF_MUST_CHECK;

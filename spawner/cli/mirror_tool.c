@@ -116,6 +116,8 @@ static int begin(const struct df_mirror_store *s, const char *into, struct df_er
 /* A module that requires exactly this package. */
 static int write_module(const char *module, const struct df_mirror_package *p, struct df_err *err)
 {
+    if (empty(module, err) < 0)
+        return -1;
     DF_FREE char *path = df_fs_join(module, "main.tf.json");
     DF_JSON cJSON *doc = cJSON_CreateObject();
     cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
@@ -139,9 +141,27 @@ int df_mirror_tool_fetch(const char *tool, const struct df_mirror_store *s,
     (void)df_strs_add(&platforms, p->platform);
     if (!module || df_strs_check(&platforms, err) < 0)
         return df_fail_oom(err);
-    if (empty(module, err) < 0 || begin(s, into, err) < 0 || write_module(module, p, err) < 0)
+    if (begin(s, into, err) < 0 || write_module(module, p, err) < 0)
         return -1;
     return run_mirror(tool, s, module, &platforms, into, err);
+}
+
+int df_mirror_tool_lock(const char *tool, const struct df_mirror_store *s, const char *root,
+                        const struct df_mirror_package *p, struct df_lockfile *ret,
+                        struct df_err *err)
+{
+    DF_STRS struct df_strs argv = {0};
+    DF_FREE char *module = df_fs_join(s->stage, "module");
+    if (!module)
+        return df_fail_oom(err);
+    (void)df_strs_add(&argv, tool);
+    (void)df_strs_add(&argv, "providers");
+    (void)df_strs_add(&argv, "lock");
+    (void)df_strs_addf(&argv, "-fs-mirror=%s", root);
+    (void)df_strs_addf(&argv, "-platform=%s", p->platform);
+    if (write_module(module, p, err) < 0 || run(s, module, &argv, "providers lock", err) < 0)
+        return -1;
+    return df_lockfile_read(module, ret, err);
 }
 
 /* ---- a module ---- */

@@ -95,6 +95,7 @@ def test_lint_finds_nothing(args):
     ("networkPolicy.stepEgress.rules[0].too.x=1", "too"),
     ("steps.namespace=Infra_Steps", "does not match pattern"),
     ("podMonitor.intervall=1s", "additional properties 'intervall' not allowed"),
+    ("providers.mirror.volume.secret.secretName=x", "value must be one of 'csi', 'hostPath'"),
     ("config.timeout.plan=1h", "additional properties 'timeout' not allowed"),
     ("config.kubernetes.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
 ])
@@ -241,6 +242,16 @@ def test_a_state_service_is_told_with_its_token():
                                                    "tokenFile": "/etc/dayfly/state-service/token"}
     pod = one(docs, "Deployment")["spec"]["template"]["spec"]
     assert {"name": "state-service", "secret": {"secretName": "states"}} in pod["volumes"]
+
+
+def test_a_mirror_of_providers_is_a_volume_of_the_spawner_alone():
+    docs = render("--set", "providers.mirror.volume.persistentVolumeClaim.claimName=kept")
+    said, pod = configuration(docs), one(docs, "Deployment")["spec"]["template"]["spec"]
+    assert said["providers"] == {"mirror": {"directory": "/var/lib/dayfly-providers"}}
+    assert said["placement"]["never"]["claims"] == ["kept"]
+    assert {"name": "providers", "persistentVolumeClaim": {"claimName": "kept"}} in pod["volumes"]
+    assert {"name": "providers", "mountPath": "/var/lib/dayfly-providers", "readOnly": True} in pod["containers"][0]["volumeMounts"]
+    assert "providers" not in configuration(render())
 
 
 def test_a_certificate_of_ones_own_leaves_no_authority():

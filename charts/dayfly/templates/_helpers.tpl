@@ -159,8 +159,10 @@ names:
 {{- define "dayfly.never" -}}
 serviceAccounts: {{ list (include "dayfly.account" .) (printf "%s-admin" (include "dayfly.fullname" .)) | toJson }}
 secrets: {{ compact (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret) | toJson }}
-{{- if not (include "dayfly.operator" .) }}
-claims: {{ list (default (printf "%s-data" (include "dayfly.fullname" .)) .Values.persistence.existingClaim) | toJson }}
+{{- $data := ternary "" (default (printf "%s-data" (include "dayfly.fullname" .)) .Values.persistence.existingClaim) (ne (include "dayfly.operator" .) "") }}
+{{- $mirror := dig "persistentVolumeClaim" "claimName" "" .Values.providers.mirror.volume }}
+{{- with compact (list $data $mirror) }}
+claims: {{ toJson . }}
 {{- end }}
 {{- end }}
 

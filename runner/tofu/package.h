@@ -5,8 +5,8 @@
  * (golang.org/x/mod/sumdb/dirhash, Hash1), in base64. Thread rule: any thread, any number of
  * processes.
  */
-#ifndef DF_PROVIDERS_PACKAGE_H
-#define DF_PROVIDERS_PACKAGE_H
+#ifndef DF_TOFU_PACKAGE_H
+#define DF_TOFU_PACKAGE_H
 
 #include "common/base/err.h"
 

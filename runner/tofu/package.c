@@ -1,4 +1,4 @@
-#include "common/providers/package.h"
+#include "runner/tofu/package.h"
 
 #include <errno.h>
 #include <fcntl.h>
