@@ -9,13 +9,14 @@
 
 #include "common/providers/lockfile.h"
 #include "spawner/api/handlers.h"
-#include "spawner/steps/steps.h"
+#include "spawner/steps/step_auth.h"
 
-/* tofu sends its token as `bearer`: it is the one with which it reads its state. */
 int df_gate_providers(struct df_request *req, struct df_err *err)
 {
-    struct df_step_state_access found = {0};
-    if (df_step_state_access(req->s, req->params[0], req->credentials.secret, &found, err) == 0)
+    DF_JSON cJSON *task = NULL;
+    if (df_store_get_by_uid(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
+        return -1;
+    if (df_step_check_token(task, "providers", req->credentials.secret, err) == 0)
         return 0;
     return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
 }
@@ -49,18 +50,18 @@ int df_get_provider_file(struct df_request *req, struct df_response *res, struct
     if (!directory)
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "this service mirrors no providers: providers.mirror.directory is not set");
-    DF_FREE char *source = df_strf("%s/%s/%s", p[1], p[2], p[3]);
-    DF_FREE char *path = source ? df_strf("%s/%s/%s", directory, source, p[4]) : NULL;
+    DF_FREE char *source = df_strf("%s/%s/%s", p[2], p[3], p[4]);
+    DF_FREE char *path = source ? df_strf("%s/%s/%s", directory, source, p[5]) : NULL;
     if (!path)
         return df_fail_oom(err);
-    if (!df_provider_is_source(source) || !is_file_name(p[4]))
-        return df_fail(err, DF_ERR_NOT_FOUND, "%s/%s is no file of a mirror", source, p[4]);
+    if (!df_provider_is_source(source) || !is_file_name(p[5]))
+        return df_fail(err, DF_ERR_NOT_FOUND, "%s/%s is no file of a mirror", source, p[5]);
     struct df_err why = {0};
     if (open_file(path, res, &why) == 0)
         return 0;
     if (why.cls == DF_ERR_NOT_FOUND)
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "the mirror of this service has no %s/%s: add it with `dayfly mirror`",
-                       source, p[4]);
+                       source, p[5]);
     return df_err_pass(err, &why);
 }

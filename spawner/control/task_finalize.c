@@ -6,6 +6,7 @@ int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err)
     (void)arg;
     cJSON *auth = cJSON_GetObjectItemCaseSensitive(df_json_at(task, "status"), "auth");
     cJSON_DeleteItemFromObjectCaseSensitive(auth, "state");
+    cJSON_DeleteItemFromObjectCaseSensitive(auth, "providers");
     if (df_label_set(task, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
         df_label_set(task, DF_LABEL_QUEUE, NULL, err) < 0)
         return -1;

@@ -92,6 +92,12 @@ int df_check_providers(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_config *c = &p->config;
     struct df_err why = {0};
+    if (c->mirror_directory && read_directory(c->mirror_directory, &why) < 0)
+        df_finding(p, DF_LEVEL_WARN, "providers.mirror.directory: %s: modules with providers fail",
+                   why.message);
+    else if (c->mirror_directory)
+        df_finding(p, DF_LEVEL_OK, "providers.mirror.directory: %s can be read",
+                   c->mirror_directory);
     if (!is_local(p))
         return 0;
     if (c->filesystem_mirror && read_directory(c->filesystem_mirror, &why) < 0)

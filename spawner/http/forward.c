@@ -189,9 +189,9 @@ static void cleanup_relay(struct relay **r)
 
 static const char *known_type(const char *type)
 {
-    static const char *const types[] = {"application/json",         DF_PROBLEM_TYPE,
-                                        "text/event-stream",        "application/yaml",
-                                        "application/octet-stream", "text/plain"};
+    static const char *const types[] = {
+        "application/json",         DF_PROBLEM_TYPE,   "text/event-stream", "application/yaml",
+        "application/octet-stream", "application/zip", "text/plain"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(types); i++)
         if (df_starts_with(type, types[i]))
             return types[i];

@@ -7,7 +7,7 @@
 
 #include "spawner/http/target.h"
 
-#define DF_ROUTE_PARAMS 5
+#define DF_ROUTE_PARAMS 6
 
 struct df_request;
 struct df_response;
@@ -40,10 +40,11 @@ struct df_route {
     /* What is checked before a body is received: of DF_ACCESS_STEP the step's token. It reads what
      * this replica knows and changes nothing. NULL: `access` alone decides. */
     int (*gate)(struct df_request *req, struct df_err *err);
-    const char *audit; /* the action in the audit trail; NULL: calls are not recorded */
-    const char *kind;  /* the object's kind in the audit trail */
-    bool basic;        /* HTTP basic is also accepted: password = token */
-    bool any_replica;  /* a read that any replica may serve if none leads (forward.h) */
+    const char *audit;  /* the action in the audit trail; NULL: calls are not recorded */
+    const char *kind;   /* the object's kind in the audit trail */
+    bool basic;         /* HTTP basic is also accepted: password = token */
+    bool token_in_path; /* STEP: the second parameter is its token, for tools that send no header */
+    bool any_replica;   /* a read that any replica may serve if none leads (forward.h) */
 };
 
 struct df_route_table {

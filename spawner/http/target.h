@@ -12,7 +12,7 @@
 
 #include "common/base/err.h"
 
-#define DF_TARGET_SEGMENTS 8 /* the longest route has 7 */
+#define DF_TARGET_SEGMENTS 10 /* the longest route has 9 */
 #define DF_TARGET_QUERY 8
 
 struct df_target {

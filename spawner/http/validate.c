@@ -91,6 +91,10 @@ static int check_caller(struct df_request *req, struct df_err *err)
     const struct df_route *route = req->route;
     if (route->access == DF_ACCESS_ANYONE)
         return 0;
+    if (route->token_in_path) {
+        df_copy(req->credentials.secret, sizeof(req->credentials.secret), req->params[1]);
+        return 0;
+    }
     const char *header = df_request_header(req, "Authorization");
     if (df_credentials_parse(header, &req->credentials, err) < 0)
         return -1;

@@ -8,7 +8,7 @@
 
 /* Compares the token with its hash in the TaskAction, in constant time. DENIED for a wrong token.
  * which: "claim", valid for one claim; "step", valid until the step ends; "state", valid until the
- * engine has proven that no process of the step lives. */
+ * engine has proven that no process of the step lives; "providers", for as long. */
 int df_step_check_token(const cJSON *task, const char *which, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
 

@@ -226,15 +226,8 @@ static int add_ca(struct making *m, cJSON *to, struct df_err *err)
     return df_json_add_str(to, "caCertificate", df_buf_str(&pem), err);
 }
 
-/* The host of an https:// URL, with its port; the caller frees. NULL: no memory. */
-static char *host_of(const char *url)
-{
-    const char *host = strstr(url, "://");
-    host = host ? host + 3 : url;
-    return strndup(host, strcspn(host, "/"));
-}
-
-/* The mirror that this service is for its pods. A step of this machine reads the directory. */
+/* The mirror that this service is for its pods. The tools send no token with the request for an
+ * archive, so the URL has one. A step of this machine reads the directory. */
 static int add_own_mirror(struct making *m, cJSON *providers, struct df_err *err)
 {
     const char *directory = m->s->config->mirror_directory;
@@ -242,17 +235,13 @@ static int add_own_mirror(struct making *m, cJSON *providers, struct df_err *err
         return 0;
     if (!df_step_is_in_pod(m->s, m->task))
         return df_json_set_str(providers, "filesystemMirror", directory, err);
-    DF_FREE char *url = df_strf("%s/v1/steps/%s/providers/", m->s->server_url,
-                                df_json_str(m->task, "metadata.uid"));
-    DF_FREE char *host = host_of(m->s->server_url);
-    cJSON *credentials = df_json_object_at(providers, "credentials");
-    if (!url || !host || !credentials)
+    DF_FREE char *url = df_strf("%s/v1/steps/%s/providers/%s/", m->s->server_url,
+                                df_json_str(m->task, "metadata.uid"), m->tokens->providers);
+    if (!url)
         return df_fail_oom(err);
-    if (df_json_set_str(providers, "networkMirror", url, err) < 0 ||
-        df_json_set_str(credentials, host, m->tokens->state, err) < 0 ||
-        add_ca(m, providers, err) < 0)
+    if (df_json_set_str(providers, "networkMirror", url, err) < 0 || add_ca(m, providers, err) < 0)
         return -1;
-    return mask(m, m->tokens->state, err);
+    return mask(m, m->tokens->providers, err);
 }
 
 static int add_providers(struct making *m, struct df_err *err)

@@ -14,6 +14,7 @@ struct df_step_tokens {
     const char *claim; /* the token that the runner sent, borrowed; or NULL */
     char step[65];
     char state[65];
+    char providers[65]; /* a part of the URL of its mirror */
 };
 
 /* *ret holds secrets: delete it with df_json_wipe(). Class USER, reason InvalidStep, if the step

@@ -37,6 +37,7 @@ struct claim {
     struct df_step_tokens tokens;
     char step_hash[65];
     char state_hash[65];
+    char providers_hash[65];
     const cJSON *body;
     int64_t now_us;
 };
@@ -89,6 +90,14 @@ static bool is_holder(const cJSON *task, const struct claim *c)
            (!c->pod || df_streq(df_json_str(by, "podUid"), c->pod->uid));
 }
 
+static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
+{
+    if (df_json_set_str(auth, "step", c->step_hash, err) < 0 ||
+        df_json_set_str(auth, "state", c->state_hash, err) < 0)
+        return -1;
+    return df_json_set_str(auth, "providers", c->providers_hash, err);
+}
+
 /* Only the first claimId succeeds; its runner may repeat the claim. */
 static int set_claim(cJSON *task, void *arg, struct df_err *err)
 {
@@ -109,9 +118,7 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
         return df_step_fail_over(err);
     if (!holder && set_claimed_by(task, c, err) < 0)
         return -1;
-    if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
-        return -1;
-    return df_json_set_str(auth, "state", c->state_hash, err);
+    return set_hashes(auth, c, err);
 }
 
 static int set_failed(cJSON *task, void *arg, struct df_err *err)
@@ -155,7 +162,9 @@ static int new_tokens(struct claim *c, struct df_err *err)
 {
     if (df_step_new_token(c->tokens.step, c->step_hash, err) < 0)
         return -1;
-    return df_step_new_token(c->tokens.state, c->state_hash, err);
+    if (df_step_new_token(c->tokens.state, c->state_hash, err) < 0)
+        return -1;
+    return df_step_new_token(c->tokens.providers, c->providers_hash, err);
 }
 
 static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
@@ -210,9 +219,7 @@ static int set_provisioned_tokens(cJSON *task, void *arg, struct df_err *err)
     if (df_json_at(status, "claimedBy"))
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "the step's document is in its Secret already");
-    if (df_json_set_str(auth, "step", c->step_hash, err) < 0)
-        return -1;
-    return df_json_set_str(auth, "state", c->state_hash, err);
+    return set_hashes(auth, c, err);
 }
 
 static int check_fits(const cJSON *doc, struct df_err *err)

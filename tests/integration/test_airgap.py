@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import dayfly, providers, web
+from lib import crds, dayfly, providers, web
 from lib.ledger import Ledger
 from lib.pods import NODE, reach, runner_image
 from lib.policy import PROHIBITED, Enforced, Inside
@@ -37,6 +37,7 @@ def wait_address(namespace, name):
 
 
 def test_a_module_with_a_provider_is_applied_with_no_way_out_but_to_the_spawner(home, namespace, tofu, tmp_path, mirror):
+    crds.install(namespace.cluster)
     ledger = Ledger(tmp_path / "ledger")
     release = Release(home, namespace, tofu, crds={"install": False}, replicaCount=1,
                       networkPolicy={"stepEgress": NOWHERE},

@@ -122,3 +122,20 @@ def test_what_cannot_be_mirrored_is_refused_before_anything_is_made(home, regist
     said = home.dayfly("mirror", place, module, "--tool", "opentofu", code=1, env=environment).stderr
     assert "opentofu is not in PATH" in said
     assert not place.exists()
+
+
+# ---- the service ----
+
+
+def test_steps_of_a_service_on_this_machine_read_the_mirror_themselves(home, registry):
+    place, module = home.directory / "providers", locked(home, registry)
+    mirror(home, registry, place, module)
+    with dayfly.Server(home, "--set", f"providers.mirror.directory={place}"):
+        home.dayfly("run", module, "--auto-approve")
+        assert "Installing test/simple v1.0.0" in home.dayfly("logs", "locked-1").stdout
+
+
+def test_pods_get_a_mirror_over_tls_only_and_steps_one_mirror_only(home):
+    for more, said in (("engines=job", "needs server.tls"), ("providers.networkMirror=https://m/", "steps get one mirror")):
+        result = home.dayfly("serve", "--set", "providers.mirror.directory=/srv/providers", "--set", more, code=3)
+        assert "providers.mirror.directory" in result.stderr and said in result.stderr
