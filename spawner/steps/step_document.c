@@ -226,14 +226,15 @@ static int add_ca(struct making *m, cJSON *to, struct df_err *err)
     return df_json_add_str(to, "caCertificate", df_buf_str(&pem), err);
 }
 
-/* The mirror that this service is for its pods. The tools send no token with the request for an
- * archive, so the URL has one. A step of this machine reads the directory. */
+/* The mirror that this service is for its steps. The tools send no token with the request for an
+ * archive, so the URL has one. They read no mirror over http: without TLS there are steps of this
+ * machine alone (config.c), and these read the directory. */
 static int add_own_mirror(struct making *m, cJSON *providers, struct df_err *err)
 {
     const char *directory = m->s->config->mirror_directory;
     if (!directory)
         return 0;
-    if (!df_step_is_in_pod(m->s, m->task))
+    if (!df_starts_with(m->s->server_url, "https://"))
         return df_json_set_str(providers, "filesystemMirror", directory, err);
     DF_FREE char *url = df_strf("%s/v1/steps/%s/providers/%s/", m->s->server_url,
                                 df_json_str(m->task, "metadata.uid"), m->tokens->providers);

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import signal
 import threading
 
@@ -127,12 +128,38 @@ def test_what_cannot_be_mirrored_is_refused_before_anything_is_made(home, regist
 # ---- the service ----
 
 
-def test_steps_of_a_service_on_this_machine_read_the_mirror_themselves(home, registry):
+@pytest.fixture
+def filled(home, registry):
+    """(a mirror, a module whose providers it has)"""
     place, module = home.directory / "providers", locked(home, registry)
     mirror(home, registry, place, module)
+    return place, module
+
+
+def test_steps_of_a_service_without_tls_read_the_mirror_themselves(home, filled):
+    place, module = filled
     with dayfly.Server(home, "--set", f"providers.mirror.directory={place}"):
         home.dayfly("run", module, "--auto-approve")
         assert "Installing test/simple v1.0.0" in home.dayfly("logs", "locked-1").stdout
+
+
+@pytest.mark.parametrize("runtime", ["opentofu", "terraform"])
+def test_steps_take_providers_from_the_service_at_a_url_that_no_log_shows(home, filled, terraform, runtime):
+    place, module = filled
+    (home.bin / "terraform").symlink_to(terraform)
+    port = dayfly.free_port()
+    settings = {"server.tls.names": "localhost", "advertiseUrl": f"https://localhost:{port}",
+                "providers.mirror.directory": place}
+    with dayfly.Server(home, *(word for item in settings.items() for word in ("--set", "=".join(map(str, item)))),
+                       listen=f"127.0.0.1:{port}") as server:
+        home.env["DAYFLY_CA_FILE"] = str(server.data / "ca.pem")
+        home.dayfly("run", module, "--auto-approve", "--tool", runtime)
+        for archive in place.rglob("*.zip"):
+            archive.unlink()
+        failed = home.dayfly("run", module, "--action", "destroy", "--auto-approve", code=1)
+    said = failed.stdout + failed.stderr
+    assert runtime == "terraform" or f"/{SOURCE}/" in said, "tofu names the URL of what it did not get"
+    assert not re.search("/providers/[0-9a-f]{64}", said)
 
 
 def test_pods_get_a_mirror_over_tls_only_and_steps_one_mirror_only(home):
