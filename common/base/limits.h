@@ -157,7 +157,8 @@
 #define DF_LIMIT_TRUST (8 * DF_MIB)    /* certificates for `init`; all public ones are 250 KiB */
 #define DF_LIMIT_LOCKFILE (4 * DF_MIB) /* of a module; a provider has some kilobytes of hashes */
 #define DF_LIMIT_LOCKED_PROVIDERS 1000 /* of one module */
-#define DF_LIMIT_MIRROR_INDEX (4 * DF_MIB) /* all versions of a provider, or its archives */
+#define DF_LIMIT_PROVIDER_ARCHIVE (1 * DF_GIB) /* the largest ones have 150 MiB */
+#define DF_LIMIT_MIRROR_INDEX (4 * DF_MIB)     /* all versions of a provider, or its archives */
 
 /* Kubernetes */
 #define DF_LIMIT_KUBECONFIG                                                                        \

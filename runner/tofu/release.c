@@ -6,17 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 
 #include "common/archive/archive.h"
 #include "common/base/fs.h"
 #include "common/base/platform.h"
 #include "common/crypto/crypto.h"
-#include "common/http/http.h"
+#include "common/http/download.h"
 #include "runner/tofu/installed.h"
-
-enum { TRIES = 3, PAUSE_MS = 500, IDLE_MS = 30000 };
 
 /* What to download, and from where. */
 struct release {
@@ -34,68 +31,12 @@ static void release_free(struct release *r)
     free(r->sums[1]);
 }
 
-/* ---- transfers ---- */
-
-/* Where a body goes. A repeated download starts from the first byte. */
-struct sink {
-    int fd; /* -1: into the response */
-    int64_t bytes;
-    struct df_err err;
-};
-
-static int on_data(void *arg, const char *bytes, size_t n)
-{
-    struct sink *sink = arg;
-    sink->bytes += (int64_t)n;
-    if (sink->bytes > (int64_t)DF_LIMIT_TOOL_DOWNLOAD)
-        return df_fail(&sink->err, DF_ERR_LIMIT, "it has more than %zu bytes",
-                       DF_LIMIT_TOOL_DOWNLOAD);
-    return df_fs_write_all(sink->fd, bytes, n, &sink->err);
-}
-
-static int download_once(struct df_http *http, const char *url, struct sink *sink,
-                         const volatile bool *stop, struct df_http_response *ret,
-                         struct df_err *err)
-{
-    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
-    req.timeout_ms = -1;
-    req.idle_timeout_ms = IDLE_MS;
-    req.stop = stop;
-    if (sink->fd >= 0) {
-        sink->bytes = 0;
-        if (ftruncate(sink->fd, 0) < 0 || lseek(sink->fd, 0, SEEK_SET) < 0)
-            return df_fail_errno(err, errno, "empty the download");
-        req.on_data = on_data;
-        req.arg = sink;
-    }
-    if (df_http_send(http, &req, ret, err) < 0)
-        return -1;
-    if (ret->stopped)
-        return df_err_pass(err, &sink->err);
-    return df_http_check(ret, "answer", err);
-}
-
-/* Retries temporary failures. */
+/* fd: -1: into ret. */
 static int download_url(struct df_http *http, const char *url, int fd, const volatile bool *stop,
                         struct df_buf *ret, struct df_err *err)
 {
-    struct sink sink = {.fd = fd};
-    for (int i = 0;; i++) {
-        DF_HTTP_RESPONSE struct df_http_response answer = {0};
-        struct df_err why = {0};
-        if (download_once(http, url, &sink, stop, &answer, &why) == 0) {
-            if (ret) {
-                *ret = answer.body;
-                answer.body = DF_BUF_INIT(0);
-            }
-            return 0;
-        }
-        if (why.cls != DF_ERR_RETRY || i + 1 == TRIES || df_stopped(stop)) {
-            (void)df_err_pass(err, &why);
-            return df_err_wrap(err, "%s", url);
-        }
-        (void)poll(NULL, 0, PAUSE_MS << i);
-    }
+    const struct df_download d = {url, fd, (int64_t)DF_LIMIT_TOOL_DOWNLOAD, stop};
+    return df_download(http, &d, ret, err);
 }
 
 /* ---- which release ---- */

@@ -31,7 +31,7 @@ static void mirroring_free(struct mirroring *m)
 
 static void note(const struct df_mirror_package *p, const char *what)
 {
-    df_cli_note("%s %s %s: %s", p->source, p->version, p->platform, what);
+    df_cli_note("%s %s %s: %s", p->archive.source, p->archive.version, p->archive.platform, what);
 }
 
 static int put(struct mirroring *m, const struct df_mirror_package *p, const char *archive,
@@ -52,7 +52,7 @@ static int put(struct mirroring *m, const struct df_mirror_package *p, const cha
 
 static int download(struct mirroring *m, const struct df_mirror_package *p, struct df_err *err)
 {
-    DF_FREE char *archive = df_mirror_archive(m->into, p);
+    DF_FREE char *archive = df_provider_archive_path(m->into, &p->archive);
     if (!archive)
         return df_fail_oom(err);
     note(p, "downloading");
@@ -82,8 +82,8 @@ static void mirror_or_tell(struct mirroring *m, const struct df_mirror_package *
     if (mirror_package(m, p, &why) == 0)
         return;
     m->failed++;
-    df_cli_note("%s %s %s: failed: %s (%s)", p->source, p->version, p->platform, why.message,
-                m->module);
+    df_cli_note("%s %s %s: failed: %s (%s)", p->archive.source, p->archive.version,
+                p->archive.platform, why.message, m->module);
 }
 
 /* ---- one module ---- */
@@ -93,37 +93,27 @@ static void mirror_locked(struct mirroring *m, const struct df_lockfile *locked)
     for (size_t i = 0; i < locked->len; i++) {
         const struct df_locked_provider *l = &locked->providers[i];
         for (size_t k = 0; k < m->platforms.len; k++) {
-            const struct df_mirror_package p = {l->source, l->version, m->platforms.items[k],
+            const struct df_mirror_package p = {{l->source, l->version, m->platforms.items[k]},
                                                 &l->hashes};
             mirror_or_tell(m, &p);
         }
     }
 }
 
-/* Splits "<source>/terraform-provider-<type>_<version>_<os>_<arch>.zip" in place. */
-static bool split_archive(char *path, struct df_mirror_package *ret)
-{
-    char *slash = strrchr(path, '/');
-    char *version = slash ? strchr(slash, '_') : NULL;
-    char *platform = version ? strchr(version + 1, '_') : NULL;
-    if (!platform || !df_ends_with(platform, ".zip"))
-        return false;
-    *slash = *version = *platform = '\0';
-    platform[strlen(platform + 1) + 1 - strlen(".zip")] = '\0';
-    *ret = (struct df_mirror_package){path, version + 1, platform + 1, NULL};
-    return df_provider_is_source(path) && df_provider_is_version(version + 1);
-}
-
 static enum df_tree_visit visit(void *arg, const struct df_tree_entry *e, struct df_err *err)
 {
     struct mirroring *m = (struct mirroring *)arg;
-    struct df_mirror_package p;
+    struct df_mirror_package p = {0};
     DF_FREE char *path = strdup(e->path), *archive = df_fs_join(m->into, e->path);
     if (!path || !archive) {
         (void)df_fail_oom(err);
         return DF_TREE_FAIL;
     }
-    if (!S_ISREG(e->st->st_mode) || !split_archive(path, &p))
+    char *slash = strrchr(path, '/');
+    if (!S_ISREG(e->st->st_mode) || !slash)
+        return DF_TREE_GO_ON;
+    *slash = '\0';
+    if (!df_provider_is_source(path) || !df_provider_archive_parse(slash + 1, path, &p.archive))
         return DF_TREE_GO_ON;
     return put(m, &p, archive, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
 }
@@ -165,19 +155,11 @@ static int mirror_module(struct mirroring *m, const char *module, struct df_err 
 
 /* ---- the command ---- */
 
-static bool is_platform(const char *text)
-{
-    static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    size_t os = strspn(text, word);
-    size_t arch = text[os] == '_' ? strspn(text + os + 1, word) : 0;
-    return os && arch && !text[os + 1 + arch];
-}
-
 static int read_platforms(const struct df_cli *cli, struct df_strs *ret, struct df_err *err)
 {
     const char *platform;
     for (size_t i = 0; (platform = df_arg_nth(&cli->args, "platform", i)); i++) {
-        if (!is_platform(platform))
+        if (!df_provider_is_platform(platform))
             return df_fail(err, DF_ERR_USER, "--platform: \"%.64s\" must be like linux_amd64",
                            platform);
         (void)df_strs_add_new(ret, platform);

@@ -22,7 +22,7 @@ static int compare_content(const char *tool, const struct df_mirror_store *s, co
     DF_LOCKED struct df_lockfile made = {0};
     if (df_mirror_tool_lock(tool, s, root, p, &made, err) < 0)
         return -1;
-    const struct df_locked_provider *l = df_lockfile_find(&made, p->source);
+    const struct df_locked_provider *l = df_lockfile_find(&made, p->archive.source);
     for (size_t i = 0; l && i < l->hashes.len; i++)
         *ret |= df_strs_has(p->hashes, l->hashes.items[i]);
     return 0;
@@ -45,7 +45,7 @@ static int check_locked(const char *tool, const struct df_mirror_store *s, const
                          "checksum of its content: it is not the package that was locked, or the "
                          "lock file has no checksums for this platform; `tofu providers lock "
                          "-platform=%s` adds those",
-                         hex, p->platform);
+                         hex, p->archive.platform);
 }
 
 int df_mirror_check(const char *tool, const struct df_mirror_store *s, const char *root,
@@ -53,7 +53,7 @@ int df_mirror_check(const char *tool, const struct df_mirror_store *s, const cha
 {
     char hex[DF_SHA256_HEX];
     int64_t size = 0;
-    DF_FREE char *archive = df_mirror_archive(root, p);
+    DF_FREE char *archive = df_provider_archive_path(root, &p->archive);
     if (!archive)
         return df_fail_oom(err);
     DF_CLOSE int fd = open(archive, O_RDONLY | O_CLOEXEC);

@@ -10,6 +10,7 @@
 #define DF_CLI_MIRROR_STORE_H
 
 #include "common/base/strs.h"
+#include "spawner/steps/provider_index.h"
 
 struct df_mirror_store {
     char *directory; /* absolute */
@@ -25,14 +26,11 @@ int df_mirror_store_open(const char *directory, struct df_mirror_store *ret,
                          struct df_err *err) DF_MUST_CHECK;
 void df_mirror_store_close(struct df_mirror_store *s);
 
-/* One archive. All borrowed. */
+/* One archive, and the checksums of the lock file; NULL: the module has none. All borrowed. */
 struct df_mirror_package {
-    const char *source, *version, *platform;
-    const struct df_strs *hashes; /* of the lock file; NULL: the module has none */
+    struct df_provider_archive archive;
+    const struct df_strs *hashes;
 };
-
-/* <root>/<source>/terraform-provider-...zip; the caller frees. NULL: no memory. */
-char *df_mirror_archive(const char *root, const struct df_mirror_package *p);
 
 /* Moves a checked archive to its place. */
 int df_mirror_store_put(const struct df_mirror_store *s, const char *archive,

@@ -123,10 +123,10 @@ static int write_module(const char *module, const struct df_mirror_package *p, s
     cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
     cJSON *required = settings ? df_json_object_at(settings, "required_providers") : NULL;
     cJSON *provider = required ? df_json_object_at(required, "mirrored") : NULL;
-    DF_FREE char *version = df_strf("= %s", p->version);
+    DF_FREE char *version = df_strf("= %s", p->archive.version);
     if (!provider || !version || !path)
         return df_fail_oom(err);
-    if (df_json_add_str(provider, "source", p->source, err) < 0 ||
+    if (df_json_add_str(provider, "source", p->archive.source, err) < 0 ||
         df_json_add_str(provider, "version", version, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
@@ -138,7 +138,7 @@ int df_mirror_tool_fetch(const char *tool, const struct df_mirror_store *s,
 {
     DF_STRS struct df_strs platforms = {0};
     DF_FREE char *module = df_fs_join(s->stage, "module");
-    (void)df_strs_add(&platforms, p->platform);
+    (void)df_strs_add(&platforms, p->archive.platform);
     if (!module || df_strs_check(&platforms, err) < 0)
         return df_fail_oom(err);
     if (begin(s, into, err) < 0 || write_module(module, p, err) < 0)
@@ -158,7 +158,7 @@ int df_mirror_tool_lock(const char *tool, const struct df_mirror_store *s, const
     (void)df_strs_add(&argv, "providers");
     (void)df_strs_add(&argv, "lock");
     (void)df_strs_addf(&argv, "-fs-mirror=%s", root);
-    (void)df_strs_addf(&argv, "-platform=%s", p->platform);
+    (void)df_strs_addf(&argv, "-platform=%s", p->archive.platform);
     if (write_module(module, p, err) < 0 || run(s, module, &argv, "providers lock", err) < 0)
         return -1;
     return df_lockfile_read(module, ret, err);

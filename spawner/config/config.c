@@ -324,7 +324,15 @@ static int check_retention(const struct df_config *c, struct df_err *err)
 static int check_mirror(const struct df_config *c, struct df_err *err)
 {
     if (!c->mirror_directory)
-        return 0;
+        return c->mirror_registries.len
+                   ? df_fail(err, DF_ERR_USER,
+                             "providers.mirror.registries: needs providers.mirror.directory, where "
+                             "what they have is kept")
+                   : 0;
+    if (c->mirror_registries.len && !df_config_has_tls(c))
+        return df_fail(err, DF_ERR_USER,
+                       "providers.mirror.registries: needs server.tls, because tofu and terraform "
+                       "take providers over https only");
     if (c->network_mirror || c->filesystem_mirror || c->oci_mirror)
         return df_fail(err, DF_ERR_USER,
                        "providers.mirror.directory: leave it out with providers.filesystemMirror, "

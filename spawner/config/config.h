@@ -121,12 +121,14 @@ struct df_config {
     struct df_strs caller_environment; /* caller.environment: names, or prefixes with * */
     bool caller_files;                 /* caller.files; true */
 
-    char *plugin_cache_directory;    /* providers.pluginCacheDirectory */
-    char *filesystem_mirror;         /* providers.filesystemMirror */
-    char *network_mirror;            /* providers.networkMirror */
-    char *oci_mirror;                /* providers.ociMirror */
-    char *mirror_directory;          /* providers.mirror.directory */
-    char *registry_credentials_file; /* providers.credentialsFile: YAML host: token, mode 0600 */
+    char *plugin_cache_directory;     /* providers.pluginCacheDirectory */
+    char *filesystem_mirror;          /* providers.filesystemMirror */
+    char *network_mirror;             /* providers.networkMirror */
+    char *oci_mirror;                 /* providers.ociMirror */
+    char *mirror_directory;           /* providers.mirror.directory */
+    struct df_strs mirror_registries; /* providers.mirror.registries: hosts, with their ports */
+    char *mirror_ca_file;             /* providers.mirror.caFile */
+    char *registry_credentials_file;  /* providers.credentialsFile: YAML host: token, mode 0600 */
 
     int64_t timeout_plan_s;    /* timeouts.plan; 1h */
     int64_t timeout_apply_s;   /* timeouts.apply; 1h */

@@ -126,6 +126,8 @@ const struct df_key df_keys[] = {
     KEY("providers.networkMirror", DF_KEY_STRING, network_mirror, NULL),
     KEY("providers.ociMirror", DF_KEY_STRING, oci_mirror, NULL),
     KEY("providers.mirror.directory", DF_KEY_PATH, mirror_directory, NULL),
+    KEY("providers.mirror.registries", DF_KEY_WORDS, mirror_registries, NULL),
+    KEY("providers.mirror.caFile", DF_KEY_PATH, mirror_ca_file, NULL),
     KEY("providers.credentialsFile", DF_KEY_PATH, registry_credentials_file, NULL),
     RANGE("timeouts.plan", DF_KEY_SECONDS, timeout_plan_s, "1h", 1, WEEK),
     RANGE("timeouts.apply", DF_KEY_SECONDS, timeout_apply_s, "1h", 1, WEEK),

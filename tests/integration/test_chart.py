@@ -252,6 +252,10 @@ def test_a_mirror_of_providers_is_a_volume_of_the_spawner_alone():
     assert {"name": "providers", "persistentVolumeClaim": {"claimName": "kept"}} in pod["volumes"]
     assert {"name": "providers", "mountPath": "/var/lib/dayfly-providers", "readOnly": True} in pod["containers"][0]["volumeMounts"]
     assert "providers" not in configuration(render())
+    pulling = render("--set", "providers.mirror.volume.persistentVolumeClaim.claimName=kept,providers.mirror.registries={registry.opentofu.org}")
+    assert configuration(pulling)["providers"]["mirror"]["registries"] == ["registry.opentofu.org"]
+    mounts = one(pulling, "Deployment")["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert {"name": "providers", "mountPath": "/var/lib/dayfly-providers", "readOnly": False} in mounts
 
 
 def test_a_certificate_of_ones_own_leaves_no_authority():

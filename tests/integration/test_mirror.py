@@ -14,6 +14,7 @@ from lib.steps import Steps
 
 SOURCE = f"{Registry.HOST}/test/simple"
 OTHER = "plan9_amd64"
+INSIDE = "registry.example"  # the same registry, where the service asks it
 MODULE = f"""
 terraform {{
   required_providers {{
@@ -29,7 +30,7 @@ def registry(tmp_path):
     """Two versions for this platform and one other."""
     archive = providers.packed(dayfly.tool("provider"), tmp_path / "made").read_bytes()
     small = {("simple", v, OTHER): b"PK\x05\x06" + bytes(18) for v in ("1.0.0", "2.0.0")}
-    pair = web.self_signed(tmp_path)
+    pair = web.self_signed(tmp_path, alternatives=f"DNS:localhost,DNS:{INSIDE}")
     with Registry(pair, {("simple", v, platform()): archive for v in ("1.0.0", "2.0.0")} | small) as running:
         running.environment = running.client(tmp_path)
         yield running
@@ -82,7 +83,7 @@ def test_a_package_that_was_not_locked_is_named_and_left_out(home, registry):
     assert f"{SOURCE} 1.0.0 {platform()}: failed: its SHA-256 is " in said.stderr
     assert f"providers lock -platform={platform()}" in said.stderr
     assert "1 added, 0 there, 1 failed" in said.stdout
-    assert sorted(p.name for p in (place / SOURCE).iterdir()) == [
+    assert sorted(p.name for p in (place / SOURCE).glob("[!.]*")) == [
         "2.0.0.json", "index.json", f"terraform-provider-simple_2.0.0_{platform()}.zip"]
 
 
@@ -143,16 +144,25 @@ def test_steps_of_a_service_without_tls_read_the_mirror_themselves(home, filled)
         assert "Installing test/simple v1.0.0" in home.dayfly("logs", "locked-1").stdout
 
 
+class Mirrored(dayfly.Server):
+    """A service with TLS that is the mirror of its steps."""
+
+    def __init__(self, home, **mirror):
+        port = dayfly.free_port()
+        super().__init__(home, listen=f"127.0.0.1:{port}", config=json.dumps({
+            "server": {"tls": {"names": ["localhost"]}}, "advertiseUrl": f"https://localhost:{port}",
+            "providers": {"mirror": mirror}}))
+
+    def start(self, prefix=()):
+        self.home.env["DAYFLY_CA_FILE"] = str(self.data / "ca.pem")
+        return super().start(prefix)
+
+
 @pytest.mark.parametrize("runtime", ["opentofu", "terraform"])
 def test_steps_take_providers_from_the_service_at_a_url_that_no_log_shows(home, filled, terraform, runtime):
     place, module = filled
     (home.bin / "terraform").symlink_to(terraform)
-    port = dayfly.free_port()
-    settings = {"server.tls.names": "localhost", "advertiseUrl": f"https://localhost:{port}",
-                "providers.mirror.directory": place}
-    with dayfly.Server(home, *(word for item in settings.items() for word in ("--set", "=".join(map(str, item)))),
-                       listen=f"127.0.0.1:{port}") as server:
-        home.env["DAYFLY_CA_FILE"] = str(server.data / "ca.pem")
+    with Mirrored(home, directory=str(place)):
         home.dayfly("run", module, "--auto-approve", "--tool", runtime)
         for archive in place.rglob("*.zip"):
             archive.unlink()
@@ -166,3 +176,49 @@ def test_pods_get_a_mirror_over_tls_only_and_steps_one_mirror_only(home):
     for more, said in (("engines=job", "needs server.tls"), ("providers.networkMirror=https://m/", "steps get one mirror")):
         result = home.dayfly("serve", "--set", "providers.mirror.directory=/srv/providers", "--set", more, code=3)
         assert "providers.mirror.directory" in result.stderr and said in result.stderr
+    result = home.dayfly("serve", "--set", "providers.mirror.registries=registry.example", code=3)
+    assert "needs providers.mirror.directory" in result.stderr
+
+
+@pytest.fixture
+def pulling(home, registry, tmp_path):
+    """(a service whose mirror is empty and may ask the registry, the text of a module)"""
+    with web.Tunnel(registry.address) as tunnel:
+        home.env.update(https_proxy=tunnel.url, no_proxy="localhost,127.0.0.1")
+        with Mirrored(home, directory=str(tmp_path / "pulled"), registries=[INSIDE],
+                      caFile=registry.environment["SSL_CERT_FILE"]):
+            yield tmp_path / "pulled" / INSIDE / "test/simple", MODULE.replace(Registry.HOST, INSIDE), tunnel
+
+
+def test_what_the_mirror_has_not_is_downloaded_once_and_kept(home, registry, pulling):
+    place, text, _ = pulling
+    modules = [home.module(f"m{n}", text) for n in range(4)]
+    running = [home.popen(dayfly.DAYFLY, "plan", module, stdout=-1, stderr=-2) for module in modules]
+    for process in running:
+        said = process.communicate(timeout=dayfly.DEADLINE * 2)[0]
+        assert process.returncode == 0, said
+    assert registry.sent == [("simple", "2.0.0", platform())]
+    name = f"terraform-provider-simple_2.0.0_{platform()}.zip"
+    archive = registry.archives["simple", "2.0.0", platform()]
+    assert (place / name).read_bytes() == archive
+    assert json.loads((place / "index.json").read_text()) == {"versions": {"2.0.0": {}}}
+    assert json.loads((place / "2.0.0.json").read_text())["archives"][platform()] == {
+        "hashes": [f"zh:{hashlib.sha256(archive).hexdigest()}"], "url": name}
+    assert not list(place.glob(".*.part"))
+    registry.stop()
+    home.dayfly("plan", home.module("later", text))
+
+
+def test_an_archive_that_is_not_the_registry_s_is_not_kept(home, registry, pulling):
+    place, text, _ = pulling
+    registry.lies = b"!"
+    home.dayfly("plan", home.module("m", text), code=1)
+    assert [p for p in place.iterdir() if not p.name.endswith(".lock")] == []
+
+
+def test_a_registry_that_the_operator_did_not_name_is_not_asked(home, pulling):
+    _, text, tunnel = pulling
+    home.dayfly("plan", home.module("m", text.replace(INSIDE, "other.example")), code=1)
+    assert tunnel.hosts == []
+    home.dayfly("plan", home.module("n", text))
+    assert set(tunnel.hosts) == {f"{INSIDE}:443"}

@@ -526,8 +526,9 @@ static void every_key_may_be_set_by_its_variable(void **state)
                                         : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
-        bool files =
-            df_starts_with(name, "server.tls.") && !df_streq(name, "server.tls.names") && !secret;
+        bool pulls = df_streq(name, "providers.mirror.registries");
+        bool files = pulls || (df_starts_with(name, "server.tls.") &&
+                               !df_streq(name, "server.tls.names") && !secret);
         bool claim = df_starts_with(name, "claim.");
         char *env[] = {(char[]){"HOME=/h"},
                        entry,
@@ -542,6 +543,7 @@ static void every_key_may_be_set_by_its_variable(void **state)
                                 (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
                                 (char[]){"DAYFLY_SERVER_TLS_CERT_FILE=/c"},
                                 (char[]){"DAYFLY_SERVER_TLS_KEY_FILE=/k"},
+                                pulls ? (char[]){"DAYFLY_PROVIDERS_MIRROR_DIRECTORY=/m"} : NULL,
                                 NULL};
         struct df_config c;
         struct df_err err = {0};

@@ -1,6 +1,7 @@
 """HTTP servers of the tests' own."""
 
 import http.server
+import socket
 import ssl
 import subprocess
 import threading
@@ -57,6 +58,37 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class Tunnel(Server):
+    """A proxy for clients that ask for https: whatever host they want, it leads to this address."""
+
+    def __init__(self, address):
+        self.target, self.hosts = address, []
+        super().__init__(TunnelHandler)
+
+
+class TunnelHandler(Handler):
+    def do_CONNECT(self):
+        self.server.owner.hosts.append(self.path)
+        host, _, port = self.server.owner.target.rpartition(":")
+        with socket.create_connection((host, int(port))) as there:
+            self.send_response(200)
+            self.end_headers()
+            back = threading.Thread(target=self.copy, args=(there, self.connection), daemon=True)
+            back.start()
+            self.copy(self.connection, there)
+            back.join()
+        self.close_connection = True
+
+    @staticmethod
+    def copy(source, to):
+        try:
+            while piece := source.recv(65536):
+                to.sendall(piece)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
 
 
 def self_signed(directory, name="localhost", alternatives="DNS:localhost,IP:127.0.0.1"):
