@@ -140,10 +140,7 @@
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */
 
 /* What an apply takes over of the plan's `init` */
-#define DF_LIMIT_LOCK_FILE (1 * DF_MIB)       /* .terraform.lock.hcl: some KiB a provider */
-#define DF_LIMIT_PACKAGE_NAME 512             /* host/namespace/type of a provider */
-#define DF_LIMIT_PACKAGE_LISTING (1 * DF_MIB) /* digests and names of a package's files */
-#define DF_LIMIT_MODULES (16 * DF_MIB)        /* fetched modules; larger ones are fetched again */
+#define DF_LIMIT_MODULES (16 * DF_MIB) /* fetched modules; larger ones are fetched again */
 #define DF_LIMIT_MODULES_ENTRIES 10000
 #define DF_LIMIT_TOOL_DOWNLOAD (512 * DF_MIB)
 
@@ -156,6 +153,7 @@
 /* Providers */
 #define DF_LIMIT_TRUST (8 * DF_MIB)    /* certificates for `init`; all public ones are 250 KiB */
 #define DF_LIMIT_LOCKFILE (4 * DF_MIB) /* of a module; a provider has some kilobytes of hashes */
+#define DF_LIMIT_PACKAGE_FILES 4096    /* of one unpacked provider; most have three */
 #define DF_LIMIT_LOCKED_PROVIDERS 1000 /* of one module */
 #define DF_LIMIT_PROVIDER_ARCHIVE (1 * DF_GIB) /* the largest ones have 150 MiB */
 #define DF_LIMIT_MIRROR_INDEX (4 * DF_MIB)     /* all versions of a provider, or its archives */

@@ -39,6 +39,10 @@ static enum df_tree_visit list_one(void *arg, const struct df_tree_entry *e, str
         (void)df_fail(err, DF_ERR_USER, "%s is not a file", e->path);
         return DF_TREE_FAIL;
     }
+    if (l->len == DF_LIMIT_PACKAGE_FILES) {
+        (void)df_fail(err, DF_ERR_LIMIT, "it has more than %d files", DF_LIMIT_PACKAGE_FILES);
+        return DF_TREE_FAIL;
+    }
     if (l->len == l->cap) {
         size_t cap = l->cap ? 2 * l->cap : 16;
         void *grown = reallocarray(l->files, cap, sizeof(*l->files));

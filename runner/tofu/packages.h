@@ -19,8 +19,4 @@
 int df_packages_link(const char *module_dir, const cJSON *providers, int *ret_count,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* Appends the digest "h1:..." of a package: SHA-256 over the lines "<SHA-256>  <path>" of its
- * files, sorted by path, in base64. */
-int df_package_digest(const char *directory, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
-
 #endif

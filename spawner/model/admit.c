@@ -77,8 +77,9 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
     bool in_use = df_json_bool(old, "status.mayHoldResources", false) ||
                   df_streq(state, "provisioned") || df_streq(state, "destroy");
     if (in_use && !has_same_storage(doc, old))
-        df_fault(f, &here, "cannot be changed before the executor is destroyed; `dayfly state migrate` "
-                          "moves its state");
+        df_fault(f, &here,
+                 "cannot be changed before the executor is destroyed; `dayfly state migrate` "
+                 "moves its state");
 }
 
 /* The keys of a Terrakube workspace describe a placement, so they are checked as early as one. */

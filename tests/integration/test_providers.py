@@ -34,9 +34,56 @@ def test_providers_come_from_a_mirror_into_a_shared_cache(either_home, provider)
     package = cache / SOURCE / "1.0.0" / platform()
     assert [p.name for p in package.iterdir()] == ["terraform-provider-simple_v1.0.0"]
     steps.run("apply", "Applied", providers=own)
-    assert "Initializing" in steps.log(), "plugins must be there when the plan is applied"
+    assert "no init: what the plan's made is here (1 provider verified)" in steps.log()
+    assert "Initializing" not in steps.log()
     assert steps.resources() == {"r": "ok"}
+    assert json.loads((steps.report / "outputs").read_text()) == {}, "the backend is known without an init, too"
     assert not steps.run("plan", "NoChanges", providers=own)["hasChanges"]
+
+
+PLUGIN = "terraform-provider-simple_v1.0.0"
+
+
+def test_a_provider_has_the_garbage_collection_of_its_own_choice(either_home, provider):
+    steps = Steps(either_home, PROVIDED)
+    program = providers.unpacked(provider, either_home.directory / "mirror") / PLUGIN
+    program.write_text(f"#!/bin/sh\necho $(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 2p) ${{GOGC:-own}}"
+                       f" >>{either_home.directory}/gc\nexec {provider} \"$@\"\n")
+    own = {"filesystemMirror": str(either_home.directory / "mirror")}
+    steps.run("plan", "Planned", providers=own)
+    steps.run("apply", "Applied", providers=own)
+    told = set((either_home.directory / "gc").read_text().splitlines())
+    assert {line for line in told if line.startswith(("plan", "apply"))} == {"plan own", "apply own"}, "a provider may be large"
+
+
+def test_an_apply_on_a_machine_without_the_package_runs_init(either_home, provider):
+    steps = Steps(either_home, PROVIDED)
+    providers.unpacked(provider, either_home.directory / "mirror")
+    steps.run("plan", "Planned", providers={"filesystemMirror": str(either_home.directory / "mirror")})
+    providers.packed(provider, either_home.directory / "packed")
+    steps.run("apply", "Applied", providers={"filesystemMirror": str(either_home.directory / "packed")})
+    assert f"init again: {SOURCE} 1.0.0 is not in a cache or mirror here" in steps.log()
+    assert "Initializing" in steps.log()
+    assert steps.resources() == {"r": "ok"}
+
+
+@pytest.mark.parametrize("clean_mirror", [True, False])
+def test_a_tampered_package_is_never_executed(either_home, provider, clean_mirror):
+    steps = Steps(either_home, PROVIDED)
+    mirror, cache = either_home.directory / "mirror", either_home.directory / "plugins"
+    providers.packed(provider, mirror) if clean_mirror else providers.unpacked(provider, mirror)
+    own = {"filesystemMirror": str(mirror), "pluginCacheDirectory": str(cache)}
+    steps.run("plan", "Planned", providers=own)
+    ran = either_home.directory / "ran"
+    program = (cache if clean_mirror else mirror) / SOURCE / "1.0.0" / platform() / PLUGIN
+    program.unlink()
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexec {provider} \"$@\"\n")
+    program.chmod(0o755)
+    reason, code = ("Applied", 0) if clean_mirror else ("InitFailed", 1)
+    steps.run("apply", reason, code=code, providers=own)
+    assert "which the lock file does not name" in steps.log()
+    assert not ran.exists()
+    assert steps.resources() == ({"r": "ok"} if clean_mirror else {})
 
 
 def test_a_provider_starts_in_however_deep_a_work_directory(home, provider):
