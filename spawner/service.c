@@ -31,6 +31,7 @@
 #include "spawner/open_blobs.h"
 #include "spawner/open_engines.h"
 #include "spawner/requests/deletions.h"
+#include "spawner/store/vault/open_sources.h"
 
 struct df_service {
     struct df_spawner spawner;
@@ -135,13 +136,27 @@ static int open_vault(struct df_service *s, struct df_err *err)
                : df_vault_open(database, key, &p->vault, err);
 }
 
+static int open_sources(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    const struct df_sources_options o = {.sources = p->config->secret_sources,
+                                         .kube = p->kube,
+                                         .name_space = cluster_namespace(s),
+                                         .never = &p->never};
+    struct df_sources *sources = NULL;
+    if (df_sources_open(&o, &sources, err) < 0)
+        return -1;
+    df_vault_set_sources(p->vault, sources);
+    return 0;
+}
+
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
     DF_FREE char *directory = data_path(s, "blobs");
     if (!directory)
         return df_fail_oom(err);
-    if (open_vault(s, err) < 0)
+    if (open_vault(s, err) < 0 || open_sources(s, err) < 0)
         return -1;
     const struct df_blob_places places = {p->config, p->kube, cluster_namespace(s), directory,
                                           p->vault};

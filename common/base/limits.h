@@ -174,6 +174,7 @@
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
+#define DF_TIMEOUT_SOURCE_MS 5000         /* of a source of secrets: a runner's claim waits for it */
 #define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
 #define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
 #define DF_TIMEOUT_FORGET_SECONDS 60      /* how long an ended step is kept to be reported */
@@ -195,6 +196,8 @@
 #define DF_LIMIT_SECRET_KEY 253       /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
     256 /* in one secret: with their values they fit into a step document */
+#define DF_LIMIT_SECRET_SOURCES 16          /* each is asked for a list */
+#define DF_LIMIT_SOURCE_ANSWER (4 * DF_MIB) /* a secret whose values are escaped, or many names */
 #define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* the values of one run; stored as one value */
 #define DF_RUN_SECRETS_GRACE_SECONDS 600 /* values are kept this long while their run is stored */
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* the values in all their encodings */

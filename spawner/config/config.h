@@ -51,6 +51,8 @@ struct df_config {
     bool s3_path_style;       /* blobs.s3.pathStyle; false */
     bool gcs_anonymous;       /* blobs.gs.anonymous; false */
 
+    cJSON *secret_sources; /* vault.sources: {name: source} (model/secret_source.h); or NULL */
+
     char *blob_location;           /* blobs.location: "s3://bucket/prefix", "gs://..." or
                                       "azblob://account/container/prefix"; NULL: with the store */
     struct df_strs blob_key_files; /* blobs.keyFiles: the first seals, all open */

@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "spawner/model/allow_rule.h"
+#include "spawner/model/secret_source.h"
 
 #define WEEK (7 * 24 * 3600)
 #define KEY(key, kind, field, text)                                                                \
@@ -52,6 +53,10 @@ const struct df_key df_keys[] = {
     KEY("auth.loopback", DF_KEY_STRING, auth_loopback, "token"),
     KEY("auth.serviceAccounts", DF_KEY_OBJECT, accounts, NULL),
     KEY("store", DF_KEY_STRING, store, "sqlite"),
+    {.name = "vault.sources",
+     .type = DF_KEY_OBJECT,
+     .offset = offsetof(struct df_config, secret_sources),
+     .check = df_secret_sources_check},
     KEY("blobs.location", DF_KEY_STRING, blob_location, NULL),
     KEY("blobs.move", DF_KEY_BOOL, blob_move, "false"),
     KEY("blobs.keyFiles", DF_KEY_PATHS, blob_key_files, NULL),

@@ -86,6 +86,11 @@ static void look(void *arg, enum df_reference kind, const char *name, const stru
                  df_reference_name(kind), name);
 }
 
+bool df_never_is_secret(const struct df_never *n, const char *name)
+{
+    return is_own_secret(n ? n : &nothing_more, name, NULL);
+}
+
 void df_never_find(const struct df_never *n, const char *uid, const cJSON *tree,
                    const struct df_path *path, struct df_faults *f)
 {

@@ -30,6 +30,9 @@ void df_never_find(const struct df_never *n, const char *uid, const cJSON *tree,
 void df_never_find_of(const struct df_never *n, const cJSON *member, const struct df_path *path,
                       struct df_faults *f);
 
+/* Is it a Secret of the service itself: its key, its authority, its tokens, blobs, a step's? */
+bool df_never_is_secret(const struct df_never *n, const char *name);
+
 /* Checks the pod template of a Job, as it is sent. Class USER, reason PlacementDenied. */
 int df_never_check_pod(const struct df_never *n, const char *uid, const cJSON *pod_template,
                        struct df_err *err) DF_MUST_CHECK;

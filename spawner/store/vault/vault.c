@@ -1,8 +1,10 @@
 /*
- * Checks names, keys and sizes; then the backend stores the secrets.
+ * Checks names, keys and sizes; then the backend stores the secrets. A secret of a source is read
+ * there.
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "spawner/store/vault/sources.h"
 #include "spawner/store/vault/vault_backend.h"
 
 /* ---- names and values ----------------------------------------------------------------------- */
@@ -14,7 +16,7 @@ static int check_name(const char *name, struct df_err *err)
     return df_fail(err, DF_ERR_USER, "secret \"%s\": a name is a DNS label (a-z, 0-9, -)", name);
 }
 
-static int check_key(const char *key, struct df_err *err)
+int df_vault_check_key(const char *key, struct df_err *err)
 {
     static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t n = strlen(key);
@@ -49,36 +51,95 @@ int df_vault_unreadable(const char *name, const char *key, const char *why, stru
                           name, key, why, name, key);
 }
 
+/* ---- sources ---------------------------------------------------------------------------------- */
+
+void df_vault_set_sources(struct df_vault *v, struct df_sources *sources)
+{
+    v->sources = sources;
+}
+
+char *df_vault_advice(const struct df_vault *v, const char *name, const char *key)
+{
+    const char *rest;
+    const struct df_source *source = df_sources_find(v->sources, name, &rest);
+    return source ? df_strf("write it as \"%s\" to %s, from where the source %s reads it", rest,
+                            source->place, source->name)
+                  : df_strf("create it with: dayfly secret set %s %s", name, key ? key : "KEY");
+}
+
+int df_vault_check_writable(const struct df_vault *v, const char *name, struct df_err *err)
+{
+    const char *rest;
+    DF_FREE char *advice = df_vault_advice(v, name, NULL);
+    if (!df_sources_find(v->sources, name, &rest))
+        return 0;
+    return advice ? df_fail_reason(err, DF_ERR_CONFLICT, "SecretReadOnly",
+                                   "dayfly only reads the secret \"%s\": %s", name, advice)
+                  : df_fail_oom(err);
+}
+
+int df_vault_list_uses(const struct df_vault *v, cJSON **ret, struct df_err *err)
+{
+    return df_sources_list_uses(v->sources, ret, err);
+}
+
+int df_vault_list_sources(const struct df_vault *v, cJSON **ret, struct df_err *err)
+{
+    return df_sources_list(v->sources, ret, err);
+}
+
+static int get_from(const struct df_source *source, const char *name, const char *rest, cJSON **ret,
+                    struct df_err *err)
+{
+    return source->backend->ops->get(source->backend, rest, ret, err) < 0
+               ? df_err_wrap(err, "secret \"%s\" of the source %s", name, source->name)
+               : 0;
+}
+
 /* ---- calls to the backend -------------------------------------------------------------------- */
 
 void df_vault_close(struct df_vault *v)
 {
-    if (v)
-        v->ops->close(v);
+    if (!v)
+        return;
+    df_sources_free(v->sources);
+    v->ops->close(v);
 }
 
 int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                  struct df_err *err)
 {
-    if (check_name(name, err) < 0)
+    if (check_name(name, err) < 0 || df_vault_check_writable(v, name, err) < 0)
         return -1;
-    if (entry->key &&
-        (check_key(entry->key, err) < 0 || df_vault_check_value(entry->value, entry->n, err) < 0))
+    if (entry->key && (df_vault_check_key(entry->key, err) < 0 ||
+                       df_vault_check_value(entry->value, entry->n, err) < 0))
         return -1;
     return v->ops->put(v, name, entry, err);
 }
 
 int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
 {
-    return df_is_dns_label(name) ? v->ops->get_use(v, name, ret, err)
-                                 : df_vault_no_secret(name, NULL, err);
+    const char *rest;
+    if (!df_is_dns_label(name))
+        return df_vault_no_secret(name, NULL, err);
+    const struct df_source *source = df_sources_find(v->sources, name, &rest);
+    if (!source)
+        return v->ops->get_use(v, name, ret, err);
+    cJSON *use = cJSON_Duplicate(source->use, true);
+    if (!use)
+        return df_fail_oom(err);
+    *ret = use;
+    return 0;
 }
 
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)
 {
+    const char *rest;
     /* No secret can have an invalid name. */
-    return df_is_dns_label(name) ? v->ops->get(v, name, ret, err)
-                                 : df_vault_no_secret(name, NULL, err);
+    if (!df_is_dns_label(name))
+        return df_vault_no_secret(name, NULL, err);
+    const struct df_source *source = df_sources_find(v->sources, name, &rest);
+    return source ? get_from(source, name, rest, ret, err) : v->ops->get(v, name, ret, err);
 }
 
 void df_vault_drop_integrations(cJSON *list)
@@ -100,8 +161,9 @@ int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err)
 
 int df_vault_delete(struct df_vault *v, const char *name, const char *key, struct df_err *err)
 {
-    return df_is_dns_label(name) ? v->ops->remove(v, name, key, err)
-                                 : df_vault_no_secret(name, key, err);
+    if (!df_is_dns_label(name))
+        return df_vault_no_secret(name, key, err);
+    return df_vault_check_writable(v, name, err) < 0 ? -1 : v->ops->remove(v, name, key, err);
 }
 
 /* ---- values of one run ----------------------------------------------------------------------- */

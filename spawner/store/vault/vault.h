@@ -3,7 +3,9 @@
  * Thread rule: any thread.
  *
  * The interface has two backends: SQLite, sealed with AES-256-GCM under a key file, and Secrets of
- * a Kubernetes namespace.
+ * a Kubernetes namespace. Besides, a vault may have sources (sources.h): the names of secrets decide
+ * which of them come from there. A source is only read. Its failures have the reasons
+ * SecretSourceUnavailable (class RETRY) and SecretSourceDenied (class DENIED), and name it.
  */
 #ifndef DF_VAULT_H
 #define DF_VAULT_H
@@ -12,6 +14,7 @@
 
 struct df_vault; /* opaque */
 struct df_kube;
+struct df_sources;
 
 /* Opens the SQLite backend: secrets are in the database file of the documents, sealed under a key
  * derived from the key file, each bound to its name and key. The key file is created together with
@@ -39,6 +42,18 @@ static inline void df_cleanup_vault(struct df_vault **v)
 }
 #define DF_VAULT DF_CLEANUP(df_cleanup_vault)
 
+/* From now on the vault reads secrets from these sources, too, and owns them. Before other threads
+ * use it. NULL: none. */
+void df_vault_set_sources(struct df_vault *v, struct df_sources *sources);
+
+/* Says where a person writes this key (NULL: KEY) of a secret, as the end of a sentence: "set it
+ * with: dayfly secret set db password". The caller frees; NULL if out of memory. */
+char *df_vault_advice(const struct df_vault *v, const char *name, const char *key);
+
+/* CONFLICT SecretReadOnly if the secret comes from a source. */
+int df_vault_check_writable(const struct df_vault *v, const char *name,
+                            struct df_err *err) DF_MUST_CHECK;
+
 /* What df_vault_put() writes in one step. All is borrowed. */
 struct df_vault_entry {
     const char *key;   /* 1 to 253 of [A-Za-z0-9._-]; NULL: only the use of an existing secret */
@@ -48,10 +63,11 @@ struct df_vault_entry {
 };
 
 /* Sets one key, the use, or both; with a key it creates the secret if it is absent. name: a DNS
- * label. NOT_FOUND without key if there is no secret. */
+ * label. NOT_FOUND without key if there is no secret; otherwise as df_vault_check_writable(). */
 int df_vault_put(struct df_vault *v, const char *name, const struct df_vault_entry *entry,
                  struct df_err *err) DF_MUST_CHECK;
-/* Returns {executors, owner} of model/secret_use.h. NOT_FOUND names the secret. */
+/* Returns {executors, owner} of model/secret_use.h; for a secret of a source {executors, source},
+ * without asking the source. NOT_FOUND names the secret. */
 int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
 /* Returns {"key": "value", ...}, sorted by key; the caller deletes it with df_json_wipe().
@@ -61,8 +77,13 @@ int df_vault_get_use(struct df_vault *v, const char *name, cJSON **ret,
 int df_vault_get(struct df_vault *v, const char *name, cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 /* [{"name", "keys": [...], "updatedAt", "executors", "owner"}], sorted by name: no values. The last
- * two are the use. */
+ * two are the use. Without those of sources. */
 int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* The uses of all sources as [{"name": "corp-*", "executors", "source"}], without asking them. */
+int df_vault_list_uses(const struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Asks all sources: [{"name", "keys", "executors", "source"}]; keys is empty where the source lists
+ * names only. A source that does not list its secrets has one entry "corp-*" with "message". */
+int df_vault_list_sources(const struct df_vault *v, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Deletes a key, or with key NULL the whole secret. NOT_FOUND if absent. A secret without keys is
  * deleted. */
 int df_vault_delete(struct df_vault *v, const char *name, const char *key,

@@ -18,11 +18,15 @@ struct df_vault_ops {
     /* of_runs: only the entries of runs; otherwise only the other secrets */
     int (*list)(struct df_vault *v, bool of_runs, cJSON **ret, struct df_err *err);
     int (*remove)(struct df_vault *v, const char *name, const char *key, struct df_err *err);
+    /* Sources only: succeeds if secrets can be read now, as far as that can be known without
+     * reading one. */
+    int (*check)(struct df_vault *v, struct df_err *err);
 };
 
 /* The first member of every backend. */
 struct df_vault {
     const struct df_vault_ops *ops;
+    struct df_sources *sources; /* owned; NULL: none. Of a source always NULL */
     unsigned char master[DF_KEY_LEN]; /* df_vault_key() derives keys from it */
 };
 
@@ -40,6 +44,9 @@ int df_vault_no_secret(const char *name, const char *key, struct df_err *err);
 
 /* Fails with SYSTEM SecretUnreadable. Always -1. why: what is wrong, without the value. */
 int df_vault_unreadable(const char *name, const char *key, const char *why, struct df_err *err);
+
+/* USER unless it is 1 to DF_LIMIT_SECRET_KEY of [A-Za-z0-9._-]. */
+int df_vault_check_key(const char *key, struct df_err *err) DF_MUST_CHECK;
 
 /* LIMIT if the value is too large, USER if it is not UTF-8 text. */
 int df_vault_check_value(const void *value, size_t n, struct df_err *err) DF_MUST_CHECK;
