@@ -1,4 +1,4 @@
-/* Keys, the bucket, what home remembers of it, moving from one place to another, opening. */
+/* The bucket, what home remembers of it, moving from one place to another, opening. */
 #include "spawner/open_blobs.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "common/blob/azblob.h"
 #include "common/blob/gcs.h"
 #include "common/blob/s3.h"
+#include "spawner/blob_keys.h"
 
 #define MARK "location"
 
@@ -18,39 +19,6 @@ static int open_home(const struct df_blob_places *p, struct df_blob **ret, struc
     const struct df_blob_kube_options kube = {p->kube, p->name_space, p->directory};
     return p->config->in_cluster ? df_blob_kube_open(&kube, ret, err)
                                  : df_blob_open(p->directory, ret, err);
-}
-
-/* ---- the keys -------------------------------------------------------------------------------- */
-
-static int add_key_file(struct df_keyring *r, const char *path, struct df_err *err)
-{
-    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_KEY_TEXT + 1);
-    unsigned char key[DF_KEY_LEN];
-    if (df_fs_read(path, &text, err) < 0)
-        return df_err_wrap(err, "blobs.keyFiles");
-    if (df_key_parse(df_buf_str(&text), text.len, key) < 0)
-        return df_fail(err, DF_ERR_USER,
-                       "blobs.keyFiles: %s must hold 64 hex digits and a newline, as `openssl rand "
-                       "-hex 32` prints them",
-                       path);
-    int result = df_keyring_add(r, key, err);
-    explicit_bzero(key, sizeof(key));
-    return result;
-}
-
-/* The instance's own key stands last: what it sealed before there were others can be read. */
-static int fill_keys(const struct df_blob_places *p, struct df_keyring *r, struct df_err *err)
-{
-    const struct df_strs *files = &p->config->blob_key_files;
-    unsigned char own[DF_KEY_LEN];
-    for (size_t i = 0; i < files->len; i++)
-        if (add_key_file(r, files->items[i], err) < 0)
-            return -1;
-    if (df_vault_key(p->vault, "blobs", own, err) < 0)
-        return -1;
-    int result = df_keyring_add(r, own, err);
-    explicit_bzero(own, sizeof(own));
-    return result;
 }
 
 /* ---- the bucket ------------------------------------------------------------------------------ */
@@ -90,7 +58,7 @@ static int open_bucket(const struct df_blob_places *p, const char *location, str
     DF_KEYRING keys = {0};
     const struct df_blob_bucket_options o = {.keys = &keys, .directory = p->directory};
     struct df_bucket *driver = NULL;
-    if (fill_keys(p, &keys, err) < 0)
+    if (df_blob_keys(p->config, p->vault, &keys, err) < 0)
         return -1;
     if (new_driver(p->config, location, &driver, err) < 0 ||
         df_blob_bucket_open(driver, &o, ret, err) < 0)

@@ -5,6 +5,7 @@
 #include "common/process/process.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/secret_source.h"
 
 /* runner.path, else the program beside this one, else the one in PATH. The caller frees. */
 static char *find_runner(const struct df_config *config)
@@ -56,6 +57,7 @@ static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_
             (void)df_strs_add(ret, paths[i]);
     for (size_t i = 0; i < c->blob_key_files.len; i++)
         (void)df_strs_add(ret, c->blob_key_files.items[i]);
+    df_secret_source_paths(c->secret_sources, ret);
     return df_strs_check(ret, err);
 }
 

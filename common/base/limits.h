@@ -112,6 +112,7 @@
 #define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
 #define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed: 1 MiB, once 4 */
 #define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
+#define DF_LIMIT_KEY_COMMAND 64 /* words of blobs.keyCommand */
 #define DF_LIMIT_KEYRING 16 /* keys of content at rest, old ones included */
 
 /* AWS */
@@ -174,6 +175,7 @@
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
+#define DF_TIMEOUT_KEY_COMMAND_MS 30000   /* of blobs.keyCommand, which may ask a distant KMS */
 #define DF_TIMEOUT_SOURCE_MS 5000         /* of a source of secrets: a runner's claim waits for it */
 #define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
 #define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */

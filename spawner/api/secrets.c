@@ -38,8 +38,14 @@ static int name_every_executor(cJSON *items, struct df_err *err)
 
 int df_list_secrets(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    DF_JSON cJSON *items = NULL;
-    if (df_vault_list(req->s->vault, &items, err) < 0 || name_every_executor(items, err) < 0)
+    DF_JSON cJSON *items = NULL, *of_sources = NULL;
+    if (df_vault_list(req->s->vault, &items, err) < 0 ||
+        df_vault_list_sources(req->s->vault, &of_sources, err) < 0)
+        return -1;
+    for (cJSON *item; (item = cJSON_DetachItemFromArray(of_sources, 0));)
+        if (df_json_append(items, item, err) < 0)
+            return -1;
+    if (name_every_executor(items, err) < 0)
         return -1;
     return df_respond_list(res, DF_TAKE(items), NULL, err);
 }

@@ -54,7 +54,8 @@ static const struct df_column task_columns[] = {
 static const struct df_column secret_columns[] = {
     {"NAME", "name", DF_CELL_TEXT, false},           {"KEYS", "keys", DF_CELL_LIST, false},
     {"EXECUTORS", "executors", DF_CELL_LIST, false}, {"CHANGED", "updatedAt", DF_CELL_AGE, false},
-    {"OWNER", "owner", DF_CELL_TEXT, true},          {0}};
+    {"SOURCE", "source", DF_CELL_TEXT, false},       {"OWNER", "owner", DF_CELL_TEXT, true},
+    {"MESSAGE", "message", DF_CELL_TEXT, true},      {0}};
 
 static const struct df_column integration_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},

@@ -148,6 +148,13 @@ const struct df_reason df_reasons[] = {
      "The message has the provider's words. Correct the keys, the role or its trust policy, and "
      "try "
      "with `dayfly integration test NAME`."},
+    {"SecretSourceUnavailable",
+     "A source of secrets did not answer for half of timeouts.pending; nothing was run.",
+     "The message names the source and its last answer: unseal or restart it, then run again. "
+     "`dayfly doctor` checks each source."},
+    {"SecretSourceDenied", "A source of secrets refused to hand out a secret; nothing was run.",
+     "The message names the source and why: its policy or role, the token, or the certificate. "
+     "`dayfly doctor` checks each source."},
     {"InvalidDocument", "The document is not valid, or cannot be accepted now; it was refused.",
      "The message names the field. Correct an executor and apply it again; apply a run under a "
      "new name."},

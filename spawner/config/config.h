@@ -56,6 +56,7 @@ struct df_config {
     char *blob_location;           /* blobs.location: "s3://bucket/prefix", "gs://..." or
                                       "azblob://account/container/prefix"; NULL: with the store */
     struct df_strs blob_key_files; /* blobs.keyFiles: the first seals, all open */
+    struct df_strs blob_key_command; /* blobs.keyCommand: program and arguments; prints keys */
     char *s3_region;               /* blobs.s3.region; default: AWS_REGION, us-east-1 */
     char *s3_endpoint;             /* blobs.s3.endpoint; NULL: AWS's */
     char *s3_ca_file;              /* blobs.s3.caFile */

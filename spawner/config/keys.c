@@ -60,6 +60,7 @@ const struct df_key df_keys[] = {
     KEY("blobs.location", DF_KEY_STRING, blob_location, NULL),
     KEY("blobs.move", DF_KEY_BOOL, blob_move, "false"),
     KEY("blobs.keyFiles", DF_KEY_PATHS, blob_key_files, NULL),
+    KEY("blobs.keyCommand", DF_KEY_WORDS, blob_key_command, NULL),
     KEY("blobs.s3.region", DF_KEY_STRING, s3_region, NULL),
     KEY("blobs.s3.endpoint", DF_KEY_STRING, s3_endpoint, NULL),
     KEY("blobs.s3.caFile", DF_KEY_PATH, s3_ca_file, NULL),

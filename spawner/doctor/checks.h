@@ -104,6 +104,11 @@ int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err);
 /* secrets.c */
 int df_check_secrets(struct df_doctor_context *p, struct df_err *err);
 
+/* sources.c */
+int df_check_sources(struct df_doctor_context *p, struct df_err *err);
+/* Reports the own secrets (df_vault_list()) whose names are those of a source. */
+void df_find_hidden_secrets(struct df_doctor_context *p, const cJSON *secrets);
+
 /* policy.c */
 int df_check_policy(struct df_doctor_context *p, struct df_err *err);
 int df_check_pod_security(struct df_doctor_context *p, struct df_err *err);

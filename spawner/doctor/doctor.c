@@ -36,6 +36,7 @@ static const struct check {
     {"rights", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_rights},
     {"authority", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_authority},
     {"secrets", ALWAYS, 0, df_check_secrets},
+    {"secret-sources", ALWAYS, 0, df_check_sources},
     {"issuer", WITH_PODS, DF_HAS_CLUSTER, df_check_issuer},
     {"placement-policy", WITH_PODS, 0, df_check_policy},
     {"pod-security", WITH_PODS, DF_HAS_CLUSTER, df_check_pod_security},

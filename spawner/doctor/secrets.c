@@ -64,6 +64,8 @@ int df_check_secrets(struct df_doctor_context *p, struct df_err *err)
     int result = p->config.in_cluster ? df_vault_kube_list(p->kube, p->service_ns, &secrets, &why)
                                       : list_on_disk(p, &secrets, &why);
     if (result == 0)
+        df_find_hidden_secrets(p, secrets);
+    if (result == 0)
         return report(p, secrets, err);
     if (why.cls != DF_ERR_DENIED)
         return df_err_pass(err, &why);

@@ -29,6 +29,8 @@ static const struct {
     {"PlanExpired", 409},
     {"PlanUsed", 409},
     {"PlanMissing", 404},
+    /* The configuration of the service is wrong, not what the caller asks for. */
+    {"SecretSourceDenied", 500},
     /* Refused tokens of pods. */
     {"TokenTooLarge", 401},
     {"TokenMalformed", 401},

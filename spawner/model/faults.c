@@ -60,6 +60,8 @@ static const struct {
     {"EngineFailed", SYSTEM},
     {"InvalidStep", USER},
     {"SecretUnreadable", SYSTEM},
+    {"SecretSourceUnavailable", SYSTEM},
+    {"SecretSourceDenied", SYSTEM},
     {"SecretNotAllowed", USER},
     {"IntegrationNotAllowed", USER},
     {"IntegrationFailed", USER},

@@ -170,6 +170,20 @@ const char *df_secret_source_rest(const char *source, const char *secret)
                                                                                 : NULL;
 }
 
+void df_secret_source_paths(const cJSON *sources, struct df_strs *ret)
+{
+    static const char *const members[] = {"directory", "auth.tokenFile",
+                                          "auth.kubernetes.tokenFile"};
+    const cJSON *source;
+    cJSON_ArrayForEach (source, sources) {
+        for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
+            const char *path = df_json_str(source, members[i]);
+            if (path)
+                (void)df_strs_add(ret, path);
+        }
+    }
+}
+
 bool df_secret_source_allows(const cJSON *source, const char *secret)
 {
     const cJSON *pattern;

@@ -8,6 +8,7 @@
 #ifndef DF_MODEL_SECRET_SOURCE_H
 #define DF_MODEL_SECRET_SOURCE_H
 
+#include "common/base/strs.h"
 #include "common/json/json.h"
 
 /* Checks vault.sources and fills in the defaults. Class USER; the message names every fault. */
@@ -19,6 +20,10 @@ int df_secret_source_use(const cJSON *source, cJSON **ret, struct df_err *err) D
 /* The name of a secret in the source with this name: "db" of "corp-db" in "corp". NULL: it is not
  * of this source. Borrowed. */
 const char *df_secret_source_rest(const char *source, const char *secret);
+
+/* Adds the paths of this machine that sources read: directories and files with tokens. Sticky: the
+ * caller checks ret. */
+void df_secret_source_paths(const cJSON *sources, struct df_strs *ret);
 
 /* Does the source of the kind `kubernetes` allow the Secret with this name? */
 bool df_secret_source_allows(const cJSON *source, const char *secret);

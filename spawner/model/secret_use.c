@@ -133,6 +133,12 @@ int df_secret_use_check(const cJSON *use, const struct df_used *what, const char
         return df_fail_oom(err);
     if (df_secret_use_covers(use, executor))
         return 0;
+    const char *source = df_json_str(use, "source");
+    if (source)
+        return df_fail_reason(err, DF_ERR_DENIED, refusal_of(what),
+                              "executor %s may not use the secret \"%s\", which is for %.200s: so "
+                              "says vault.sources.%s.executors in the service's configuration",
+                              executor, what->name, *who ? who : "no executor", source);
     return df_fail_reason(
         err, DF_ERR_DENIED, refusal_of(what),
         "executor %s may not use the %s \"%s\", which is for %.200s; its owner or "

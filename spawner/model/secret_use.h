@@ -3,7 +3,8 @@
  *
  * The use of either is an object {executors: [names], owner: name}. Without `executors` every
  * executor may use the secret. `owner` is the caller who made it; a secret that is older than its
- * use, or was made with kubectl, has none. An entry of df_vault_list() has these members, too.
+ * use, or was made with kubectl, has none. A secret that comes from a source has `source`, the name
+ * of it in vault.sources. An entry of df_vault_list() has these members, too.
  */
 #ifndef DF_MODEL_SECRET_USE_H
 #define DF_MODEL_SECRET_USE_H

@@ -128,7 +128,8 @@ static int make_use(const struct df_secret_request *q, const cJSON *old, cJSON *
 static int set_secret(struct df_spawner *s, const struct df_secret_request *q, struct df_err *err)
 {
     DF_JSON cJSON *old = NULL, *use = NULL;
-    if (find_secret(s, q->name, &old, err) < 0 || make_use(q, old, &use, err) < 0 ||
+    if (df_vault_check_writable(s->vault, q->name, err) < 0 ||
+        find_secret(s, q->name, &old, err) < 0 || make_use(q, old, &use, err) < 0 ||
         (old && check_old(s, q, old, use, err) < 0) || check_executors(q, old, use, err) < 0)
         return -1;
     struct df_vault_entry entry = {.use = use};
@@ -152,7 +153,8 @@ static int delete_secret(struct df_spawner *s, const struct df_secret_request *q
                          struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
-    if (df_vault_get_use(s->vault, q->name, &old, err) < 0 ||
+    if (df_vault_check_writable(s->vault, q->name, err) < 0 ||
+        df_vault_get_use(s->vault, q->name, &old, err) < 0 ||
         df_secret_use_check_change(old, DF_USED_SECRET(q->name), q->role, q->actor, err) < 0 ||
         check_unused(s, q, NULL, err) < 0)
         return -1;
@@ -170,25 +172,49 @@ int df_request_delete_secret(struct df_spawner *s, const struct df_secret_reques
 
 /* ---- executors ------------------------------------------------------------------------------ */
 
+/* Fails if one of the secrets is entrusted to the executor by somebody else. */
+static int check_entrusted(const cJSON *list, const char *executor, const char *actor,
+                           struct df_err *err)
+{
+    const cJSON *secret;
+    cJSON_ArrayForEach (secret, list) {
+        if (df_secret_use_is_entrusted(secret, executor, actor))
+            return df_secret_use_refuse_maker(DF_USED_SECRET(df_json_str(secret, "name")), executor,
+                                              err);
+    }
+    return 0;
+}
+
+/* What the executor names must be for it. A secret that does not exist yet is nobody's. */
+static int check_named(struct df_spawner *s, const cJSON *spec, const char *executor,
+                       struct df_err *err)
+{
+    struct df_secret_place p;
+    for (size_t i = 0; df_secret_place_at(spec, i, &p); i++) {
+        DF_JSON cJSON *use = NULL;
+        struct df_err why = {0};
+        int result = df_vault_get_use(s->vault, p.name, &use, &why);
+        if (result < 0 && why.cls != DF_ERR_NOT_FOUND)
+            return df_err_pass(err, &why);
+        if (result == 0 && df_secret_use_check(use, DF_USED_SECRET(p.name), executor, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const char *actor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
-    struct df_secret_place first;
-    DF_JSON cJSON *list = NULL;
-    const cJSON *secret;
-    /* Most executors need no request to the vault, which may be the API server. */
-    if (role >= DF_ROLE_ADMIN && !df_secret_place_at(df_json_at(executor, "spec"), 0, &first))
-        return 0;
-    if (df_vault_list(s->vault, &list, err) < 0)
+    DF_JSON cJSON *own = NULL, *of_sources = NULL;
+    if (check_named(s, df_json_at(executor, "spec"), name, err) < 0)
         return -1;
-    cJSON_ArrayForEach (secret, list) {
-        const char *of = df_json_str(secret, "name");
-        if (df_secret_is_used(df_json_at(executor, "spec"), of, NULL) &&
-            df_secret_use_check(secret, DF_USED_SECRET(of), name, err) < 0)
-            return -1;
-        if (role < DF_ROLE_ADMIN && df_secret_use_is_entrusted(secret, name, actor))
-            return df_secret_use_refuse_maker(DF_USED_SECRET(of), name, err);
-    }
-    return 0;
+    /* Most executors of admins need no request to the vault, which may be the API server. */
+    if (role >= DF_ROLE_ADMIN)
+        return 0;
+    if (df_vault_list(s->vault, &own, err) < 0 ||
+        df_vault_list_uses(s->vault, &of_sources, err) < 0 ||
+        check_entrusted(own, name, actor, err) < 0)
+        return -1;
+    return check_entrusted(of_sources, name, actor, err);
 }

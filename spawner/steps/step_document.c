@@ -330,6 +330,16 @@ static int add_key(struct making *m, const cJSON *entry, const char *key, const 
     return df_json_add_str(environment, name, path ? path : value, err);
 }
 
+static int fail_key(const struct making *m, const char *secret, const char *key,
+                    struct df_err *err)
+{
+    DF_FREE char *advice = df_vault_advice(m->s->vault, secret, key);
+    return advice ? df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                                   "spec.secrets: secret %s has no key \"%s\"; %s", secret, key,
+                                   advice)
+                  : df_fail_oom(err);
+}
+
 static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *secret,
                            struct df_err *err)
 {
@@ -346,10 +356,7 @@ static int add_secret_keys(struct making *m, const cJSON *entry, const cJSON *se
         const char *key = cJSON_GetStringValue(item);
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(secret, key);
         if (!value)
-            return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                                  "spec.secrets: secret %s has no key \"%s\"; set it with: dayfly "
-                                  "secret set %s %s",
-                                  name, key, name, key);
+            return fail_key(m, name, key, err);
         if (add_key(m, entry, key, value->valuestring, err) < 0)
             return -1;
     }

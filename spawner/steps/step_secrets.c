@@ -3,14 +3,15 @@
 #include "spawner/model/secret_use.h"
 
 /* Fails with a class that tells whether the step can ever have the secret. */
-static int fail_secret(const char *name, const char *what, const struct df_err *why,
-                       struct df_err *err)
+static int fail_secret(const struct df_spawner *s, const char *name, const char *what,
+                       const struct df_err *why, struct df_err *err)
 {
+    DF_FREE char *advice = df_vault_advice(s->vault, name, NULL);
+    if (!advice)
+        return df_fail_oom(err);
     if (why->cls == DF_ERR_NOT_FOUND)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "%s: there is no secret \"%s\"; create it with: dayfly secret set "
-                              "%s KEY",
-                              what, name, name);
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "%s: there is no secret \"%s\"; %s",
+                              what, name, advice);
     (void)df_err_pass(err, why);
     if (df_streq(why->reason, "SecretNotAllowed"))
         err->cls = DF_ERR_USER; /* it was allowed when the executor was written */
@@ -32,5 +33,5 @@ int df_step_secret(struct df_spawner *s, const cJSON *task, const char *name, co
                    cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
-    return read_secret(s, task, name, ret, &why) < 0 ? fail_secret(name, what, &why, err) : 0;
+    return read_secret(s, task, name, ret, &why) < 0 ? fail_secret(s, name, what, &why, err) : 0;
 }

@@ -137,11 +137,32 @@ static int refuse_step(struct df_spawner *s, const char *uid, const struct df_er
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "%s", why->message);
 }
 
-/* True if the document can never be made, however often the runner repeats its claim. */
-static bool is_hopeless(const struct df_err *why)
+/* A step waits this long for a source of secrets that is away, and shorter than its runner does. */
+static int64_t source_patience_us(const struct df_spawner *s)
 {
+    return s->config->timeout_pending_s * 1000000 / 2;
+}
+
+/* When its document was first asked for: by the claim, or when the engine was to get it. */
+static int64_t asked_since(const cJSON *task)
+{
+    const char *at = df_json_str(task, "status.claimedBy.at");
+    int64_t since_us = df_real_us();
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
+        if (!at && df_streq(df_json_str(entry, "name"), "created"))
+            at = df_json_str(entry, "at");
+    }
+    return at && df_time_parse(at, &since_us, NULL) == 0 ? since_us : df_real_us();
+}
+
+/* True if the document can never be made, however often the runner repeats its claim. */
+static bool is_hopeless(const struct df_spawner *s, const cJSON *task, const struct df_err *why)
+{
+    if (df_streq(why->reason, "SecretSourceUnavailable"))
+        return df_real_us() - asked_since(task) > source_patience_us(s);
     return why->cls == DF_ERR_USER || df_streq(why->reason, "SecretUnreadable") ||
-           df_streq(why->reason, "StateUnreadable");
+           df_streq(why->reason, "SecretSourceDenied") || df_streq(why->reason, "StateUnreadable");
 }
 
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
@@ -153,7 +174,7 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
         return -1;
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
         return 0;
-    if (is_hopeless(&why))
+    if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
     return df_err_pass(err, &why);
 }
@@ -250,7 +271,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
         return 0;
     }
     df_json_wipe(doc);
-    if (is_hopeless(&why))
+    if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
     return df_err_pass(err, &why);
 }
