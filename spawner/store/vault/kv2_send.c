@@ -3,6 +3,22 @@
 #include "spawner/store/vault/kv2_token.h"
 #include "spawner/store/vault/sources.h"
 
+/* Makes one line of it, with single blanks. */
+static void fold(char *text)
+{
+    char *to = text;
+    for (const char *c = text; *c; c++) {
+        bool is_blank = *c == ' ' || *c == '\n' || *c == '\t';
+        if (!is_blank)
+            *to++ = *c;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
+    }
+    while (to > text && to[-1] == ' ')
+        to--;
+    *to = '\0';
+}
+
 /* "errors" of the answer as one line of text; the caller frees. NULL if out of memory. */
 static char *errors_of(const struct df_buf *body)
 {
@@ -16,8 +32,8 @@ static char *errors_of(const struct df_buf *body)
         (void)df_buf_addf(&text, ": %.200s", one ? one : "");
     }
     char *line = strdup(df_buf_str(&text));
-    for (char *c = line; c && *c; c++)
-        *c = *c == '\n' || *c == '\t' ? ' ' : *c;
+    if (line)
+        fold(line);
     return line;
 }
 
