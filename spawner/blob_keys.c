@@ -5,8 +5,8 @@
 
 #define LINE "64 hex digits and a newline, as `openssl rand -hex 32` prints them"
 
-static int add_key(struct df_keyring *r, const unsigned char key[DF_KEY_LEN], const char *config_key,
-                   struct df_err *err)
+static int add_key(struct df_keyring *r, const unsigned char key[DF_KEY_LEN],
+                   const char *config_key, struct df_err *err)
 {
     return df_keyring_add(r, key, err) < 0 ? df_err_wrap(err, "%s", config_key) : 0;
 }
@@ -47,8 +47,7 @@ static int run_command(const struct df_strs *command, struct df_buf *out, struct
                        DF_LIMIT_KEY_COMMAND);
     for (size_t i = 0; i < command->len; i++)
         argv[i] = command->items[i];
-    const struct df_process_options o =
-        DF_PROCESS_OPTIONS(argv, (const char *const *)environ);
+    const struct df_process_options o = DF_PROCESS_OPTIONS(argv, (const char *const *)environ);
     if (df_process_run(&o, DF_TIMEOUT_KEY_COMMAND_MS, out, &tail, &code, err) < 0)
         return df_err_wrap(err, "blobs.keyCommand");
     return code ? fail_command(command, code, &tail, err) : 0;
@@ -80,8 +79,7 @@ static int add_key_command(struct df_keyring *r, const struct df_strs *command, 
     struct df_buf out = DF_BUF_INIT(DF_LIMIT_KEYRING * (DF_KEY_TEXT + 1));
     if (!command->len)
         return 0;
-    return run_command(command, &out, err) < 0 ? -1
-                                               : add_lines(r, command, df_buf_str(&out), err);
+    return run_command(command, &out, err) < 0 ? -1 : add_lines(r, command, df_buf_str(&out), err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */

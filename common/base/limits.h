@@ -112,7 +112,7 @@
 #define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
 #define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed: 1 MiB, once 4 */
 #define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
-#define DF_LIMIT_KEY_COMMAND 64 /* words of blobs.keyCommand */
+#define DF_LIMIT_KEY_COMMAND 64                        /* words of blobs.keyCommand */
 #define DF_LIMIT_KEYRING 16 /* keys of content at rest, old ones included */
 
 /* AWS */
@@ -176,15 +176,15 @@
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
 #define DF_TIMEOUT_KEY_COMMAND_MS 30000   /* of blobs.keyCommand, which may ask a distant KMS */
-#define DF_TIMEOUT_SOURCE_MS 5000         /* of a source of secrets: a runner's claim waits for it */
-#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
-#define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
-#define DF_TIMEOUT_FORGET_SECONDS 60      /* how long an ended step is kept to be reported */
-#define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
-#define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_RESULT_SECONDS 900     /* how long a runner retries to deliver its result */
-#define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30      /* added to a deadline before a process counts as lost */
+#define DF_TIMEOUT_SOURCE_MS 5000       /* of a source of secrets: a runner's claim waits for it */
+#define DF_TIMEOUT_LAST_REPORTS_MS 5000 /* time for the last reports when the spawner stops */
+#define DF_TIMEOUT_RUNNER_EXIT_MS 5000  /* from a runner's result.json to its exit */
+#define DF_TIMEOUT_FORGET_SECONDS 60    /* how long an ended step is kept to be reported */
+#define DF_TIMEOUT_STEP_SECONDS 3600    /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900    /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_RESULT_SECONDS 900   /* how long a runner retries to deliver its result */
+#define DF_TIMEOUT_PENDING_SECONDS 120  /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30    /* added to a deadline before a process counts as lost */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */

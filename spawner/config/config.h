@@ -53,17 +53,17 @@ struct df_config {
 
     cJSON *secret_sources; /* vault.sources: {name: source} (model/secret_source.h); or NULL */
 
-    char *blob_location;           /* blobs.location: "s3://bucket/prefix", "gs://..." or
+    char *blob_location;             /* blobs.location: "s3://bucket/prefix", "gs://..." or
                                       "azblob://account/container/prefix"; NULL: with the store */
-    struct df_strs blob_key_files; /* blobs.keyFiles: the first seals, all open */
+    struct df_strs blob_key_files;   /* blobs.keyFiles: the first seals, all open */
     struct df_strs blob_key_command; /* blobs.keyCommand: program and arguments; prints keys */
-    char *s3_region;               /* blobs.s3.region; default: AWS_REGION, us-east-1 */
-    char *s3_endpoint;             /* blobs.s3.endpoint; NULL: AWS's */
-    char *s3_ca_file;              /* blobs.s3.caFile */
-    char *gcs_endpoint;            /* blobs.gs.endpoint; NULL: Google\'s */
-    char *gcs_ca_file;             /* blobs.gs.caFile */
-    char *azblob_endpoint;         /* blobs.azblob.endpoint; NULL: Azure's */
-    char *azblob_ca_file;          /* blobs.azblob.caFile */
+    char *s3_region;                 /* blobs.s3.region; default: AWS_REGION, us-east-1 */
+    char *s3_endpoint;               /* blobs.s3.endpoint; NULL: AWS's */
+    char *s3_ca_file;                /* blobs.s3.caFile */
+    char *gcs_endpoint;              /* blobs.gs.endpoint; NULL: Google\'s */
+    char *gcs_ca_file;               /* blobs.gs.caFile */
+    char *azblob_endpoint;           /* blobs.azblob.endpoint; NULL: Azure's */
+    char *azblob_ca_file;            /* blobs.azblob.caFile */
 
     char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
                               pod's own account */

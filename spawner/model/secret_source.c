@@ -28,8 +28,7 @@ static void rule_path(const cJSON *value, const struct df_path *path, struct df_
 /* Parts of a URL. They are not escaped, so they contain nothing that would need it. */
 static void rule_segments(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
-    static const char good[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
     const char *text = value->valuestring;
     size_t n = strlen(text);
     if (strspn(text, good) != n || *text == '/' || text[n - 1] == '/' || strstr(text, "//") ||
@@ -49,7 +48,8 @@ static void rule_pattern(const cJSON *value, const struct df_path *path, struct 
 {
     const char *star = strchr(value->valuestring, '*');
     if (star && (star[1] || star == value->valuestring))
-        df_fault(f, path, "\"%.64s\": a * is possible at the end only, behind the beginning of names",
+        df_fault(f, path,
+                 "\"%.64s\": a * is possible at the end only, behind the beginning of names",
                  value->valuestring);
 }
 
@@ -70,21 +70,22 @@ static const struct df_field kubernetes_auth[] = {
     SEGMENTS("mount", .fallback = "\"kubernetes\""),
     PATH("tokenFile", .fallback = "\"/var/run/secrets/kubernetes.io/serviceaccount/token\""),
     {0}};
-static const struct df_field auth[] = {PATH("tokenFile"), OBJECT("kubernetes", kubernetes_auth),
-                                       {0}};
-static const struct df_field kv2[] = {
-    COMMON,
-    STRING("url", 256, .rule = rule_url, .flags = DF_REQUIRED),
-    PATH("caFile"),
-    SEGMENTS("namespace"),
-    SEGMENTS("mount", .fallback = "\"secret\""),
-    SEGMENTS("path"),
-    OBJECT("auth", auth, .flags = DF_REQUIRED),
-    {0}};
+static const struct df_field auth[] = {
+    PATH("tokenFile"), OBJECT("kubernetes", kubernetes_auth), {0}};
+static const struct df_field kv2[] = {COMMON,
+                                      STRING("url", 256, .rule = rule_url, .flags = DF_REQUIRED),
+                                      PATH("caFile"),
+                                      SEGMENTS("namespace"),
+                                      SEGMENTS("mount", .fallback = "\"secret\""),
+                                      SEGMENTS("path"),
+                                      OBJECT("auth", auth, .flags = DF_REQUIRED),
+                                      {0}};
 static const struct df_field files[] = {COMMON, PATH("directory", .flags = DF_REQUIRED), {0}};
 static const struct df_field kubernetes[] = {
-    COMMON, NAME("namespace"),
-    LIST("secrets", &secret_item, DF_LIMIT_ALLOWED, .flags = DF_REQUIRED), {0}};
+    COMMON,
+    NAME("namespace"),
+    LIST("secrets", &secret_item, DF_LIMIT_ALLOWED, .flags = DF_REQUIRED),
+    {0}};
 static const struct df_field *const tables[] = {kv2, files, kubernetes}; /* as types */
 static const struct df_field unknown[] = {WORD("type", types, .flags = DF_REQUIRED), {0}};
 

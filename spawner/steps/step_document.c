@@ -330,8 +330,7 @@ static int add_key(struct making *m, const cJSON *entry, const char *key, const 
     return df_json_add_str(environment, name, path ? path : value, err);
 }
 
-static int fail_key(const struct making *m, const char *secret, const char *key,
-                    struct df_err *err)
+static int fail_key(const struct making *m, const char *secret, const char *key, struct df_err *err)
 {
     DF_FREE char *advice = df_vault_advice(m->s->vault, secret, key);
     return advice ? df_fail_reason(err, DF_ERR_USER, "InvalidStep",

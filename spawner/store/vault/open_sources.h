@@ -11,8 +11,8 @@ struct df_kube;
 
 /* All borrowed, and must live as long as the sources. */
 struct df_sources_options {
-    const cJSON *sources; /* vault.sources, checked (model/secret_source.h); NULL: none */
-    struct df_kube *kube; /* NULL: there is no cluster */
+    const cJSON *sources;         /* vault.sources, checked (model/secret_source.h); NULL: none */
+    struct df_kube *kube;         /* NULL: there is no cluster */
     const char *name_space;       /* of the service; or NULL */
     const struct df_never *never; /* Secrets that no source opens */
 };

@@ -21,6 +21,6 @@ int df_source_add_name(cJSON *list, const char *name, struct df_err *err)
 
 int df_source_unreadable(const char *name, const char *key, const char *why, struct df_err *err)
 {
-    return df_fail_reason(err, DF_ERR_SYSTEM, "SecretUnreadable", "the key %.64s of \"%s\": %s", key,
-                          name, why);
+    return df_fail_reason(err, DF_ERR_SYSTEM, "SecretUnreadable", "the key %.64s of \"%s\": %s",
+                          key, name, why);
 }

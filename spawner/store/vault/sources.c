@@ -118,9 +118,9 @@ int df_source_fail(struct df_err *err, enum df_err_class cls, const char *fmt, .
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    return df_fail_reason(
-        err, cls, cls == DF_ERR_RETRY ? "SecretSourceUnavailable" : "SecretSourceDenied", "%s",
-        text);
+    return df_fail_reason(err, cls,
+                          cls == DF_ERR_RETRY ? "SecretSourceUnavailable" : "SecretSourceDenied",
+                          "%s", text);
 }
 
 int df_source_failed(struct df_err *err, const struct df_err *why)

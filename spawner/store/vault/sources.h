@@ -43,8 +43,7 @@ int df_source_check(const struct df_source *s, struct df_err *err) DF_MUST_CHECK
 
 /* Fails with the reason of the class: RETRY SecretSourceUnavailable, DENIED SecretSourceDenied.
  * Always -1. */
-int df_source_fail(struct df_err *err, enum df_err_class cls, const char *fmt, ...)
-    DF_PRINTF(3, 4);
+int df_source_fail(struct df_err *err, enum df_err_class cls, const char *fmt, ...) DF_PRINTF(3, 4);
 
 /* The same for a failure of the way to a source. */
 int df_source_failed(struct df_err *err, const struct df_err *why);

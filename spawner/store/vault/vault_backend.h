@@ -26,7 +26,7 @@ struct df_vault_ops {
 /* The first member of every backend. */
 struct df_vault {
     const struct df_vault_ops *ops;
-    struct df_sources *sources; /* owned; NULL: none. Of a source always NULL */
+    struct df_sources *sources;       /* owned; NULL: none. Of a source always NULL */
     unsigned char master[DF_KEY_LEN]; /* df_vault_key() derives keys from it */
 };
 

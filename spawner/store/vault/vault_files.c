@@ -93,8 +93,7 @@ static int open_secret(const struct files_vault *v, const char *name, int *ret_f
         return df_fail_oom(err);
     if (open_directory(v, &d, err) < 0)
         return -1;
-    DF_CLOSE int fd =
-        openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DF_CLOSE int fd = openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return df_fail(err, DF_ERR_NOT_FOUND, "there is no directory %s", path);
     int data = fd < 0 ? -1 : open_data(fd);
@@ -129,39 +128,28 @@ static int add_value(cJSON *values, int dir_fd, const char *name, const char *ke
 }
 
 /* The names that begin with two dots belong to whoever writes the directory. */
-static int add_values(cJSON *values, int *dir_fd, const char *name, struct df_err *err)
+static int add_values(cJSON *values, int dir_fd, const char *name, struct df_err *err)
 {
-    STREAM *d = fdopendir(*dir_fd);
+    DF_CLOSE int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+    STREAM *d = copy < 0 ? NULL : fdopendir(copy);
     if (!d)
         return df_fail_errno(err, errno, "read a directory");
-    *dir_fd = -1; /* the stream closes it */
+    copy = -1; /* the stream closes it */
     for (struct dirent *entry; (entry = readdir(d));)
         if (!df_starts_with(entry->d_name, "..") && strcmp(entry->d_name, ".") != 0 &&
-            add_value(values, dirfd(d), name, entry->d_name, err) < 0)
+            add_value(values, dir_fd, name, entry->d_name, err) < 0)
             return -1;
     return 0;
 }
 
-/* *ret_from: the directory that the values are from; of inode 0 if there is none. */
-static int read_secret(const struct files_vault *v, const char *name, struct stat *ret_from,
-                       cJSON *values, struct df_err *err)
+/* True if the secret is another directory now: that of dir_fd may have been emptied while it was
+ * read. As long as it is open no other gets its inode. */
+static bool was_replaced(const struct files_vault *v, const char *name, int dir_fd)
 {
+    struct stat from, now;
     DF_CLOSE int fd = -1;
-    ret_from->st_ino = 0;
-    if (open_secret(v, name, &fd, err) < 0)
-        return -1;
-    if (fstat(fd, ret_from) < 0)
-        return df_fail_errno(err, errno, "stat");
-    return add_values(values, &fd, name, err);
-}
-
-/* True if the secret is another directory now: that one may have been removed while it was read. */
-static bool was_replaced(const struct files_vault *v, const char *name, const struct stat *from)
-{
-    struct stat now;
-    DF_CLOSE int fd = -1;
-    return from->st_ino && open_secret(v, name, &fd, NULL) == 0 && fstat(fd, &now) == 0 &&
-           (now.st_ino != from->st_ino || now.st_dev != from->st_dev);
+    return fstat(dir_fd, &from) == 0 && open_secret(v, name, &fd, NULL) == 0 &&
+           fstat(fd, &now) == 0 && (now.st_ino != from.st_ino || now.st_dev != from.st_dev);
 }
 
 static int get_files(struct df_vault *vault, const char *name, cJSON **ret, struct df_err *err)
@@ -169,12 +157,14 @@ static int get_files(struct df_vault *vault, const char *name, cJSON **ret, stru
     const struct files_vault *v = files_of(vault);
     for (int i = 1;; i++) {
         DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
+        DF_CLOSE int fd = -1;
         struct df_err why = {0};
-        struct stat from;
         if (!values)
             return df_fail_oom(err);
-        int result = read_secret(v, name, &from, values, &why);
-        if (i < SWAPS && was_replaced(v, name, &from))
+        if (open_secret(v, name, &fd, err) < 0)
+            return -1;
+        int result = add_values(values, fd, name, &why);
+        if (i < SWAPS && was_replaced(v, name, fd))
             continue;
         if (result < 0)
             return df_err_pass(err, &why);

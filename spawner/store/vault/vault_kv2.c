@@ -169,8 +169,8 @@ int df_source_kv2_open(const cJSON *source, char **ret_place, struct df_vault **
     v->options.ca_file = df_json_str(source, "caFile");
     if (df_http_pool_new(&v->options, &v->pool, err) < 0)
         return -1;
-    v->server = (struct df_kv2_server){df_json_str(source, "url"),
-                                       df_json_str(source, "namespace"), v->pool};
+    v->server = (struct df_kv2_server){df_json_str(source, "url"), df_json_str(source, "namespace"),
+                                       v->pool};
     if (df_kv2_token_new(&v->server, df_json_at(source, "auth"), &v->token, err) < 0)
         return -1;
     const char *path = df_json_str(source, "path");

@@ -42,10 +42,11 @@ static bool is_guarded(const struct named_vault *v, const cJSON *secret)
 
 static int fail_guarded(const struct named_vault *v, const char *name, struct df_err *err)
 {
-    return df_source_fail(err, DF_ERR_DENIED,
-                          "the Secret %s in namespace %s belongs to dayfly or to a service account: "
-                          "no source opens it",
-                          name, v->name_space);
+    return df_source_fail(
+        err, DF_ERR_DENIED,
+        "the Secret %s in namespace %s belongs to dayfly or to a service account: "
+        "no source opens it",
+        name, v->name_space);
 }
 
 static int check_allowed(const struct named_vault *v, const char *name, struct df_err *err)
