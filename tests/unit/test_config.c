@@ -223,6 +223,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: a:1\ncolour: blue\n", ":2: colour: there is no such key"},
         {"tools:\n  cachDirectory: /x\n", ":2: tools.cachDirectory: there is no such key"},
         {"tools:\n  index:\n    tofu: /x\n", ":3: tools.index.tofu: there is no such key"},
+        {"vault:\n  sources:\n    corp: {type: files, executors: ['*'], directory: x}\n",
+         ":3: vault.sources: corp.directory: \"x\" must be an absolute path"},
         {"placement:\n  allow:\n    reader: {}\n",
          ":3: placement.allow.reader: there is no such key"},
         {"placement:\n  allow:\n    write:\n      step: {}\n",
@@ -513,17 +515,20 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool engine = df_streq(name, "engine") || df_streq(name, "engines");
         bool isolation = df_streq(name, "engine.local.isolation");
         bool location = df_streq(name, "blobs.location");
-        const char *value = fallback    ? fallback
-                            : engine    ? "job"
-                            : isolation ? "none"
-                            : location  ? "s3://bucket/prefix"
-                            : format    ? "json"
-                            : accounts  ? "{\"infra/boss\":\"admin\"}"
-                            : host      ? "x"
-                            : object    ? "{\"image\":\"x\"}"
-                            : rule      ? "{\"fields\":[\"*\"]}"
-                            : named     ? "{\"x\":{}}"
-                                        : "https://x/";
+        bool sources = df_streq(name, "vault.sources");
+        const char *value =
+            fallback    ? fallback
+            : engine    ? "job"
+            : isolation ? "none"
+            : location  ? "s3://bucket/prefix"
+            : format    ? "json"
+            : accounts  ? "{\"infra/boss\":\"admin\"}"
+            : host      ? "x"
+            : object    ? "{\"image\":\"x\"}"
+            : rule      ? "{\"fields\":[\"*\"]}"
+            : named     ? "{\"x\":{}}"
+            : sources   ? "{\"x\":{\"type\":\"files\",\"directory\":\"/x\",\"executors\":[]}}"
+                        : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool pulls = df_streq(name, "providers.mirror.registries");
