@@ -47,14 +47,27 @@ static int meta_key(const char *uid, int64_t number, struct df_state_key *ret, s
     return version_key(uid, number, ".json", ret, err);
 }
 
+/* The bucket has it, and the key that sealed it there is none of the service's any more. */
+static int fail_meta(const char *key, const struct df_err *why, struct df_err *err)
+{
+    if (!df_streq(why->reason, "UnknownKey"))
+        return df_err_pass(err, why);
+    return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
+                          "%s cannot be read: %s; bring that key back (blobs.keyFiles or "
+                          "blobs.keyCommand), behind the one that seals",
+                          key, why->message);
+}
+
 static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
                      struct df_err *err)
 {
     struct df_state_key key;
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    if (meta_key(uid, number, &key, err) < 0 || df_blob_get(s->blobs, key.text, &text, err) < 0)
-        return -1;
     struct df_err why = {0};
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (meta_key(uid, number, &key, err) < 0)
+        return -1;
+    if (df_blob_get(s->blobs, key.text, &text, &why) < 0)
+        return fail_meta(key.text, &why, err);
     if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
         return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
                               "%s is damaged (%s): restore it from a copy", key.text, why.message);
