@@ -13,7 +13,9 @@
 #include "tests/unit/vault_suite.h"
 
 #include "common/crypto/crypto.h"
+#include "spawner/store/vault/open_sources.h"
 #include "tests/unit/cluster_words.h"
+#include "tests/unit/json_words.h"
 
 #define OURS "dayfly.dev/vault=true"
 #define THEIRS "test=theirs"
@@ -260,6 +262,85 @@ static void a_damaged_key_is_named_and_not_replaced(void **state)
     assert_string_equal(df_json_str(object, "data.key"), "aHVudGVyMg==");
 }
 
+/* ---- the source `kubernetes` ----------------------------------------------------------------- */
+
+/* The vault with a source "k" of Secrets by name. Its configuration and what it must never open live as
+ * long as the program. */
+static struct df_vault *open_with_source(const char *dir, cJSON *sources, struct df_never *never)
+{
+    const struct df_sources_options o = {
+        .sources = sources, .kube = client(), .name_space = name_space, .never = never};
+    struct df_sources *opened = NULL;
+    struct df_err err = {0};
+    struct df_vault *v = suite_open(dir);
+    if (df_sources_open(&o, &opened, &err) < 0)
+        fail_msg("%s", err.message);
+    df_vault_set_sources(v, opened);
+    return v;
+}
+
+#define BY_NAME                                                                                    \
+    "{'k':{'type':'kubernetes','executors':['*'],'secrets':['db','team-*','dayfly-*','dfb-*',"     \
+    "'tls','sa']}}"
+
+static void a_source_reads_the_secrets_that_are_listed_and_no_other(void **state)
+{
+    struct df_err err = {0};
+    DF_SECRET_JSON cJSON *secret = NULL;
+    DF_JSON cJSON *sources = json(BY_NAME), *list = NULL;
+    VAULT *v = open_with_source(*state, sources, NULL);
+    make("db", "\"test\":\"theirs\"", "{\"password\":\"aHVudGVyMg==\",\"empty\":\"\"}");
+    make("team-a", "\"test\":\"theirs\"", "{\"token\":\"YQ==\"}");
+    make("other", "\"test\":\"theirs\"", "{\"token\":\"YQ==\"}");
+    assert_secret(v, "k-db", "{\"empty\":\"\",\"password\":\"hunter2\"}");
+    assert_secret(v, "k-team-a", "{\"token\":\"a\"}");
+    assert_no_secret(v, "k-team-b");
+    assert_fails(df_vault_get(v, "k-other", &secret, &err), &err, DF_ERR_DENIED,
+                 "not among the secrets of vault.sources.k");
+    assert_int_equal(df_vault_list_sources(v, &list, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    assert_string_equal(df_json_str(list->child, "name"), "k-db");
+    assert_fails(put(v, "k-db", "password", "x", 1, &err), &err, DF_ERR_CONFLICT, "Secret in");
+}
+
+static void what_is_the_services_own_is_never_opened_by_a_source(void **state)
+{
+    DF_JSON cJSON *sources = json(BY_NAME), *list = NULL;
+    DF_CLEANUP(df_never_free) struct df_never never = {0};
+    assert_int_equal(df_strs_add(&never.secrets, "tls"), 0); /* of server.tls.secret */
+    VAULT *v = open_with_source(*state, sources, &never);
+    make("tls", "\"test\":\"theirs\"", "{\"ca.key\":\"YQ==\"}");
+    make("team-vault", "\"dayfly.dev/vault\":\"true\"", "{\"a\":\"YQ==\"}");
+    make("team-step", "\"test\":\"theirs\",\"dayfly.dev/step\":\"x\"", "{\"a\":\"YQ==\"}");
+    make("dfb-1", "\"test\":\"theirs\"", "{\"a\":\"YQ==\"}");
+    static const char *const names[] = {"k-tls",        "k-dayfly-key", "k-dayfly-authority",
+                                        "k-team-vault", "k-team-step",  "k-dfb-1"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        struct df_err err = {0};
+        cJSON *secret = NULL;
+        assert_fails(df_vault_get(v, names[i], &secret, &err), &err, DF_ERR_DENIED,
+                     "no source opens it");
+        assert_string_equal(err.reason, "SecretSourceDenied");
+    }
+    assert_int_equal(df_vault_list_sources(v, &list, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 0);
+}
+
+/* The type of a Secret cannot be changed later, so this one is made with it. */
+static void a_token_of_a_service_account_is_never_opened_by_a_source(void **state)
+{
+    struct df_err err = {0};
+    cJSON *secret = NULL;
+    DF_JSON cJSON *sources = json(BY_NAME);
+    DF_JSON cJSON *token =
+        json("{'apiVersion':'v1','kind':'Secret','type':'bootstrap.kubernetes.io/token',"
+             "'metadata':{'name':'sa','labels':{'test':'theirs'}},'data':{'a':'YQ=='}}");
+    struct df_kube_at at = object_at(&df_kube_secrets, NULL);
+    VAULT *v = open_with_source(*state, sources, NULL);
+    assert_int_equal(df_kube_create(client(), &at, token, NULL, &err), 0);
+    assert_fails(df_vault_get(v, "k-sa", &secret, &err), &err, DF_ERR_DENIED, "no source opens it");
+}
+
 int main(void)
 {
     if (!find_cluster())
@@ -277,6 +358,9 @@ int main(void)
         vault_test(all_values_of_a_secret_have_a_cap_together),
         vault_test(the_key_is_made_once_and_never_changed),
         vault_test(of_many_first_starts_all_have_the_same_key),
+        vault_test(a_source_reads_the_secrets_that_are_listed_and_no_other),
+        vault_test(what_is_the_services_own_is_never_opened_by_a_source),
+        vault_test(a_token_of_a_service_account_is_never_opened_by_a_source),
         vault_test(the_key_may_come_from_a_key_file),
         vault_test(a_damaged_key_is_named_and_not_replaced),
     };
