@@ -188,6 +188,23 @@ def test_a_source_is_only_read_and_its_executors_are_those_of_the_configuration(
         assert "vault.sources.corp.executors" in refused.stderr, refused.stderr
 
 
+def test_only_an_admin_makes_an_executor_that_the_configuration_entrusts_with_a_source(place):
+    tokens = place.home.directory / "tokens"
+    made = {}
+    for name, role in (("ci", "write"), ("boss", "admin")):
+        created = place.home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", tokens)
+        made[name] = next(word for word in (created.stdout + created.stderr).split() if len(word) > 40)
+    place.more = {"auth": {"tokenFile": str(tokens)}, "engine": {"local": {"isolation": "auto"}}}
+    with place.with_token("x").serve():
+        place.home.env["DAYFLY_TOKEN"] = made["ci"]
+        place.executor("db", [])  # it need not name a secret yet
+        refused = place.home.dayfly("apply", "-f", place.home.directory / "db.json", code=None)
+        assert refused.returncode and "corp-*" in refused.stderr and "admin" in refused.stderr, refused.stderr
+        place.home.dayfly("apply", "-f", place.executor("web", []))
+        place.home.env["DAYFLY_TOKEN"] = made["boss"]
+        place.home.dayfly("apply", "-f", place.executor("db", [{"name": "corp-db"}]))
+
+
 def test_version_1_of_the_engine_is_told(place, vault):
     vault.put("data/infra/db", engine="old", password=FIRST)
     place.with_token(vault.root).sources["corp"]["mount"] = "old"

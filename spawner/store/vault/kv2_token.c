@@ -55,8 +55,10 @@ static int read_file(const char *path, char **ret, struct df_err *err)
 {
     char *token = NULL;
     struct df_err why = {0};
-    if (df_kube_read_secret(path, DF_LIMIT_TOKEN, &token, &why) < 0)
-        return df_source_failed(err, &why);
+    if (df_kube_read_secret(path, DF_LIMIT_TOKEN, &token, &why) < 0) {
+        (void)df_source_failed(err, &why);
+        return -1;
+    }
     if (*token && strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789._~+/=-") == strlen(token)) {
         *ret = token;
@@ -64,7 +66,8 @@ static int read_file(const char *path, char **ret, struct df_err *err)
     }
     explicit_bzero(token, strlen(token));
     free(token);
-    return df_source_fail(err, DF_ERR_DENIED, "%s is not a file with a token", path);
+    (void)df_source_fail(err, DF_ERR_DENIED, "%s is not a file with a token", path);
+    return -1;
 }
 
 /* ---- login ------------------------------------------------------------------------------------ */

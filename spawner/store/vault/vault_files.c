@@ -41,7 +41,8 @@ static int fail_at(const char *path, int os_errno, struct df_err *err)
 {
     struct df_err why = {0};
     (void)df_fail_errno(&why, os_errno, "%s", path);
-    return df_source_failed(err, &why);
+    (void)df_source_failed(err, &why);
+    return -1;
 }
 
 static int open_directory(const struct files_vault *v, DIR **ret, struct df_err *err)

@@ -32,38 +32,41 @@ static char *path_of(const struct kv2_vault *v, const char *what, const char *na
 
 /* ---- requests --------------------------------------------------------------------------------- */
 
-static int send_with(const struct kv2_vault *v, const char *refused, const char *method,
-                     const char *path, char **ret_token, int *ret_status, cJSON **ret,
-                     struct df_err *err)
-{
-    char *token = NULL;
-    if (df_kv2_token_get(v->token, refused, &token, err) < 0)
-        return -1;
-    const struct df_kv2_request request = {.method = method, .path = path, .token = token};
-    *ret_token = token;
-    return df_kv2_send(&v->server, &request, ret_status, ret, err);
-}
+/* One try of a request, with the token that it owns. */
+struct attempt {
+    struct df_kv2_request request;
+    char *token;
+};
 
-static void wipe_token(char **token)
+static void wipe_attempt(struct attempt *a)
 {
-    if (*token)
-        explicit_bzero(*token, strlen(*token));
-    free(*token);
+    if (a->token)
+        explicit_bzero(a->token, strlen(a->token));
+    free(a->token);
 }
-#define TOKEN DF_CLEANUP(wipe_token) char
+#define ATTEMPT DF_CLEANUP(wipe_attempt) struct attempt
+
+static int try_once(const struct kv2_vault *v, const char *refused, struct attempt *a,
+                    int *ret_status, cJSON **ret, struct df_err *err)
+{
+    if (df_kv2_token_get(v->token, refused, &a->token, err) < 0)
+        return -1;
+    a->request.token = a->token;
+    return df_kv2_send(&v->server, &a->request, ret_status, ret, err);
+}
 
 /* A token may have been revoked or replaced: what is refused is tried once more with another. */
 static int ask(const struct kv2_vault *v, const char *method, const char *path, int *ret_status,
                cJSON **ret, struct df_err *err)
 {
-    TOKEN *first = NULL;
-    TOKEN *second = NULL;
+    ATTEMPT first = {.request = {.method = method, .path = path}};
+    ATTEMPT second = first;
     struct df_err why = {0};
-    if (send_with(v, NULL, method, path, &first, ret_status, ret, &why) == 0)
+    if (try_once(v, NULL, &first, ret_status, ret, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_DENIED || !first)
+    if (why.cls != DF_ERR_DENIED || !first.token)
         return df_err_pass(err, &why);
-    return send_with(v, first, method, path, &second, ret_status, ret, err);
+    return try_once(v, first.token, &second, ret_status, ret, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */
