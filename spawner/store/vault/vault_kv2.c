@@ -55,7 +55,20 @@ static int try_once(const struct kv2_vault *v, const char *refused, struct attem
     return df_kv2_send(&v->server, &a->request, ret_status, ret, err);
 }
 
-/* A token may have been revoked or replaced: what is refused is tried once more with another. */
+/* Every token may look at itself. */
+#define OWN_TOKEN "auth/token/lookup-self"
+
+/* Is it the token that the server refuses, or what was asked with it? A new login for each of the
+ * latter would fill the server with tokens. */
+static bool is_valid(const struct kv2_vault *v, const char *token)
+{
+    const struct df_kv2_request request = {.method = "GET", .path = OWN_TOKEN, .token = token};
+    DF_SECRET_JSON cJSON *answer = NULL;
+    int status = 0;
+    return df_kv2_send(&v->server, &request, &status, &answer, NULL) == 0 && status == 200;
+}
+
+/* A token may have been revoked, or replaced: then the request is tried once more with another. */
 static int ask(const struct kv2_vault *v, const char *method, const char *path, int *ret_status,
                cJSON **ret, struct df_err *err)
 {
@@ -64,7 +77,7 @@ static int ask(const struct kv2_vault *v, const char *method, const char *path, 
     struct df_err why = {0};
     if (try_once(v, NULL, &first, ret_status, ret, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_DENIED || !first.token)
+    if (why.cls != DF_ERR_DENIED || !first.token || is_valid(v, first.token))
         return df_err_pass(err, &why);
     return try_once(v, first.token, &second, ret_status, ret, err);
 }
@@ -139,12 +152,11 @@ static int list_kv2(struct df_vault *vault, bool of_runs, cJSON **ret, struct df
     return 0;
 }
 
-/* Every token may look at itself. */
 static int check_kv2(struct df_vault *vault, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *answer = NULL;
     int status = 0;
-    return ask(kv2_of(vault), "GET", "auth/token/lookup-self", &status, &answer, err);
+    return ask(kv2_of(vault), "GET", OWN_TOKEN, &status, &answer, err);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */
