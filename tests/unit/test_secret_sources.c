@@ -349,8 +349,8 @@ static void the_configuration_says_who_may_use_a_source(void **state)
     struct df_err err = {0};
     DF_JSON cJSON *use = NULL;
     assert_int_equal(df_vault_get_use(w->vault, "corp-none", &use, &err), 0);
-    assert_int_equal(df_secret_use_check(use, "corp-none", "db", &err), 0);
-    assert_int_equal(df_secret_use_check(use, "corp-none", "web", &err), -1);
+    assert_int_equal(df_secret_use_check(use, DF_USED_SECRET("corp-none"), "db", &err), 0);
+    assert_int_equal(df_secret_use_check(use, DF_USED_SECRET("corp-none"), "web", &err), -1);
     assert_string_equal(err.reason, "SecretNotAllowed");
     assert_non_null(strstr(err.message, "vault.sources.corp.executors"));
 }
