@@ -10,8 +10,8 @@ static int fail_secret(const struct df_spawner *s, const char *name, const char 
     if (!advice)
         return df_fail_oom(err);
     if (why->cls == DF_ERR_NOT_FOUND)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "%s: there is no secret \"%s\"; %s",
-                              what, name, advice);
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "%s: %s; %s", what, why->message,
+                              advice);
     (void)df_err_pass(err, why);
     if (df_streq(why->reason, "SecretNotAllowed"))
         err->cls = DF_ERR_USER; /* it was allowed when the executor was written */

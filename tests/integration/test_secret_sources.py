@@ -101,6 +101,12 @@ def test_each_step_reads_the_secret_anew_with_the_account_of_the_service(place, 
         vault.revoke_accounts()
         place.run()
         assert vault.reviewer.asked > logins
+        # What the policy does not allow is no reason to log in again.
+        logins = vault.reviewer.asked
+        vault.call("PUT", "sys/policies/acl/read", {"policy": 'path "secret/other" { capabilities = ["read"] }'})
+        place.run(code=3)
+        assert place.status("db-4")["reason"] == "SecretSourceDenied" and vault.reviewer.asked == logins
+        vault.call("PUT", "sys/policies/acl/read", {"policy": vault.POLICY})
         assert place.out.read_text() == SECOND
         assert FIRST not in place.home.dayfly("get", "run", "db-1", "-o", "yaml").stdout
         listed = {item["name"]: item for item in place.home.json("secret", "list")["items"]}
@@ -166,7 +172,8 @@ def test_what_is_missing_is_named_with_its_place(place, vault):
         place.executor("db", [{"name": "corp-none", "as": "env"}])
         place.create()
         place.run(code=3)
-        assert 'no secret "corp-none"; write it as "none" to secret/infra of https://' in place.status("db-1")["message"], place.status("db-1")
+        missing = place.status("db-1")["message"]
+        assert 'secret "corp-none" of the source corp' in missing and 'write it as "none" to secret/infra of https://' in missing, missing
         place.executor("db", [{"name": "corp-db", "keys": ["nokey"], "as": "env"}])
         place.create()
         place.run(code=3)
@@ -175,6 +182,12 @@ def test_what_is_missing_is_named_with_its_place(place, vault):
         place.create()
         place.run(code=3)
         assert "dayfly secret set other KEY" in place.status("db-3")["message"], place.status("db-3")
+        vault.put("infra/gone", password=FIRST)
+        vault.call("DELETE", "secret/data/infra/gone")
+        place.executor("db", [{"name": "corp-gone", "as": "env"}])
+        place.create()
+        place.run(code=3)
+        assert "its newest version is deleted" in place.status("db-4")["message"], place.status("db-4")
 
 
 def test_a_source_is_only_read_and_its_executors_are_those_of_the_configuration(place, vault):

@@ -77,7 +77,7 @@ static void who_makes_a_secret_owns_it_and_only_an_admin_changes_that_of_another
         ALLOW("write", "db?executors=*", 403, "only an admin allows every executor"),
         ALLOW("write", "db", 400, "name the executors"),
         ALLOW("write", "db?executors=net,test", 204, NULL),
-        ALLOW("admin", "none?executors=net", 404, "does not exist"),
+        ALLOW("admin", "none?executors=net", 404, "there is no secret"),
         DELETE("read", "db", 403, "Forbidden"),
         DELETE("other", "db", 403, "belongs to write-name"),
         DELETE("other", "db/user", 403, "belongs to write-name"),

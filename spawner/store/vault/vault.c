@@ -39,8 +39,8 @@ int df_vault_check_value(const void *value, size_t n, struct df_err *err)
 
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err)
 {
-    return df_fail(err, DF_ERR_NOT_FOUND, "secret \"%s\"%s%s does not exist", name,
-                   key ? " key " : "", key ? key : "");
+    return df_fail(err, DF_ERR_NOT_FOUND, "there is no secret \"%s\"%s%s", name,
+                   key ? " with the key " : "", key ? key : "");
 }
 
 int df_vault_unreadable(const char *name, const char *key, const char *why, struct df_err *err)

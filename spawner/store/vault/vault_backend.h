@@ -39,7 +39,7 @@ struct df_vault {
 /* Deletes from a list what is no secret of a user: the entries of integrations. */
 void df_vault_drop_integrations(cJSON *list);
 
-/* Fails with NOT_FOUND: 'secret "x" key k does not exist'. Always -1. key may be NULL. */
+/* Fails with NOT_FOUND: 'there is no secret "x" with the key k'. Always -1. key may be NULL. */
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err);
 
 /* Fails with SYSTEM SecretUnreadable. Always -1. why: what is wrong, without the value. */
