@@ -142,11 +142,6 @@ void df_check_variable(const char *name, const struct df_path *path, struct df_f
             df_fault(f, path, "%.64s is refused: %s", name, refused_variables[i].why);
 }
 
-void df_rule_variable(const cJSON *value, const struct df_path *path, struct df_faults *f)
-{
-    df_check_variable(value->valuestring, path, f);
-}
-
 /* Adds a fault for each entry that repeats the value of `key`. Quadratic, but lists have at most a
  * few hundred entries. */
 static void check_unique(const cJSON *list, const char *key, const struct df_path *path,

@@ -30,14 +30,15 @@ df_rule df_rule_arguments;
 df_rule df_rule_variable_file; /* an item of spec.variableFiles */
 df_rule df_rule_environment;
 df_rule df_rule_environment_names; /* the keys of a map */
-df_rule df_rule_variable;          /* the name of one that a user may set */
+/* The name of a variable that a user may set. */
 void df_check_variable(const char *name, const struct df_path *path, struct df_faults *f);
 
-/* secret_forms.c: spec.secrets, and its conflicts with spec.environment */
+/* secret_forms.c: spec.secrets, and its conflicts with spec.environment and spec.storage */
 df_rule df_rule_secrets;
+df_rule df_rule_secret_variable; /* spec.secrets[].env */
 df_rule df_rule_executor_spec;
 
-/* storage.c, integration.c */
+/* storage_rules.c, integration.c */
 df_rule df_rule_storage;
 df_rule df_rule_integrations;
 

@@ -8,6 +8,23 @@
 #include "common/base/strs.h"
 #include "spawner/model/rules.h"
 
+/* Credentials of the backend http, the only variables of the tool's backend that a user sets. */
+static const char *const backend_variables[] = {
+    "TF_HTTP_USERNAME",
+    "TF_HTTP_PASSWORD",
+    "TF_HTTP_CLIENT_CERTIFICATE_PEM",
+    "TF_HTTP_CLIENT_PRIVATE_KEY_PEM",
+    "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM",
+};
+
+static bool is_backend_variable(const char *name)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(backend_variables); i++)
+        if (df_streq(backend_variables[i], name))
+            return true;
+    return false;
+}
+
 /* ---- one key ---- */
 
 static bool is_as(const cJSON *entry, const char *form)
@@ -65,6 +82,12 @@ bool df_secret_sets(const cJSON *entry, const char *variable)
 }
 
 /* ---- spec.secrets ---- */
+
+void df_rule_secret_variable(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    if (!is_backend_variable(value->valuestring))
+        df_check_variable(value->valuestring, path, f);
+}
 
 static void check_env(const cJSON *entry, const struct df_path *path, struct df_faults *f)
 {
@@ -145,10 +168,28 @@ void df_rule_secrets(const cJSON *value, const struct df_path *path, struct df_f
     check_once(value, path, f);
 }
 
-/* ---- together with spec.environment ---- */
+/* ---- together with spec.storage and spec.environment ---- */
+
+/* With another type of storage they would change whom the backend trusts, or do nothing. */
+static void check_backend_variables(const cJSON *spec, const struct df_path *path,
+                                    struct df_faults *f)
+{
+    const struct df_path secrets = {path, "secrets", 0};
+    int index = 0;
+    const cJSON *entry;
+    if (df_streq(df_json_str(spec, "storage.type"), "http"))
+        return;
+    cJSON_ArrayForEach (entry, df_json_at(spec, "secrets")) {
+        const struct df_path item = {&secrets, NULL, index++}, here = {&item, "env", 0};
+        const char *name = df_json_str(entry, "env");
+        if (name && is_backend_variable(name))
+            df_fault(f, &here, "%.64s is for spec.storage of the type http", name);
+    }
+}
 
 void df_rule_executor_spec(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
+    check_backend_variables(value, path, f);
     const struct df_path environment = {path, "environment", 0};
     DF_STRS struct df_strs names = {0};
     collect_variables(df_json_at(value, "secrets"), &names);

@@ -59,7 +59,7 @@ static const struct df_field secret_entry[] = {
     NAME("name", .flags = DF_REQUIRED),
     LIST("keys", &secret_key, DF_LIMIT_VARIABLES, .min = 1),
     WORD("as", secret_forms),
-    STRING("env", 256, .rule = df_rule_variable),
+    STRING("env", 256, .rule = df_rule_secret_variable),
     {0},
 };
 static const struct df_field secret_item = OBJECT(NULL, secret_entry);
@@ -72,8 +72,8 @@ static const struct df_field integration_entry[] = {
 };
 static const struct df_field integration_item = OBJECT(NULL, integration_entry);
 
-static const char *const storage_types[] = {"managed", "module", "s3", "azurerm",
-                                            "gcs",     "local",  NULL};
+static const char *const storage_types[] = {"managed", "module", "s3",   "azurerm",
+                                            "gcs",     "local",  "http", NULL};
 static const struct df_field storage[] = {
     WORD("type", storage_types, .fallback = "\"managed\""),
     STRING("path", 1024),

@@ -55,7 +55,7 @@ struct words {
 static const struct words rules[] = {
     {df_rule_name, "^" LABEL "$", NULL, NULL},
     {df_rule_subdomain, "^" LABEL "(\\." LABEL ")*$", NULL, NULL},
-    {df_rule_variable, "^[A-Za-z_][A-Za-z0-9_]*$", NULL, NULL},
+    {df_rule_secret_variable, "^[A-Za-z_][A-Za-z0-9_]*$", NULL, NULL},
     {df_rule_sha256, "^[0-9a-f]{64}$", NULL, NULL},
     {df_rule_version, "^" CONSTRAINT "(," CONSTRAINT ")*$", NULL, NULL},
     {df_rule_label_key, "^(" QUALIFIED "/)?" QUALIFIED "$", NULL, NULL},
@@ -162,6 +162,8 @@ static const struct words rules[] = {
      "!has(self.type) || self.type != 'module' || "
      "(!has(self.path) && !(has(self.overrideBackend) && self.overrideBackend))",
      "path and overrideBackend are not for the type module"},
+    {df_rule_storage, NULL, "!has(self.type) || self.type != 'http' || !has(self.path)",
+     "path is not for the type http: config.address names the state"},
     {df_rule_storage, NULL,
      "!has(self.path) || (has(self.type) && self.type == 'local') == self.path.startsWith('/')",
      "path is absolute for the type local, and for no other"},
@@ -319,8 +321,8 @@ static const struct text texts[] = {
     {"executorRef.uid", "Set by the service."},
     {"action", "For a run: provision, dry-run, destroy or state. For a TaskAction: workflow; the "
                "other values are steps, which the service creates."},
-    {"command",
-     "For the action state: mv, rm, import, force-unlock or migrate with their arguments."},
+    {"command", "For the action state: mv, rm, import, force-unlock, push-errored or migrate with "
+                "their arguments."},
     {"moveTo", "For the command migrate: the storage to which the state moves."},
     {"autoApprove", "The plan of this run needs no approval."},
     {"decision", "For a run that waits for approval: set it once, to approve or discard the plan."},
