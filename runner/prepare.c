@@ -205,7 +205,8 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
                                           .module_dir = c->source.module_dir,
                                           .secret_dir = c->dirs->secret};
     if (check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 ||
-        df_workspace_prepare(c->doc, c->dirs, c->source.module_dir, &c->workspace, err) < 0 ||
+        df_workspace_prepare(c->doc, &c->tool, c->dirs, c->source.module_dir, &c->workspace, err) <
+            0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)
         return df_err_reason(err, "RunnerFailed");
     const struct df_walls_request walls = {

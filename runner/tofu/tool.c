@@ -7,7 +7,8 @@ static const struct df_version v1_8 = {.number = {1, 8, 0}}, v1_10 = {.number = 
 static const struct {
     const char *name, *program, *title;
     enum df_hcl_tool hcl;
-    const struct df_version *json_into, *init_varfiles, *apply_varfiles, *oci_mirror;
+    const struct df_version *json_into, *init_varfiles, *apply_varfiles, *oci_mirror,
+        *backend_templates;
 } kinds[DF_TOOL_KINDS] = {
     [DF_TOOL_OPENTOFU] = {.name = "opentofu",
                           .program = "tofu",
@@ -16,7 +17,8 @@ static const struct {
                           .json_into = &v1_12,
                           .init_varfiles = &v1_8,
                           .apply_varfiles = &v1_8,
-                          .oci_mirror = &v1_10},
+                          .oci_mirror = &v1_10,
+                          .backend_templates = &v1_8},
     [DF_TOOL_TERRAFORM] = {.name = "terraform",
                            .program = "terraform",
                            .title = "Terraform v",
@@ -107,6 +109,11 @@ bool df_tool_has_oci_mirror(const struct df_tool *t)
 bool df_tool_init_takes_varfiles(const struct df_tool *t)
 {
     return has_since(t, kinds[t->kind].init_varfiles);
+}
+
+bool df_tool_evaluates_backend(const struct df_tool *t)
+{
+    return has_since(t, kinds[t->kind].backend_templates);
 }
 
 bool df_tool_apply_takes_varfiles(const struct df_tool *t)

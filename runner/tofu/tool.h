@@ -57,5 +57,7 @@ bool df_tool_has_oci_mirror(const struct df_tool *t);
  * variables; `apply` compares them with those in the plan, and needs ephemeral ones again. */
 bool df_tool_init_takes_varfiles(const struct df_tool *t);
 bool df_tool_apply_takes_varfiles(const struct df_tool *t);
+/* True if the texts of a backend block in JSON are templates; the others take them literally. */
+bool df_tool_evaluates_backend(const struct df_tool *t);
 
 #endif

@@ -15,6 +15,7 @@
 #include "common/process/tmpdir.h"
 #include "runner/tofu/backend_noted.h"
 #include "runner/tofu/cliconfig.h"
+#include "runner/tofu/override.h"
 #include "runner/tofu/sealed.h"
 
 #define OVERRIDE_FILE "zzzz_dayfly_override.tf.json"
@@ -135,39 +136,13 @@ bool df_workspace_is_managed(const cJSON *step)
     return df_streq(df_json_str(step, "state.type"), "managed");
 }
 
-static int check_state(const char *type, const cJSON *state, struct df_err *err)
+static int write_backend(const cJSON *state, const struct df_tool *tool, const char *module_dir,
+                         struct df_err *err)
 {
-    if (!type)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "state.type: is required");
-    if (df_streq(type, "managed") && !df_json_str(state, "address"))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "state.address: is required");
-    const char *path = df_json_str(state, "config.path");
-    if (df_streq(type, "local") && (!path || *path != '/'))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "state.config.path: must be an absolute path, or the state would be "
-                              "removed together with the step's work directory");
-    return 0;
-}
-
-/* {"terraform": {"backend": {"<type>": {...}}}} */
-static int write_backend(const cJSON *state, const char *module_dir, struct df_err *err)
-{
-    const char *type = df_json_str(state, "type");
-    if (check_state(type, state, err) < 0)
+    DF_JSON cJSON *doc = NULL;
+    if (df_override_make(state, tool, &doc, err) < 0)
         return -1;
-    if (df_streq(type, "module"))
-        return 0; /* keep the backend of the module */
-    bool managed = df_streq(type, "managed");
-    const cJSON *config = managed ? NULL : df_json_at(state, "config");
-    DF_JSON cJSON *doc = cJSON_CreateObject();
-    cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
-    cJSON *backend = settings ? df_json_object_at(settings, "backend") : NULL;
-    if (!backend)
-        return df_fail_oom(err);
-    if (df_json_add(backend, managed ? "http" : type,
-                    config ? cJSON_Duplicate(config, true) : cJSON_CreateObject(), err) < 0)
-        return -1;
-    return write_json(module_dir, OVERRIDE_FILE, doc, err);
+    return doc ? write_json(module_dir, OVERRIDE_FILE, doc, err) : 0;
 }
 
 /* tofu asks the spawner for its state without a proxy, as the runner does (report/link.h). Go reads
@@ -308,7 +283,8 @@ void df_workspace_free(struct df_workspace *w)
 
 /* ---- all of it ---- */
 
-static int prepare_module(const cJSON *step, const char *module_dir, struct df_err *err)
+static int prepare_module(const cJSON *step, const struct df_tool *tool, const char *module_dir,
+                          struct df_err *err)
 {
     const cJSON *variables = df_json_at(step, "variables");
     DF_FREE char *data = df_fs_join(module_dir, ".terraform");
@@ -316,7 +292,7 @@ static int prepare_module(const cJSON *step, const char *module_dir, struct df_e
         return df_fail_oom(err);
     if (df_fs_remove_tree(data, err) < 0)
         return -1;
-    if (write_backend(df_json_at(step, "state"), module_dir, err) < 0)
+    if (write_backend(df_json_at(step, "state"), tool, module_dir, err) < 0)
         return -1;
     return cJSON_IsObject(variables) ? write_json(module_dir, VARIABLES_FILE, variables, err) : 0;
 }
@@ -341,20 +317,20 @@ static int compose_env(const cJSON *step, const struct df_dirs *dirs, const char
     return df_strs_check(env, err);
 }
 
-int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const char *module_dir,
-                         struct df_workspace *ret, struct df_err *err)
+int df_workspace_prepare(const cJSON *step, const struct df_tool *tool, const struct df_dirs *dirs,
+                         const char *module_dir, struct df_workspace *ret, struct df_err *err)
 {
     DF_FREE char *cli_config = df_fs_join(dirs->secret, "cli.tfrc");
     DF_FREE char *files_dir = df_fs_join(dirs->secret, "files");
     if (!cli_config || !files_dir)
         return df_fail_oom(err);
-    if (prepare_module(step, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
+    if (prepare_module(step, tool, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
         write_step_files(step, "files", files_dir, err) < 0 ||
         write_step_files(step, "binaryFiles", files_dir, err) < 0 ||
         df_sealed_link_home(step, dirs->home, err) < 0 ||
         df_cliconfig_write(df_json_at(step, "providers"), cli_config, err) < 0)
         return -1;
-    struct df_workspace w = {0};
+    struct df_workspace w = {.tool = tool};
     if (compose_env(step, dirs, cli_config, files_dir, &w.env, err) < 0) {
         df_workspace_free(&w);
         return -1;
@@ -376,7 +352,7 @@ static int forget_backend(const char *module_dir, struct df_err *err)
 int df_workspace_use_state(struct df_workspace *w, const cJSON *state, const char *module_dir,
                            struct df_err *err)
 {
-    if (forget_backend(module_dir, err) < 0 || write_backend(state, module_dir, err) < 0)
+    if (forget_backend(module_dir, err) < 0 || write_backend(state, w->tool, module_dir, err) < 0)
         return -1;
     if (add_state_env(state, &w->env, err) < 0)
         return -1;

@@ -17,7 +17,7 @@
 #define DF_WORKSPACE_H
 
 #include "common/base/strs.h"
-#include "common/json/json.h"
+#include "runner/tofu/tool.h"
 
 /* The directories of a step, below its work directory. All owned. */
 struct df_dirs {
@@ -33,15 +33,18 @@ int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) 
 void df_dirs_free(struct df_dirs *d);
 
 struct df_workspace {
-    struct df_strs env; /* of tofu; wiped by df_workspace_free() */
+    struct df_strs env;         /* of tofu; wiped by df_workspace_free() */
+    const struct df_tool *tool; /* borrowed */
 };
 
 /* True if the spawner stores the state of this step. */
 bool df_workspace_is_managed(const cJSON *step);
 
-/* step: the step document. Reason InvalidStep for a fault of the document. */
-int df_workspace_prepare(const cJSON *step, const struct df_dirs *dirs, const char *module_dir,
-                         struct df_workspace *ret, struct df_err *err) DF_MUST_CHECK;
+/* step: the step document; tool: that reads the files. Reason InvalidStep for a fault of the
+ * document. */
+int df_workspace_prepare(const cJSON *step, const struct df_tool *tool, const struct df_dirs *dirs,
+                         const char *module_dir, struct df_workspace *ret,
+                         struct df_err *err) DF_MUST_CHECK;
 /* Points the module and the environment at another state (an object like `state` of the step
  * document); the next `init` begins anew. Its strings may be freed afterwards. */
 int df_workspace_use_state(struct df_workspace *w, const cJSON *state, const char *module_dir,

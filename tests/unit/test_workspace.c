@@ -53,12 +53,14 @@ static cJSON *parse(const char *text)
     return j;
 }
 
+static const struct df_tool tool = {.version = {.number = {1, 12, 6}}};
+
 static struct df_workspace prepare(const struct place *p, const char *document)
 {
     DF_JSON cJSON *step = parse(document);
     struct df_workspace w = {0};
     struct df_err err = {0};
-    if (df_workspace_prepare(step, &p->dirs, p->module, &w, &err) < 0)
+    if (df_workspace_prepare(step, &tool, &p->dirs, p->module, &w, &err) < 0)
         fail_msg("%s", err.message);
     return w;
 }
@@ -69,7 +71,7 @@ static void refused(const struct place *p, const char *document, const char *rea
     DF_JSON cJSON *step = parse(document);
     struct df_workspace w = {0};
     struct df_err err = {0};
-    if (df_workspace_prepare(step, &p->dirs, p->module, &w, &err) == 0)
+    if (df_workspace_prepare(step, &tool, &p->dirs, p->module, &w, &err) == 0)
         fail_msg("taken: %s", document);
     assert_string_equal(err.reason, reason);
     if (!strstr(err.message, word))
@@ -114,12 +116,26 @@ static void other_states_become_their_backend_with_its_settings(void **state)
 {
     const struct place *p = *state;
     DF_CLEANUP(df_workspace_free)
-    struct df_workspace w = prepare(
-        p, "{\"state\":{\"type\":\"s3\",\"config\":{\"bucket\":\"b\",\"key\":\"a/${b}\"}}}");
+    struct df_workspace w =
+        prepare(p, "{\"state\":{\"type\":\"s3\",\"config\":{\"bucket\":\"b\",\"key\":\"a/$c\"}}}");
     DF_FREE char *backend = content(p->module, BACKEND);
     assert_string_equal(
-        backend, "{\"terraform\":{\"backend\":{\"s3\":{\"bucket\":\"b\",\"key\":\"a/${b}\"}}}}");
+        backend, "{\"terraform\":{\"backend\":{\"s3\":{\"bucket\":\"b\",\"key\":\"a/$c\"}}}}");
     assert_null(df_strs_get_env(&w.env, "TF_HTTP_ADDRESS"));
+}
+
+/* The tool reads "${" and "%{" of a text, and of a key within a setting, as a template. */
+static void settings_are_literal_texts(void **state)
+{
+    const struct place *p = *state;
+    DF_CLEANUP(df_workspace_free)
+    struct df_workspace w =
+        prepare(p, "{\"state\":{\"type\":\"s3\",\"config\":{\"assume_role\":{\"policy\":\"$${a}\","
+                   "\"tags\":{\"%{k\":\"v\"}},\"n\":[1,true]}}}");
+    DF_FREE char *backend = content(p->module, BACKEND);
+    assert_string_equal(backend, "{\"terraform\":{\"backend\":{\"s3\":{\"assume_role\":{\"policy\":"
+                                 "\"${\\\"$\\\"}${\\\"$\\\"}{a}\",\"tags\":{\"${\\\"%\\\"}{k\":"
+                                 "\"v\"}},\"n\":[1,true]}}}}");
 }
 
 static void a_state_that_would_be_lost_or_has_no_place_is_refused(void **state)
@@ -326,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(managed_state_is_an_http_backend_told_by_the_environment),
         T(other_states_become_their_backend_with_its_settings),
+        T(settings_are_literal_texts),
         T(a_state_that_would_be_lost_or_has_no_place_is_refused),
         T(variables_are_written_as_they_are),
         T(links_of_the_module_are_replaced_not_followed),
