@@ -88,9 +88,8 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
 static int fail_plan(struct df_context *c, struct df_err *err)
 {
     struct df_failure f;
-    char name[DF_TOOL_COMMAND_TEXT];
     df_failure_from_events(df_output_summary(c->output), &f);
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, "plan", name), "PlanFailed", err);
+    return df_tool_failed(c, &f, "plan", "PlanFailed", err);
 }
 
 static void plan_succeed(struct df_context *c, bool changes)

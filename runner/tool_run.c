@@ -3,6 +3,9 @@
 #include <poll.h>
 
 #include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
 
 /* The tool itself waits for a spawner that restarts. These tries are for a spawner that dies again
  * while it sends the state. */
@@ -72,4 +75,54 @@ int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_comman
             !pause_before(c, tries))
             return 0;
     }
+}
+
+/* ---- failures ---- */
+
+/* "2026-01-01 10:00:00.123 +0000 UTC" as RFC 3339; false for another form. */
+static bool to_time(const char *text, char out[DF_TIME_LEN])
+{
+    char copy[64];
+    int64_t us;
+    size_t n = strcspn(text, "+");
+    (void)snprintf(copy, sizeof copy, "%.*sZ", (int)(n ? n - 1 : 0), text);
+    char *blank = strchr(copy, ' ');
+    if (!blank || !df_starts_with(text + n, "+0000 UTC"))
+        return false;
+    *blank = 'T';
+    if (df_time_parse(copy, &us, NULL) < 0)
+        return false;
+    (void)df_time_format(us, out);
+    return true;
+}
+
+static int note_holder(struct df_context *c, const struct df_failure_holder *h, struct df_err *err)
+{
+    char created[DF_TIME_LEN];
+    DF_BUF struct df_buf who = DF_BUF_INIT(DF_KIB);
+    if (!*h->who || !to_time(h->created, created))
+        return 0;
+    cJSON *lock = df_json_object_at(c->result, "lock");
+    if (!lock)
+        return df_fail_oom(err);
+    if (df_redact_string(*c->secrets, h->who, &who, err) < 0)
+        return -1;
+    return df_json_add_str(lock, "who", df_buf_str(&who), err) < 0
+               ? -1
+               : df_json_add_str(lock, "created", created, err);
+}
+
+int df_tool_failed(struct df_context *c, const struct df_failure *f, const char *words,
+                   const char *fallback, struct df_err *err)
+{
+    char name[DF_TOOL_COMMAND_TEXT];
+    struct df_failure_holder holder;
+    struct df_err why = {0};
+    (void)df_failure_explain(f, df_tool_command_name(&c->tool, words, name), fallback, err);
+    if (!df_streq(err->reason, "StateLocked"))
+        return -1;
+    df_failure_holder(f, &holder);
+    if (note_holder(c, &holder, &why) < 0)
+        df_warn("the holder of the lock is not in the result: %s", why.message);
+    return -1;
 }

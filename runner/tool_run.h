@@ -9,6 +9,7 @@
 #define DF_RUNNER_TOOL_RUN_H
 
 #include "runner/context.h"
+#include "runner/tofu/failure.h"
 
 /* df_command_run() with the step's output, whose summary it resets. The command is run again, at
  * most four times, if it ended while it read the state: it exited with 1 by itself, none of its
@@ -19,5 +20,10 @@
 int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_command_events events,
                 bool is_brief, struct df_buf *tail, int *ret_code,
                 struct df_err *err) DF_MUST_CHECK;
+
+/* Fails with the meaning of f, the error of the tool's command `words`: df_failure_explain(). Notes
+ * the holder of a lock at which it failed in the result. Returns -1. */
+int df_tool_failed(struct df_context *c, const struct df_failure *f, const char *words,
+                   const char *fallback, struct df_err *err);
 
 #endif

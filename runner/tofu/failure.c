@@ -117,6 +117,12 @@ static const struct {
     {"", "no space left on device", "DiskFull"},
     {"", "disk quota exceeded", "DiskFull"},
     {"acquiring the state lock", "Lock Info:", "StateLocked"},
+    /* A lock without lock info: somebody leased the blob, or wrote the lock, by other means. */
+    {"acquiring the state lock", "already locked", "StateLocked"},
+    {"acquiring the state lock", "LeaseAlreadyPresent", "StateLocked"},
+    {"acquiring the state lock", "ConditionalCheckFailed", "StateLocked"},
+    {"acquiring the state lock", "PreconditionFailed", "StateLocked"},
+    {"acquiring the state lock", "conditionNotMet", "StateLocked"},
     {"acquiring the state lock", "", "StateUnavailable"},
     {"save state", "HTTP error: 4", "StateRefused"},
     {"save state", "", "StateUnavailable"},
@@ -158,33 +164,60 @@ bool df_failure_is_broken_read(const struct df_failure *f)
     return false;
 }
 
-/* The word after key, such as "Who:"; "" if text is NULL or has no such key. */
-static void word_after(const char *text, const char *key, char out[128])
+/* The words between two keys of the lock info; "" if info is NULL or lacks them. */
+static void words_between(const char *info, const char *key, const char *next, char *out,
+                          size_t size)
 {
-    const char *at = text ? strstr(text, key) : NULL;
+    const char *at = info ? strstr(info, key) : NULL;
     at = at ? at + strlen(key) : "";
     at += strspn(at, " ");
-    (void)snprintf(out, 128, "%.*s", (int)strcspn(at, " \n"), at);
+    const char *end = strstr(at, next);
+    size_t n = end ? (size_t)(end - at) : strlen(at);
+    while (n && at[n - 1] == ' ')
+        n--;
+    (void)snprintf(out, size, "%.*s", (int)n, at);
 }
 
-/* terraform shows its own attempt as the holder; only the error has the id of the real lock. */
+/* terraform shows its own attempt as the holder; only the error has the id of the real lock. tofu
+ * does the same if the server's answer does not name the holder. */
+void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret)
+{
+    static const char mark[] = "already locked: ID=";
+    const char *info = strcasestr(f->detail, "Lock Info:"), *real = strstr(f->detail, mark);
+    struct df_failure_holder h = {.id = ""};
+    if (!strstr(f->detail, "already locked, failed to")) {
+        words_between(info, "ID:", "Path:", h.id, sizeof h.id);
+        words_between(info, "Operation:", "Who:", h.operation, sizeof h.operation);
+        words_between(info, "Who:", "Version:", h.who, sizeof h.who);
+        words_between(info, "Created:", "Info:", h.created, sizeof h.created);
+    }
+    if (real) {
+        size_t n = strcspn(real + strlen(mark), " \n");
+        if (strncmp(h.id, real + strlen(mark), n) != 0 || h.id[n])
+            h = (struct df_failure_holder){.id = ""};
+        (void)snprintf(h.id, sizeof h.id, "%.*s", (int)n, real + strlen(mark));
+    }
+    *ret = h;
+}
+
 static int explain_lock(const struct df_failure *f, const char *what, struct df_err *err)
 {
-    char who[128], operation[128], created[128], id[128], true_id[128];
-    const char *info = strcasestr(f->detail, "Lock Info:");
-    word_after(f->detail, "already locked: ID=", true_id);
-    word_after(info, "ID:", id);
-    word_after(info, "Who:", who);
-    word_after(info, "Operation:", operation);
-    word_after(info, "Created:", created);
     static const char way_out[] = "wait for its end, or release the lock with "
                                   "`dayfly state unlock` if its holder is gone";
-    if (*true_id && !df_streq(id, true_id))
+    struct df_failure_holder h;
+    df_failure_holder(f, &h);
+    if (!*h.id)
         return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
-                              "%s: the state is locked (lock %s): %s", what, true_id, way_out);
+                              "%s: the state is locked, and the lock names no holder: wait for its "
+                              "end, or release it where the state is (break the lease of the blob, "
+                              "remove the lock's object or item). The tool said: %.400s",
+                              what, f->detail);
+    if (!*h.who)
+        return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
+                              "%s: the state is locked (lock %s): %s", what, h.id, way_out);
     return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
-                          "%s: the state is locked by %s (%s since %s, lock %s): %s", what, who,
-                          operation, created, id, way_out);
+                          "%s: the state is locked by %s (%s since %s, lock %s): %s", what, h.who,
+                          h.operation, h.created, h.id, way_out);
 }
 
 static int explain_credentials(const struct df_failure *f, const struct df_credentials_case *c,

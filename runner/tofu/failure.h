@@ -22,6 +22,17 @@ void df_failure_from_events(const struct df_output_summary *summary, struct df_f
 /* True if the tool failed because the answer with its state broke off. */
 bool df_failure_is_broken_read(const struct df_failure *f);
 
+/* Who holds the lock at which the tool failed. Strings are "" if that is not known. */
+struct df_failure_holder {
+    char id[128];
+    char who[128]; /* user@host */
+    char operation[64];
+    char created[64]; /* "2026-01-01 10:00:00.123 +0000 UTC" */
+};
+
+/* Reads the lock info that the tool prints. */
+void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret);
+
 /* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
  * its holder), StateUnavailable, StateRefused, DiskFull, CredentialsMissing (with the ways to give
  * them), or the fallback. Returns -1. */

@@ -492,12 +492,20 @@ static void failures_get_the_reason_they_mean(void **state)
         {"Error acquiring the state lock",
          "Error message: HTTP remote state already locked: ID=12 Lock Info: ID: 12 Path: "
          "Operation: OperationTypePlan Who: me@host Version: 1 Created: 2026-01-01 10:00 Info:",
-         "StateLocked", "locked by me@host (OperationTypePlan since 2026-01-01, lock 12)"},
+         "StateLocked", "locked by me@host (OperationTypePlan since 2026-01-01 10:00, lock 12)"},
         {"Error acquiring the state lock",
          "Error message: HTTP remote state already locked: ID=99 Lock Info: ID: 12 Path: "
          "Operation: "
          "OperationTypePlan Who: me@host Version: 1 Created: 2026-01-01 10:00 Info:",
          "StateLocked", "the state is locked (lock 99)"},
+        {"Error acquiring the state lock",
+         "Error message: HTTP remote state already locked, failed to unmarshal body Lock Info: ID: "
+         "12 Path: Operation: OperationTypePlan Who: me@host Version: 1 Created: 2026-01-01 10:00 "
+         "Info:",
+         "StateLocked", "the lock names no holder"},
+        {"Error acquiring the state lock",
+         "Error message: state blob is already locked blob metadata \"terraformlockid\" was empty",
+         "StateLocked", "break the lease of the blob"},
         {"Error acquiring the state lock", "Error message: connection refused", "StateUnavailable",
          "connection refused"},
         {"Failed to save state", "Error saving state: HTTP error: 409", "StateRefused", "409"},

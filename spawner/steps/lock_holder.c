@@ -1,0 +1,88 @@
+#include "spawner/steps/lock_holder.h"
+
+#include "common/base/clock.h"
+#include "spawner/model/labels.h"
+
+#define CLOCKS_DIFFER_US ((int64_t)5 * 1000000) /* of the service and of the runner's machine */
+
+struct lock {
+    int64_t created_us;
+    const char *host;
+    const char *met_by;              /* uid of the step that met it */
+    char step[64], run[64], how[64]; /* "" until a step is found */
+};
+
+static int64_t time_at(const cJSON *doc, const char *path)
+{
+    int64_t us;
+    const char *text = df_json_str(doc, path);
+    return text && df_time_parse(text, &us, NULL) == 0 ? us : -1;
+}
+
+/* When the step ended; INT64_MAX if it did not. */
+static int64_t end_of(const cJSON *task)
+{
+    const cJSON *history = df_json_at(task, "status.phaseHistory");
+    const cJSON *last = cJSON_GetArrayItem(history, cJSON_GetArraySize(history) - 1);
+    return df_task_is_final(task) ? time_at(last, "occurredAt") : INT64_MAX;
+}
+
+static bool took(const cJSON *task, const struct lock *lock)
+{
+    int64_t claimed = time_at(task, "status.claimedBy.at"), end = end_of(task);
+    if (claimed < 0 || !df_streq(df_json_str(task, "status.claimedBy.host"), lock->host))
+        return false;
+    return lock->created_us >= claimed - CLOCKS_DIFFER_US &&
+           (end == INT64_MAX || lock->created_us <= end + CLOCKS_DIFFER_US);
+}
+
+/* A df_store_visit. */
+static int look(const cJSON *task, void *arg, struct df_err *err)
+{
+    struct lock *lock = arg;
+    const char *step = df_json_str(task, "metadata.name");
+    const char *run = df_json_str(task, "spec.runRef.name");
+    const char *reason = df_json_str(task, "status.reason");
+    (void)err;
+    if (df_streq(df_json_str(task, "metadata.uid"), lock->met_by) || !took(task, lock))
+        return 0;
+    (void)snprintf(lock->step, sizeof(lock->step), "%s", step);
+    (void)snprintf(lock->run, sizeof(lock->run), "%s", run ? run : "");
+    (void)snprintf(lock->how, sizeof(lock->how), "%s", reason ? reason : "no end yet");
+    return 0;
+}
+
+static int find_holder(struct df_spawner *s, const cJSON *task, struct lock *lock,
+                       struct df_err *err)
+{
+    DF_FREE char *label =
+        df_strf(DF_LABEL_EXECUTOR "=%s", df_json_str(task, "spec.executorRef.name"));
+    return label ? df_store_each(s->store, DF_KIND_TASK_ACTION, label, look, lock, err)
+                 : df_fail_oom(err);
+}
+
+int df_lock_holder_explain(struct df_spawner *s, const cJSON *task, const cJSON *result,
+                           cJSON **ret, struct df_err *err)
+{
+    const char *who = df_json_str(result, "lock.who"), *at = who ? strrchr(who, '@') : NULL;
+    const char *message = df_json_str(result, "message");
+    struct lock lock = {.created_us = time_at(result, "lock.created"),
+                        .host = at ? at + 1 : NULL,
+                        .met_by = df_json_str(task, "metadata.uid")};
+    *ret = NULL;
+    if (!lock.host || lock.created_us < 0)
+        return 0;
+    if (find_holder(s, task, &lock, err) < 0)
+        return -1;
+    if (!*lock.step)
+        return 0;
+    DF_JSON cJSON *copy = cJSON_Duplicate(result, true);
+    DF_FREE char *text = df_strf("%s. Step %s of run %s left this lock (%s)",
+                                 message ? message : "", lock.step, lock.run, lock.how);
+    if (!copy || !text)
+        return df_fail_oom(err);
+    if (df_json_set_str(copy, "message", text, err) < 0)
+        return -1;
+    *ret = DF_TAKE(copy);
+    return 0;
+}

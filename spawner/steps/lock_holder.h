@@ -1,0 +1,16 @@
+/*
+ * lock_holder.h - whose lock a step met that is not managed: a runner that was killed together with
+ * its tofu leaves its lock, and the next step is told which run it was. Thread rule: any thread.
+ */
+#ifndef DF_STEPS_LOCK_HOLDER_H
+#define DF_STEPS_LOCK_HOLDER_H
+
+#include "spawner/spawner.h"
+
+/* *ret: a copy of the step's result whose message also names the earlier step of the same executor
+ * that took the lock; NULL if the result names no lock, or if no step of ours took it. The caller
+ * deletes. The lock's time must be within the life of that step, and its host the step's. */
+int df_lock_holder_explain(struct df_spawner *s, const cJSON *task, const cJSON *result,
+                           cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+#endif
