@@ -41,7 +41,7 @@ static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err 
     DF_FREE char *path = df_fs_join(c->dirs->secret, "bundle");
     if (!path)
         return df_fail_oom(err);
-    if (df_report_get_plan(c->report, path, c->deadline_ms, err) < 0)
+    if (df_report_get_artifact(c->report, "plan", path, c->deadline_ms, err) < 0)
         return -1;
     if (df_fs_open_plain(path, O_RDONLY, 0, &a->fd, err) < 0)
         return -1;
@@ -218,10 +218,9 @@ static int fail_apply(struct df_context *c, const char *state_words, struct df_e
 {
     const struct df_output_summary *s = df_output_summary(c->output);
     struct df_failure f;
-    char name[DF_TOOL_COMMAND_TEXT];
     c->partial = s->applied > 0;
     df_failure_from_events(s, &f);
-    (void)df_failure_explain(&f, df_tool_command_name(&c->tool, "apply", name), "ApplyFailed", err);
+    (void)df_tool_failed(c, &f, "apply", "ApplyFailed", err);
     size_t used = strlen(err->message), words = strlen(state_words);
     size_t room = sizeof err->message - 1;
     if (used + words > room)

@@ -1,7 +1,9 @@
-/* `state mv`, `state rm`, `import`, `force-unlock`: the tool changes only its state. */
+/* `state mv`, `state rm`, `import`, `force-unlock`, and the push of an errored state: the tool
+ * changes only its state. */
 #include "runner/state_command.h"
 
 #include "common/base/clock.h"
+#include "common/base/fs.h"
 #include "runner/args.h"
 #include "runner/init.h"
 #include "runner/move.h"
@@ -10,6 +12,7 @@
 
 #define TAIL_MAX (256 * DF_KIB)
 #define DRY_RUN "-dry-run"
+#define PUSH_ERRORED "push-errored"
 
 static const struct {
     const char *name;
@@ -20,6 +23,7 @@ static const struct {
     {"rm", {"state", "rm", "-no-color", DF_LOCK_TIMEOUT}, true},
     {"import", {"import", "-input=false", "-no-color", DF_LOCK_TIMEOUT}, true},
     {"force-unlock", {"force-unlock", "-no-color", "-force"}, false},
+    {PUSH_ERRORED, {"state", "push", "-no-color", DF_LOCK_TIMEOUT}, true},
 };
 
 static const char *word_at(const struct df_context *c, int i)
@@ -36,21 +40,40 @@ static int find_command(const struct df_context *c, size_t *ret, struct df_err *
             return 0;
         }
     }
-    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "command: \"%.40s\" is not mv, rm, import, force-unlock or migrate",
-                          name ? name : "");
+    return df_fail_reason(
+        err, DF_ERR_USER, "InvalidStep",
+        "command: \"%.40s\" is not mv, rm, import, force-unlock, push-errored or migrate",
+        name ? name : "");
+}
+
+/* Fetches the state that an earlier step could not store, and adds its file to the command. The tool
+ * refuses it if the stored state has another lineage or a higher serial. */
+static int add_errored(struct df_context *c, struct df_strs *args, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->dirs->secret, "errored.tfstate");
+    if (!path)
+        return df_fail_oom(err);
+    (void)df_strs_add(args, path);
+    return df_report_get_artifact(c->report, "errored-state", path, c->deadline_ms, err);
+}
+
+static int add_words(struct df_context *c, struct df_strs *args, struct df_err *err)
+{
+    const char *word = NULL;
+    if (df_streq(word_at(c, 0), PUSH_ERRORED))
+        return add_errored(c, args, err);
+    for (int i = 1; (word = word_at(c, i)); i++)
+        (void)df_strs_add(args, word);
+    return 0;
 }
 
 static int run_command(struct df_context *c, size_t which, struct df_buf *tail, int *ret_code,
                        struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    const char *word = NULL;
     for (const char *const *w = commands[which].words; *w; w++)
         (void)df_strs_add(&args, *w);
-    for (int i = 1; (word = word_at(c, i)); i++)
-        (void)df_strs_add(&args, word);
-    if (df_strs_check(&args, err) < 0)
+    if (add_words(c, &args, err) < 0 || df_strs_check(&args, err) < 0)
         return -1;
     return df_tool_run(c, &args, DF_EVENTS_NONE, false, tail, ret_code, err);
 }
@@ -58,14 +81,13 @@ static int run_command(struct df_context *c, size_t which, struct df_buf *tail, 
 static int fail_command(struct df_context *c, size_t which, const char *text, struct df_err *err)
 {
     struct df_failure f;
-    char name[DF_TOOL_COMMAND_TEXT], words[24];
+    char words[24];
     const char *const *w = commands[which].words;
     bool is_state = df_streq(w[0], "state");
     (void)snprintf(words, sizeof words, "%s%s%s", w[0], is_state ? " " : "", is_state ? w[1] : "");
     df_failure_from_text(text, &f);
     c->logged = f;
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, words, name), "StateCommandFailed",
-                              err);
+    return df_tool_failed(c, &f, words, "StateCommandFailed", err);
 }
 
 static void succeed(struct df_context *c, bool changes)
@@ -74,6 +96,8 @@ static void succeed(struct df_context *c, bool changes)
     const char *name = word_at(c, 0), *reason = changes ? "StateChanged" : "Completed";
     if (df_streq(name, "force-unlock"))
         df_context_set_outcome(c, reason, "the lock %s is released", word_at(c, 1));
+    else if (df_streq(name, PUSH_ERRORED))
+        df_context_set_outcome(c, reason, "the errored state is stored");
     else if (!changes)
         df_context_set_outcome(c, reason, "a dry run: nothing was changed");
     else if (df_streq(name, "mv"))

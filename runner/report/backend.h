@@ -18,8 +18,8 @@ struct df_report_backend {
     void (*progress)(struct df_report *r, const cJSON *body);
     int (*put_artifact)(struct df_report *r, const char *name, const char *path,
                         int64_t deadline_ms, struct df_err *err);
-    int (*get_plan)(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                    struct df_err *err);
+    int (*get_artifact)(struct df_report *r, const char *name, const char *to_path,
+                        int64_t deadline_ms, struct df_err *err);
     int (*result)(struct df_report *r, const cJSON *result, struct df_err *err);
 };
 

@@ -91,11 +91,11 @@ static int directory_put_artifact(struct df_report *r, const char *name, const c
     return out < 0 ? df_fail_errno(err, errno, "create %s", to) : copy_file(in, out, to, err);
 }
 
-static int directory_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                              struct df_err *err)
+static int directory_get_artifact(struct df_report *r, const char *name, const char *to_path,
+                                  int64_t deadline_ms, struct df_err *err)
 {
     (void)deadline_ms;
-    DF_FREE char *from = df_fs_join(directory_of(r)->path, "plan");
+    DF_FREE char *from = df_fs_join(directory_of(r)->path, name);
     if (!from)
         return df_fail_oom(err);
     if (!df_fs_exists(from))
@@ -138,7 +138,7 @@ static const struct df_report_backend backend = {.free = directory_release,
                                                  .append = directory_append,
                                                  .progress = directory_progress,
                                                  .put_artifact = directory_put_artifact,
-                                                 .get_plan = directory_get_plan,
+                                                 .get_artifact = directory_get_artifact,
                                                  .result = directory_result};
 
 int df_report_to_directory(const char *directory, struct df_report **ret, struct df_err *err)

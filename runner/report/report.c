@@ -51,10 +51,10 @@ int df_report_put_artifact(struct df_report *r, const char *name, const char *pa
     return r->backend->put_artifact(r, name, path, deadline_ms, err);
 }
 
-int df_report_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                       struct df_err *err)
+int df_report_get_artifact(struct df_report *r, const char *name, const char *to_path,
+                           int64_t deadline_ms, struct df_err *err)
 {
-    return r->backend->get_plan(r, to_path, deadline_ms, err);
+    return r->backend->get_artifact(r, name, to_path, deadline_ms, err);
 }
 
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err)

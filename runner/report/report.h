@@ -72,10 +72,11 @@ int df_report_over_fd(const struct df_report *r);
  * (of df_mono_ms()). name: "plan", "outputs" or "errored-state"; path: the file. */
 int df_report_put_artifact(struct df_report *r, const char *name, const char *path,
                            int64_t deadline_ms, struct df_err *err) DF_MUST_CHECK;
-/* The bundle of the plan to apply, into a new file (0600). Refusals are class CONFLICT or NOT_FOUND
- * with the protocol's reason (PlanCorrupt, PlanOfOtherRun, PlanExpired, PlanUsed, PlanMissing). */
-int df_report_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                       struct df_err *err) DF_MUST_CHECK;
+/* The bundle of the plan to apply ("plan"), or the state that the step pushes ("errored-state"),
+ * into a new file (0600). Refusals are class CONFLICT or NOT_FOUND with the protocol's reason
+ * (PlanCorrupt, PlanOfOtherRun, PlanExpired, PlanUsed, PlanMissing). */
+int df_report_get_artifact(struct df_report *r, const char *name, const char *to_path,
+                           int64_t deadline_ms, struct df_err *err) DF_MUST_CHECK;
 
 /* Delivers the spools (for at most half of give_up_ms: the result must not wait for a log), then
  * the result with logBytes and eventBytes added. Returns 0 once the spawner acknowledged the

@@ -191,40 +191,45 @@ struct download {
     struct df_err err;
 };
 
-static int on_plan_data(void *arg, const char *bytes, size_t n)
+static int on_artifact_data(void *arg, const char *bytes, size_t n)
 {
     struct download *d = arg;
     d->bytes += n;
     if (d->bytes > DF_LIMIT_BUNDLE)
-        return df_fail(&d->err, DF_ERR_LIMIT, "the plan has more than %zu bytes", DF_LIMIT_BUNDLE);
+        return df_fail(&d->err, DF_ERR_LIMIT, "the artifact has more than %zu bytes",
+                       DF_LIMIT_BUNDLE);
     return df_fs_write_all(d->fd, bytes, n, &d->err);
 }
 
 /* One attempt, from the first byte. */
-static int fetch_plan_once(struct spawner_report *s, struct download *d,
-                           struct df_http_response *answer, struct df_err *err)
+static int fetch_once(struct spawner_report *s, const char *path, struct download *d,
+                      struct df_http_response *answer, struct df_err *err)
 {
     d->bytes = 0;
     if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
-        return df_fail_errno(err, errno, "empty the plan file");
+        return df_fail_errno(err, errno, "empty the file");
     struct df_http_request req = DF_HTTP_REQUEST("GET", NULL);
     req.timeout_ms = -1;
     req.idle_timeout_ms = ARTIFACT_IDLE_MS;
-    req.on_data = on_plan_data;
+    req.on_data = on_artifact_data;
     req.arg = d;
     req.stop = s->base.over;
-    if (df_link_send(s->link, &req, "/artifacts/plan", answer, err) < 0)
+    if (df_link_send(s->link, &req, path, answer, err) < 0)
         return -1;
     if (!answer->stopped)
         return 0;
     return df_err_pass(err, &d->err);
 }
 
-static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t deadline_ms,
-                            struct df_err *err)
+static int spawner_get_artifact(struct df_report *r, const char *name, const char *to_path,
+                                int64_t deadline_ms, struct df_err *err)
 {
     struct spawner_report *s = spawner_of(r);
     DF_CLOSE int fd = -1;
+    DF_FREE char *path = df_strf("/artifacts/%s", name);
+    DF_FREE char *what = df_strf("fetch the %s", name);
+    if (!path || !what)
+        return df_fail_oom(err);
     if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
         return -1;
     const struct df_patience patience = {deadline_ms, r->over};
@@ -232,13 +237,13 @@ static int spawner_get_plan(struct df_report *r, const char *to_path, int64_t de
     for (;;) {
         struct df_err why = {0};
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
-        int sent = fetch_plan_once(s, &d, &answer, &why);
+        int sent = fetch_once(s, path, &d, &answer, &why);
         if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &patience))
             continue;
         if (sent == 0)
-            return check_answer(s, &answer, "fetch the plan", err);
+            return check_answer(s, &answer, what, err);
         (void)df_err_pass(err, &why);
-        return no_answer(s, "fetch the plan", err);
+        return no_answer(s, what, err);
     }
 }
 
@@ -275,7 +280,7 @@ static const struct df_report_backend backend = {.free = spawner_release,
                                                  .append = spawner_append,
                                                  .progress = spawner_progress,
                                                  .put_artifact = spawner_put_artifact,
-                                                 .get_plan = spawner_get_plan,
+                                                 .get_artifact = spawner_get_artifact,
                                                  .result = spawner_result};
 
 int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **ret,

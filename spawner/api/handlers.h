@@ -115,6 +115,7 @@ DF_HANDLER(df_report_step_progress);
 DF_HANDLER(df_report_step_result);
 DF_HANDLER(df_get_step_plan);
 DF_HANDLER(df_put_step_plan);
+DF_HANDLER(df_get_step_errored_state);
 DF_HANDLER(df_put_step_errored_state);
 DF_HANDLER(df_put_step_outputs);
 

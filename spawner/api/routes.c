@@ -140,6 +140,8 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/steps/{uid}/artifacts/plan", STEP, df_get_step_plan, GATE(df_gate_step)),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/plan", STEP, df_put_step_plan,
           BODY(FILE, DF_LIMIT_BUNDLE), GATE(df_gate_live_step)),
+    ROUTE("GET", "/v1/steps/{uid}/artifacts/errored-state", STEP, df_get_step_errored_state,
+          GATE(df_gate_step)),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/errored-state", STEP, df_put_step_errored_state,
           BODY(FILE, DF_LIMIT_STATE), GATE(df_gate_live_step)),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/outputs", STEP, df_put_step_outputs,

@@ -37,6 +37,9 @@ int df_create_run(struct df_request *req, struct df_response *res, struct df_err
 {
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the action is required");
+    const cJSON *command = df_json_at(req->json, "command");
+    if (df_streq(cJSON_GetStringValue(cJSON_GetArrayItem(command, 0)), "force-unlock"))
+        res->audit = "force-unlock"; /* the same word as for a managed state */
     return df_create_once(req, res, DF_KIND_RUN, create_run, err);
 }
 

@@ -45,17 +45,25 @@ static int fail_elsewhere(const cJSON *executor, const char *type, struct df_err
                           name, where, name, name);
 }
 
-int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_err *err)
+int df_state_owner(const struct df_request *req, char ret_uid[64], cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
-    const char *type = df_json_str(executor, "spec.storage.type");
     const char *uid = df_json_str(executor, "metadata.uid");
-    if (type && !df_streq(type, "managed"))
-        return fail_elsewhere(executor, type, err);
     (void)snprintf(ret_uid, 64, "%s", uid ? uid : "");
+    if (ret)
+        *ret = DF_TAKE(executor);
     return 0;
+}
+
+int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    if (df_state_owner(req, ret_uid, &executor, err) < 0)
+        return -1;
+    const char *type = df_json_str(executor, "spec.storage.type");
+    return type && !df_streq(type, "managed") ? fail_elsewhere(executor, type, err) : 0;
 }
 
 static int of_person(struct df_request *req, struct access *ret, struct df_err *err)

@@ -117,7 +117,7 @@ int df_list_errored_states(struct df_request *req, struct df_response *res, stru
 {
     char uid[64];
     cJSON *items = NULL;
-    if (df_state_executor(req, uid, err) < 0 ||
+    if (df_state_owner(req, uid, NULL, err) < 0 ||
         df_state_errored(req->s->states, uid, &items, err) < 0)
         return -1;
     return df_respond_list(res, items, NULL, err);

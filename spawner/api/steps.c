@@ -4,6 +4,7 @@
  */
 #include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
+#include "spawner/steps/errored.h"
 #include "spawner/steps/step_auth.h"
 
 static const char *uid_of(const struct df_request *req)
@@ -113,6 +114,13 @@ int df_get_step_plan(struct df_request *req, struct df_response *res, struct df_
 {
     res->content_type = "application/octet-stream";
     return df_step_get_plan(req->s, uid_of(req), token_of(req), &res->fd, &res->fd_size, err);
+}
+
+int df_get_step_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    res->content_type = "application/octet-stream";
+    return df_step_get_errored_state(req->s, uid_of(req), token_of(req), &res->fd, &res->fd_size,
+                                     err);
 }
 
 typedef int (*taker)(struct df_spawner *s, const char *uid, const char *token, const char *path,

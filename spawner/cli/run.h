@@ -17,5 +17,8 @@ int df_request_run(struct df_cli *cli, const char *executor, const char *what, c
  * found. */
 int df_state_unlock_elsewhere(struct df_cli *cli, const char *executor, const char *id,
                               struct df_err *err);
+/* The same for an errored state: a run stores it where the executor's state is. step: its uid. */
+int df_state_push_errored_elsewhere(struct df_cli *cli, const char *executor, const char *step,
+                                    struct df_err *err);
 
 #endif

@@ -246,6 +246,7 @@ static int pick_errored(struct df_cli *cli, char **ret, struct df_err *err)
 
 int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
 {
+    struct df_err why = {0};
     const char *executor = NULL, *named = df_cli_word(cli, 1);
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
         return -1;
@@ -256,7 +257,9 @@ int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
         step ? df_path("executors", executor, "state", "errored", step, "push", NULL) : NULL;
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_call(cli, "POST", path, NULL, NULL, err) < 0)
-        return -1;
+    if (df_cli_call(cli, "POST", path, NULL, NULL, &why) < 0)
+        return df_streq(why.reason, "StateElsewhere")
+                   ? df_state_push_errored_elsewhere(cli, executor, step, err)
+                   : df_err_pass(err, &why);
     return df_cli_print("The errored state is the newest version now.\n", err);
 }

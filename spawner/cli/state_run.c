@@ -1,10 +1,11 @@
-/* dayfly state mv, rm, import, and unlock for a state that dayfly does not store: each is a run of
- * one step, in which the tool's command changes the state. */
+/* dayfly state mv, rm, import, and unlock and push-errored for a state that dayfly does not store:
+ * each is a run of one step, in which the tool's command changes the state. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/run.h"
 #include "spawner/cli/signals.h"
 #include "spawner/model/model.h"
+#include "spawner/model/state_command.h"
 
 /* {action: state, command: [name, -dry-run?, words...]} */
 static int request_of(const struct df_cli *cli, const char *name, const char *const *words,
@@ -108,4 +109,10 @@ int df_state_unlock_elsewhere(struct df_cli *cli, const char *executor, const ch
     if (!id && last_lock(cli, executor, &found, err) < 0)
         return -1;
     return request(cli, executor, "force-unlock", (const char *[]){id ? id : found}, 1, err);
+}
+
+int df_state_push_errored_elsewhere(struct df_cli *cli, const char *executor, const char *step,
+                                    struct df_err *err)
+{
+    return request(cli, executor, DF_COMMAND_PUSH_ERRORED, (const char *[]){step}, 1, err);
 }

@@ -127,7 +127,10 @@ static const char *next_elsewhere(const cJSON *run, const char *reason)
     } table[] = {{"StateLocked",
                   "Wait for the holder of the lock. Only if it is certainly dead, release the "
                   "lock: `dayfly state unlock EXECUTOR`."},
-                 {"StateUnavailable", "Look at the storage and its credentials, then run again."},
+                 {"StateUnavailable",
+                  "Look at the storage and its credentials, then run again. A state that could not "
+                  "be stored is kept: `dayfly state errored EXECUTOR`, then `dayfly state "
+                  "push-errored EXECUTOR` before any other run."},
                  {"StateRefused", "Find out who else writes the state, then run again."},
                  {"PlanUsed", "Look at the storage of the state, and run again."},
                  {"RunnerLost",

@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"rm", true, 1, INT32_MAX, "ADDRESS..."},
     {"import", false, 2, 2, "ADDRESS ID"},
     {"force-unlock", false, 1, 1, "ID"},
+    {DF_COMMAND_PUSH_ERRORED, false, 1, 1, "STEP"},
     {"migrate", false, 0, 0, "no words: spec.moveTo is the new storage"},
 };
 
@@ -51,7 +52,7 @@ void df_rule_state_command(const cJSON *value, const struct df_path *path, struc
     const char *second = cJSON_GetStringValue(cJSON_GetArrayItem(value, 1));
     const struct command *c = find_command(name);
     if (!c) {
-        df_fault(f, path, "begins with mv, rm, import, force-unlock or migrate");
+        df_fault(f, path, "begins with mv, rm, import, force-unlock, push-errored or migrate");
         return;
     }
     int first = c->may_dry_run && df_streq(second, DRY_RUN) ? 2 : 1;
@@ -87,12 +88,27 @@ void df_state_command_check(const cJSON *doc, const struct df_path *root, struct
     check_target(doc, &spec, f);
 }
 
+const char *df_state_command_pushes(const cJSON *doc)
+{
+    const cJSON *step = cJSON_GetArrayItem(df_json_at(doc, "spec.command"), 1);
+    return df_streq(name_of(doc), DF_COMMAND_PUSH_ERRORED) ? cJSON_GetStringValue(step) : NULL;
+}
+
 int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err *err)
 {
     const char *type = df_json_str(executor, "spec.storage.type");
     bool is_managed = !type || df_streq(type, "managed");
-    if (!is_managed || !df_streq(name_of(run), "force-unlock"))
+    if (is_managed && df_state_command_pushes(run))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "spec.command: `dayfly state push-errored %s` stores an errored "
+                              "state as a version of a managed one, not a run",
+                              df_json_str(executor, "metadata.name"));
+    if (!df_streq(name_of(run), "force-unlock") || !(is_managed || df_streq(type, "local")))
         return df_move_check(run, executor, err);
+    if (!is_managed)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "spec.command: the lock of a state in a file belongs to a living "
+                              "process of that machine and ends with it: end that process");
     return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                           "spec.command: a managed state is unlocked with `dayfly state unlock "
                           "%s`, not by a run",

@@ -8,7 +8,7 @@
 #include "spawner/model/schema.h"
 
 /* The rule of spec.command: mv [-dry-run] SRC DST, rm [-dry-run] ADDRESS..., import ADDRESS ID,
- * force-unlock ID, migrate. */
+ * force-unlock ID, push-errored STEP (the uid of the step that left the state), migrate. */
 df_rule df_rule_state_command;
 
 /* A Run or TaskAction has spec.command if its action is state, and only then; and spec.moveTo if
@@ -19,6 +19,11 @@ void df_state_command_check(const cJSON *doc, const struct df_path *root, struct
  * df_move_check(). */
 int df_state_command_fits(const cJSON *run, const cJSON *executor,
                           struct df_err *err) DF_MUST_CHECK;
+
+#define DF_COMMAND_PUSH_ERRORED "push-errored"
+/* The step whose errored state the command of this Run or TaskAction pushes; NULL: it is another
+ * command, or none. Borrowed. */
+const char *df_state_command_pushes(const cJSON *doc);
 
 /* Is the command `import`? */
 bool df_run_imports(const cJSON *run);

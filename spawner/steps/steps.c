@@ -15,6 +15,8 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
+#include "spawner/steps/errored.h"
+#include "spawner/steps/lock_holder.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/step_document.h"
@@ -446,13 +448,18 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL, *unrecorded = NULL;
+    DF_JSON cJSON *task = NULL, *unrecorded = NULL, *explained = NULL, *ended = NULL;
     struct report r = {.token = token, .body = body, .engines = &s->engines};
-    if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0)
+    if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0) {
         unrecorded = df_unrecorded_find(s, task); /* tofu has ended before its runner reports */
+        if (df_lock_holder_explain(s, task, body, &explained, err) < 0)
+            return -1;
+    }
     r.unrecorded = unrecorded;
-    if (modify_task(s, uid, set_result, &r, NULL, err) < 0)
+    r.body = explained ? explained : body;
+    if (modify_task(s, uid, set_result, &r, &ended, err) < 0)
         return -1;
+    df_step_drop_errored_state(s, ended);
     if (unrecorded)
         df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
     return 0;
@@ -475,14 +482,4 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
     a.may_write = df_recipe_step_of(task)->writes;
     *ret = a;
     return 0;
-}
-
-int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
-                              const char *path, struct df_err *err)
-{
-    DF_JSON cJSON *task = NULL;
-    if (df_step_open(s, uid, token, &task, err) < 0)
-        return -1;
-    return df_state_keep_errored(s->states, df_json_str(task, "spec.executorRef.uid"), uid, path,
-                                 err);
 }

@@ -60,8 +60,6 @@ int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, c
 /* *ret_fd: an unnamed file with the decrypted bundle; the caller closes it. */
 int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                      int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
-int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
-                              const char *path, struct df_err *err) DF_MUST_CHECK;
 /* path: a file with the output of `output -json`, at most DF_LIMIT_OUTPUTS bytes; removed on
  * success. Stored for the step, and as the newest for its executor. */
 int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,

@@ -305,7 +305,8 @@ static void a_plan_is_fetched_whole_though_downloads_break_off(void **state)
         (void)df_buf_addc(&f->server.plan, byte_at(i));
     f->server.short_plans = 2;
     DF_FREE char *to = df_fs_join(f->dir, "plan");
-    assert_int_equal(df_report_get_plan(f->report, to, df_mono_ms() + LONG_MS, NULL), 0);
+    assert_int_equal(df_report_get_artifact(f->report, "plan", to, df_mono_ms() + LONG_MS, NULL),
+                     0);
     DF_BUF struct df_buf got = DF_BUF_INIT(64 * DF_MIB);
     assert_int_equal(df_fs_read(to, &got, NULL), 0);
     assert_int_equal(got.len, f->server.plan.len);
@@ -315,7 +316,8 @@ static void a_plan_is_fetched_whole_though_downloads_break_off(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     /* A file that is there is somebody else's. */
     struct df_err err = {0};
-    assert_int_equal(df_report_get_plan(f->report, to, df_mono_ms() + LONG_MS, &err), -1);
+    assert_int_equal(df_report_get_artifact(f->report, "plan", to, df_mono_ms() + LONG_MS, &err),
+                     -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
 }
 
@@ -341,7 +343,8 @@ static void a_plan_that_is_refused_fails_with_the_protocol_s_reason(void **state
         f->server.refuse_body = body;
         server_unlock(&f->server);
         struct df_err err = {0};
-        assert_int_equal(df_report_get_plan(f->report, to, df_mono_ms() + LONG_MS, &err), -1);
+        assert_int_equal(
+            df_report_get_artifact(f->report, "plan", to, df_mono_ms() + LONG_MS, &err), -1);
         assert_string_equal(err.reason, rows[i].reason);
         assert_int_equal(err.cls, rows[i].cls);
     }
@@ -456,7 +459,7 @@ static void a_directory_takes_everything_in_files(void **state)
     assert_int_equal(df_fs_replace(path, "bundle", 6, 0600, NULL), 0);
     assert_int_equal(df_report_put_artifact(f.report, "plan", path, 0, NULL), 0);
     DF_FREE char *to = df_fs_join(f.dir, "fetched");
-    assert_int_equal(df_report_get_plan(f.report, to, 0, NULL), 0);
+    assert_int_equal(df_report_get_artifact(f.report, "plan", to, 0, NULL), 0);
     assert_false(df_report_is_over(f.report));
     assert_int_equal(df_report_over_fd(f.report), -1);
     assert_int_equal(finish(&f, NULL), 0);
@@ -479,7 +482,7 @@ static void a_directory_without_a_plan_says_so(void **state)
     assert_int_equal(df_report_to_directory(f.dir, &f.report, NULL), 0);
     struct df_err err = {0};
     DF_FREE char *to = df_fs_join(f.dir, "fetched");
-    assert_int_equal(df_report_get_plan(f.report, to, 0, &err), -1);
+    assert_int_equal(df_report_get_artifact(f.report, "plan", to, 0, &err), -1);
     assert_string_equal(err.reason, "PlanMissing");
     cJSON *step = NULL;
     assert_int_equal(df_report_claim(f.report, NULL, 0, &step, &err), -1);

@@ -26,6 +26,7 @@ static void commands_on_the_state_are_admitted_as_the_tool_takes_them(void **sta
         "'action':'state','command':['rm','-dry-run','a.b','a.c']",
         "'action':'state','command':['import','a.b','some id/with:all']",
         "'action':'state','command':['force-unlock','3f']",
+        "'action':'state','command':['push-errored','3f']",
         "'action':'dry-run'",
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++) {
@@ -42,7 +43,8 @@ static void other_commands_on_the_state_are_refused(void **state)
     } bad[] = {
         {"'action':'state'", "spec.command: is required for the action state"},
         {"'action':'destroy','command':['rm','a.b']", "spec.command: is for the action state"},
-        {"'action':'state','command':['push','x']", "mv, rm, import, force-unlock or migrate"},
+        {"'action':'state','command':['push','x']",
+         "mv, rm, import, force-unlock, push-errored or migrate"},
         {"'action':'state','command':['mv','a.b']", "mv takes SRC DST"},
         {"'action':'state','command':['mv','a','b','c']", "mv takes SRC DST"},
         {"'action':'state','command':['mv','-dry-run','a.b']", "mv takes SRC DST"},

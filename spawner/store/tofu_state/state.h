@@ -138,6 +138,9 @@ int df_state_open_errored(struct df_states *s, const char *executor_uid, const c
                           int *ret_fd, int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 int df_state_push_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           const char *actor, struct df_err *err) DF_MUST_CHECK;
+/* Removes one that is stored elsewhere now. */
+int df_state_drop_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          struct df_err *err) DF_MUST_CHECK;
 /* [{step, size, at, serial, lineage}], or [{step, size, at, problem}] if it is not a complete
  * state. */
 int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret,

@@ -174,6 +174,15 @@ int df_state_push_errored(struct df_states *s, const char *executor_uid, const c
     return df_blob_delete(s->blobs, key.text, err);
 }
 
+int df_state_drop_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
+                          struct df_err *err)
+{
+    struct df_state_key key;
+    return errored_key(executor_uid, step_uid, &key, err) < 0
+               ? -1
+               : df_blob_delete(s->blobs, key.text, err);
+}
+
 static bool is_errored(const char *key)
 {
     const char *name = strrchr(key, '/') + 1;
