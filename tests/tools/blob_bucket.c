@@ -141,8 +141,9 @@ static void list_chunks(const char *state, struct df_strs *ret)
     struct df_bucket *b = driver(state);
     DF_FREE char *after = NULL;
     do {
-        if (b->ops->list(b, "chunks/", &after, &sink, &err) < 0)
-            fail_msg("%s", err.message);
+        while (b->ops->list(b, "chunks/", &after, &sink, &err) < 0)
+            if (err.cls != DF_ERR_RETRY) /* on a bad way; a page is told whole or not at all */
+                fail_msg("%s", err.message);
     } while (after);
     b->ops->close(b);
 }

@@ -1,4 +1,5 @@
 /* The control loop over a real store, with an engine and runners that the test plays. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,8 +53,10 @@ static void a_discarded_run_is_not_applied_and_its_plan_is_gone(void **state)
     assert_int_equal(df_request_decide(&w->s, "net-1", false, DF_ROLE_WRITE, "bob", NULL, NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-apply"));
-    assert_int_equal(df_blob_size(w->s.blobs, key, &size, NULL), 0);
-    assert_int_equal(size, 0);
+    while (size > 0) { /* it goes when the run's end is durable */
+        assert_int_equal(df_blob_size(w->s.blobs, key, &size, NULL), 0);
+        (void)poll(NULL, 0, 1);
+    }
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.status", "ready");
 }
 
