@@ -168,8 +168,7 @@ def left_in(cache):
     return [p.name for p in cache.iterdir() if p.name not in (".dayfly.lock", HOST)]
 
 
-@pytest.fixture
-def shared(home, provider):
+def share(home, provider):
     """(what a step gets, the cache) with a mirror of archives and an empty cache."""
     providers.packed(provider, home.directory / "mirror")
     cache = home.directory / "plugins"
@@ -177,9 +176,14 @@ def shared(home, provider):
                           "pluginCacheDirectory": str(cache)}}, cache
 
 
-def test_eight_steps_at_once_fill_an_empty_cache_with_whole_packages(home, provider, shared):
-    own, cache = shared
-    others = [beside(home, n) for n in range(8)]
+@pytest.fixture
+def shared(home, provider):
+    return share(home, provider)
+
+
+def test_eight_steps_at_once_fill_an_empty_cache_with_whole_packages(either_home, provider):
+    own, cache = share(either_home, provider)
+    others = [beside(either_home, n) for n in range(8)]
     started = [(one, one.start("plan", **own)) for one in others]
     ended = [(one, *one.finish(process)) for one, process in started]
     assert [(code, result["reason"]) for _, code, result in ended] == [(0, "Planned")] * 8, ended
@@ -191,18 +195,20 @@ def test_eight_steps_at_once_fill_an_empty_cache_with_whole_packages(home, provi
     assert left_in(cache) == []
 
 
-def test_a_step_without_a_lock_file_does_not_touch_a_provider_that_another_one_executes(home, shared):
-    own, cache = shared
-    beside(home, 1).run("plan", "Planned", **own)
+def test_a_step_without_a_lock_file_does_not_touch_a_provider_that_another_one_executes(either_home, provider):
+    own, cache = share(either_home, provider)
+    beside(either_home, 1).run("plan", "Planned", **own)
     program = cache / PACKAGE / "terraform-provider-simple_v1.0.0"
     cookie = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
     with subprocess.Popen([program], env={"TF_PLUGIN_MAGIC_COOKIE": cookie}, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as running:
-        assert running.stdout.readline(), "the provider serves"
-        before = program.stat()
-        beside(home, 2).run("plan", "Planned", **own)
-        assert (program.stat().st_ino, program.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-        running.kill()
+        try:
+            assert running.stdout.readline(), "the provider serves"
+            before = program.stat()
+            beside(either_home, 2).run("plan", "Planned", **own)
+            assert (program.stat().st_ino, program.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        finally:
+            running.kill()
 
 
 def test_a_damaged_package_is_replaced_and_a_whole_one_is_not_even_asked_for(home, shared):
