@@ -130,6 +130,32 @@ static void fill_some_pages(const char *dir)
     }
 }
 
+/* A process that was killed while it copied the log into the file: the first page is there already,
+ * and it counts pages that are not. */
+static void a_log_that_was_taken_over_by_half_is_taken_over_again(void **state)
+{
+    DF_FREE char *path = database_in(*state);
+    DF_FREE char *wal = df_strf("%s-wal", path);
+    DF_BUF struct df_buf before = DF_BUF_INIT(64 * DF_MIB), log = DF_BUF_INIT(64 * DF_MIB);
+    DF_BUF struct df_buf after = DF_BUF_INIT(64 * DF_MIB);
+    struct df_store *s = suite_open(*state);
+    for (int i = 0; i < 20; i++) {
+        DF_FREE char *name = df_strf("run-%d", i);
+        make(s, DF_KIND_RUN, name, "{\"a\":\"b\"}");
+    }
+    read_file(path, &before);
+    read_file(wal, &log);
+    df_store_close(s);
+    read_file(path, &after);
+    assert_true(after.len > before.len && before.len > 4096);
+    memcpy(before.data, after.data, 4096);
+    write_file(path, before.data, before.len);
+    write_file(wal, log.data, log.len);
+    STORE *again = suite_open(*state);
+    DF_JSON cJSON *last = NULL;
+    assert_int_equal(df_store_get(again, DF_KIND_RUN, "run-19", &last, NULL), 0);
+}
+
 static void a_damaged_database_is_recognised_and_left_alone(void **state)
 {
     DF_FREE char *path = database_in(*state);
@@ -330,6 +356,7 @@ int main(void)
         scratch_test(a_database_of_a_newer_version_is_left_alone),
         scratch_test(a_directory_is_no_database),
         scratch_test(a_path_into_nowhere_is_named),
+        scratch_test(a_log_that_was_taken_over_by_half_is_taken_over_again),
         scratch_test(a_damaged_database_is_recognised_and_left_alone),
         scratch_test(a_log_without_its_database_is_not_played_into_a_new_one),
         scratch_test(what_an_interrupted_first_start_left_is_no_hindrance),
