@@ -139,7 +139,7 @@ static void a_move_gets_the_defaults_of_a_storage(void **state)
     assert_admitted(DF_KIND_RUN, run, "s3");
     assert_at(run, "spec.moveTo",
               "{'type':'s3','path':'executors/net/terraform.tfstate',"
-              "'config':{'bucket':'b','region':'r','use_lockfile':true}}");
+              "'config':{'bucket':'b','region':'r','use_lockfile':true,'encrypt':true}}");
 }
 
 static void a_move_without_a_place_and_a_place_without_a_move_are_refused(void **state)

@@ -148,7 +148,9 @@ static void lists_show_the_columns_of_their_kind(void **state)
          false},
         {"secret",
          "[{'name':'db','keys':['a','b'],'executors':['net'],'updatedAt':'2026-11-21T09:59:58Z'}]",
-         "NAME   KEYS   EXECUTORS   CHANGED\ndb     a,b    net         2s\n", false},
+         "NAME   KEYS   EXECUTORS   CHANGED   SOURCE\n"
+         "db     a,b    net         2s        -\n",
+         false},
         {"audit",
          "[{'at':'t','actor':'ci','role':'write','action':'create','kind':'Run','name':'net-1',"
          "'outcome':'ok','detail':'\\u001b[2J'}]",

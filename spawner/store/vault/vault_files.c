@@ -165,8 +165,12 @@ static int get_files(struct df_vault *vault, const char *name, cJSON **ret, stru
         if (open_secret(v, name, &fd, err) < 0)
             return -1;
         int result = add_values(values, fd, name, &why);
-        if (i < SWAPS && was_replaced(v, name, fd))
+        bool replaced = was_replaced(v, name, fd);
+        if (replaced && i < SWAPS)
             continue;
+        if (replaced)
+            return df_source_fail(err, DF_ERR_RETRY,
+                                  "\"%s\" was replaced %d times while it was read", name, i);
         if (result < 0)
             return df_err_pass(err, &why);
         *ret = DF_TAKE(values);
