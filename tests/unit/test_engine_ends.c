@@ -241,7 +241,7 @@ static void processes_that_outlive_their_runner_are_killed_in_the_end(void **sta
 {
     struct fixture *f = *state;
     script(f, "sh -c 'trap \"\" TERM; echo $$ > $1/child; while :; do sleep 1; done' x $DIR &\n"
-              "wait_for child; exit 0\n");
+              "wait_for kill-at; exit 0\n");
     create(f, step_a());
     await_in_dir(f, "child");
     touch_in_dir(f, "kill-at", "1\n");
