@@ -291,7 +291,7 @@ int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret
         result = copy_keys(&c->keys, &k, &why);
     (void)pthread_mutex_unlock(&c->lock);
     if (result < 0)
-        return df_err_pass(err, &why);
+        return df_err_pass_needed(err, &why);
     *ret = k;
     k = (struct df_aws_keys){0};
     return 0;

@@ -23,7 +23,7 @@ int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret,
 void df_aws_credentials_free(struct df_aws_credentials *c); /* NULL is fine */
 
 /* A copy of the current keys; the caller wipes it. USER: no source is offered, or what it holds
- * cannot be read; else as the source failed. */
+ * cannot be read; else as the source failed, and RETRY where that has NOT_FOUND or CONFLICT. */
 int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
                            struct df_err *err) DF_MUST_CHECK;
 

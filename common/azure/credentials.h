@@ -33,7 +33,8 @@ void df_azure_grant_wipe(struct df_azure_grant *g); /* and frees */
 int df_azure_credentials_new(struct df_azure_credentials **ret, struct df_err *err) DF_MUST_CHECK;
 void df_azure_credentials_free(struct df_azure_credentials *c); /* NULL is fine */
 
-/* USER: the environment has a part of it only, or a file cannot be read; else as its source failed. */
+/* USER: the environment has a part of it only; else as its source failed, and RETRY where that has
+ * NOT_FOUND or CONFLICT. */
 int df_azure_credentials_get(struct df_azure_credentials *c, struct df_azure_grant *ret,
                              struct df_err *err) DF_MUST_CHECK;
 

@@ -132,6 +132,14 @@ int df_err_pass(struct df_err *err, const struct df_err *why)
     return -1;
 }
 
+int df_err_pass_needed(struct df_err *err, const struct df_err *why)
+{
+    (void)df_err_pass(err, why);
+    if (err && (err->cls == DF_ERR_NOT_FOUND || err->cls == DF_ERR_CONFLICT))
+        err->cls = DF_ERR_RETRY;
+    return -1;
+}
+
 const char *df_err_class_name(enum df_err_class cls)
 {
     static const char *const names[] = {"none",  "user",  "denied", "not-found", "conflict",

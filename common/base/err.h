@@ -62,6 +62,10 @@ int df_err_reason(struct df_err *err, const char *reason);
 /* Hands a failure that was kept apart to the caller: copies *why into err. Returns -1. */
 int df_err_pass(struct df_err *err, const struct df_err *why);
 
+/* The same for the failure of what a call needed on its way, such as credentials: what was not found
+ * there, or was changed, is not what the caller asked for. NOT_FOUND and CONFLICT become RETRY. */
+int df_err_pass_needed(struct df_err *err, const struct df_err *why);
+
 /* The analyser sees one file at a time and must be told that these always return -1. */
 #if defined(__clang_analyzer__) && !defined(DF_ERR_IMPLEMENTATION)
 #define df_fail(...) (df_fail(__VA_ARGS__), -1)
@@ -71,6 +75,7 @@ int df_err_pass(struct df_err *err, const struct df_err *why);
 #define df_err_wrap(...) (df_err_wrap(__VA_ARGS__), -1)
 #define df_err_reason(...) (df_err_reason(__VA_ARGS__), -1)
 #define df_err_pass(...) (df_err_pass(__VA_ARGS__), -1)
+#define df_err_pass_needed(...) (df_err_pass_needed(__VA_ARGS__), -1)
 #endif
 
 /* "user", "not-found", ...: never NULL. */

@@ -21,7 +21,8 @@ int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err) 
 void df_gcp_credentials_free(struct df_gcp_credentials *c); /* NULL is fine */
 
 /* *ret: a token for the storage service; the caller wipes and frees it. USER: the file cannot be read
- * or is of another type; else as its source failed. */
+ * or is of another type; else as its source failed, and RETRY where that has NOT_FOUND
+ * or CONFLICT. */
 int df_gcp_credentials_get(struct df_gcp_credentials *c, char **ret,
                            struct df_err *err) DF_MUST_CHECK;
 

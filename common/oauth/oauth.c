@@ -96,7 +96,7 @@ int df_oauth_cache_get(struct df_oauth_cache *c, char **ret, struct df_err *err)
     char *copy = result == 0 ? strdup(c->token.text) : NULL;
     (void)pthread_mutex_unlock(&c->lock);
     if (result < 0)
-        return df_err_pass(err, &why);
+        return df_err_pass_needed(err, &why);
     *ret = copy;
     return copy ? 0 : df_fail_oom(err);
 }

@@ -46,7 +46,8 @@ void df_oauth_cache_init(struct df_oauth_cache *c,
 void df_oauth_cache_free(struct df_oauth_cache *c);
 
 /* *ret: the token, fetched again five minutes before it expires; the caller wipes and frees it. Fails
- * as fetch did, unless the token that is there is still good. */
+ * as fetch did, but RETRY where that has NOT_FOUND or CONFLICT, unless the token that is there is
+ * still good. */
 int df_oauth_cache_get(struct df_oauth_cache *c, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* A service refused this token: the next get fetches anew. */

@@ -30,8 +30,8 @@ class Azure(web.Handler):
     def give(self, good):
         owner = self.server.owner
         owner.asked += 1
-        if not good:
-            return self.answer(400, b'{"error": "invalid_request"}', Content_Type="application/json")
+        if not good or owner.status != 400:
+            return self.answer(owner.status, b'{"error": "invalid_request"}', Content_Type="application/json")
         return self.answer(200, json.dumps({"access_token": owner.token, **owner.life}).encode(), Content_Type="application/json")
 
     def do_GET(self):  # noqa: N802
@@ -50,7 +50,7 @@ class Azure(web.Handler):
 @pytest.fixture
 def azure():
     with web.Server(Azure) as server:
-        server.token, server.life, server.asked = jwt(), {"expires_in": 3599}, 0
+        server.token, server.life, server.asked, server.status = jwt(), {"expires_in": 3599}, 0, 400
         yield server
 
 
@@ -108,3 +108,24 @@ def test_blobs_are_read_and_written_with_a_token(azure, tmp_path):
         azure.token = jwt(aud="https://elsewhere.example")
         with pytest.raises(AssertionError, match="InvalidAuthenticationInfo|AuthenticationFailed|HTTP 40[13]"):
             run_program(server, "clock")
+
+
+@pytest.mark.parametrize("missing", ["file", "answer"])
+def test_a_token_that_cannot_be_had_does_not_say_that_there_is_no_state(azure, home, tmp_path, missing):
+    pair = web.self_signed(tmp_path, "localhost", "IP:127.0.0.1,DNS:localhost")
+    with AzureStorage(tmp_path / "azure", pair=pair) as store:
+        home.env.update(environment(azure, tmp_path, "federation"))
+        azure.life = {"expires_in": 0}  # so each request needs a new one
+        with dayfly.Server(home, config=store.config()) as server:
+            home.module("net", 'resource "terraform_data" "it" { input = "the-content-of-the-state" }\n')
+            home.dayfly("run", "net", "--auto-approve", cwd=home.directory)
+            if missing == "file":
+                (tmp_path / "federated").rename(tmp_path / "away")
+            else:
+                azure.status = 404
+            status, _, said = server.request("GET", "/v1/executors/net/state")
+            assert status == 503, (status, said)  # 404 would tell the tool that there is none
+            azure.status = 400
+            if missing == "file":
+                (tmp_path / "away").rename(tmp_path / "federated")
+            assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout

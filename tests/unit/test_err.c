@@ -36,6 +36,23 @@ static void a_failure_that_was_kept_apart_is_passed_on_whole(void **state)
     assert_memory_equal(&err, &why, sizeof(err));
 }
 
+static void what_was_needed_on_the_way_is_not_what_was_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        enum df_err_class from, to;
+    } cases[] = {{DF_ERR_NOT_FOUND, DF_ERR_RETRY},
+                 {DF_ERR_CONFLICT, DF_ERR_RETRY},
+                 {DF_ERR_DENIED, DF_ERR_DENIED},
+                 {DF_ERR_USER, DF_ERR_USER}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0}, why = {.cls = cases[i].from, .message = "no token"};
+        assert_int_equal(df_err_pass_needed(&err, &why), -1);
+        assert_int_equal(err.cls, cases[i].to);
+        assert_string_equal(err.message, "no token");
+    }
+}
+
 static void nobody_needs_to_listen(void **state)
 {
     (void)state;
@@ -46,6 +63,7 @@ static void nobody_needs_to_listen(void **state)
     assert_int_equal(df_err_wrap(NULL, "x"), -1);
     assert_int_equal(df_err_reason(NULL, "R"), -1);
     assert_int_equal(df_err_pass(NULL, &(struct df_err){.cls = DF_ERR_USER}), -1);
+    assert_int_equal(df_err_pass_needed(NULL, &(struct df_err){.cls = DF_ERR_NOT_FOUND}), -1);
 }
 
 static void an_errno_becomes_a_class_and_words(void **state)
@@ -165,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_says_what_and_of_which_class),
         cmocka_unit_test(a_failure_that_was_kept_apart_is_passed_on_whole),
+        cmocka_unit_test(what_was_needed_on_the_way_is_not_what_was_asked_for),
         cmocka_unit_test(nobody_needs_to_listen),
         cmocka_unit_test(an_errno_becomes_a_class_and_words),
         cmocka_unit_test(context_is_put_in_front_and_keeps_the_rest),
