@@ -61,8 +61,11 @@ static const struct {
     const char *code;
     enum df_err_class cls;
 } classes[] = {
-    {"ContainerNotFound", DF_ERR_USER},   {"ContainerDisabled", DF_ERR_USER},
-    {"AccountIsDisabled", DF_ERR_DENIED}, {"BlobAlreadyExists", DF_ERR_CONFLICT},
+    {"BlobNotFound", DF_ERR_NOT_FOUND},
+    {"ContainerNotFound", DF_ERR_USER},
+    {"ContainerDisabled", DF_ERR_USER},
+    {"AccountIsDisabled", DF_ERR_DENIED},
+    {"BlobAlreadyExists", DF_ERR_CONFLICT},
     {"LeaseIdMissing", DF_ERR_DENIED}, /* somebody holds the blob */
     {"Md5Mismatch", DF_ERR_RETRY},     /* a byte was changed on the way */
 };
@@ -78,8 +81,7 @@ static enum df_err_class class_of(const struct fault *f, int status)
     case 401:
     case 403:
         return DF_ERR_DENIED;
-    case 404:
-        return DF_ERR_NOT_FOUND;
+    case 404: /* of somebody on the way: the store names what is not there */
     case 408:
     case 409:
     case 429:

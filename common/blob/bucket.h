@@ -8,6 +8,8 @@
  *           the store asked for
  *   DENIED  the store does not accept the credentials, or they may not do this
  *   USER    there is no such bucket, or it is elsewhere: the configuration is wrong
+ * NOT_FOUND is what the store itself says of the object: a page of somebody on the way, and
+ * credentials that are not there, are RETRY. A state that is not found is made anew.
  * Thread rule: any thread.
  */
 #ifndef DF_BLOB_BUCKET_H

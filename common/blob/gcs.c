@@ -31,14 +31,15 @@ static struct gcs *gcs_of(struct df_bucket *b)
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static enum df_err_class class_of(int status)
+/* told: by the store itself, in JSON, and not by somebody on the way. */
+static enum df_err_class class_of(int status, bool told)
 {
     switch (status) {
     case 401:
     case 403:
         return DF_ERR_DENIED;
     case 404:
-        return DF_ERR_NOT_FOUND;
+        return told ? DF_ERR_NOT_FOUND : DF_ERR_RETRY;
     case 408:
     case 429:
         return DF_ERR_RETRY;
@@ -56,8 +57,8 @@ static int fail_answer(struct gcs *g, const char *what, const struct df_http_res
     (void)!df_json_parse(df_buf_str(&res->body), res->body.len, &body, NULL);
     const char *message = df_json_str(body, "error.message");
     const char *text = message ? message : df_buf_str(&res->body);
-    (void)df_fail(err, class_of(res->status), "%s of %s: HTTP %d%s%.256s", what, g->bucket.place,
-                  res->status, *text ? ": " : "", text);
+    (void)df_fail(err, class_of(res->status, message), "%s of %s: HTTP %d%s%.256s", what,
+                  g->bucket.place, res->status, *text ? ": " : "", text);
     if (err && res->retry_after_s > 0)
         err->retry_after_s = res->retry_after_s;
     return -1;
@@ -71,6 +72,7 @@ struct call {
     const void *body;
     size_t n, max_response;
     struct df_buf *out; /* for the content, or NULL */
+    int *status;        /* of the answer that is a failure; or NULL */
 };
 
 static int send_once(struct df_http *h, const char *token, const struct call *c,
@@ -120,8 +122,11 @@ static int send_on(struct gcs *g, struct df_http *h, const struct call *c,
             res = (struct df_http_response){0};
             return 0;
         }
-        if (i || !refused)
+        if (i || !refused) {
+            if (c->status)
+                *c->status = res.status;
             return fail_answer(g, c->what, &res, err);
+        }
     }
 }
 
@@ -190,19 +195,40 @@ static char *list_url(const struct gcs *g, const char *prefix, const char *after
 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
-static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
-                      struct df_bucket_version *ret_version, struct df_err *err)
+/* *ret_status: of an answer that is a failure. */
+static int download(struct gcs *g, const char *name, struct df_buf *out,
+                    struct df_http_response *res, int *ret_status, struct df_err *err)
 {
     DF_FREE char *what = df_strf("get %s", name);
-    DF_FREE char *url = object_url(gcs_of(b), name, NULL, "alt=media");
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    DF_FREE char *url = object_url(g, name, NULL, "alt=media");
     const struct call c = {.verb = "GET",
                            .what = what ? what : "get",
                            .url = url,
                            .max_response = out->max,
-                           .out = out};
-    if (send_call(gcs_of(b), &c, &res, err) < 0 || df_buf_check(out, err) < 0)
-        return -1;
+                           .out = out,
+                           .status = ret_status};
+    return send_call(g, &c, res, err) < 0 ? -1 : df_buf_check(out, err);
+}
+
+/* A download that is refused with 404 has a plain text, as a page of anybody could: the answer for
+ * the object's description is JSON. why: of the download; its failure if there is an object. */
+static int look_for(struct gcs *g, const char *name, const struct df_err *why, struct df_err *err)
+{
+    DF_FREE char *what = df_strf("look for %s", name);
+    DF_FREE char *url = object_url(g, name, NULL, "fields=generation");
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    const struct call c = {.verb = "GET", .what = what ? what : "look for", .url = url};
+    return send_call(g, &c, &res, err) < 0 ? -1 : df_err_pass(err, why);
+}
+
+static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
+                      struct df_bucket_version *ret_version, struct df_err *err)
+{
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct df_err why = {0};
+    int status = 0;
+    if (download(gcs_of(b), name, out, &res, &status, &why) < 0)
+        return status == 404 ? look_for(gcs_of(b), name, &why, err) : df_err_pass(err, &why);
     if (!*res.generation)
         return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: the answer has no x-goog-generation",
                        name, b->place);
@@ -261,8 +287,12 @@ static int list_objects(struct df_bucket *b, const char *prefix, char **after,
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     DF_JSON cJSON *page = NULL;
     const struct call c = {.verb = "GET", .what = "list", .url = url};
-    if (send_call(gcs_of(b), &c, &res, err) < 0)
-        return -1;
+    struct df_err why = {0};
+    if (send_call(gcs_of(b), &c, &res, &why) < 0) {
+        if (why.cls == DF_ERR_NOT_FOUND) /* the bucket */
+            why.cls = DF_ERR_USER;
+        return df_err_pass(err, &why);
+    }
     if (df_json_parse(df_buf_str(&res.body), res.body.len, &page, err) < 0)
         return df_err_wrap(err, "list %s", b->place);
     const cJSON *item;

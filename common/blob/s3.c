@@ -57,6 +57,7 @@ static const struct {
     enum df_err_class cls;
 } classes[] = {
     {"NoSuchBucket", DF_ERR_USER},
+    {"NoSuchKey", DF_ERR_NOT_FOUND},
     {"PermanentRedirect", DF_ERR_USER},
     {"AuthorizationHeaderMalformed", DF_ERR_USER},
     {"ExpiredToken", DF_ERR_DENIED},
@@ -77,8 +78,7 @@ static enum df_err_class class_of(const struct fault *f, int status)
     case 401:
     case 403:
         return DF_ERR_DENIED;
-    case 404:
-        return DF_ERR_NOT_FOUND;
+    case 404: /* of somebody on the way: the store names what is not there */
     case 409:
     case 429:
         return DF_ERR_RETRY;

@@ -192,6 +192,22 @@ def test_a_service_that_was_killed_goes_on_with_what_is_in_the_bucket(home, s3):
             assert home.dayfly("state", "pull", "net", code=None).stdout.count("terraform_data") == 0
 
 
+@pytest.mark.parametrize("kind", [S3, GoogleStorage, AzureStorage])
+def test_a_page_of_a_proxy_does_not_say_that_there_is_no_state(home, tmp_path, kind):
+    """The tool takes 404 for an answer, and a plan would create everything again."""
+    with kind(tmp_path / "bucket") as store, Trouble(store.address, share=0, seed=1) as way:
+        way.KINDS = ("absent",)
+        home.env.update(store.env)
+        with Server(home, config=store.config().replace(f"http://{store.address}", way.url)) as server:
+            provision(home)
+            way.share = 1
+            for part in ("", "/lock"):
+                status, _, said = server.request("GET", "/v1/executors/net/state" + part)
+                assert status == 503 and b"HTTP 404" in said, (status, said)
+            way.share = 0
+            assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
+
+
 def test_a_store_that_is_away_for_a_while_delays_a_run_and_loses_nothing(home, s3):
     with serve(home, s3) as server:
         provision(home, "first")

@@ -179,7 +179,7 @@ class Trouble:
     """A way to a server of plain http on which a share of the requests fails, as chance decides: refused before it is
     executed, executed but never answered, changed on its way, or answered late."""
 
-    KINDS = ("busy", "broken", "before", "after", "changed", "late")
+    KINDS = ("busy", "broken", "before", "after", "changed", "late")  # and "absent", where a test says so
 
     def __init__(self, address, share, seed):
         self.address, self.share, self.chance = address, share, random.Random(seed)
@@ -191,7 +191,7 @@ class Trouble:
         with self.lock:
             kind = self.chance.choice(self.KINDS) if self.chance.random() < self.share else None
             if kind:
-                self.met[kind] += 1
+                self.met[kind] = self.met.get(kind, 0) + 1
             return kind
 
     def __enter__(self):
@@ -204,6 +204,8 @@ class Trouble:
                     return self.answer(503, b"<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>", Retry_After="1")
                 if kind == "broken":
                     return self.answer(500, b"<html>not S3 at all</html>")
+                if kind == "absent":
+                    return self.answer(404, b"default backend - 404", Content_Type="text/plain")
                 if kind == "before":
                     return self.cut()
                 if kind == "changed" and body:
