@@ -142,8 +142,8 @@ def test_the_image_of_the_runner_has_a_name_of_its_own(image, runner):
 
 @pytest.mark.parametrize("target", ["docker-build", "docker-push", "deploy"])
 def test_one_name_for_both_images_is_refused_before_anything_is_done(target):
-    result = subprocess.run(["make", "-n", target, "IMG=registry.example/x:1", "RUNNER_IMG=registry.example/x:1"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
+    result = subprocess.run(["make", "--no-print-directory", "-n", target, "IMG=registry.example/x:1", "RUNNER_IMG=registry.example/x:1"],
+                            cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2 and not result.stdout and "are both registry.example/x:1" in result.stderr
 
 
