@@ -166,7 +166,7 @@ static const struct df_option change_options[] = {
 static const struct df_option migrate_options[] = {
     {"to", 0, "TYPE", "the new storage", "managed|s3|azurerm|gcs|local"},
     {"path", 0, "PATH", "its key, prefix or file; default as for a new executor", NULL},
-    {"config", 0, "KEY=VALUE", "a setting of its backend, repeatable; [..] and {..} are JSON",
+    {"setting", 0, "KEY=VALUE", "a setting of its backend, repeatable; [..] and {..} are JSON",
      NULL},
     {"filename", 'f', "FILE", "the storage as YAML or JSON: what spec.storage has", NULL},
     {"back", 0, NULL, "to the storage that the last move left", NULL},
@@ -393,7 +393,7 @@ const struct df_command df_commands[] = {
      "and compared, and only then the executor names the new storage. The old place keeps its\n"
      "copy until --confirm; --back moves the state there again. A migration that was killed can\n"
      "be repeated. A new place with another state is refused. Needs the role admin.\n",
-     "dayfly state migrate net --to s3 --config bucket=states --config region=eu-west-1\n"
+     "dayfly state migrate net --to s3 --setting bucket=states --setting region=eu-west-1\n"
      "dayfly state migrate net --confirm\n"
      "dayfly state migrate net --to managed\n"
      "dayfly state migrate net --back\n",

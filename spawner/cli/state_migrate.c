@@ -28,11 +28,11 @@ static int add_options(const struct df_cli *cli, cJSON *target, struct df_err *e
     if ((type && df_json_set_str(target, "type", type, err) < 0) ||
         (path && df_json_set_str(target, "path", path, err) < 0))
         return -1;
-    for (size_t i = 0; (setting = df_arg_nth(&cli->args, "config", i)); i++) {
+    for (size_t i = 0; (setting = df_arg_nth(&cli->args, "setting", i)); i++) {
         cJSON *config = df_json_object_at(target, "config");
         if (!config)
             return df_fail_oom(err);
-        if (df_variable_add(config, "--config", setting, err) < 0)
+        if (df_variable_add(config, "--setting", setting, err) < 0)
             return -1;
     }
     return 0;
@@ -115,7 +115,7 @@ static int confirm(struct df_cli *cli, const char *executor, struct df_err *err)
 static bool has_target(const struct df_args *args)
 {
     return df_arg_given(args, "to") || df_arg_given(args, "filename") ||
-           df_arg_given(args, "path") || df_arg_given(args, "config");
+           df_arg_given(args, "path") || df_arg_given(args, "setting");
 }
 
 int df_cmd_state_migrate(struct df_cli *cli, struct df_err *err)

@@ -41,11 +41,11 @@ def s3_config(s3):
 
 
 def to_s3(s3):
-    return ["--to", "s3", *(f"--config={k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in s3_config(s3).items())]
+    return ["--to", "s3", *(f"--setting={k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in s3_config(s3).items())]
 
 
 def to_gcs(gcs):
-    return ["--to", "gcs", "--config=bucket=blobs", f"--config=storage_custom_endpoint={gcs.url}/storage/v1/"]
+    return ["--to", "gcs", "--setting=bucket=blobs", f"--setting=storage_custom_endpoint={gcs.url}/storage/v1/"]
 
 
 def create(home, name, text=MODULE, **spec):
