@@ -7,10 +7,11 @@
 int df_collect_garbage(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *removed = NULL;
-    bool dry_run = false;
+    bool dry_run = false, orphans = false;
     if (df_request_flag(req, "dryRun", &dry_run, err) < 0 ||
+        df_request_flag(req, "orphans", &orphans, err) < 0 ||
         df_retention_apply(req->s, dry_run, &removed, err) < 0 ||
-        df_leftovers_orphans(req->s, dry_run, removed, err) < 0)
+        df_leftovers_orphans(req->s, orphans, dry_run, removed, err) < 0)
         return -1;
     return df_respond_list(res, DF_TAKE(removed), NULL, err);
 }

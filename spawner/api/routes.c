@@ -122,7 +122,7 @@ static const struct df_route routes[] = {
     ROUTE("DELETE", "/v1/secrets/{name}", WRITE, df_delete_secret, .query = "force",
           AUDIT("delete", "Secret")),
 
-    ROUTE("POST", "/v1/gc", ADMIN, df_collect_garbage, .query = "dryRun",
+    ROUTE("POST", "/v1/gc", ADMIN, df_collect_garbage, .query = "dryRun orphans",
           AUDIT("remove", "Retention")),
     ROUTE("GET", "/v1/storage", READ, df_get_storage, .query = "executor"),
     ROUTE("GET", "/v1/backup", ADMIN, df_get_backup, .query = "key", AUDIT("read", "Backup")),

@@ -75,7 +75,10 @@ static const struct df_option serve_options[] = {
     {0}};
 
 static const struct df_option gc_options[] = {
-    {"dry-run", 0, NULL, "remove nothing, and list what would be removed", NULL}, OUTPUT, {0}};
+    {"dry-run", 0, NULL, "remove nothing, and list what would be removed", NULL},
+    {"orphans", 0, NULL, "remove blobs that belong to nothing, too", NULL},
+    OUTPUT,
+    {0}};
 
 static const struct df_option backup_options[] = {
     {"without-key", 0, NULL, "leave out the key, which opens everything", NULL},
@@ -231,12 +234,14 @@ const struct df_command df_commands[] = {
      "dayfly storage usage\n"
      "dayfly storage usage net -o json\n",
      output_options, 0, 1, df_cmd_storage_usage},
-    {"gc", "", "Remove what is beyond the service's retention, and orphans",
+    {"gc", "", "Remove what is beyond the service's retention, and list orphans",
      "Ended runs and workflows, old versions of states, plans of ended runs, and logs and audit\n"
      "entries by age; the service does it every hour. The newest of each executor always stay.\n"
-     "What belongs to nothing any more goes as well, when it is a day old; a state never does.\n"
-     "Needs the role admin.\n",
+     "Orphans are blobs that belong to nothing here. They are listed, and removed with --orphans\n"
+     "when they are a day old; a state never is. If two installations share a prefix, each takes\n"
+     "the blobs of the other for orphans. Needs the role admin.\n",
      "dayfly gc --dry-run\n"
+     "dayfly gc --orphans\n"
      "dayfly gc -o json\n",
      gc_options, 0, 0, df_cmd_gc},
     {"backup", "FILE", "Write everything of the service into one file, while it works",

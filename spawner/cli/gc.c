@@ -1,4 +1,4 @@
-/* dayfly gc: applies the service's retention now and removes orphans, or shows what that would remove. */
+/* dayfly gc: applies the service's retention now and removes orphans if asked, or shows what that would remove. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
 
@@ -10,6 +10,8 @@ static const char *fate_of(const cJSON *orphan, const char *verb)
     const char *kept = df_json_str(orphan, "kept");
     if (df_streq(kept, "young"))
         return "stays until it is a day old";
+    if (df_streq(kept, "unasked"))
+        return "stays: --orphans removes it";
     return kept ? "stays: a state is never removed in this way" : verb;
 }
 
@@ -39,9 +41,14 @@ static int print_item(const cJSON *item, bool dry_run, struct df_buf *out)
 int df_cmd_gc(struct df_cli *cli, struct df_err *err)
 {
     bool dry_run = df_arg_given(&cli->args, "dry-run");
+    bool orphans = df_arg_given(&cli->args, "orphans");
     DF_JSON cJSON *answer = NULL;
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    if (df_cli_call(cli, "POST", dry_run ? "/v1/gc?dryRun=true" : "/v1/gc", NULL, &answer, err) < 0)
+    DF_FREE char *path = df_strf("/v1/gc?dryRun=%s&orphans=%s", dry_run ? "true" : "false",
+                                 orphans ? "true" : "false");
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "POST", path, NULL, &answer, err) < 0)
         return -1;
     if (df_cli_output(cli)[0])
         return df_cli_print_json(cli, answer, err);

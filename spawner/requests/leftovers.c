@@ -215,6 +215,7 @@ int df_leftovers_audit(struct df_spawner *s, bool dry_run, cJSON *removed, struc
 
 struct orphans {
     struct look look;
+    bool asked; /* to remove them */
     struct df_owners *owners;
     cJSON *found; /* {kind, name, bytes, age, kept} */
 };
@@ -225,6 +226,7 @@ static int note_orphan(struct orphans *o, const struct df_blob_info *info, enum 
     int64_t age_s = (o->look.now_us - info->changed_us) / SECOND;
     const char *kept = kind == DF_STORED_STATES    ? "state"
                        : age_s < DF_ORPHAN_SECONDS ? "young"
+                       : !o->asked                 ? "unasked"
                                                    : NULL;
     if (df_removed_note(o->found, "Orphan", info->key, err) < 0)
         return -1;
@@ -271,11 +273,13 @@ static int append_all(cJSON *to, cJSON *from, struct df_err *err)
     return 0;
 }
 
-int df_leftovers_orphans(struct df_spawner *s, bool dry_run, cJSON *removed, struct df_err *err)
+int df_leftovers_orphans(struct df_spawner *s, bool asked, bool dry_run, cJSON *removed,
+                         struct df_err *err)
 {
     DF_OWNERS struct df_owners *owners = NULL;
     DF_JSON cJSON *found = cJSON_CreateArray();
-    struct orphans o = {.look = {s, dry_run, removed, df_real_us()}, .found = found};
+    struct orphans o = {
+        .look = {s, dry_run, removed, df_real_us()}, .asked = asked, .found = found};
     if (!found)
         return df_fail_oom(err);
     if (df_owners_new(&owners, err) < 0 || df_owners_load(owners, s->store, err) < 0)

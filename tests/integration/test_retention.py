@@ -156,7 +156,7 @@ def test_plans_of_ended_runs_and_old_logs_go_and_their_runs_stay(home):
         assert home.dayfly("approve", "net-2", "-f").returncode == 0
 
 
-def test_orphans_are_listed_and_removed_when_they_are_a_day_old_but_states_never(home):
+def test_orphans_are_listed_and_if_asked_removed_when_they_are_a_day_old_but_states_never(home):
     with serve(home) as server:
         provision(home)
         before = blobs(server)
@@ -168,12 +168,14 @@ def test_orphans_are_listed_and_removed_when_they_are_a_day_old_but_states_never
             os.utime(data / key, (old, old))
         (data / "logs" / f"{nobody}.events").write_bytes(b"young")
         (data / "notes.txt").write_bytes(b"of somebody else")
-        shown = home.dayfly("gc", "--dry-run").stdout
+        shown = home.dayfly("gc", "--orphans", "--dry-run").stdout
         assert f"plans/{nobody}, which belongs to nothing (2.0 KiB, 3d old), would be removed" in shown
         assert f"state/{nobody}/00000001.tfstate, which belongs to nothing (2.0 KiB, 3d old), stays: a state" in shown
         usage = home.json("storage", "usage")
         assert usage["orphans"] == {"count": 5, "bytes": 4 * 2048 + 5}
-        items = home.json("gc")["items"]
+        assert f"plans/{nobody}, which belongs to nothing (2.0 KiB, 3d old), stays: --orphans removes it" in home.dayfly("gc").stdout
+        assert f"data/plans/{nobody}" in blobs(server)
+        items = home.json("gc", "--orphans")["items"]
         assert {item["name"]: item.get("kept") for item in items if item["kind"] == "Orphan"} == {
             f"plans/{nobody}": None, f"logs/{nobody}.log": None, f"outputs/{nobody}": None, f"state/{nobody}/00000001.tfstate": "state", f"logs/{nobody}.events": "young"}
         assert set(blobs(server)) - set(before) == {f"data/state/{nobody}/00000001.tfstate", f"data/logs/{nobody}.events", "data/notes.txt"}
