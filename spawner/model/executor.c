@@ -349,15 +349,24 @@ static int note_tool(cJSON *status, const cJSON *run, bool empty, struct df_err 
     return 0;
 }
 
+/* What an edit must not change unnoticed. A move notes its storage itself (df_move_switch). */
+static int note_origin(cJSON *status, const cJSON *run, struct df_err *err)
+{
+    const cJSON *storage = df_json_at(run, "spec.snapshot.storage");
+    if (storage && !df_json_at(run, "spec.moveTo") &&
+        df_json_set(status, "provisionedStorage", cJSON_Duplicate(storage, true), err) < 0)
+        return -1;
+    return df_json_set_str(status, "provisionedFrom", df_json_str(run, "spec.snapshot.source.url"),
+                           err);
+}
+
 static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
                          struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
     if (begin_run(executor, status, name, err) < 0)
         return -1;
-    if (df_run_may_have_written(run) &&
-        df_json_set_str(status, "provisionedFrom", df_json_str(run, "spec.snapshot.source.url"),
-                        err) < 0)
+    if (df_run_may_have_written(run) && note_origin(status, run, err) < 0)
         return -1;
     bool empty = action == DF_ACTION_DESTROY && df_streq(phase, "Succeeded");
     bool holds = !empty && (may_hold_resources(executor) || df_run_may_have_written(run));

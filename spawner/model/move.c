@@ -80,6 +80,23 @@ bool df_move_overtook(const cJSON *run, const cJSON *executor)
     return then && now && !is_same(df_json_str(executor, "metadata.name"), then, now);
 }
 
+int df_move_check_edit(const cJSON *executor, const cJSON *edited, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    const cJSON *then = df_json_at(executor, "status.provisionedStorage");
+    const cJSON *moving = df_json_at(executor, "status.movingTo");
+    const cJSON *now = df_json_at(edited, "spec.storage");
+    bool in_use = df_json_bool(executor, "status.mayHoldResources", false);
+    if (!in_use || !then || !now || is_same(name, then, now) ||
+        (moving && is_same(name, moving, now)))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StorageChange",
+                          "spec.storage: executor %s holds resources, and its state is in the "
+                          "storage that it had; in another one its next run would create them "
+                          "again. Undo the edit; `dayfly state migrate %s` moves the state",
+                          name, name);
+}
+
 bool df_move_is_done(const cJSON *run, const cJSON *executor)
 {
     return df_json_equal(df_json_at(run, "spec.moveTo"), df_json_at(executor, "spec.storage"));
@@ -118,6 +135,7 @@ int df_move_switch(cJSON *executor, const cJSON *run, struct df_err *err)
         return df_fail_oom(err);
     bool changes = !df_json_equal(target, df_json_at(spec, "storage"));
     if (df_json_set(spec, "storage", cJSON_Duplicate(target, true), err) < 0 ||
+        df_json_set(status, "provisionedStorage", cJSON_Duplicate(target, true), err) < 0 ||
         raise_revision(executor, status, changes, err) < 0)
         return -1;
     return note_former(status, run, err);

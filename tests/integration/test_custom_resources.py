@@ -239,6 +239,20 @@ def test_two_that_want_one_place_for_their_state_do_not_both_get_it(world, tmp_p
     assert sorted(conditions(e)["Succeeded"][0] for e in both) == ["False", "True"]
 
 
+def test_an_executor_that_holds_resources_keeps_every_setting_of_its_storage(world):
+    """The definition compares type and path; in another bucket the next plan would create everything again."""
+    workspace = {"type": "local", "path": str(world.home.directory / "net.tfstate"), "config": {}}
+    world.namespace.apply(world.executor(storage=workspace), world.run("first", autoApprove=True))
+    world.phase("first", "Succeeded")
+    elsewhere = {"workspace_dir": str(world.home.directory / "elsewhere")}
+    world.patch("executor", "net", {"storage": {"config": elsewhere}})
+    edited = world.namespace.wait("executor", "net", lambda e: e["status"]["revision"] == 2)
+    assert conditions(edited)["Failed"] == ("True", "InvalidDocument")
+    assert "`dayfly state migrate net` moves the state" in next(c["message"] for c in edited["status"]["conditions"] if c["type"] == "Failed")
+    world.patch("executor", "net", {"storage": {"config": {"workspace_dir": None}}})
+    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"][0] == "True")
+
+
 def test_a_step_that_somebody_applies_is_refused_and_none_can_be_forged(world):
     world.namespace.apply(
         world.executor(),

@@ -231,6 +231,7 @@ static void an_executor_is_busy_while_it_moves_and_names_the_new_storage_at_the_
     assert_at(e, "spec.storage", local);
     assert_at(e, "status",
               "{'state':'provisioned','status':'done','revision':5,"
+              "'provisionedStorage':{'type':'local','path':'/s/net'},"
               "'formerStorage':{'storage':{'type':'managed'},'run':'net-7',"
               "'leftAt':'2026-01-01T00:00:00Z'},"
               "'lastRun':{'name':'net-7','phase':'Succeeded','at':'2026-01-01T00:00:00Z'}}");
@@ -253,6 +254,44 @@ static void a_move_that_fails_leaves_everything_as_it_was(void **state)
         assert_null(df_json_at(e, "status.formerStorage"));
         assert_null(df_json_at(e, "status.activeRun"));
     }
+}
+
+static void an_edit_of_a_custom_resource_keeps_the_storage_that_has_the_state(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *edited;
+        bool is_refused;
+    } rows[] = {
+        {"{'mayHoldResources':true,'provisionedStorage':{'type':'managed'}}", local, true},
+        {"{'mayHoldResources':true,'provisionedStorage':{'type':'managed'}}", managed, false},
+        {"{'mayHoldResources':false,'provisionedStorage':{'type':'managed'}}", local, false},
+        {"{'mayHoldResources':true}", local, false}, /* of an older version */
+        {"{'mayHoldResources':true,'provisionedStorage':{'type':'managed'},"
+         "'movingTo':{'type':'local','path':'/s/net'}}",
+         other, true},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *e = executor_in(managed, rows[i].status);
+        DF_JSON cJSON *edited = executor_in(rows[i].edited, "{}");
+        assert_int_equal(df_move_check_edit(e, edited, &err), rows[i].is_refused ? -1 : 0);
+        if (rows[i].is_refused)
+            assert_string_equal(err.reason, "StorageChange");
+    }
+}
+
+static void an_edit_may_name_the_storage_to_which_a_move_is_going(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    DF_JSON cJSON *e =
+        executor_in(managed, "{'mayHoldResources':true,'provisionedStorage':{'type':'managed'}}");
+    DF_JSON cJSON *edited = executor_in(local, "{}");
+    assert_int_equal(df_json_set(df_json_object_at(e, "status"), "movingTo",
+                                 cJSON_Duplicate(df_json_at(edited, "spec.storage"), true), &err),
+                     0);
+    assert_int_equal(df_move_check_edit(e, edited, &err), 0);
 }
 
 /* In a cluster the spec is written before the status; the service may die in between. */
@@ -335,6 +374,8 @@ int main(void)
         cmocka_unit_test(a_move_is_refused_where_the_state_is_and_while_another_place_is_kept),
         cmocka_unit_test(an_executor_is_busy_while_it_moves_and_names_the_new_storage_at_the_end),
         cmocka_unit_test(a_move_that_fails_leaves_everything_as_it_was),
+        cmocka_unit_test(an_edit_of_a_custom_resource_keeps_the_storage_that_has_the_state),
+        cmocka_unit_test(an_edit_may_name_the_storage_to_which_a_move_is_going),
         cmocka_unit_test(a_switch_of_which_only_the_spec_was_written_is_completed),
         cmocka_unit_test(a_run_that_was_requested_before_a_move_would_use_the_old_state),
         cmocka_unit_test(a_confirmation_forgets_the_old_place_and_needs_one),
