@@ -34,13 +34,15 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 CC := $(CCACHE) $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
 
-CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include -isystem build/microhttpd/include
+CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include -isystem build/microhttpd/include \
+            -isystem build/hiredis/include
 BRANCHES := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-fcf-protection=full,-mbranch-protection=standard)
 CFLAGS := -std=gnu17 -fstack-protector-strong $(BRANCHES) -fPIE $(WARN) $(CFLAGS_$(VARIANT)) $(EXTRA_CFLAGS)
 LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB. Debian 12's libmicrohttpd is too old.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
-COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
+REDIS_LIBS := build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a
+COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
@@ -95,10 +97,10 @@ $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
 # A checkout that was set up before a library was added.
-build/curl build/microhttpd:
+build/curl build/microhttpd build/hiredis:
 	@tools/setup build
 
-$(B)/obj/%.o: %.c VERSION | build/curl build/microhttpd
+$(B)/obj/%.o: %.c VERSION | build/curl build/microhttpd build/hiredis
 	@mkdir -p $(@D)
 	$(SAY) CC $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -222,11 +224,11 @@ cluster-up cluster-down: cluster-%:
 	@if [ $* = down ]; then tests/cluster/cluster verify-gone; fi
 
 # With podman or docker at hand buildah is not needed.
-## container images of spawner and runner, as OCI archives in build/images
+## container images of spawner, runner and the executor of Terrakube, as OCI archives in build/images
 .PHONY: images
 images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	@images/build
+	@images/build spawner runner terrakube
 
 # What the API server is to refuse comes from the tables of the model: after a change of them.
 ## make the custom resource definitions in rbac/crds anew
@@ -305,9 +307,10 @@ APPLY = $(KUBECTL) apply --server-side --force-conflicts --field-manager dayfly-
 install:
 	$(APPLY) -k rbac/crds
 
-## take them away, and with them every Executor, Run and TaskAction
+## take them away, and with them every Executor, Run and TaskAction; refused while that would leave something half deleted
 .PHONY: uninstall
 uninstall:
+	@KUBECTL="$(KUBECTL)" rbac/may-uninstall
 	$(KUBECTL) delete --ignore-not-found -k rbac/crds
 
 ## the operator into NAMESPACE (dayfly), with its definitions: `make deploy IMG=… RUNNER_IMG=…`

@@ -13,7 +13,7 @@
 #include "common/bundle/bundle.h"
 #include "runner/args.h"
 #include "runner/inited.h"
-#include "runner/outputs.h"
+#include "runner/lineage.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
 
@@ -45,6 +45,8 @@ static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err 
         return -1;
     if (df_fs_open_plain(path, O_RDONLY, 0, &a->fd, err) < 0)
         return -1;
+    if (unlink(path) < 0) /* it has secrets of the plan's step, and the tool's code may look here */
+        return df_fail_errno(err, errno, "remove %s", path);
     if (df_bundle_header(a->fd, &a->header, err) < 0)
         return -1;
     return df_bundle_verify(a->fd, err);
@@ -116,6 +118,22 @@ static int check_bundle(const struct df_context *c, const cJSON *header, struct 
     return check_lock(c, header, err);
 }
 
+/* Masks what the plan masked: keys of its step may be in its values. */
+static int add_masks(struct df_context *c, const struct approved *a, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->dirs->secret, "masks");
+    int next_ms;
+    if (!path)
+        return df_fail_oom(err);
+    if (!part_digest(a->header, "masks"))
+        return 0;
+    if (df_bundle_extract(a->fd, "masks", path, err) < 0 || df_masks_add(c->masks, path, err) < 0)
+        return -1;
+    if (unlink(path) < 0)
+        return df_fail_errno(err, errno, "remove %s", path);
+    return df_output_renew(c->output, &next_ms, err);
+}
+
 /* Writes plan file and lock file to where tofu reads them. */
 static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
 {
@@ -166,6 +184,13 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
 }
 
 /* ---- errored.tfstate ---- */
+
+/* Of the source, or of a provider: the tool's own is made after this. */
+static int remove_errored_state(const struct df_context *c, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(c->source.module_dir, "errored.tfstate");
+    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+}
 
 /* Moves the file out of the work directory, which is removed at the end. */
 static int keep_errored_state(const struct df_context *c, const char *path, char **ret,
@@ -241,10 +266,13 @@ static void apply_succeed(struct df_context *c, const cJSON *header)
 static int apply_plan(struct df_context *c, const struct approved *a, struct df_err *err)
 {
     int code = -1;
-    char state_words[512];
-    if (run_apply(c, a->plan, &code, err) < 0)
+    char state_words[512] = "";
+    if (remove_errored_state(c, err) < 0 || run_apply(c, a->plan, &code, err) < 0)
         return -1;
-    save_errored_state(c, state_words, sizeof state_words);
+    if (code != 0) /* else the tool has stored its state, and the file is not its own */
+        save_errored_state(c, state_words, sizeof state_words);
+    if (!df_json_at(c->doc, "expected.stateLineage"))
+        df_lineage_note_new(c);
     if (df_context_mark(c, "executed", df_real_us(), err) < 0 ||
         df_context_add_summary(c, err) < 0 ||
         df_json_add_bool(c->result, "hasChanges", df_output_summary(c->output)->applied > 0, err) <
@@ -253,7 +281,7 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
     if (code != 0)
         return fail_apply(c, state_words, err);
     apply_succeed(c, a->header);
-    df_outputs_keep(c);
+    c->has_outputs = true;
     return df_context_mark(c, "stored", df_real_us(), err);
 }
 
@@ -261,7 +289,7 @@ int df_apply(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(approved_free) struct approved a = {.fd = -1};
     if (fetch_bundle(c, &a, err) < 0 || check_bundle(c, a.header, err) < 0 ||
-        unpack(c, &a, err) < 0)
+        unpack(c, &a, err) < 0 || add_masks(c, &a, err) < 0)
         return -1;
     if (df_inited_restore(c, a.header, a.fd, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0)

@@ -10,6 +10,12 @@ enum df_command_events df_args_add_events(const struct df_context *c, struct df_
     return DF_EVENTS_ON_STDOUT;
 }
 
+void df_args_add_colour(const struct df_context *c, struct df_strs *args)
+{
+    if (!c->is_coloured)
+        (void)df_strs_add(args, "-no-color");
+}
+
 void df_args_add_all(struct df_strs *args, const struct df_strs *from)
 {
     for (size_t i = 0; i < from->len; i++)

@@ -23,6 +23,8 @@
 /* Also in the header of a bundle: the apply reads there that the plan destroys. */
 #define DF_ACTION_PLAN_DESTROY "plan-destroy"
 
+struct df_terrakube; /* runner/terrakube/flow.h */
+
 /* How a step ended: a reason word, and a sentence for people. */
 struct df_outcome {
     char reason[48];
@@ -34,14 +36,17 @@ struct df_context {
     const cJSON *doc; /* the step document */
     struct df_report *report;
     struct df_output *output;
-    struct df_redact_set **secrets; /* masked by output; replaced once the module is known */
+    struct df_masks *masks; /* of output; other values once the module is known */
     struct df_stop *stop;
     const struct df_dirs *dirs;
     const char *step_dir; /* outlives the work directory: tofu.pid, errored.tfstate */
     const struct df_isolation *isolation;
-    int64_t deadline_ms; /* of df_mono_ms(): the step's time limit */
-    bool destroys;       /* the action plans a destroy */
-    bool has_plugins;    /* plan, apply: the module has providers that are not built in */
+    struct df_terrakube *terrakube; /* the step is one of Terrakube; NULL: of dayfly */
+    int64_t deadline_ms;            /* of df_mono_ms(): the step's time limit */
+    bool destroys;                  /* the action plans a destroy */
+    bool has_plugins;   /* plan, apply: the module has providers that are not built in */
+    bool is_coloured;   /* the tool colours its text */
+    bool is_init_quiet; /* the text of `init` is shown only if it failed */
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;
@@ -52,7 +57,8 @@ struct df_context {
     struct df_walls walls;
     struct df_commander commander;
     struct df_outcome outcome;
-    bool partial;             /* the apply changed resources before the step failed */
+    bool has_outputs; /* the state that the tool stored is whole: its outputs are the run's */
+    bool partial;     /* the apply changed resources before the step failed */
     struct df_failure logged; /* the error of a failed command, which is in the log already */
 };
 

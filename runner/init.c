@@ -9,11 +9,26 @@
 
 #define INIT_TAIL (256 * DF_KIB)
 
-static int fail_init(struct df_context *c, const char *text, struct df_err *err)
+/* Removes ESC [ ... m, in place. */
+static void remove_colours(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p;) {
+        size_t n = p[0] == '\x1b' && p[1] == '[' ? 2 + strspn(p + 2, "0123456789;") : 0;
+        if (n && p[n] == 'm')
+            p += n + 1;
+        else
+            *to++ = *p++;
+    }
+    *to = '\0';
+}
+
+static int fail_init(struct df_context *c, char *text, struct df_err *err)
 {
     struct df_failure f;
     char name[DF_TOOL_COMMAND_TEXT];
-    df_failure_from_text(text, &f);
+    remove_colours(text);
+    df_tool_read_failure(c, text, &f);
     c->logged = f;
     DF_FREE char *local = df_fs_join(c->source.module_dir, "terraform.tfstate");
     if (local && df_fs_exists(local) && strcasestr(f.summary, "state migration"))
@@ -21,16 +36,22 @@ static int fail_init(struct df_context *c, const char *text, struct df_err *err)
                               "the source holds a terraform.tfstate with resources, but the state "
                               "is kept elsewhere and would start without them: remove the file if "
                               "that is intended");
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, "init", name), "InitFailed", err);
+    return df_failure_explain(&f, df_tool_command_name(&c->tool, "init", name), "InitFailed",
+                              c->terrakube != NULL, err);
 }
 
 static int run_init(struct df_context *c, const struct df_strs *args, struct df_err *err)
 {
     DF_BUF struct df_buf tail = DF_BUF_INIT(INIT_TAIL);
     int code = -1;
-    if (df_tool_run(c, args, DF_EVENTS_NONE, true, &tail, &code, err) < 0)
+    df_output_mute(c->output, c->is_init_quiet);
+    int run = df_tool_run(c, args, DF_EVENTS_NONE, true, &tail, &code, err);
+    df_output_mute(c->output, false);
+    if (run < 0 || code == 0)
+        return run;
+    if (c->is_init_quiet && df_output_text(c->output, df_buf_str(&tail), tail.len, err) < 0)
         return -1;
-    return code == 0 ? 0 : fail_init(c, df_buf_str(&tail), err);
+    return fail_init(c, tail.data ? tail.data : (char[]){""}, err);
 }
 
 /* Trusts the spawner, if `init` takes providers from it. */
@@ -83,7 +104,7 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
     DF_STRS struct df_strs args = {0};
     (void)df_strs_add(&args, "init");
     (void)df_strs_add(&args, "-input=false");
-    (void)df_strs_add(&args, "-no-color");
+    df_args_add_colour(c, &args);
     if (lock_readonly)
         (void)df_strs_add(&args, "-lockfile=readonly");
     if (df_tool_init_takes_varfiles(&c->tool))

@@ -5,9 +5,11 @@
 #include "common/base/log.h"
 #include "common/base/parse.h"
 #include "common/process/process.h"
+#include "runner/kept.h"
 #include "runner/probe.h"
 #include "runner/source/source.h"
 #include "runner/step.h"
+#include "runner/terrakube/door.h"
 
 static const char usage[] =
     "dayfly-runner runs one step of a run and exits.\n"
@@ -22,6 +24,9 @@ static const char usage[] =
     "                      [--tools JSON]\n"
     "      Reports whether a step could run here, for `dayfly doctor`; runs none.\n"
     "  dayfly-runner version\n"
+    "\n"
+    "Without a command and with EphemeralFlagBatch=true in its environment it is the ephemeral\n"
+    "executor of Terrakube (docs/terrakube.md); else it prints this.\n"
     "\n"
     "Exit codes: 0 success, 1 failure, 2 something changed and then it failed, 3 invalid input,\n"
     "4 timeout.\n";
@@ -104,6 +109,13 @@ static int probe_command(int argc, char **argv)
     return df_probe(&o);
 }
 
+/* Of the runner itself: not for people, so not in the usage. */
+static int kept_command(int argc, char **argv)
+{
+    return argc == 2 ? df_kept_command(argv[1])
+                     : refuse_usage(DF_KEPT_COMMAND " takes the file with the request");
+}
+
 static int print_version(int argc, char **argv)
 {
     (void)argc, (void)argv;
@@ -119,8 +131,10 @@ static int print_help(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"step", step_command},       {"probe", probe_command}, {"version", print_version},
-                {"--version", print_version}, {"help", print_help},     {"--help", print_help}};
+} commands[] = {{"step", step_command},          {"probe", probe_command},
+                {DF_KEPT_COMMAND, kept_command}, {"version", print_version},
+                {"--version", print_version},    {"help", print_help},
+                {"--help", print_help}};
 
 int main(int argc, char **argv)
 {
@@ -133,5 +147,7 @@ int main(int argc, char **argv)
         if (df_streq(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);
     }
-    return refuse_usage(argc > 1 ? "unknown command" : "a command is missing");
+    if (argc == 1 && df_terrakube_door_is_ours())
+        return df_terrakube_door();
+    return argc > 1 ? refuse_usage("unknown command") : print_help(argc, argv);
 }

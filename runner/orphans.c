@@ -61,11 +61,13 @@ static bool reap_children(void)
     return pid == 0;
 }
 
-void df_orphans_end(void)
+bool df_orphans_end(void)
 {
     int64_t deadline = df_mono_ms() + PATIENCE_MS;
-    while (reap_children() && df_mono_ms() < deadline) {
+    bool is_left;
+    while ((is_left = reap_children()) && df_mono_ms() < deadline) {
         kill_children();
         (void)poll(NULL, 0, PAUSE_MS);
     }
+    return !is_left;
 }

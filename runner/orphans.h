@@ -1,5 +1,5 @@
 /*
- * orphans.h - ends every process that a step leaves behind.
+ * orphans.h - ends every process that a step, or a part of it, leaves behind.
  *
  * As a child subreaper the runner becomes the parent of every process that tofu, its providers and
  * its provisioners leave behind, however they detach themselves. Thread rule: main thread.
@@ -12,8 +12,9 @@
 /* From now on orphans of this process's descendants become its children. */
 int df_orphans_adopt(struct df_err *err) DF_MUST_CHECK;
 
-/* Kills (SIGKILL) and reaps every child, and then their orphans, until there is none. Gives up
- * after a few seconds: the engine deals with a process that the kernel cannot end. */
-void df_orphans_end(void);
+/* Kills (SIGKILL) and reaps every child, and then their orphans, until there is none. False:
+ * it gave up after a few seconds. At the end of a step the engine deals with a process that the
+ * kernel cannot end. */
+bool df_orphans_end(void);
 
 #endif

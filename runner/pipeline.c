@@ -11,6 +11,9 @@
 #include "runner/plan.h"
 #include "runner/prepare.h"
 #include "runner/state_command.h"
+#include "runner/terrakube/apply.h"
+#include "runner/terrakube/begin.h"
+#include "runner/terrakube/plan.h"
 
 typedef int stage_fn(struct df_context *c, struct df_err *err);
 
@@ -32,6 +35,16 @@ static const struct recipe {
     {.action = "state",
      .stages = {df_prepare_source, df_prepare_tool, df_prepare_workspace, df_prepare_secrets,
                 df_state_command}},
+    {.action = "terrakube-plan",
+     .stages = {df_terrakube_begin, df_terrakube_ready, df_terrakube_plan}},
+    {.action = "terrakube-plan-destroy",
+     .destroys = true,
+     .stages = {df_terrakube_begin, df_terrakube_ready, df_terrakube_plan}},
+    {.action = "terrakube-apply",
+     .stages = {df_terrakube_begin, df_terrakube_admit, df_terrakube_ready, df_terrakube_apply}},
+    {.action = "terrakube-destroy",
+     .stages = {df_terrakube_begin, df_terrakube_admit, df_terrakube_ready, df_terrakube_destroy}},
+    {.action = "terrakube-scripts", .stages = {df_terrakube_begin, df_terrakube_run_scripts}},
 };
 
 static const struct recipe *find_recipe(const char *action, struct df_err *err)
@@ -80,7 +93,8 @@ static int explain_stop(const struct df_context *c, struct df_err *err)
 int df_pipeline_run(struct df_context *c, struct df_err *err)
 {
     struct df_err why = {0};
-    if (run_stages(c, &why) == 0)
+    int result = run_stages(c, &why);
+    if (result == 0)
         return 0;
     if (why.os_errno == ENOSPC || why.os_errno == EDQUOT)
         (void)snprintf(why.reason, sizeof why.reason, "DiskFull");

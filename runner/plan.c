@@ -1,5 +1,5 @@
 /*
- * Runs `init`, `plan` and `show`, and uploads the bundle. `show -json` takes half as long as
+ * Runs `init` (no_init.h), `plan` and `show`, and uploads the bundle. `show -json` takes half as long as
  * the plan, so it is started together with the plan and waits at a gate (tofu/gate.h) for the plan
  * file. Read df_plan() at the end first.
  */
@@ -14,9 +14,10 @@
 #include "common/crypto/crypto.h"
 #include "runner/args.h"
 #include "runner/emptied.h"
-#include "runner/init.h"
 #include "runner/inited.h"
-#include "runner/outputs.h"
+#include "runner/lineage.h"
+#include "runner/no_init.h"
+#include "runner/secrets.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
 #include "runner/tool_run.h"
@@ -25,7 +26,7 @@ enum { PLAN_NO_CHANGES = 0, PLAN_CHANGES = 2 }; /* of -detailed-exitcode */
 
 /* The files of one plan. All owned. */
 struct paths {
-    char *plan, *json, *errors, *lock, *bundle, *gate;
+    char *plan, *json, *errors, *lock, *masks, *bundle, *gate;
 };
 
 static void paths_free(struct paths *f)
@@ -34,6 +35,7 @@ static void paths_free(struct paths *f)
     free(f->json);
     free(f->errors);
     free(f->lock);
+    free(f->masks);
     free(f->bundle);
     free(f->gate);
 }
@@ -43,11 +45,13 @@ static int name_paths(const struct df_context *c, struct paths *f, struct df_err
     f->plan = df_fs_join(c->dirs->secret, "plan");
     f->json = df_fs_join(c->dirs->secret, "plan.json");
     f->errors = df_fs_join(c->dirs->secret, "show.err");
+    f->masks = df_fs_join(c->dirs->secret, "masks");
     f->bundle = df_fs_join(c->dirs->secret, "bundle");
     f->gate = df_fs_join(c->dirs->secret, "plan-to-show");
     f->lock = df_fs_join(c->source.module_dir, ".terraform.lock.hcl");
-    return f->plan && f->json && f->errors && f->bundle && f->gate && f->lock ? 0
-                                                                              : df_fail_oom(err);
+    return f->plan && f->json && f->errors && f->masks && f->bundle && f->gate && f->lock
+               ? 0
+               : df_fail_oom(err);
 }
 
 /* ---- after init ---- */
@@ -179,9 +183,9 @@ static int fail_show(struct df_context *c, const char *errors, struct df_err *er
     struct df_failure f = {.summary = ""};
     char name[DF_TOOL_COMMAND_TEXT];
     if (df_fs_read_plain(errors, &text, NULL) == 0)
-        df_failure_from_text(df_buf_str(&text), &f);
+        df_tool_read_failure(c, df_buf_str(&text), &f);
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "show -json", name), "PlanFailed",
-                              err);
+                              false, err);
 }
 
 /* The plan as JSON, and as text if it was not printed yet. */
@@ -226,18 +230,31 @@ static int bundle_header(const struct df_context *c, const struct df_inited *ini
     return 0;
 }
 
+/* For the apply: the plan may hold keys that were made for this step. */
+static int save_masks(struct df_context *c, const char *path, struct df_err *err)
+{
+    DF_SECRET_STRS struct df_strs given = {0};
+    int next_ms;
+    return df_secrets_given(c->doc, &given, err) < 0 ||
+                   df_output_renew(c->output, &next_ms, err) < 0
+               ? -1
+               : df_masks_save(c->masks, &given, path, err);
+}
+
 static int write_bundle(struct df_context *c, const struct paths *f, const struct df_inited *inited,
                         struct df_err *err)
 {
     const struct df_bundle_part parts[] = {{.name = "plan", .path = f->plan},
                                            {.name = "plan.json", .path = f->json},
                                            {.name = "lock", .path = f->lock},
+                                           {.name = "masks", .path = f->masks},
                                            {.name = "modules", .fd = inited->modules_fd},
                                            {.name = "backend", .fd = inited->backend_fd}};
     char hex[DF_SHA256_HEX];
     int64_t size;
     DF_CLOSE int fd = -1;
-    if (df_fs_open_plain(f->bundle, O_RDWR | O_CREAT | O_TRUNC, 0600, &fd, err) < 0)
+    if (save_masks(c, f->masks, err) < 0 ||
+        df_fs_open_plain(f->bundle, O_RDWR | O_CREAT | O_TRUNC, 0600, &fd, err) < 0)
         return -1;
     DF_JSON cJSON *header = cJSON_CreateObject();
     if (bundle_header(c, inited, header, err) < 0 ||
@@ -285,7 +302,7 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
     if (df_json_add_bool(c->result, "hasChanges", changes, err) < 0)
         return -1;
     if (!changes) {
-        df_outputs_keep(c);
+        c->has_outputs = true;
         return print_no_changes(c, err);
     }
     if (show_plan(c, f, s, err) < 0)
@@ -296,15 +313,28 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
     return store_plan(c, f, inited, err);
 }
 
+static int plan_initialized(struct df_context *c, const struct paths *f, struct df_err *err)
+{
+    DF_INITED inited = DF_INITED_NONE;
+    if (df_context_mark(c, "initialized", df_real_us(), err) < 0 ||
+        add_lock_digest(c, f->lock, err) < 0 || df_inited_keep(c, &inited, err) < 0 ||
+        df_lineage_note(c, err) < 0)
+        return -1;
+    DF_CLEANUP(background_show_drop) struct background_show show = BACKGROUND_SHOW_INIT;
+    start_background_show(c, f, &show);
+    return plan_and_store(c, f, &inited, &show, err);
+}
+
 int df_plan(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(paths_free) struct paths f = {0};
-    DF_INITED inited = DF_INITED_NONE;
-    if (name_paths(c, &f, err) < 0 || df_init(c, false, err) < 0 ||
-        df_context_mark(c, "initialized", df_real_us(), err) < 0 ||
-        add_lock_digest(c, f.lock, err) < 0 || df_inited_keep(c, &inited, err) < 0)
+    bool without = false;
+    struct df_err why = {0};
+    if (name_paths(c, &f, err) < 0 || df_init_or_not(c, &without, err) < 0)
         return -1;
-    DF_CLEANUP(background_show_drop) struct background_show show = BACKGROUND_SHOW_INIT;
-    start_background_show(c, &f, &show);
-    return plan_and_store(c, &f, &inited, &show, err);
+    if (plan_initialized(c, &f, &why) == 0)
+        return 0;
+    if (!without || !df_init_is_wanted(c))
+        return df_err_pass(err, &why);
+    return df_init_after_all(c, err) < 0 ? -1 : plan_initialized(c, &f, err);
 }

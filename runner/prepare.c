@@ -32,7 +32,9 @@ static void show_fetch_log(struct df_context *c, int fd)
 
 static int fetch_source(struct df_context *c, struct df_err *err)
 {
-    if (df_isolation_check_source(c->isolation, df_json_at(c->doc, "source"), err) < 0)
+    DF_WALL struct df_wall wall = {0};
+    bool is_on = c->isolation->is_on;
+    if (is_on && df_isolation_wall_of_fetch(c->isolation, c->dirs, &wall, err) < 0)
         return -1;
     DF_CLOSE int log = memfd_create("fetch", MFD_CLOEXEC);
     const struct df_source_request q = {.source = df_json_at(c->doc, "source"),
@@ -40,9 +42,12 @@ static int fetch_source(struct df_context *c, struct df_err *err)
                                         .checkout = c->dirs->source,
                                         .private_dir = c->dirs->fetch,
                                         .log_fd = log,
-                                        .stop = df_stop_flag(c->stop)};
+                                        .stop = df_stop_flag(c->stop),
+                                        .hidden = is_on ? &c->isolation->hidden : NULL,
+                                        .git_wall = is_on ? &wall : NULL,
+                                        .terrakube = c->terrakube != NULL};
     int failed = df_source_fetch(&q, &c->source, err);
-    if (log >= 0)
+    if (log >= 0 && (failed || !c->terrakube))
         show_fetch_log(c, log);
     return failed ? df_err_reason(err, "SourceFailed") : 0;
 }
@@ -87,8 +92,9 @@ int df_prepare_source(struct df_context *c, struct df_err *err)
     if ((*c->source.commit && df_json_add_str(source, "commit", c->source.commit, err) < 0) ||
         df_json_add_str(source, "treeDigest", c->source.tree_digest, err) < 0)
         return -1;
-    (void)df_output_note(c->output, "dayfly: source %s%s(files %.12s)", c->source.commit,
-                         *c->source.commit ? " " : "", c->source.tree_digest);
+    if (!c->terrakube) /* whose logs begin otherwise */
+        (void)df_output_note(c->output, "dayfly: source %s%s(files %.12s)", c->source.commit,
+                             *c->source.commit ? " " : "", c->source.tree_digest);
     if (check_source(c, err) < 0 || link_module(c, err) < 0)
         return -1;
     return df_context_mark(c, "sourced", df_real_us(), err);
@@ -141,31 +147,18 @@ int df_prepare_tool(struct df_context *c, struct df_err *err)
 
 /* ---- sensitive variables ---- */
 
-static int collect_secrets(const struct df_context *c, const struct df_hcl_module *module,
-                           struct df_redact_set **ret, struct df_err *err)
-{
-    DF_SECRET_STRS struct df_strs values = {0};
-    if (df_varvalues_collect(c->source.module_dir, &c->varfiles.files, module, &values, err) < 0)
-        return -1;
-    return df_secrets_collect(c->doc, module, &values, ret, err);
-}
-
 int df_prepare_secrets(struct df_context *c, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module module = {0};
-    struct df_redact_set *secrets = NULL;
-    if (df_hcl_scan(c->source.module_dir, df_tool_kind_hcl(c->tool.kind), &module, err) < 0 ||
+    DF_SECRET_STRS struct df_strs values = {0};
+    const char *dir = c->source.module_dir;
+    if (df_hcl_scan(dir, df_tool_kind_hcl(c->tool.kind), &module, err) < 0 ||
         df_secrets_check(c->doc, &module, err) < 0 ||
-        df_sensitive_write(c->doc, &module, c->source.module_dir, err) < 0 ||
-        collect_secrets(c, &module, &secrets, err) < 0)
+        df_sensitive_write(c->doc, &module, dir, err) < 0 ||
+        df_varvalues_collect(dir, &c->varfiles.files, &module, &values, err) < 0 ||
+        df_secrets_collect(c->doc, &module, &values, err) < 0)
         return -1;
-    if (df_output_hide(c->output, secrets, err) < 0) {
-        df_redact_set_free(secrets);
-        return -1;
-    }
-    df_redact_set_free(*c->secrets);
-    *c->secrets = secrets;
-    return 0;
+    return df_output_hide(c->output, &values, err);
 }
 
 /* ---- workspace and init ---- */
@@ -173,6 +166,8 @@ int df_prepare_secrets(struct df_context *c, struct df_err *err)
 static int check_backend(struct df_context *c, struct df_err *err)
 {
     char note[512];
+    if (!c->tool.path) /* the step only runs scripts */
+        return 0;
     const struct df_backend_request q = {.step = c->doc,
                                          .module_dir = c->source.module_dir,
                                          .origin_dir = c->source.origin_dir,

@@ -84,14 +84,13 @@ static bool holds_nothing(const char *text)
     return seen == sizeof(nothing) - 1;
 }
 
-int df_pulled_read(const struct df_buf *text, struct df_pulled *ret, struct df_err *err)
+/* *ret_at: what follows the lineage. */
+static int read_head(const char *text, struct df_pulled *ret, const char **ret_at,
+                     struct df_err *err)
 {
     struct df_pulled p = {.exists = true, .serial = -1};
     struct member m = {0};
-    const char *whole = df_buf_str(text), *at = pass(whole, '{');
-    *ret = (struct df_pulled){0};
-    if (strspn(whole, SPACE) == text->len)
-        return 0;
+    const char *at = pass(text, '{');
     while (at && !is_key(&m, "lineage")) {
         at = read_member(at, &m);
         if (at && is_key(&m, "serial") && take_serial(&m, &p, err) < 0)
@@ -101,14 +100,64 @@ int df_pulled_read(const struct df_buf *text, struct df_pulled *ret, struct df_e
     }
     if (!at || p.serial < 0)
         return not_a_state(err);
-    if (take_lineage(&m, &p, err) < 0 ||
+    if (take_lineage(&m, &p, err) < 0)
+        return -1;
+    *ret = p;
+    *ret_at = at;
+    return 0;
+}
+
+/* Where there is no state, the tool prints nothing, or an empty one. */
+static bool is_state(const struct df_pulled *p)
+{
+    return *p->lineage || p->serial;
+}
+
+int df_pulled_read_head(const char *text, struct df_pulled *ret, struct df_err *err)
+{
+    struct df_pulled p;
+    const char *at = NULL;
+    *ret = (struct df_pulled){0};
+    if (!text[strspn(text, SPACE)])
+        return 0;
+    if (read_head(text, &p, &at, err) < 0)
+        return -1;
+    if (is_state(&p))
+        *ret = p;
+    return 0;
+}
+
+int df_pulled_read(const struct df_buf *text, struct df_pulled *ret, struct df_err *err)
+{
+    struct df_pulled p;
+    const char *whole = df_buf_str(text), *at = NULL;
+    *ret = (struct df_pulled){0};
+    if (strspn(whole, SPACE) == text->len)
+        return 0;
+    if (read_head(whole, &p, &at, err) < 0 ||
         df_sha256_hex(at, text->len - (size_t)(at - whole), p.content, err) < 0)
         return -1;
     p.is_empty = holds_nothing(at);
-    /* Where there is no state, the tool prints an empty one, or nothing. */
-    if (*p.lineage || p.serial)
+    if (is_state(&p))
         *ret = p;
     return 0;
+}
+
+int df_pulled_renumber(const struct df_buf *text, int64_t serial, struct df_buf *out,
+                       struct df_err *err)
+{
+    struct member m = {0};
+    const char *whole = df_buf_str(text), *at = pass(whole, '{');
+    while (at && !is_key(&m, "serial")) {
+        at = read_member(at, &m);
+        at = at && !is_key(&m, "serial") ? pass(at, ',') : at;
+    }
+    if (!at || !m.value_len)
+        return not_a_state(err);
+    (void)df_buf_add(out, whole, (size_t)(m.value - whole));
+    (void)df_buf_addf(out, "%lld", (long long)serial);
+    (void)df_buf_add(out, at, text->len - (size_t)(at - whole));
+    return df_buf_check(out, err);
 }
 
 bool df_pulled_is_same(const struct df_pulled *a, const struct df_pulled *b)

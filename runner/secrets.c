@@ -1,6 +1,5 @@
 #include "runner/secrets.h"
 
-#include "common/base/fs.h"
 #include "runner/tofu/sealed.h"
 
 static void add_string(struct df_strs *to, const char *value)
@@ -18,43 +17,42 @@ static void add_strings_of(struct df_strs *to, const cJSON *parent)
     }
 }
 
-/* The tokens as they are now; those that replace them in a long step are short-lived, too. */
-static int add_tokens(struct df_strs *to, const cJSON *step, struct df_err *err)
-{
-    const cJSON *path;
-    cJSON_ArrayForEach (path, df_json_at(step, "identityTokenFiles")) {
-        DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE);
-        const char *name = cJSON_GetStringValue(path);
-        struct df_err why = {0};
-        if (df_fs_read(name ? name : "", &token, &why) < 0)
-            return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                                  "the identity token of an integration: %s", why.message);
-        while (token.len && strchr("\r\n", token.data[token.len - 1]))
-            token.data[--token.len] = '\0';
-        add_string(to, df_buf_str(&token));
-    }
-    return 0;
-}
-
 int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
-                       const struct df_strs *more, struct df_redact_set **ret, struct df_err *err)
+                       struct df_strs *values, struct df_err *err)
 {
     static const char *const groups[] = {"mask", "secretEnvironment", "files", "binaryFiles",
                                          "providers.credentials"};
     static const char *const singles[] = {"stepToken", "state.password",
                                           "source.credentials.password",
                                           "source.credentials.sshPrivateKey"};
-    DF_SECRET_STRS struct df_strs all = {0};
     for (size_t i = 0; i < DF_ARRAY_SIZE(groups); i++)
-        add_strings_of(&all, df_json_at(step, groups[i]));
+        add_strings_of(values, df_json_at(step, groups[i]));
     for (size_t i = 0; i < DF_ARRAY_SIZE(singles); i++)
-        add_string(&all, df_json_str(step, singles[i]));
-    for (size_t i = 0; more && i < more->len; i++)
-        add_string(&all, more->items[i]);
-    if (add_tokens(&all, step, err) < 0 || df_sealed_secrets(step, module, &all, err) < 0 ||
-        df_strs_check(&all, err) < 0)
+        add_string(values, df_json_str(step, singles[i]));
+    return df_sealed_secrets(step, module, values, err) < 0 ? -1 : df_strs_check(values, err);
+}
+
+int df_secrets_given(const cJSON *step, struct df_strs *values, struct df_err *err)
+{
+    add_strings_of(values, df_json_at(step, "mask"));
+    add_strings_of(values, df_json_at(step, "secretEnvironment"));
+    return df_strs_check(values, err);
+}
+
+int df_secrets_masks(const cJSON *step, struct df_masks **ret, struct df_err *err)
+{
+    DF_SECRET_STRS struct df_strs values = {0};
+    DF_STRS struct df_strs tokens = {0};
+    struct df_err why = {0};
+    add_strings_of(&tokens, df_json_at(step, "identityTokenFiles"));
+    if (df_strs_check(&tokens, err) < 0 || df_secrets_collect(step, NULL, &values, err) < 0)
         return -1;
-    return df_redact_set_new(&all, ret, err);
+    if (df_masks_new(&values, &tokens, ret, &why) == 0)
+        return 0;
+    return why.cls == DF_ERR_USER
+               ? df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                                "the identity token of an integration: %s", why.message)
+               : df_err_pass(err, &why);
 }
 
 /* ---- values that a document must not hold ---- */

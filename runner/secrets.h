@@ -8,13 +8,19 @@
 
 #include "common/hcl/hcl.h"
 #include "common/json/json.h"
-#include "common/redact/redact.h"
+#include "runner/report/masks.h"
 
-/* module: NULL before it is fetched; then every value that it may declare sensitive is masked.
- * more: values from elsewhere than the document; or NULL. */
+/* Adds the values of the document to values, which the caller wipes. module: NULL before it is
+ * fetched; then every value that it may declare sensitive is added. */
 int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
-                       const struct df_strs *more, struct df_redact_set **ret,
-                       struct df_err *err) DF_MUST_CHECK;
+                       struct df_strs *values, struct df_err *err) DF_MUST_CHECK;
+
+/* Adds those values that the module's code was given, without the credentials of the step itself. */
+int df_secrets_given(const cJSON *step, struct df_strs *values, struct df_err *err) DF_MUST_CHECK;
+
+/* What the step masks until its module is known, and its identity tokens. Reason InvalidStep if a
+ * token cannot be read. */
+int df_secrets_masks(const cJSON *step, struct df_masks **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Class USER, reason SensitiveValue, if a document of the service holds the value of a variable
  * that the module declares sensitive. The message names the variable and the ways out. */

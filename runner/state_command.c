@@ -1,11 +1,13 @@
 /* `state mv`, `state rm`, `import`, `force-unlock`, and the push of an errored state: the tool
- * changes only its state. */
+ * changes only its state. `migrate`, `history` and `rollback` need more than one command of it. */
 #include "runner/state_command.h"
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "runner/args.h"
+#include "runner/history.h"
 #include "runner/init.h"
+#include "runner/lineage.h"
 #include "runner/move.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
@@ -42,7 +44,8 @@ static int find_command(const struct df_context *c, size_t *ret, struct df_err *
     }
     return df_fail_reason(
         err, DF_ERR_USER, "InvalidStep",
-        "command: \"%.40s\" is not mv, rm, import, force-unlock, push-errored or migrate",
+        "command: \"%.40s\" is not mv, rm, import, force-unlock, push-errored, migrate, history or "
+        "rollback",
         name ? name : "");
 }
 
@@ -85,7 +88,7 @@ static int fail_command(struct df_context *c, size_t which, const char *text, st
     const char *const *w = commands[which].words;
     bool is_state = df_streq(w[0], "state");
     (void)snprintf(words, sizeof words, "%s%s%s", w[0], is_state ? " " : "", is_state ? w[1] : "");
-    df_failure_from_text(text, &f);
+    df_tool_read_failure(c, text, &f);
     c->logged = f;
     return df_tool_failed(c, &f, words, "StateCommandFailed", err);
 }
@@ -116,14 +119,19 @@ int df_state_command(struct df_context *c, struct df_err *err)
     int code = -1;
     if (df_streq(word_at(c, 0), "migrate"))
         return df_move(c, err);
+    if (df_streq(word_at(c, 0), "history"))
+        return df_history(c, err);
+    if (df_streq(word_at(c, 0), "rollback") && word_at(c, 1))
+        return df_rollback(c, word_at(c, 1), err);
     if (find_command(c, &which, err) < 0 || df_init(c, false, err) < 0 ||
-        df_context_mark(c, "initialized", df_real_us(), err) < 0)
+        df_context_mark(c, "initialized", df_real_us(), err) < 0 || df_lineage_check(c, err) < 0)
         return -1;
     if (df_stopped(df_stop_flag(c->stop)))
         return df_fail(err, DF_ERR_RETRY, "before the command was started");
     if (run_command(c, which, &tail, &code, err) < 0 ||
         df_context_mark(c, "executed", df_real_us(), err) < 0)
         return -1;
+    df_lineage_note_new(c);
     if (code != 0)
         return fail_command(c, which, df_buf_str(&tail), err);
     bool changes = commands[which].changes && !df_streq(word_at(c, 1), DRY_RUN);

@@ -16,9 +16,14 @@
 #include "common/http/http.h"
 #include "runner/memory.h"
 #include "runner/orphans.h"
+#include "runner/outputs.h"
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
 #include "runner/secrets.h"
+#include "runner/terrakube/begin.h"
+#include "runner/terrakube/outcome.h"
+#include "runner/terrakube/report.h"
+#include "runner/terrakube/service.h"
 #include "runner/tofu/failure.h"
 
 /* How long to retry the result; after that only result.json has it. */
@@ -31,12 +36,13 @@ struct run {
     int lock_fd;
     struct df_dirs dirs;
     struct df_report *report;
-    bool has_spawner;
-    char *termination_log; /* NULL: none */
+    bool is_claimed;                       /* the report hands out the step */
+    struct df_terrakube_opened *terrakube; /* of a step that the service was given by Terrakube */
+    char *termination_log;                 /* NULL: none */
     struct df_stop *stop;
     cJSON *doc;
     struct df_isolation isolation;
-    struct df_redact_set *secrets;
+    struct df_masks *masks;
     struct df_output *output;
     struct df_context context;
 };
@@ -46,10 +52,13 @@ static void run_free(struct run *r)
     struct df_err err;
     df_context_free(&r->context);
     df_output_free(r->output);
-    df_redact_set_free(r->secrets);
+    df_masks_free(r->masks);
     df_json_wipe(r->doc);
     df_stop_free(r->stop);
     df_report_free(r->report);
+    if (r->terrakube)
+        df_terrakube_close(r->terrakube);
+    free(r->terrakube);
     if (r->dirs.secret && df_fs_remove_tree(r->dirs.secret, &err) < 0)
         df_warn("secrets of the step are left behind: %s", err.message);
     if (r->dirs.temporary && df_fs_remove_tree(r->dirs.temporary, &err) < 0)
@@ -79,7 +88,9 @@ static int choose_dir(struct run *r, const char *work_dir, struct df_err *err)
     if (!r->dir)
         return df_fail_oom(err);
     if (!mkdtemp(r->dir))
-        return df_fail_errno(err, errno, "create directory %s", r->dir);
+        return df_fail_errno(err, errno,
+                             "TMPDIR must name a directory that the runner can write: create %s",
+                             r->dir);
     r->temporary = true;
     return 0;
 }
@@ -160,7 +171,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
                                         .endpoint_file = h->endpoint_file,
                                         .spool_dir = r->dirs.spool,
                                         .give_up_ms = GIVE_UP_MS};
-    r->has_spawner = true;
+    r->is_claimed = true;
     return df_report_to_spawner(&o, &r->report, err);
 }
 
@@ -207,8 +218,18 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
     return failed;
 }
 
+static int connect_terrakube(struct run *r, struct df_terrakube *t, struct df_err *err)
+{
+    r->is_claimed = true;
+    r->termination_log = df_fs_exists(DF_TERMINATION_LOG) ? strdup(DF_TERMINATION_LOG) : NULL;
+    r->context.terrakube = t;
+    return df_terrakube_report_new(t, &r->dirs, NULL, &r->report, err);
+}
+
 static int connect_report(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
+    if (o->terrakube)
+        return connect_terrakube(r, o->terrakube, err);
     if (o->handoff_file || o->handoff_fd >= 0)
         return take_handoff(r, o, err);
     if (df_json_load(o->file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err) < 0 ||
@@ -220,7 +241,7 @@ static int connect_report(struct run *r, const struct df_step_options *o, struct
 static int get_document(struct run *r, struct df_err *err)
 {
     const int64_t pending_ms = DF_TIMEOUT_PENDING_SECONDS * 1000;
-    if (!r->has_spawner)
+    if (!r->is_claimed)
         return 0;
     if (r->doc)
         return df_report_confirm(r->report, r->doc, df_stop_flag(r->stop), pending_ms, err);
@@ -243,7 +264,9 @@ static int finish_result(struct run *r, int code, struct df_err *err)
     const struct df_outcome *outcome = &r->context.outcome;
     cJSON *result = r->context.result;
     DF_BUF struct df_buf clean = DF_BUF_INIT(16 * DF_KIB);
-    if (df_redact_string(r->secrets, outcome->message, &clean, err) < 0 ||
+    /* Before the secrets are known a message can have none. */
+    if ((r->masks ? df_redact_string(df_masks_set(r->masks), outcome->message, &clean, err)
+                  : df_buf_adds(&clean, outcome->message)) < 0 ||
         df_json_add_num(result, "exitCode", code, err) < 0 ||
         df_json_add_str(result, "reason", outcome->reason, err) < 0)
         return -1;
@@ -259,31 +282,28 @@ static int save_result(const struct run *r, struct df_err *err)
     return df_fs_write(path, text, strlen(text), 0600, err);
 }
 
-/* Writes to the disk and the termination log first: the spawner may be unreachable until this
- * process must end. */
-static void deliver_result(struct run *r)
-{
-    struct df_err err = {0};
-    if (save_result(r, &err) < 0)
-        df_warn("the result is not on disk: %s", err.message);
-    if (r->termination_log && df_termination_write(r->termination_log, r->context.result, &err) < 0)
-        df_warn("the result is not in the termination log: %s", err.message);
-    if (df_report_result(r->report, r->context.result, &err) < 0)
-        df_warn("the result was not delivered: %s", err.message);
-}
-
 /* ---- the step ---- */
+
+static int join_terrakube(struct run *r, struct df_err *err)
+{
+    if (!df_json_at(r->doc, "terrakube"))
+        return 0;
+    int failed = df_terrakube_join(r->doc, &r->dirs, &r->report, &r->terrakube, err);
+    r->context.report = r->report;
+    r->context.terrakube = failed ? NULL : &r->terrakube->flow;
+    return failed;
+}
 
 static int step_prepare(struct run *r, struct df_err *err)
 {
-    if (df_secrets_collect(r->doc, NULL, NULL, &r->secrets, err) < 0 ||
-        df_output_new(r->secrets, r->report, STDOUT_FILENO, &r->output, err) < 0)
+    if (join_terrakube(r, err) < 0 || df_secrets_masks(r->doc, &r->masks, err) < 0 ||
+        df_output_new(r->masks, r->report, STDOUT_FILENO, &r->output, err) < 0)
         return -1;
     int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
     df_stop_after(r->stop, seconds * 1000);
     r->context.doc = r->doc;
     r->context.output = r->output;
-    r->context.secrets = &r->secrets;
+    r->context.masks = r->masks;
     r->context.deadline_ms = df_mono_ms() + seconds * 1000;
     return df_context_mark(&r->context, "claimed", df_real_us(), err);
 }
@@ -297,10 +317,12 @@ static void explain_memory(const struct run *r, struct df_err *err)
                         ? df_memory_kills("/sys/fs/cgroup")
                         : 0;
     if (kills > 0)
-        (void)df_fail_reason(err, why.cls, "OOMKilled",
-                             "the memory limit was reached and %lld process%s killed: raise "
-                             "placement.resources.limits.memory (%s)",
-                             (long long)kills, kills == 1 ? " was" : "es were", why.message);
+        (void)df_fail_reason(
+            err, why.cls, "OOMKilled",
+            "the memory limit was reached and %lld process%s killed: raise %s (%s)",
+            (long long)kills, kills == 1 ? " was" : "es were",
+            r->context.terrakube ? "EPHEMERAL_MEMORY_LIMIT" : "placement.resources.limits.memory",
+            why.message);
 }
 
 /* True if the tool already printed this failure to the log, and the message adds nothing to it. */
@@ -320,10 +342,37 @@ static bool is_logged_by_tool(const struct run *r, const char *message)
 static void note_end(const struct run *r, int code)
 {
     const struct df_outcome *outcome = &r->context.outcome;
-    if (code == DF_EXIT_OK || is_logged_by_tool(r, outcome->message))
+    bool is_known = code == DF_EXIT_OK || is_logged_by_tool(r, outcome->message);
+    if (r->context.terrakube)
+        df_terrakube_note_end(&r->context, is_known);
+    else if (is_known)
         (void)df_output_note(r->output, "dayfly: %s", outcome->reason);
     else
         (void)df_output_note(r->output, "dayfly: %s: %s", outcome->reason, outcome->message);
+}
+
+/* The spawner may be unreachable until this process must end. */
+static void keep_result(struct run *r)
+{
+    struct df_err err = {0};
+    if (save_result(r, &err) < 0)
+        df_warn("the result is not on disk: %s", err.message);
+    if (r->termination_log && df_termination_write(r->termination_log, r->context.result, &err) < 0)
+        df_warn("the result is not in the termination log: %s", err.message);
+}
+
+/* Log and outputs before the result: with it the spawner ends the step. */
+static void deliver(struct run *r, int code)
+{
+    struct df_err err = {0};
+    if (r->output) {
+        df_outputs_deliver(&r->context);
+        note_end(r, code);
+        if (df_output_flush(r->output, &err) < 0)
+            df_warn("the end of the log is lost: %s", err.message);
+    }
+    if (df_report_result(r->report, r->context.result, &err) < 0)
+        df_warn("the result was not delivered: %s", err.message);
 }
 
 /* Runs the received step. Always delivers a result. */
@@ -337,15 +386,11 @@ static int step_run(struct run *r)
         code = exit_code_of(r, &err);
         df_context_set_outcome(&r->context, err.reason, "%s", err.message);
     }
-    df_orphans_end();
-    if (r->output) {
-        note_end(r, code);
-        if (df_output_flush(r->output, &err) < 0)
-            df_warn("the end of the log is lost: %s", err.message);
-    }
+    (void)df_orphans_end();
     if (finish_result(r, code, &err) < 0)
         df_error("the result is incomplete: %s", err.message);
-    deliver_result(r);
+    keep_result(r);
+    deliver(r, code);
     return code;
 }
 
@@ -388,6 +433,8 @@ int df_step(const struct df_step_options *o)
     if (step_start(&r, o, &err) < 0) {
         df_error("%s", err.message);
         note_in_container(&r, err.message);
+        if (o->terrakube)
+            df_terrakube_tell_unstarted(o->terrakube, err.message);
         return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE
                                                                    : DF_EXIT_INPUT;
     }

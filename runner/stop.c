@@ -18,9 +18,12 @@ struct df_stop {
     bool started;
 };
 
-static void set_cause(struct df_stop *s, enum df_stop_cause cause)
+void df_stop_now(struct df_stop *s, enum df_stop_cause cause)
 {
-    __atomic_store_n(&s->cause, (int)cause, __ATOMIC_RELEASE);
+    int none = DF_STOP_NONE;
+    if (!__atomic_compare_exchange_n(&s->cause, &none, (int)cause, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
     __atomic_store_n(&s->flag, true, __ATOMIC_RELEASE);
     (void)eventfd_write(s->stopped_fd, 1);
 }
@@ -43,7 +46,7 @@ static void *wait_for_cause(void *arg)
         if (causes[i] == DF_STOP_SIGNAL)
             (void)!read(s->signal_fd, &taken, sizeof taken);
         if (causes[i] != DF_STOP_NONE)
-            set_cause(s, causes[i]);
+            df_stop_now(s, causes[i]);
         break;
     }
     return NULL;

@@ -32,6 +32,9 @@ void df_stop_free(struct df_stop *s); /* NULL is fine */
 /* Sets the time limit, from now. */
 void df_stop_after(struct df_stop *s, int64_t ms);
 
+/* Stops the step; the first cause stays. Any thread. */
+void df_stop_now(struct df_stop *s, enum df_stop_cause cause);
+
 enum df_stop_cause df_stop_cause(const struct df_stop *s);
 /* Valid as long as s. */
 const volatile bool *df_stop_flag(const struct df_stop *s);

@@ -11,23 +11,11 @@
  * while it sends the state. */
 enum { TRIES_MAX = 5, PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 4000 };
 
-/* Some commands of terraform write their error without "Error: ". */
-static void read_last_line(const char *text, struct df_failure *ret)
-{
-    size_t n = strlen(text);
-    while (n && text[n - 1] == '\n')
-        n--;
-    const char *newline = memrchr(text, '\n', n);
-    const char *line = newline ? newline + 1 : text;
-    (void)snprintf(ret->summary, sizeof ret->summary, "%.*s", (int)(n - (size_t)(line - text)),
-                   line);
-}
-
 static void read_text(const char *text, struct df_failure *ret)
 {
     df_failure_from_text(text, ret);
     if (!*ret->summary)
-        read_last_line(text, ret);
+        df_failure_from_last_line(text, ret);
 }
 
 /* True if the command ended while it read the state. events: it printed events, which show its
@@ -79,6 +67,14 @@ int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_comman
 
 /* ---- failures ---- */
 
+void df_tool_read_failure(const struct df_context *c, const char *text, struct df_failure *ret)
+{
+    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * strlen(text) + 1);
+    *ret = (struct df_failure){.summary = ""};
+    if (df_redact_string(df_masks_set(c->masks), text, &clean, NULL) == 0)
+        df_failure_from_text(df_buf_str(&clean), ret);
+}
+
 /* "2026-01-01 10:00:00.123 +0000 UTC" as RFC 3339; false for another form. */
 static bool to_time(const char *text, char out[DF_TIME_LEN])
 {
@@ -105,7 +101,7 @@ static int note_holder(struct df_context *c, const struct df_failure_holder *h, 
     cJSON *lock = df_json_object_at(c->result, "lock");
     if (!lock)
         return df_fail_oom(err);
-    if (df_redact_string(*c->secrets, h->who, &who, err) < 0)
+    if (df_redact_string(df_masks_set(c->masks), h->who, &who, err) < 0)
         return -1;
     return df_json_add_str(lock, "who", df_buf_str(&who), err) < 0
                ? -1
@@ -118,7 +114,8 @@ int df_tool_failed(struct df_context *c, const struct df_failure *f, const char 
     char name[DF_TOOL_COMMAND_TEXT];
     struct df_failure_holder holder;
     struct df_err why = {0};
-    (void)df_failure_explain(f, df_tool_command_name(&c->tool, words, name), fallback, err);
+    (void)df_failure_explain(f, df_tool_command_name(&c->tool, words, name), fallback,
+                             c->terrakube != NULL, err);
     if (!df_streq(err->reason, "StateLocked"))
         return -1;
     df_failure_holder(f, &holder);

@@ -4,15 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "common/blob/azblob.h"
-#include "common/blob/gcs.h"
-#include "common/blob/s3.h"
 #include "spawner/blob_keys.h"
+#include "spawner/config/blob_bucket.h"
+#include "spawner/hold_lease.h"
 
+/* Keys of home. */
 #define MARK "location"
+#define INSTALLATION "installation"
+
+enum { ID_BYTES = 16 };
 
 static int open_home(const struct df_blob_places *p, struct df_blob **ret, struct df_err *err)
 {
@@ -23,44 +27,19 @@ static int open_home(const struct df_blob_places *p, struct df_blob **ret, struc
 
 /* ---- the bucket ------------------------------------------------------------------------------ */
 
-/* location: "s3://bucket/prefix", "gs://..." or "azblob://account/container/prefix". */
-static int new_driver(const struct df_config *c, const char *location, struct df_bucket **ret,
-                      struct df_err *err)
-{
-    const char *name = strstr(location, "://") + strlen("://"), *slash = strchr(name, '/');
-    DF_FREE char *bucket = strndup(name, slash ? (size_t)(slash - name) : strlen(name));
-    const char *prefix = slash ? slash + 1 : NULL;
-    if (!bucket)
-        return df_fail_oom(err);
-    const struct df_s3_options s3 = {.bucket = bucket,
-                                     .prefix = prefix,
-                                     .region = c->s3_region,
-                                     .endpoint = c->s3_endpoint,
-                                     .ca_file = c->s3_ca_file,
-                                     .path_style = c->s3_path_style};
-    const struct df_gcs_options gcs = {.bucket = bucket,
-                                       .prefix = prefix,
-                                       .endpoint = c->gcs_endpoint,
-                                       .ca_file = c->gcs_ca_file,
-                                       .anonymous = c->gcs_anonymous};
-    const struct df_azblob_options azblob = {.account = bucket,
-                                             .place = prefix,
-                                             .endpoint = c->azblob_endpoint,
-                                             .ca_file = c->azblob_ca_file};
-    return df_starts_with(location, "gs:")       ? df_gcs_bucket_new(&gcs, ret, err)
-           : df_starts_with(location, "azblob:") ? df_azblob_bucket_new(&azblob, ret, err)
-                                                 : df_s3_bucket_new(&s3, ret, err);
-}
-
-static int open_bucket(const struct df_blob_places *p, const char *location, struct df_blob **ret,
-                       struct df_err *err)
+/* owner: NULL: to read what is there. */
+static int open_bucket(const struct df_blob_places *p, const char *location, const char *owner,
+                       struct df_blob **ret, struct df_err *err)
 {
     DF_KEYRING keys = {0};
-    const struct df_blob_bucket_options o = {.keys = &keys, .directory = p->directory};
+    const struct df_blob_bucket_options o = {.keys = &keys,
+                                             .directory = p->directory,
+                                             .owner = owner,
+                                             .former = p->config->blob_take_over};
     struct df_bucket *driver = NULL;
     if (df_blob_keys(p->config, p->vault, &keys, err) < 0)
         return -1;
-    if (new_driver(p->config, location, &driver, err) < 0 ||
+    if (df_config_bucket(p->config, location, &driver, err) < 0 ||
         df_blob_bucket_open(driver, &o, ret, err) < 0)
         return df_err_wrap(err, "blobs.location");
     return 0;
@@ -68,25 +47,52 @@ static int open_bucket(const struct df_blob_places *p, const char *location, str
 
 /* ---- what home remembers --------------------------------------------------------------------- */
 
-/* *mark is empty where none is. */
-static int read_mark(struct df_blob *home, struct df_buf *mark, struct df_err *err)
+/* *ret is empty where nothing is. */
+static int read_note(struct df_blob *home, const char *key, struct df_buf *ret, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_blob_get(home, MARK, mark, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+    if (df_blob_get(home, key, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
+}
+
+/* Appends the id of this installation, which is made with the first bucket. Of several replicas one
+ * makes it. It is not in a backup: what is restored is another installation until it takes over. */
+static int find_installation(struct df_blob *home, struct df_buf *ret, struct df_err *err)
+{
+    char id[2 * ID_BYTES + 1];
+    struct df_err why = {0};
+    if (read_note(home, INSTALLATION, ret, err) < 0)
+        return -1;
+    if (ret->len)
+        return 0;
+    if (df_random_hex(id, ID_BYTES, err) < 0)
+        return -1;
+    if (df_blob_create(home, INSTALLATION, id, strlen(id), &why) == 0)
+        return df_buf_adds(ret, id) < 0 ? df_buf_check(ret, err) : 0;
+    return why.cls == DF_ERR_CONFLICT ? df_blob_get(home, INSTALLATION, ret, err)
+                                      : df_err_pass(err, &why);
+}
+
+/* Home's own notes are not what lies there. */
+static bool is_note(const char *key)
+{
+    return df_streq(key, MARK) || df_streq(key, INSTALLATION);
 }
 
 static int check_home_is_empty(struct df_blob *home, const char *location, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};
+    size_t count = 0;
     if (df_blob_list(home, "", &keys, err) < 0)
         return -1;
-    return !keys.len ? 0
-                     : df_fail(err, DF_ERR_USER,
-                               "blobs.location: %s was not used before, and %zu states, plans and "
-                               "logs lie where they were: blobs.move: true takes them there",
-                               location, keys.len);
+    for (size_t i = 0; i < keys.len; i++)
+        count += !is_note(keys.items[i]);
+    return !count ? 0
+                  : df_fail(err, DF_ERR_USER,
+                            "blobs.location: %s was not used before, and states, plans and logs "
+                            "(%zu) lie where they were: blobs.move: true takes them there",
+                            location, count);
 }
 
 /* mark: what home remembers, or "". */
@@ -137,16 +143,24 @@ static int copy_blob(struct df_blob *from, struct df_blob *to, const char *key, 
     return copy_bytes(in, out, err) < 0 ? -1 : df_blob_put_file(to, key, path, err);
 }
 
+struct move {
+    const struct df_blob_places *places;
+    struct df_blob *home, *to;
+    struct df_lease_hold *hold; /* NULL: nobody else can write */
+};
+
 /* What was copied stays at the old place: nobody need trust the new one to have it. */
-static int copy_all(struct df_blob *from, const char *old, struct df_blob *to, const char *location,
-                    struct df_err *err)
+static int copy_all(const struct move *m, struct df_blob *from, const char *old, struct df_err *err)
 {
+    const char *location = m->places->config->blob_location;
     DF_STRS struct df_strs keys = {0};
     if (df_blob_list(from, "", &keys, err) < 0)
         return -1;
     df_info("blobs: %zu go from %s to %s", keys.len, old, location);
     for (size_t i = 0; i < keys.len; i++) {
-        if (!df_streq(keys.items[i], MARK) && copy_blob(from, to, keys.items[i], err) < 0)
+        if (m->hold && df_lease_hold_check(m->hold, err) < 0)
+            return -1;
+        if (!is_note(keys.items[i]) && copy_blob(from, m->to, keys.items[i], err) < 0)
             return df_err_wrap(err, "blobs.move: %s to %s", keys.items[i], location);
         if ((i + 1) % 1000 == 0)
             df_info("blobs: %zu of %zu are there", i + 1, keys.len);
@@ -155,50 +169,93 @@ static int copy_all(struct df_blob *from, const char *old, struct df_blob *to, c
     return 0;
 }
 
-/* Only where nobody else can write to the old place meanwhile. */
-static int move_blobs(const struct df_blob_places *p, struct df_blob *home, const char *mark,
-                      struct df_blob *to, struct df_err *err)
+static int note_place(const struct df_config *c, struct df_blob *home, struct df_err *err)
 {
+    return df_blob_put(home, MARK, c->blob_location, strlen(c->blob_location), err);
+}
+
+/* Another replica may have moved them while this one waited. */
+static int move_alone(const struct move *m, struct df_err *err)
+{
+    const struct df_blob_places *p = m->places;
+    DF_BUF struct df_buf mark = DF_BUF_INIT(DF_LIMIT_BUCKET_NAME);
     DF_BLOB struct df_blob *from = NULL;
-    if (p->config->in_cluster)
-        return df_fail(err, DF_ERR_USER,
-                       "blobs.move: is for store: sqlite; replicas in a cluster could write to the "
-                       "old place meanwhile");
-    if (*mark && open_bucket(p, mark, &from, err) < 0)
+    if (read_note(m->home, MARK, &mark, err) < 0)
         return -1;
-    return copy_all(from ? from : home, *mark ? mark : p->directory, to, p->config->blob_location,
-                    err);
+    if (df_streq(df_buf_str(&mark), p->config->blob_location))
+        return 0;
+    if (mark.len && open_bucket(p, df_buf_str(&mark), NULL, &from, err) < 0)
+        return -1;
+    const char *home_name = p->config->in_cluster ? "the cluster" : p->directory;
+    return copy_all(m, from ? from : m->home, mark.len ? df_buf_str(&mark) : home_name, err) < 0
+               ? -1
+               : note_place(p->config, m->home, err);
+}
+
+/* Only where nobody else can write to the old place meanwhile: a replica that leads. */
+static int move_blobs(const struct df_blob_places *p, struct df_blob *home, struct df_blob *to,
+                      struct df_err *err)
+{
+    struct move m = {p, home, to, NULL};
+    const struct df_lease_hold_options o = {.config = p->config,
+                                            .name_space = p->name_space,
+                                            .own = p->lease_kube,
+                                            .fenced = p->kube,
+                                            .what = "blobs.move"};
+    if (p->lease_kube && df_lease_hold_begin(&o, &m.hold, err) < 0)
+        return -1;
+    int result = move_alone(&m, err);
+    df_lease_hold_end(m.hold);
+    return result;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The name of a bucket is written down when it can be used, and has everything. */
-static int settle(const struct df_blob_places *p, struct df_blob *home, struct df_blob *bucket,
+/* before: what home remembers. The name of a bucket is written down when it can be used, and has
+ * everything. */
+static int use_bucket(const struct df_blob_places *p, struct df_blob *home, const char *before,
+                      struct df_blob **ret, struct df_err *err)
+{
+    const char *location = p->config->blob_location;
+    DF_BUF struct df_buf id = DF_BUF_INIT(DF_KIB);
+    DF_BLOB struct df_blob *bucket = NULL;
+    bool is_new = !df_streq(before, location);
+    if (find_installation(home, &id, err) < 0 ||
+        open_bucket(p, location, df_buf_str(&id), &bucket, err) < 0)
+        return -1;
+    if (is_new && (p->config->blob_move ? move_blobs(p, home, bucket, err)
+                                        : note_place(p->config, home, err)) < 0)
+        return -1;
+    *ret = DF_TAKE(bucket);
+    return 0;
+}
+
+int df_open_blobs(const struct df_blob_places *p, struct df_blob **ret, struct df_blob **ret_home,
                   struct df_err *err)
 {
     const char *location = p->config->blob_location;
     DF_BUF struct df_buf mark = DF_BUF_INIT(DF_LIMIT_BUCKET_NAME);
-    if (read_mark(home, &mark, err) < 0)
+    DF_BLOB struct df_blob *home = NULL;
+    if (open_home(p, &home, err) < 0 || read_note(home, MARK, &mark, err) < 0)
         return -1;
-    const char *before = df_buf_str(&mark);
-    bool moves = location && p->config->blob_move && !df_streq(before, location);
-    if (moves ? move_blobs(p, home, before, bucket, err) < 0
-              : check_mark(home, before, location, err) < 0)
+    bool moves = location && p->config->blob_move;
+    if (!moves && check_mark(home, df_buf_str(&mark), location, err) < 0)
         return -1;
-    return location && !df_streq(before, location)
-               ? df_blob_put(home, MARK, location, strlen(location), err)
-               : 0;
+    if (location && use_bucket(p, home, df_buf_str(&mark), ret, err) < 0)
+        return -1;
+    *(location ? ret_home : ret) = DF_TAKE(home);
+    return 0;
 }
 
-int df_open_blobs(const struct df_blob_places *p, struct df_blob **ret, struct df_err *err)
+int df_blobs_check_place(const struct df_config *config, struct df_blob *home, struct df_err *err)
 {
-    const char *location = p->config->blob_location;
-    DF_BLOB struct df_blob *bucket = NULL;
-    DF_BLOB struct df_blob *home = NULL;
-    if (location && open_bucket(p, location, &bucket, err) < 0)
+    const char *location = config->blob_location ? config->blob_location : "";
+    DF_BUF struct df_buf mark = DF_BUF_INIT(DF_LIMIT_BUCKET_NAME);
+    if (read_note(home, MARK, &mark, err) < 0)
         return -1;
-    if (open_home(p, &home, err) < 0 || settle(p, home, bucket, err) < 0)
-        return -1;
-    *ret = bucket ? DF_TAKE(bucket) : DF_TAKE(home);
-    return 0;
+    return df_streq(df_buf_str(&mark), location)
+               ? 0
+               : df_fail(err, DF_ERR_USER,
+                         "states, plans and logs were moved to %s: set blobs.location to that",
+                         df_buf_str(&mark));
 }

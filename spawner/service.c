@@ -31,13 +31,17 @@
 #include "spawner/open_blobs.h"
 #include "spawner/open_engines.h"
 #include "spawner/requests/deletions.h"
+#include "spawner/steps/terrakube.h"
 #include "spawner/store/vault/open_sources.h"
 
 struct df_service {
     struct df_spawner spawner;
     int lock_fd;
     struct df_api *api;
+    struct df_api *door;          /* for Terrakube; NULL: none */
     struct df_election *election; /* NULL: alone */
+    struct df_blob *home;         /* remembers where blobs are; NULL: they are there */
+    bool has_left;                /* df_service_leave() */
 };
 
 static char *data_path(const struct df_service *s, const char *name)
@@ -150,17 +154,28 @@ static int open_sources(struct df_service *s, struct df_err *err)
     return 0;
 }
 
+/* Replicas may have to wait for each other before blobs are moved. */
+static int connect_for_move(const struct df_config *c, struct df_kube **ret, struct df_err *err)
+{
+    struct df_kube_config config = {0};
+    if (!c->in_cluster || !c->elects || !c->blob_move)
+        return 0;
+    return load_cluster(c, &config, err) < 0 ? -1 : df_kube_new(&config, ret, err);
+}
+
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
+    DF_KUBE struct df_kube *lease_kube = NULL;
     DF_FREE char *directory = data_path(s, "blobs");
     if (!directory)
         return df_fail_oom(err);
-    if (open_vault(s, err) < 0 || open_sources(s, err) < 0)
+    if (open_vault(s, err) < 0 || open_sources(s, err) < 0 ||
+        connect_for_move(p->config, &lease_kube, err) < 0)
         return -1;
-    const struct df_blob_places places = {p->config, p->kube, cluster_namespace(s), directory,
-                                          p->vault};
-    if (df_open_blobs(&places, &p->blobs, err) < 0)
+    const struct df_blob_places places = {p->config, p->kube,  cluster_namespace(s),
+                                          directory, p->vault, lease_kube};
+    if (df_open_blobs(&places, &p->blobs, &s->home, err) < 0)
         return -1;
     return df_states_open(p->blobs, p->vault, &p->states, err);
 }
@@ -214,6 +229,32 @@ static int start_api(struct df_service *s, struct df_err *err)
     return df_fs_replace(p->endpoint_file, line, strlen(line), 0600, err);
 }
 
+/* The door opens last: what comes in is worked on at once. */
+static int open_door(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    const char *listen = p->config->terrakube_listen;
+    return listen && !p->config->only_answers
+               ? df_api_start_side(p, &df_terrakube_routes, "terrakube.listen", listen, &s->door,
+                                   err)
+               : 0;
+}
+
+/* Before the control loop looks at the first step. */
+static int know_terrakube(struct df_service *s, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    return p->config->terrakube_listen ? df_terrakube_door_open(environ, &p->terrakube, err) : 0;
+}
+
+/* A replica with another configuration may have moved the blobs since this one started. */
+static int may_lead(void *arg, struct df_err *err)
+{
+    const struct df_service *s = arg;
+    const struct df_spawner *p = &s->spawner;
+    return df_blobs_check_place(p->config, s->home ? s->home : p->blobs, err);
+}
+
 /* Alone it works at once, one of several when it leads. */
 static int start_work(struct df_service *s, struct df_err *err)
 {
@@ -224,7 +265,8 @@ static int start_work(struct df_service *s, struct df_err *err)
         return df_control_start(s->spawner.control, err);
     if (load_cluster(s->spawner.config, &config, err) < 0)
         return -1;
-    return df_election_start(&s->spawner, &config, cluster_namespace(s), &s->election, err);
+    const struct df_leader_check check = {may_lead, s};
+    return df_election_start(&s->spawner, &config, cluster_namespace(s), &check, &s->election, err);
 }
 
 static int wait_for_store(struct df_service *s, struct df_err *err)
@@ -249,14 +291,16 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 || open_claims(s, err) < 0 ||
-        start_api(s, err) < 0)
+        know_terrakube(s, err) < 0 || start_api(s, err) < 0 || start_work(s, err) < 0)
         return -1;
-    return start_work(s, err);
+    return open_door(s, err);
 }
 
 static void close_all(struct df_service *s)
 {
     struct df_spawner *p = &s->spawner;
+    if (s->door)
+        df_api_stop(s->door);
     if (s->api)
         df_api_stop(s->api);
     df_engine_registry_close(&p->engines);
@@ -267,8 +311,8 @@ static void close_all(struct df_service *s)
     df_deletions_free(p->deletions);
     if (p->states)
         df_states_close(p->states);
-    if (p->blobs)
-        df_blob_close(p->blobs);
+    df_blob_close(p->blobs);
+    df_blob_close(s->home);
     if (p->vault)
         df_vault_close(p->vault);
     df_store_close(p->store);
@@ -277,6 +321,7 @@ static void close_all(struct df_service *s)
     df_release_directory(s->lock_fd);
     (void)pthread_cond_destroy(&s->spawner.removals.none);
     (void)pthread_mutex_destroy(&s->spawner.removals.lock);
+    df_terrakube_door_close(p->terrakube);
     if (p->local_token)
         explicit_bzero(p->local_token, strlen(p->local_token));
     free(p->local_token);
@@ -297,6 +342,8 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);
+        if (err && err->cls == DF_ERR_NOT_FOUND)
+            err->cls = DF_ERR_USER;
         return -1;
     }
     *ret = s;
@@ -313,8 +360,11 @@ struct df_spawner *df_service_spawner(struct df_service *s)
     return &s->spawner;
 }
 
-void df_service_stop(struct df_service *s, bool cancel_steps)
+void df_service_leave(struct df_service *s, bool cancel_steps)
 {
+    if (s->has_left)
+        return;
+    s->has_left = true;
     if (s->election)
         df_election_close(s->election);
     df_control_stop(s->spawner.control, cancel_steps);
@@ -322,5 +372,10 @@ void df_service_stop(struct df_service *s, bool cancel_steps)
         df_let_go(&s->spawner, cluster_namespace(s));
     if (s->election)
         df_election_stop(s->election);
+}
+
+void df_service_stop(struct df_service *s, bool cancel_steps)
+{
+    df_service_leave(s, cancel_steps);
     close_all(s);
 }

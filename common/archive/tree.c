@@ -101,16 +101,21 @@ static int walk_dir(struct walk *w, int dir, int depth, struct df_err *err)
     return 0;
 }
 
+int df_tree_walk_at(int directory, df_tree_visitor visit, void *arg, struct df_err *err)
+{
+    struct walk w = {
+        .visit = visit, .arg = arg, .path = DF_BUF_INIT(256 * (DF_LIMIT_TREE_DEPTH + 1))};
+    int result = walk_dir(&w, directory, 0, err);
+    df_buf_free(&w.path);
+    return result;
+}
+
 int df_tree_walk(const char *directory, df_tree_visitor visit, void *arg, struct df_err *err)
 {
     DF_CLOSE int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return df_fail_errno(err, errno, "open directory %s", directory);
-    struct walk w = {
-        .visit = visit, .arg = arg, .path = DF_BUF_INIT(256 * (DF_LIMIT_TREE_DEPTH + 1))};
-    int result = walk_dir(&w, root, 0, err);
-    df_buf_free(&w.path);
-    return result;
+    return df_tree_walk_at(root, visit, arg, err);
 }
 
 /* Resolution of a link: `at` is the path so far, without links and ".."; `rest` is not resolved

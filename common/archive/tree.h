@@ -27,6 +27,9 @@ typedef enum df_tree_visit (*df_tree_visitor)(void *arg, const struct df_tree_en
  * beyond DF_LIMIT_TREE_DEPTH or DF_LIMIT_TREE_ENTRIES. */
 int df_tree_walk(const char *directory, df_tree_visitor visit, void *arg,
                  struct df_err *err) DF_MUST_CHECK;
+/* The same for an open directory, which stays open. */
+int df_tree_walk_at(int directory, df_tree_visitor visit, void *arg,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* Succeeds if the symbolic link at path leads to a path below root, existing or not, through any
  * number of links. path is relative to root; only its last component may be a link. Class USER,

@@ -18,7 +18,7 @@
 enum { EARLY_S = 300, METADATA_MS = 2000, SOURCE_MS = 10000 };
 
 struct df_aws_credentials {
-    char *region;
+    char *region;         /* NULL: the keys were given, and there are no others */
     pthread_mutex_t lock; /* also held while a source is asked: one request, not one a thread */
     struct df_aws_keys keys;
 };
@@ -257,10 +257,11 @@ static int fetch_keys(struct df_aws_credentials *c, struct df_err *err)
     return 0;
 }
 
-static bool is_due(const struct df_aws_keys *k)
+static bool is_due(const struct df_aws_credentials *c)
 {
-    return !k->access_key ||
-           (k->expires_us && k->expires_us - df_real_us() < (int64_t)EARLY_S * 1000000);
+    const struct df_aws_keys *k = &c->keys;
+    return c->region && (!k->access_key || (k->expires_us && k->expires_us - df_real_us() <
+                                                                 (int64_t)EARLY_S * 1000000));
 }
 
 static bool is_over(const struct df_aws_keys *k)
@@ -284,7 +285,7 @@ int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret
     struct df_err why = {0};
     DF_AWS_KEYS k = {0};
     (void)pthread_mutex_lock(&c->lock);
-    int result = is_due(&c->keys) ? fetch_keys(c, &why) : 0;
+    int result = is_due(c) ? fetch_keys(c, &why) : 0;
     if (result < 0 && !is_over(&c->keys))
         result = 0;
     if (result == 0)
@@ -300,7 +301,7 @@ int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret
 void df_aws_credentials_refused(struct df_aws_credentials *c, const char *access_key)
 {
     (void)pthread_mutex_lock(&c->lock);
-    if (df_streq(c->keys.access_key, access_key))
+    if (c->region && df_streq(c->keys.access_key, access_key))
         df_aws_keys_wipe(&c->keys);
     (void)pthread_mutex_unlock(&c->lock);
 }
@@ -316,6 +317,21 @@ int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret, 
     }
     c->region = copy;
     (void)pthread_mutex_init(&c->lock, NULL);
+    *ret = c;
+    return 0;
+}
+
+int df_aws_credentials_given(const struct df_aws_keys *keys, struct df_aws_credentials **ret,
+                             struct df_err *err)
+{
+    struct df_aws_credentials *c = calloc(1, sizeof(*c));
+    if (!c)
+        return df_fail_oom(err);
+    (void)pthread_mutex_init(&c->lock, NULL);
+    if (copy_keys(keys, &c->keys, err) < 0) {
+        df_aws_credentials_free(c);
+        return -1;
+    }
     *ret = c;
     return 0;
 }

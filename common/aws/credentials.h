@@ -20,6 +20,9 @@ struct df_aws_credentials; /* opaque */
 /* region: of STS, unless AWS_ENDPOINT_URL_STS says where it is; copied. Sends no request yet. */
 int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret,
                            struct df_err *err) DF_MUST_CHECK;
+/* These keys, copied, and no others. */
+int df_aws_credentials_given(const struct df_aws_keys *keys, struct df_aws_credentials **ret,
+                             struct df_err *err) DF_MUST_CHECK;
 void df_aws_credentials_free(struct df_aws_credentials *c); /* NULL is fine */
 
 /* A copy of the current keys; the caller wipes it. USER: no source is offered, or what it holds

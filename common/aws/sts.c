@@ -65,6 +65,12 @@ static int read_answer(const char *action, const struct df_http_response *res, s
 
 /* ---- a request -------------------------------------------------------------------------------- */
 
+bool df_aws_region_is_good(const char *text)
+{
+    size_t n = strlen(text);
+    return n >= 1 && n <= 32 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
+}
+
 static int sign(struct df_http *h, const struct df_sts *sts, struct df_err *err)
 {
     const struct df_aws_keys *k = sts->keys;
@@ -85,6 +91,10 @@ static int call(const struct df_sts *sts, const char *action, const struct df_bu
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     if (!regional)
         return df_fail_oom(err);
+    if (!df_aws_region_is_good(sts->region))
+        return df_fail(err, DF_ERR_USER,
+                       "\"%.64s\" is not a region of AWS: it has 1 to 32 of a-z, 0-9 and -",
+                       sts->region);
     (void)df_buf_addf(&body, "Action=%s&Version=2011-06-15%s", action, df_buf_str(arguments));
     if (df_buf_check(&body, err) < 0 || df_http_new(&options, &h, err) < 0 || sign(h, sts, err) < 0)
         return -1;

@@ -8,6 +8,10 @@
 #include "common/aws/keys.h"
 #include "common/base/buf.h"
 
+/* True if the text can be a region: 1 to 32 of a-z, 0-9 and "-". It becomes a part of a host's name:
+ * anything else could make it another host, which then gets the request. */
+bool df_aws_region_is_good(const char *text);
+
 /* To whom requests go, and whose they are. Borrowed. */
 struct df_sts {
     const char *region;
@@ -24,7 +28,7 @@ struct df_aws_role {
 };
 
 /* Calls an action that answers with temporary keys. arguments: "&Name=value…", escaped. DENIED: STS
- * refused it, and the message says why in its words; RETRY as http.h. */
+ * refused it, and the message says why in its words; USER: the region is none; RETRY as http.h. */
 int df_sts_keys(const struct df_sts *sts, const char *action, const struct df_buf *arguments,
                 struct df_aws_keys *ret, struct df_err *err) DF_MUST_CHECK;
 

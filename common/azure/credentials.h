@@ -31,6 +31,9 @@ void df_azure_grant_wipe(struct df_azure_grant *g); /* and frees */
 
 /* Sends no request yet. */
 int df_azure_credentials_new(struct df_azure_credentials **ret, struct df_err *err) DF_MUST_CHECK;
+/* This key of the account, in base64, copied, and nothing else. */
+int df_azure_credentials_given(const char *key, struct df_azure_credentials **ret,
+                               struct df_err *err) DF_MUST_CHECK;
 void df_azure_credentials_free(struct df_azure_credentials *c); /* NULL is fine */
 
 /* USER: the environment has a part of it only; else as its source failed, and RETRY where that has
@@ -38,7 +41,21 @@ void df_azure_credentials_free(struct df_azure_credentials *c); /* NULL is fine 
 int df_azure_credentials_get(struct df_azure_credentials *c, struct df_azure_grant *ret,
                              struct df_err *err) DF_MUST_CHECK;
 
+/* An application of Azure and its secret. Borrowed. */
+struct df_azure_application {
+    const char *client, *tenant, *secret;
+};
+/* Asks the authority for a token for Azure's resource manager, and drops it: does Azure take this
+ * secret? Fails as http.h does: DENIED or USER where it does not. */
+int df_azure_check_application(const struct df_azure_application *a,
+                               struct df_err *err) DF_MUST_CHECK;
+
 /* A service refused this grant: the next get() fetches a token anew. */
 void df_azure_credentials_refused(struct df_azure_credentials *c, const struct df_azure_grant *g);
+
+/* A token for another service of Azure than Storage: resource is its id or URL, percent-encoded. The
+ * environment decides as above, without the first two. The caller wipes and frees *ret. Fails as the
+ * source of the token did. */
+int df_azure_token(const char *resource, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -68,6 +70,27 @@ int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, stru
         return df_fail(err, DF_ERR_USER, "%s is not a regular file", path);
     *ret_fd = DF_TAKE_FD(fd);
     return 0;
+}
+
+char *df_fs_path_of(int fd, struct df_err *err)
+{
+    char link[32], path[PATH_MAX];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path);
+    if (n < 0 || n == sizeof path || *path != '/') {
+        (void)df_fail_errno(err, n < 0 ? errno : ENAMETOOLONG, "the path of an open file");
+        return NULL;
+    }
+    char *copy = strndup(path, (size_t)n);
+    if (!copy)
+        (void)df_fail_oom(err);
+    return copy;
+}
+
+bool df_fs_is_within(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+    return strncmp(path, directory, n) == 0 && (path[n] == '/' || !path[n] || n == 1);
 }
 
 int df_fs_read_plain(const char *path, struct df_buf *b, struct df_err *err)
@@ -170,6 +193,18 @@ int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err)
     DF_CLOSE int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0 || unlink(path) < 0)
         return df_fail_errno(err, errno, "create %s", path);
+    *ret_fd = DF_TAKE_FD(fd);
+    return 0;
+}
+
+int df_fs_lock(const char *path, mode_t mode, int *ret_fd, struct df_err *err)
+{
+    DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    while (flock(fd, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return df_fail_errno(err, errno, "lock %s", path);
     *ret_fd = DF_TAKE_FD(fd);
     return 0;
 }

@@ -20,6 +20,10 @@ int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
  * without openat2(2) only the last part is checked for a link. */
 int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd,
                      struct df_err *err) DF_MUST_CHECK;
+/* The real path of an open file or directory; the caller frees. NULL with err: it has none. */
+char *df_fs_path_of(int fd, struct df_err *err);
+/* True if path is the directory or below it. Both are real paths. */
+bool df_fs_is_within(const char *path, const char *directory);
 /* df_fs_read() of such a file. */
 int df_fs_read_plain(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
 
@@ -49,6 +53,10 @@ int df_fs_write(const char *path, const void *bytes, size_t n, mode_t mode,
 /* Opens a new unnamed file in the directory: a killed process leaves nothing behind. The caller
  * closes it. */
 int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
+
+/* Opens a lock file, makes it if there is none, and waits until this process alone has the lock. The
+ * caller closes *ret_fd, which gives the lock back. */
+int df_fs_lock(const char *path, mode_t mode, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
 /* fsync of a directory, so that names made or removed in it are durable. */
 int df_fs_sync_dir(const char *path, struct df_err *err) DF_MUST_CHECK;

@@ -112,14 +112,47 @@
 #define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
 #define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed: 1 MiB, once 4 */
 #define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
-#define DF_LIMIT_KEY_COMMAND 64                        /* words of blobs.keyCommand */
-#define DF_LIMIT_KEYRING 16 /* keys of content at rest, old ones included */
+#define DF_LIMIT_OBJECT_VERSION 1024 /* the id of a version of an object: S3's own limit */
+#define DF_LIMIT_STATE_HISTORY 30    /* versions of a state in a bucket that are listed */
+#define DF_LIMIT_STATE_HEAD                                                                        \
+    (4 * DF_KIB) /* of a state, for serial and lineage: they are among its first members */
+#define DF_LIMIT_KEY_COMMAND 64 /* words of blobs.keyCommand */
+#define DF_LIMIT_KEYRING 16     /* keys of content at rest, old ones included */
 
 /* AWS */
 #define DF_LIMIT_AWS_PROFILES (1 * DF_MIB) /* a file of profiles */
 #define DF_LIMIT_AWS_TOKEN (64 * DF_KIB)   /* a token, or an answer with temporary keys */
 
+/* Terrakube */
+#define DF_LIMIT_TERRAKUBE_SECONDS (7 * 24 * 3600) /* of a deadline or a grace period */
+#define DF_LIMIT_TERRAKUBE_PAYLOAD                                                                 \
+    (16 * DF_MIB) /* one job: it fits four times into a step document */
+#define DF_LIMIT_TERRAKUBE_OBJECT                                                                  \
+    ((int64_t)DF_GIB) /* in its storage: a plan, a state, the log of a step, a tool */
+#define DF_LIMIT_TERRAKUBE_PLAN                                                                    \
+    (16 * DF_MIB) /* the JSON of a plan whose rows a UI shows; in memory ten times as much */
+#define DF_LIMIT_TERRAKUBE_COMMANDS 256 /* of one step; they are put in order one by one */
+
+#define DF_LIMIT_TERRAKUBE_ROWS 20000     /* resources in its UI; each post has all of them */
+#define DF_LIMIT_TERRAKUBE_ROW_LINES 1000 /* lines and diagnostics of a resource there */
+#define DF_LIMIT_TERRAKUBE_CONTEXT (16 * DF_MIB) /* what is posted for it */
+#define DF_LIMIT_TERRAKUBE_TEMP_ENV (1 * DF_MIB) /* what scripts leave for later commands */
+#define DF_LIMIT_TERRAKUBE_NODES 64          /* of a Redis; they are asked one after the other */
+#define DF_LIMIT_TERRAKUBE_KEY (64 * DF_KIB) /* a key of an account of Google, as JSON: 2 KiB */
+
+#define DF_LIMIT_TERRAKUBE_LINE (1 * DF_MIB)      /* of a log; a longer one is cut into several */
+#define DF_LIMIT_TERRAKUBE_LOG_QUEUE (8 * DF_MIB) /* lines that Redis has not taken yet */
+#define DF_LIMIT_TERRAKUBE_RESCUE (64 * DF_MIB)   /* lines of a lost pod that the next one saves */
+#define DF_LIMIT_TERRAKUBE_RESCUE_BATCH 16        /* of them that are read at once */
+#define DF_LIMIT_TERRAKUBE_LOG_BATCH 256          /* lines that are sent at once */
+#define DF_LIMIT_TERRAKUBE_LOG_BYTES (512 * DF_KIB) /* of them; a longer line goes alone */
+
 #define DF_LIMIT_OAUTH_ANSWER (64 * DF_KIB) /* a token of a cloud, or a file with a key */
+
+/* Redis */
+#define DF_LIMIT_REDIS_ANSWER (4 * DF_MIB) /* to one command: a line of a log in Java's form */
+#define DF_LIMIT_REDIS_ELEMENTS 4096       /* of one list; each is allocated when it is announced */
+#define DF_LIMIT_REDIS_NODES 200           /* of a cluster; an index into them is one byte */
 
 /* XML, which object stores answer */
 #define DF_LIMIT_XML (16 * DF_MIB)
@@ -176,15 +209,17 @@
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
 #define DF_TIMEOUT_KEY_COMMAND_MS 30000   /* of blobs.keyCommand, which may ask a distant KMS */
-#define DF_TIMEOUT_SOURCE_MS 5000       /* of a source of secrets: a runner's claim waits for it */
-#define DF_TIMEOUT_LAST_REPORTS_MS 5000 /* time for the last reports when the spawner stops */
-#define DF_TIMEOUT_RUNNER_EXIT_MS 5000  /* from a runner's result.json to its exit */
-#define DF_TIMEOUT_FORGET_SECONDS 60    /* how long an ended step is kept to be reported */
-#define DF_TIMEOUT_STEP_SECONDS 3600    /* default of timeouts.plan and timeouts.apply */
-#define DF_TIMEOUT_GRACE_SECONDS 900    /* SIGINT to SIGKILL of tofu */
-#define DF_TIMEOUT_RESULT_SECONDS 900   /* how long a runner retries to deliver its result */
-#define DF_TIMEOUT_PENDING_SECONDS 120  /* a step that is never claimed has failed */
-#define DF_TIMEOUT_MARGIN_SECONDS 30    /* added to a deadline before a process counts as lost */
+#define DF_TIMEOUT_TERRAKUBE_MS 5000 /* a call of the service to Terrakube: a pass waits for it */
+#define DF_TIMEOUT_SOURCE_MS 5000    /* of a source of secrets: a runner's claim waits for it */
+#define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
+#define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
+#define DF_TIMEOUT_FORGET_SECONDS 60      /* how long an ended step is kept to be reported */
+#define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
+#define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
+#define DF_TIMEOUT_RESULT_SECONDS 900     /* how long a runner retries to deliver its result */
+#define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
+#define DF_TIMEOUT_MARGIN_SECONDS 30      /* added to a deadline before a process counts as lost */
+#define DF_SHOWN_RIPE_SECONDS (12 * 3600) /* AWS gives no keys of a role for longer */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
 
 /* Counts */
@@ -211,6 +246,7 @@
 #define DF_LIMIT_ENVIRONMENT_VALUE ((int64_t)65536) /* half of what Linux takes in one string */
 #define DF_LIMIT_REFERENCES 100                     /* secrets or integrations of one executor */
 #define DF_LIMIT_LABELS 100
+#define DF_LIMIT_BLOB_HEADS 32               /* of growing blobs, in memory: at most 64 KiB each */
 #define DF_LIMIT_AWAITING 256                /* runs that are woken when their executor comes */
 #define DF_LIMIT_TOLERATIONS 100             /* of one pod; all levels together */
 #define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */

@@ -120,3 +120,17 @@ void df_log_fatal(const char *msg)
     if (write(STDERR_FILENO, line, n) < 0)
         return; /* as in df_log() */
 }
+
+#define GATE_PAUSE_US INT64_C(60000000)
+
+bool df_log_gate_passes(struct df_log_gate *g, int64_t now_us, unsigned *ret_skipped)
+{
+    int64_t next_us = __atomic_load_n(&g->next_us, __ATOMIC_ACQUIRE);
+    bool passes = now_us >= next_us &&
+                  __atomic_compare_exchange_n(&g->next_us, &next_us, now_us + GATE_PAUSE_US, false,
+                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    *ret_skipped = passes ? __atomic_exchange_n(&g->skipped, 0, __ATOMIC_ACQ_REL) : 0;
+    if (!passes)
+        (void)__atomic_add_fetch(&g->skipped, 1, __ATOMIC_ACQ_REL);
+    return passes;
+}

@@ -28,6 +28,16 @@ void df_log(enum df_log_level level, const char *fmt, ...) DF_PRINTF(2, 3);
  * ASCII without quotes and backslashes, at most 2 KiB. */
 void df_log_fatal(const char *msg);
 
+/* For a line that would repeat as long as something is out of order: it is written once, and then
+ * once a minute with the number of lines that were left out. All zero before. */
+struct df_log_gate {
+    int64_t next_us;  /* atomic; monotonic */
+    unsigned skipped; /* atomic */
+};
+/* True if the line is to be written now; *ret_skipped: how many were left out before it. now_us:
+ * df_mono_us(). Thread rule: any thread. */
+bool df_log_gate_passes(struct df_log_gate *g, int64_t now_us, unsigned *ret_skipped);
+
 #define df_debug(...) df_log(DF_LOG_DEBUG, __VA_ARGS__)
 #define df_info(...) df_log(DF_LOG_INFO, __VA_ARGS__)
 #define df_warn(...) df_log(DF_LOG_WARN, __VA_ARGS__)

@@ -12,12 +12,14 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "common/blob/backend.h"
+#include "common/blob/driver.h"
 #include "common/crypto/crypto.h"
 #include "common/http/pool.h"
 #include "common/xml/xml.h"
 
 #define API_VERSION "2021-12-02"
 #define CONTENT_TYPE "application/octet-stream"
+#define NO_CONTAINER "ContainerNotFound"
 
 enum { IDLE_MS = 30000, SKEW_S = 60 };
 
@@ -26,7 +28,9 @@ struct azblob {
     char *account;
     char *url;     /* of the container, without a slash at the end */
     char *prefix;  /* with a slash at the end, or "" */
-    char *ca_file; /* or NULL */
+    char *ca_file; /* or NULL, as the next */
+    char *ca_pem;
+    bool makes_container;
     struct df_azure_credentials *credentials;
     struct df_http_pool *pool;
     int64_t skew_us; /* atomic: what the store's clock is ahead of ours, once that mattered */
@@ -56,14 +60,22 @@ static int take_fault(void *arg, const char *path, const char *text, struct df_e
     return 0;
 }
 
-/* Codes whose status does not say what they mean here. */
+/* Codes whose status does not say what they mean here. A conflict ends by itself (a copy, a
+ * rehydration), unless somebody has to act. */
 static const struct {
     const char *code;
     enum df_err_class cls;
 } classes[] = {
     {"BlobNotFound", DF_ERR_NOT_FOUND},
-    {"ContainerNotFound", DF_ERR_USER},
+    {NO_CONTAINER, DF_ERR_USER},
+    {"ContainerAlreadyExists", DF_ERR_CONFLICT},
+    {"ContainerBeingDeleted", DF_ERR_USER}, /* and not found a minute later */
     {"ContainerDisabled", DF_ERR_USER},
+    {"SnapshotsPresent", DF_ERR_USER},
+    {"BlobArchived", DF_ERR_USER},
+    {"InvalidBlobType", DF_ERR_USER},      /* a page or append blob has the name */
+    {"ResourceTypeMismatch", DF_ERR_USER}, /* a directory has it */
+    {"BlobImmutableDueToPolicy", DF_ERR_DENIED},
     {"AccountIsDisabled", DF_ERR_DENIED},
     {"BlobAlreadyExists", DF_ERR_CONFLICT},
     {"LeaseIdMissing", DF_ERR_DENIED}, /* somebody holds the blob */
@@ -77,20 +89,10 @@ static enum df_err_class class_of(const struct fault *f, int status)
     for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++)
         if (df_streq(classes[i].code, f->code))
             return classes[i].cls;
-    switch (status) {
-    case 401:
-    case 403:
-        return DF_ERR_DENIED;
-    case 404: /* of somebody on the way: the store names what is not there */
-    case 408:
-    case 409:
-    case 429:
+    /* 404 of somebody on the way: the store names what is not there. */
+    if (status == 404 || status == 408 || status == 409)
         return DF_ERR_RETRY;
-    case 412:
-        return DF_ERR_CONFLICT;
-    default:
-        return status < 400 ? DF_ERR_USER : status < 500 ? DF_ERR_SYSTEM : DF_ERR_RETRY;
-    }
+    return df_driver_class_of(status);
 }
 
 static int fail_answer(struct azblob *a, const char *verb, const char *name,
@@ -118,7 +120,9 @@ struct call {
     size_t n;
     const struct df_bucket_version *version; /* NULL: any */
     size_t max_response;
-    struct df_buf *out; /* for the content, or NULL */
+    struct df_buf *out;          /* for the content, or NULL */
+    struct df_driver_file *file; /* the same */
+    bool *no_container;          /* set if that is why it failed; or NULL */
 };
 
 /* What is said of one request, twice: in its headers and in what is signed. */
@@ -172,6 +176,8 @@ static int make_head(struct azblob *a, const struct call *c, struct head *d, str
         return -1;
     if (c->body)
         (void)df_strs_add(&d->headers, "x-ms-blob-type: BlockBlob");
+    else if (df_streq(c->verb, "PUT"))
+        (void)df_strs_add(&d->headers, "Content-Length: 0");
     (void)df_strs_addf(&d->headers, "x-ms-date: %s", d->date);
     (void)df_strs_add(&d->headers, "x-ms-version: " API_VERSION);
     (void)df_buf_addf(&d->canonical, "%sx-ms-date:%s\nx-ms-version:" API_VERSION "\n",
@@ -246,8 +252,8 @@ static int send_granted(struct azblob *a, struct df_http *h, const struct df_azu
     req.timeout_ms = -1;
     req.idle_timeout_ms = IDLE_MS;
     req.max_response = c->max_response;
-    req.on_data = c->out ? df_bucket_take : NULL;
-    req.arg = c->out;
+    req.on_data = c->file ? df_driver_file_take : c->out ? df_bucket_take : NULL;
+    req.arg = c->file ? (void *)c->file : c->out;
     return df_http_send(h, &req, res, err);
 }
 
@@ -285,6 +291,8 @@ static int send_on(struct azblob *a, struct df_http *h, const struct call *c,
         }
         /* Not XML: some proxy's page. The status has to do. */
         (void)!df_xml_read(df_buf_str(&res.body), res.body.len, &sink, NULL);
+        if (c->no_container)
+            *c->no_container = df_streq(fault.code, NO_CONTAINER);
         if (i || !may_be_accepted(a, &grant, &res))
             return fail_answer(a, c->verb, *c->name ? c->name : "the list", &res, &fault, err);
     }
@@ -310,25 +318,50 @@ static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     if (send_call(azblob_of(b), &c, &res, err) < 0 || df_buf_check(out, err) < 0)
         return -1;
-    if (!*res.etag || strlen(res.etag) >= sizeof(ret_version->text))
-        return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: \"%s\" is not an ETag of Azure", name,
-                       b->place, res.etag);
-    (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.etag);
+    return df_driver_set_version(b, name, res.etag, ret_version, err);
+}
+
+static int save_object(struct df_bucket *b, const char *name, int fd, int64_t max,
+                       struct df_err *err)
+{
+    struct df_driver_file file;
+    const struct call c = {.verb = "GET", .name = name, .file = &file};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (df_driver_file_begin(&file, fd, max, err) < 0 || send_call(azblob_of(b), &c, &res, err) < 0)
+        return -1;
+    return df_driver_file_end(&file, err);
+}
+
+/* Another writer may be making it, too. */
+static int make_container(struct azblob *a, struct df_err *err)
+{
+    const struct call c = {
+        .verb = "PUT", .name = "", .query = {{"restype", "container"}}, .query_len = 1};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct df_err why = {0};
+    if (send_call(a, &c, &res, &why) < 0 && why.cls != DF_ERR_CONFLICT)
+        return df_err_pass(err, &why);
     return 0;
 }
 
-/* 404 with a version: somebody removed it. */
 static int put_object(struct df_bucket *b, const char *name, const void *bytes, size_t n,
                       const struct df_bucket_version *version, struct df_err *err)
 {
-    const struct call c = {.verb = "PUT", .name = name, .body = bytes, .n = n, .version = version};
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct azblob *a = azblob_of(b);
+    bool no_container = false;
+    const struct call c = {.verb = "PUT",
+                           .name = name,
+                           .body = bytes,
+                           .n = n,
+                           .version = version,
+                           .no_container = &no_container};
     struct df_err why = {0};
-    if (send_call(azblob_of(b), &c, &res, &why) == 0)
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (send_call(a, &c, &res, &why) == 0)
         return 0;
-    if (why.cls == DF_ERR_NOT_FOUND && version)
-        why.cls = DF_ERR_CONFLICT;
-    return df_err_pass(err, &why);
+    if (!a->makes_container || !no_container)
+        return df_err_pass(err, &why);
+    return make_container(a, err) < 0 ? -1 : send_call(a, &c, &res, err);
 }
 
 static int remove_object(struct df_bucket *b, const char *name,
@@ -336,10 +369,7 @@ static int remove_object(struct df_bucket *b, const char *name,
 {
     const struct call c = {.verb = "DELETE", .name = name, .version = version};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    struct df_err why = {0};
-    if (send_call(azblob_of(b), &c, &res, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    return df_err_pass(err, &why);
+    return send_call(azblob_of(b), &c, &res, err);
 }
 
 /* An object of a page, and where the next page begins. */
@@ -354,14 +384,10 @@ struct page {
 #define LIST "EnumerationResults/"
 #define BLOB LIST "Blobs/Blob"
 
-/* A name that is not made of segments of safe characters is not ours. In a URL it could lead
- * elsewhere. */
 static int give_object(struct page *p, struct df_err *err)
 {
-    size_t n = strlen(p->a->prefix);
-    return df_blob_path_is_good(p->name) && df_starts_with(p->name, p->a->prefix)
-               ? p->sink->item(p->sink->arg, p->name + n, p->size, p->made_us, err)
-               : 0;
+    const char *name = df_driver_own_name(p->name, p->a->prefix);
+    return name ? p->sink->item(p->sink->arg, name, p->size, p->made_us, err) : 0;
 }
 
 static int take_listed(void *arg, const char *path, const char *text, struct df_err *err)
@@ -423,12 +449,14 @@ static void close_bucket(struct df_bucket *b)
     free(a->url);
     free(a->prefix);
     free(a->ca_file);
+    free(a->ca_pem);
     free(a);
 }
 
 static const struct df_bucket_ops ops = {
     .close = close_bucket,
     .get = get_object,
+    .save = save_object,
     .put = put_object,
     .remove = remove_object,
     .list = list_objects,
@@ -449,7 +477,7 @@ static bool is_container_name(const char *s, size_t n)
 
 static int check_options(const struct df_azblob_options *o, struct df_err *err)
 {
-    const char *e = o->endpoint, *place = o->place ? o->place : "";
+    const char *place = o->place ? o->place : "";
     size_t n = strcspn(place, "/");
     if (!is_account_name(o->account))
         return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a storage account", o->account);
@@ -457,13 +485,9 @@ static int check_options(const struct df_azblob_options *o, struct df_err *err)
         return df_fail(err, DF_ERR_USER,
                        "\"%.*s\" is not the name of a container: azblob://ACCOUNT/CONTAINER/PREFIX",
                        (int)n, place);
-    if (place[n] && !df_blob_key_is_good(place + n + 1))
-        return df_fail(err, DF_ERR_USER,
-                       "\"%s\" is not a prefix: segments of A-Z a-z 0-9 . _ - with / between them",
-                       place + n + 1);
-    if (!df_str_empty(e) && !df_starts_with(e, "https://") && !df_starts_with(e, "http://"))
-        return df_fail(err, DF_ERR_USER, "\"%s\" is not an endpoint: https://host[:port]", e);
-    return 0;
+    if (place[n] && df_driver_check_prefix(place + n + 1, err) < 0)
+        return -1;
+    return df_driver_check_endpoint(o->endpoint, err);
 }
 
 static int fill(struct azblob *a, const struct df_azblob_options *o, struct df_err *err)
@@ -481,9 +505,13 @@ static int fill(struct azblob *a, const struct df_azblob_options *o, struct df_e
     if (!a->bucket.place || !a->account || !a->url || !a->prefix)
         return df_fail_oom(err);
     if (df_str_set(&a->ca_file, o->ca_file, err) < 0 ||
-        df_azure_credentials_new(&a->credentials, err) < 0)
+        df_str_set(&a->ca_pem, o->ca_pem, err) < 0 ||
+        (o->key ? df_azure_credentials_given(o->key, &a->credentials, err)
+                : df_azure_credentials_new(&a->credentials, err)) < 0)
         return -1;
-    const struct df_http_options http = {.ca_file = a->ca_file};
+    a->makes_container = o->makes_container;
+    const struct df_http_options http = {
+        .ca_file = a->ca_file, .ca_pem = a->ca_pem, .piece = DF_DRIVER_PIECE};
     return df_http_pool_new(&http, &a->pool, err);
 }
 

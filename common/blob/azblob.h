@@ -13,6 +13,9 @@ struct df_azblob_options {
                              "https://<account>.blob.core.windows.net". That of an emulator has the
                              account in its path */
     const char *ca_file;  /* PEM; NULL: the system's */
+    const char *ca_pem;   /* the same as text, instead of a file; or NULL */
+    const char *key;      /* of the account, in base64, instead of credentials.h; or NULL */
+    bool makes_container; /* put() makes the container if there is none */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

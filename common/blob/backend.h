@@ -20,8 +20,7 @@ struct df_blob_content {
 
 enum df_blob_how {
     DF_BLOB_REPLACE,
-    DF_BLOB_CREATE, /* CONFLICT if the key exists; bytes only */
-    DF_BLOB_STAGE   /* its name may become durable with the next put in the same directory */
+    DF_BLOB_CREATE /* CONFLICT if the key exists; bytes only */
 };
 
 struct df_blob_ops {
@@ -41,6 +40,9 @@ struct df_blob_ops {
     int (*each)(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                 struct df_err *err);
 
+    /* df_blob_put_pair(). NULL: two puts. */
+    int (*put_pair)(struct df_blob *b, const char *key, const char *path, const char *second,
+                    const struct df_blob_content *content, struct df_err *err);
     /* Only for file systems. NULL: every blob is durable. */
     int (*sync)(struct df_blob *b, const char *key, struct df_err *err);
     /* Only for file systems, which have directories. NULL: the blobs are removed one by one. */

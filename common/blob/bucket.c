@@ -1,26 +1,22 @@
 /*
  * The object store in a bucket (objects.h), over any driver (bucket.h): heads/<key> and
- * chunks/<name>, everything sealed before it leaves. First repeated attempts, then heads, chunks,
- * lists, opening.
+ * chunks/<name>, everything sealed before it leaves. First heads, then chunks, lists, opening.
  *
  * A driver's request whose answer is lost may have been executed. So each attempt is repeated, and a
  * put of a head that then meets another version looks whether that is its own.
  */
 #include "common/blob/bucket.h"
 
-#include <time.h>
-
-#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/blob/bucket_head.h"
+#include "common/blob/bucket_owner.h"
+#include "common/blob/bucket_tries.h"
 #include "common/blob/chunked.h"
 #include "common/blob/content.h"
 
 #define HEADS "heads/"
 #define CHUNKS "chunks/"
-
-enum { TRIES = 6, FIRST_MS = 100, LAST_MS = 5000, LONGEST_S = 30 };
 
 struct bucket_objects {
     struct df_objects objects;
@@ -44,67 +40,6 @@ static struct name name_of(const char *directory, const char *name)
     return n;
 }
 
-/* ---- attempts ------------------------------------------------------------------------------- */
-
-static void wait_ms(int64_t ms)
-{
-    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) < 0)
-        continue;
-}
-
-/* True, after a pause, if a call that failed shall be repeated. */
-static bool shall_repeat(int *failures, const struct df_err *why)
-{
-    if (why->cls != DF_ERR_RETRY || ++*failures == TRIES)
-        return false;
-    int64_t asked = why->retry_after_s < LONGEST_S ? why->retry_after_s : LONGEST_S;
-    int64_t pause = df_backoff_pause(FIRST_MS, LAST_MS, *failures);
-    wait_ms(asked * 1000 > pause ? asked * 1000 : pause);
-    return true;
-}
-
-static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
-                      struct df_bucket_version *ret_version, struct df_err *err)
-{
-    struct df_err why = {0};
-    int failures = 0;
-    do {
-        df_buf_clear(out);
-        if (b->ops->get(b, name, out, ret_version, &why) == 0)
-            return 0;
-    } while (shall_repeat(&failures, &why));
-    return df_err_pass(err, &why);
-}
-
-/* *ret_unsure: an attempt failed whose request may have been executed. */
-static int put_object(struct df_bucket *b, const char *name, const struct df_buf *content,
-                      const struct df_bucket_version *version, bool *ret_unsure, struct df_err *err)
-{
-    struct df_err why = {0};
-    int failures = 0;
-    do {
-        if (b->ops->put(b, name, df_buf_str(content), content->len, version, &why) == 0)
-            return 0;
-        *ret_unsure = *ret_unsure || why.cls == DF_ERR_RETRY;
-    } while (shall_repeat(&failures, &why));
-    return df_err_pass(err, &why);
-}
-
-static int remove_object(struct df_bucket *b, const char *name,
-                         const struct df_bucket_version *version, struct df_err *err)
-{
-    struct df_err why = {0};
-    int failures = 0;
-    do {
-        if (b->ops->remove(b, name, version, &why) == 0)
-            return 0;
-        if (failures && version && why.cls == DF_ERR_CONFLICT) /* by the attempt before, perhaps */
-            why.cls = DF_ERR_RETRY;
-    } while (shall_repeat(&failures, &why));
-    return df_err_pass(err, &why);
-}
-
 /* ---- heads ---------------------------------------------------------------------------------- */
 
 /* An empty object stands for a head that was removed, where remove() cannot be trusted with a
@@ -117,7 +52,7 @@ static int get_head(struct df_objects *o, bool whole, struct df_blob_head *h, st
     struct df_err why = {0};
     struct name name = name_of(HEADS, h->key);
     (void)whole;
-    if (get_object(s->bucket, name.text, &object, &version, &why) < 0)
+    if (df_bucket_get(s->bucket, name.text, &object, &version, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     if (!object.len)
         return 0;
@@ -136,7 +71,7 @@ static int look_at_other(struct df_bucket *b, const char *name, const struct df_
     DF_BUF struct df_buf there = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
     struct df_err why = {0};
     *ret = OTHER_FOREIGN;
-    if (get_object(b, name, &there, ret_version, &why) < 0)
+    if (df_bucket_get(b, name, &there, ret_version, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     if (there.len == ours->len && memcmp(df_buf_str(&there), df_buf_str(ours), ours->len) == 0)
         *ret = OTHER_OURS;
@@ -153,7 +88,7 @@ static int swap_object(struct df_bucket *b, const char *name, const struct df_bu
     for (bool unsure = false;;) {
         struct df_err why = {0};
         enum other other;
-        if (put_object(b, name, content, &expected, &unsure, &why) == 0)
+        if (df_bucket_put(b, name, content, &expected, &unsure, &why) == 0)
             return 0;
         if (why.cls != DF_ERR_CONFLICT)
             return df_err_pass(err, &why);
@@ -169,7 +104,7 @@ static int swap_object(struct df_bucket *b, const char *name, const struct df_bu
             continue;
         }
         if (unsure) /* it may have been executed before the other writer's */
-            why.cls = DF_ERR_RETRY;
+            return df_fail_reason(err, DF_ERR_RETRY, DF_OBJECT_OVERTAKEN, "%s", why.message);
         return df_err_pass(err, &why);
     }
 }
@@ -196,7 +131,7 @@ static int remove_head(struct bucket_objects *s, const struct df_blob_head *h, s
     const struct df_buf empty = DF_BUF_INIT(1);
     struct name name = name_of(HEADS, h->key);
     struct df_bucket_version version = version_of(h);
-    return s->bucket->removes_versions ? remove_object(s->bucket, name.text, &version, err)
+    return s->bucket->removes_versions ? df_bucket_remove(s->bucket, name.text, &version, err)
                                        : swap_object(s->bucket, name.text, &empty, &version, err);
 }
 
@@ -215,7 +150,7 @@ static int put_chunk(struct bucket_objects *s, const struct df_blob_head *h,
     if (df_blob_pack(chunk->bytes, chunk->n, sealed, err) < 0 ||
         df_aead_seal_here(h->seal, id.text, sealed, err) < 0)
         return -1;
-    return put_object(s->bucket, name.text, sealed, NULL, &unsure, err);
+    return df_bucket_put(s->bucket, name.text, sealed, NULL, &unsure, err);
 }
 
 static int open_chunk(const struct df_blob_head *h, const char *name, struct df_buf *sealed,
@@ -236,7 +171,7 @@ static int get_chunk(struct df_objects *o, const struct df_blob_head *h,
     struct df_blob_chunk_name chunk = df_blob_chunk_name(h, r->id);
     struct name name = name_of(CHUNKS, chunk.text);
     struct df_bucket_version version;
-    if (get_object(s->bucket, name.text, &work->sealed, &version, err) < 0)
+    if (df_bucket_get(s->bucket, name.text, &work->sealed, &version, err) < 0)
         return -1;
     df_buf_clear(&work->plain);
     if (open_chunk(h, chunk.text, &work->sealed, &work->plain, NULL) < 0)
@@ -247,8 +182,8 @@ static int get_chunk(struct df_objects *o, const struct df_blob_head *h,
     return df_buf_check(out, err);
 }
 
-static int put(struct df_objects *o, const struct df_blob_head *h,
-               const struct df_object_chunk *chunk, struct df_err *err)
+static int put(struct df_objects *o, struct df_blob_head *h, const struct df_object_chunk *chunk,
+               struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
     return chunk ? put_chunk(s, h, chunk, err) : put_head(s, h, err);
@@ -260,7 +195,7 @@ static int remove_one(struct df_objects *o, const struct df_blob_head *h, const 
     struct bucket_objects *s = bucket_objects_of(o);
     if (!chunk)
         return remove_head(s, h, err);
-    return remove_object(s->bucket, name_of(CHUNKS, chunk).text, NULL, err);
+    return df_bucket_remove(s->bucket, name_of(CHUNKS, chunk).text, NULL, err);
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
@@ -325,7 +260,7 @@ static int list_page(struct listing *l, const char *prefix, char **after, struct
     do {
         if (b->ops->list(b, prefix, after, &sink, &why) == 0)
             return 0;
-    } while (!l->failed && shall_repeat(&failures, &why));
+    } while (!l->failed && df_bucket_repeats(&failures, &why));
     return df_err_pass(err, &why);
 }
 
@@ -371,6 +306,20 @@ static const struct df_blob_sizes usual_sizes = {.chunk = (int64_t)(1008 * DF_KI
                                                  .blob = (int64_t)DF_LIMIT_BLOB_BUCKET,
                                                  .at_once = 3};
 
+/* The object stays: so a refusal is the store's answer to the version, whatever became of the attempts
+ * before. */
+static bool refuses_to_remove(struct df_bucket *b, const char *name,
+                              const struct df_bucket_version *stale)
+{
+    struct df_err why = {0};
+    int failures = 0;
+    do {
+        if (b->ops->remove(b, name, stale, &why) == 0)
+            return false;
+    } while (df_bucket_repeats(&failures, &why));
+    return why.cls == DF_ERR_CONFLICT;
+}
+
 /* A put where nothing may be but something is must be refused, and so must the removal of a version
  * that was replaced. */
 static int prove_versions(struct df_bucket *b, const char *name, struct df_err *err)
@@ -381,21 +330,21 @@ static int prove_versions(struct df_bucket *b, const char *name, struct df_err *
     struct df_err why = {0};
     bool unsure = false;
     (void)df_buf_adds(&content, "written at the start to see that two writers cannot mix\n");
-    if (put_object(b, name, &content, &none, &unsure, err) < 0)
+    if (swap_object(b, name, &content, &none, err) < 0)
         return -1;
-    if (put_object(b, name, &content, &none, &unsure, &why) == 0)
+    if (df_bucket_put(b, name, &content, &none, &unsure, &why) == 0)
         return df_fail_reason(err, DF_ERR_USER, "NoPreconditions",
                               "it does not honour preconditions (If-None-Match): two writers could "
                               "mix; use a store that does");
     if (why.cls != DF_ERR_CONFLICT)
         return df_err_pass(err, &why);
-    if (get_object(b, name, &content, &stale, err) < 0)
+    if (df_bucket_get(b, name, &content, &stale, err) < 0)
         return -1;
     (void)df_buf_adds(&content, "twice\n");
-    if (put_object(b, name, &content, NULL, &unsure, err) < 0)
+    if (df_bucket_put(b, name, &content, NULL, &unsure, err) < 0)
         return -1;
-    b->removes_versions = remove_object(b, name, &stale, &why) < 0 && why.cls == DF_ERR_CONFLICT;
-    return remove_object(b, name, NULL, err);
+    b->removes_versions = refuses_to_remove(b, name, &stale);
+    return df_bucket_remove(b, name, NULL, err);
 }
 
 static int prove_bucket(struct df_bucket *b, struct df_err *err)
@@ -411,7 +360,8 @@ int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_op
                         struct df_blob **ret, struct df_err *err)
 {
     struct bucket_objects *s = calloc(1, sizeof(*s));
-    if (!s || prove_bucket(bucket, err) < 0) {
+    if (!s || prove_bucket(bucket, err) < 0 ||
+        (o->owner && df_bucket_claim(bucket, o->owner, o->former, err) < 0)) {
         int result = s ? -1 : df_fail_oom(err);
         bucket->ops->close(bucket);
         free(s);

@@ -31,21 +31,44 @@ struct df_bucket_sink {
     void *arg;
 };
 
+/* A version of an object that the store keeps. Borrowed. */
+struct df_bucket_kept {
+    const char *id; /* the store's own; DF_BUCKET_UNVERSIONED: the bucket kept no versions then */
+    int64_t size, made_us; /* by the store's clock */
+};
+#define DF_BUCKET_UNVERSIONED "null"
+
+struct df_bucket_kept_sink {
+    int (*item)(void *arg, const struct df_bucket_kept *kept, struct df_err *err);
+    void *arg;
+};
+
 struct df_bucket_ops {
     void (*close)(struct df_bucket *b);
     /* Appends the whole object to out, which is empty. NOT_FOUND. */
     int (*get)(struct df_bucket *b, const char *name, struct df_buf *out,
                struct df_bucket_version *ret_version, struct df_err *err);
-    /* version NULL: whatever is there. CONFLICT: another version is there; nothing was changed. */
+    /* The whole object into a file, which is emptied first. NOT_FOUND; LIMIT: it has more than max
+     * bytes. */
+    int (*save)(struct df_bucket *b, const char *name, int fd, int64_t max, struct df_err *err);
+    /* version NULL: whatever is there. CONFLICT: another version is there; nothing was changed.
+     * NOT_FOUND, with a version: the object is not there any more. */
     int (*put)(struct df_bucket *b, const char *name, const void *bytes, size_t n,
                const struct df_bucket_version *version, struct df_err *err);
-    /* Absent is success. version as in put(), and never "". */
+    /* NOT_FOUND or success if it is absent. version as in put(), and never "". */
     int (*remove)(struct df_bucket *b, const char *name, const struct df_bucket_version *version,
                   struct df_err *err);
     /* The objects whose names begin with prefix, one page after the other: the next begins behind
      * *after (owned by the caller; NULL: at the start), which becomes NULL at the end. */
     int (*list)(struct df_bucket *b, const char *prefix, char **after,
                 const struct df_bucket_sink *sink, struct df_err *err);
+    /* The newest versions of this object, at most max (up to 1000), newest first, without marks that
+     * it was deleted. None: there was no such object. NULL: the driver cannot tell, as for the next. */
+    int (*list_kept)(struct df_bucket *b, const char *name, size_t max,
+                     const struct df_bucket_kept_sink *sink, struct df_err *err);
+    /* Appends the first n bytes of a version to out, or all of it if n is 0. NOT_FOUND. */
+    int (*get_kept)(struct df_bucket *b, const char *name, const char *id, size_t n,
+                    struct df_buf *out, struct df_err *err);
 };
 
 /* on_data of a request, for a driver's get(): arg is the struct df_buf of the caller. */
@@ -66,11 +89,15 @@ struct df_blob_bucket_options {
     const struct df_keyring *keys;     /* copied */
     const char *directory;             /* as of df_blob_chunked_open() */
     const struct df_blob_sizes *sizes; /* copied; NULL: those that suit a bucket */
+    const char
+        *owner; /* the installation whose place it shall be (bucket_owner.h); NULL: it is only
+                           read, whoever's it is */
+    const char *former; /* the installation from which the owner takes the place over; or NULL */
 };
 
 /* The backend over this bucket. Takes ownership of bucket, also on failure. Sends some requests:
  * they prove that put() honours versions, and find out whether remove() does. USER if put() does
- * not, because then two writers could mix; else as the driver fails. */
+ * not, because then two writers could mix, and if the place is another installation's; else as the driver fails. */
 int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_options *o,
                         struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -52,7 +52,7 @@ static int read_piece(const struct content *c, size_t offset, size_t n, struct d
 
 struct storing {
     struct df_objects *o;
-    const struct df_blob_head *h;
+    struct df_blob_head *h;
     const struct content *content;
     size_t first; /* chunk: those before it are stored already */
 };
@@ -116,7 +116,7 @@ static int add_content(struct df_objects *o, struct df_blob_head *h, const struc
 
 /* Writes the head, which atomically changes the blob. CONFLICT if the stored head is not
  * h->version. */
-static int swap_head(struct df_objects *o, const struct df_blob_head *h, struct df_err *err)
+static int swap_head(struct df_objects *o, struct df_blob_head *h, struct df_err *err)
 {
     return o->ops->put(o, h, NULL, err);
 }
@@ -129,6 +129,15 @@ static void drop_chunks(struct df_objects *o, const struct df_blob_head *h, size
         (void)!o->ops->remove(o, NULL, df_blob_chunk_name(h, h->chunks.items[i]).text, NULL);
 }
 
+/* The reason of a put that was overtaken is for this file alone. */
+static int pass_failure(const struct df_err *why, struct df_err *err)
+{
+    struct df_err plain = *why;
+    if (df_streq(plain.reason, DF_OBJECT_OVERTAKEN))
+        *plain.reason = '\0';
+    return df_err_pass(err, &plain);
+}
+
 /* After a failed put, removes the new chunks, unless the answer was lost: then the head may name
  * them. */
 static int drop_new_chunks(struct df_objects *o, const struct df_blob_head *h, size_t first,
@@ -136,7 +145,7 @@ static int drop_new_chunks(struct df_objects *o, const struct df_blob_head *h, s
 {
     if (why->cls != DF_ERR_RETRY)
         drop_chunks(o, h, first);
-    (void)df_err_pass(err, why);
+    (void)pass_failure(why, err);
     return df_err_wrap(err, "store blob %s", h->key);
 }
 
@@ -171,29 +180,68 @@ static int prepare_head(struct df_objects *o, const char *key, const struct cont
     return add_content(o, h, c, &why) < 0 ? drop_new_chunks(o, h, 0, &why, err) : 0;
 }
 
+/* A put that is repeated until its outcome is known. */
+struct putting {
+    const char *key;
+    const struct content *content;
+    enum df_blob_how how;
+    bool overtaken;      /* by another writer, after an attempt of ours without an answer */
+    struct df_strs left; /* names of the chunks of such attempts; owned */
+};
+
+static int leave_chunks(struct putting *p, const struct df_blob_head *h, const struct df_err *why,
+                        struct df_err *err)
+{
+    p->overtaken = df_streq(why->reason, DF_OBJECT_OVERTAKEN);
+    for (size_t i = 0; p->overtaken && i < h->chunks.len; i++)
+        (void)df_strs_add(&p->left, df_blob_chunk_name(h, h->chunks.items[i]).text);
+    return df_strs_check(&p->left, err);
+}
+
 /* Most blobs are put once, so the first attempt assumes a new blob; for DF_BLOB_CREATE it is the
  * only one. */
-static int put_content(struct df_blob *b, const char *key, const struct content *c,
-                       enum df_blob_how how, struct df_err *err)
+static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
     DF_BLOB_HEAD h = {0};
     DF_BLOB_HEAD old = {0};
     struct df_err why = {0};
-    if (prepare_head(o, key, c, &h, err) < 0)
+    bool again = p->overtaken;
+    p->overtaken = false;
+    if (again && read_head(b, p->key, false, &old, err) < 0)
+        return -1;
+    if (prepare_head(o, p->key, p->content, &h, err) < 0)
         return -1;
     for (int i = 0; i < TRIES; i++) {
+        memcpy(h.version, old.version, sizeof(h.version));
         if (swap_head(o, &h, &why) == 0) {
             drop_chunks(o, &old, 0);
             return 0;
         }
         df_blob_head_free(&old);
-        if (how == DF_BLOB_CREATE || why.cls != DF_ERR_CONFLICT ||
-            read_head(b, key, false, &old, &why) < 0)
+        if (p->how == DF_BLOB_CREATE || why.cls != DF_ERR_CONFLICT ||
+            read_head(b, p->key, false, &old, &why) < 0)
             break;
-        memcpy(h.version, old.version, sizeof(h.version));
     }
-    return drop_new_chunks(o, &h, 0, &why, err);
+    return leave_chunks(p, &h, &why, err) < 0 ? -1 : drop_new_chunks(o, &h, 0, &why, err);
+}
+
+/* A put that was overtaken is done once more with chunks of its own: whoever replaced its head has
+ * removed those that this head named. For DF_BLOB_CREATE it stays unknown whose blob was the first. */
+static int put_content(struct df_blob *b, const char *key, const struct content *c,
+                       enum df_blob_how how, struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    struct putting p = {.key = key, .content = c, .how = how};
+    struct df_err why = {0};
+    int result = put_once(b, &p, &why);
+    for (int i = 1; i < TRIES && p.overtaken && how != DF_BLOB_CREATE; i++)
+        result = put_once(b, &p, &why);
+    /* No head can name them any more, because ours was put behind them all. */
+    for (size_t i = 0; result == 0 && i < p.left.len; i++)
+        (void)!o->ops->remove(o, NULL, p.left.items[i], NULL);
+    df_strs_free(&p.left);
+    return result < 0 ? df_err_pass(err, &why) : 0;
 }
 
 static int open_file(const char *path, int *ret_fd, size_t *ret_n, struct df_err *err)
@@ -257,7 +305,7 @@ static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
         if (why.cls != DF_ERR_CONFLICT && why.cls != DF_ERR_NOT_FOUND)
             break;
     }
-    (void)df_err_pass(err, &why);
+    (void)pass_failure(&why, err);
     return df_err_wrap(err, "remove blob %s", key);
 }
 
@@ -289,13 +337,27 @@ struct addition {
     bool lost;    /* another writer was faster */
 };
 
+/* The head as this process put it last, if the blob ends there where the addition begins; else as
+ * it is stored. If the former is outdated, the put of the new head fails, and the next attempt finds
+ * no such head. */
+static int open_grown(struct df_blob *b, const struct addition *a, struct df_blob_head *ret,
+                      struct df_err *err)
+{
+    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->grown, a->key, ret)) {
+        if (ret->size == a->offset)
+            return 0;
+        df_blob_head_free(ret);
+    }
+    return read_head(b, a->key, true, ret, err);
+}
+
 static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
     DF_BLOB_HEAD h = {0};
     struct df_err why = {0};
     a->lost = false;
-    if (read_head(b, a->key, true, &h, err) < 0)
+    if (open_grown(b, a, &h, err) < 0)
         return -1;
     a->size = h.size;
     if (h.size != a->offset)
@@ -303,6 +365,8 @@ static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
     size_t had = h.chunks.len;
     if (extend_head(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
         a->size = h.size;
+        if (o->tells_versions && *h.version)
+            df_blob_head_cache_keep(&df_blob_chunked_of(b)->grown, &h);
         return 0;
     }
     a->lost = why.cls == DF_ERR_CONFLICT;
@@ -333,6 +397,7 @@ static void close_chunked(struct df_blob *b)
 {
     struct df_objects *o = objects_of(b);
     o->ops->close(o);
+    df_blob_head_cache_free(&df_blob_chunked_of(b)->grown);
     free(df_blob_chunked_of(b));
 }
 
@@ -359,6 +424,7 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
     DF_BLOB struct df_blob *b = &c->blob;
     b->ops = &ops;
     c->objects = objects;
+    df_blob_head_cache_init(&c->grown);
     b->tmp = df_fs_join(directory, "tmp");
     if (!b->tmp)
         return df_fail_oom(err);

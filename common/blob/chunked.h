@@ -6,6 +6,7 @@
 #define DF_BLOB_CHUNKED_H
 
 #include "common/blob/backend.h"
+#include "common/blob/head_cache.h"
 #include "common/blob/objects.h"
 
 /* The backend over this store. Takes ownership of objects, also on failure. directory: its tmp/
@@ -18,7 +19,8 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
 struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
-    int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
+    int64_t swept_ms;                /* monotonic, atomic: of the last sweep for orphans */
+    struct df_blob_head_cache grown; /* of appends; empty if the store tells no versions */
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)

@@ -8,10 +8,13 @@
 
 struct df_gcs_options {
     const char *bucket;
-    const char *prefix;   /* segments as of a key; "" or NULL: the whole bucket is ours */
-    const char *endpoint; /* "https://storage.googleapis.com" if NULL or "" */
-    const char *ca_file;  /* PEM; NULL: the system's */
-    bool anonymous;       /* sends no credentials: for an emulator */
+    const char *prefix;      /* segments as of a key; "" or NULL: the whole bucket is ours */
+    const char *endpoint;    /* "https://storage.googleapis.com" if NULL or "" */
+    const char *ca_file;     /* PEM; NULL: the system's */
+    const char *ca_pem;      /* the same as text, instead of a file; or NULL */
+    bool anonymous;          /* sends no credentials: for an emulator */
+    const char *token;       /* an access token, instead of credentials.h; or NULL */
+    const char *credentials; /* the text of such a file as credentials.h reads, instead; or NULL */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

@@ -64,12 +64,13 @@ static int get_range(struct df_objects *o, const struct df_blob_head *h,
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
+/* ret: the metadata; or NULL. */
 static int create_object(struct df_objects *o, enum df_object_kind kind, const cJSON *object,
-                         struct df_err *err)
+                         cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     struct df_kube_at at = at_object(o, kind, NULL);
-    if (df_kube_create(kube_objects_of(o)->kube, &at, object, NULL, &why) == 0)
+    if (df_kube_create(kube_objects_of(o)->kube, &at, object, ret, &why) == 0)
         return 0;
     /* The API server also answers 409 when many requests update a quota at once. That is not the
      * conflict that callers expect. */
@@ -84,27 +85,38 @@ static int put_chunk(struct df_objects *o, const struct df_blob_head *h,
     DF_JSON cJSON *map = NULL;
     if (df_blob_chunk_print(h, chunk->id, chunk->bytes, chunk->n, &map, err) < 0)
         return -1;
-    return create_object(o, DF_OBJECT_CHUNK, map, err);
+    return create_object(o, DF_OBJECT_CHUNK, map, NULL, err);
 }
 
-static int put_head(struct df_objects *o, const struct df_blob_head *h, struct df_err *err)
+static int swap_secret(struct df_objects *o, const struct df_blob_head *h, cJSON **ret,
+                       struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = NULL;
     struct df_err why = {0};
     if (df_blob_head_print(h, &secret, err) < 0)
         return -1;
     if (!*h->version)
-        return create_object(o, DF_OBJECT_HEAD, secret, err);
+        return create_object(o, DF_OBJECT_HEAD, secret, ret, err);
     struct df_kube_at at = at_object(o, DF_OBJECT_HEAD, h->name);
-    if (df_kube_update(kube_objects_of(o)->kube, &at, secret, NULL, &why) == 0)
+    if (df_kube_update(kube_objects_of(o)->kube, &at, secret, ret, &why) == 0)
         return 0;
     if (why.cls == DF_ERR_NOT_FOUND) /* deleted in the meantime */
         why.cls = DF_ERR_CONFLICT;
     return df_err_pass(err, &why);
 }
 
-static int put(struct df_objects *o, const struct df_blob_head *h,
-               const struct df_object_chunk *chunk, struct df_err *err)
+static int put_head(struct df_objects *o, struct df_blob_head *h, struct df_err *err)
+{
+    DF_JSON cJSON *answer = NULL;
+    if (swap_secret(o, h, &answer, err) < 0)
+        return -1;
+    const char *version = df_kube_version(answer);
+    (void)snprintf(h->version, sizeof(h->version), "%s", version ? version : "");
+    return 0;
+}
+
+static int put(struct df_objects *o, struct df_blob_head *h, const struct df_object_chunk *chunk,
+               struct df_err *err)
 {
     return chunk ? put_chunk(o, h, chunk, err) : put_head(o, h, err);
 }
@@ -201,6 +213,6 @@ int df_blob_kube_open(const struct df_blob_kube_options *o, struct df_blob **ret
         free(name_space);
         return df_fail_oom(err);
     }
-    *k = (struct kube_objects){{&ops, sizes, true}, o->kube, name_space};
+    *k = (struct kube_objects){{&ops, sizes, true, true}, o->kube, name_space};
     return df_blob_chunked_open(&k->objects, o->directory, ret, err);
 }

@@ -9,7 +9,9 @@
  * Failures are those of the store's own protocol, and:
  *   NOT_FOUND  there is no such object
  *   CONFLICT   the precondition does not hold, and nothing was changed; only then
- *   RETRY      no answer: the request may have been executed
+ *   RETRY      no answer: the request may have been executed. With the reason DF_OBJECT_OVERTAKEN: a
+ *              put of a head of which that is so, and now another one is there: either ours never was,
+ *              or somebody replaced it, and removed its chunks
  *   SYSTEM     the object is damaged
  * Thread rule: any thread.
  */
@@ -20,6 +22,8 @@
 #include "common/blob/head.h"
 
 struct df_objects;
+
+#define DF_OBJECT_OVERTAKEN "Overtaken"
 
 enum df_object_kind { DF_OBJECT_HEAD, DF_OBJECT_CHUNK };
 
@@ -83,9 +87,9 @@ struct df_object_ops {
                struct df_object_work *work, struct df_buf *out, struct df_err *err);
 
     /* Puts a new chunk of h; or (chunk NULL) h itself, if its version still is h->version: compare
-     * and swap. */
-    int (*put)(struct df_objects *o, const struct df_blob_head *h,
-               const struct df_object_chunk *chunk, struct df_err *err);
+     * and swap. A store that `tells_versions` then sets h->version to the new one. */
+    int (*put)(struct df_objects *o, struct df_blob_head *h, const struct df_object_chunk *chunk,
+               struct df_err *err);
 
     /* Removes the chunk of this name, as list() gives it; or (chunk NULL) h itself, if its version
      * still is h->version. */
@@ -101,7 +105,8 @@ struct df_object_ops {
 struct df_objects {
     const struct df_object_ops *ops;
     struct df_blob_sizes sizes;
-    bool tells_sizes; /* a list of heads has the sizes of the blobs */
+    bool tells_sizes;    /* a list of heads has the sizes of the blobs */
+    bool tells_versions; /* a put of a head sets its version */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "common/blob/backend.h"
+#include "common/blob/driver.h"
 #include "common/http/pool.h"
 #include "common/xml/xml.h"
 
@@ -20,7 +21,10 @@ struct s3 {
     char *url;    /* of the bucket, without a slash at the end */
     char *prefix; /* with a slash at the end, or "" */
     char *region;
-    char *ca_file; /* or NULL */
+    char *other_region; /* or NULL */
+    bool is_elsewhere;  /* atomic: the other region is the right one */
+    char *ca_file;      /* or NULL, as the next */
+    char *ca_pem;
     struct df_aws_credentials *credentials;
     struct df_http_pool *pool;
     int64_t skew_us; /* atomic: what the store's clock is ahead of ours, once that mattered */
@@ -29,6 +33,11 @@ struct s3 {
 static struct s3 *s3_of(struct df_bucket *b)
 {
     return (struct s3 *)b; /* its first member */
+}
+
+static const char *region_of(const struct s3 *s)
+{
+    return __atomic_load_n(&s->is_elsewhere, __ATOMIC_RELAXED) ? s->other_region : s->region;
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -58,6 +67,7 @@ static const struct {
 } classes[] = {
     {"NoSuchBucket", DF_ERR_USER},
     {"NoSuchKey", DF_ERR_NOT_FOUND},
+    {"NoSuchVersion", DF_ERR_NOT_FOUND},
     {"PermanentRedirect", DF_ERR_USER},
     {"AuthorizationHeaderMalformed", DF_ERR_USER},
     {"ExpiredToken", DF_ERR_DENIED},
@@ -74,26 +84,17 @@ static enum df_err_class class_of(const struct fault *f, int status)
     for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++)
         if (df_streq(classes[i].code, f->code))
             return classes[i].cls;
-    switch (status) {
-    case 401:
-    case 403:
-        return DF_ERR_DENIED;
-    case 404: /* of somebody on the way: the store names what is not there */
-    case 409:
-    case 429:
+    /* 404 of somebody on the way: the store names what is not there. */
+    if (status == 404 || status == 409)
         return DF_ERR_RETRY;
-    case 412:
-        return DF_ERR_CONFLICT;
-    default:
-        return status < 400 ? DF_ERR_USER : status < 500 ? DF_ERR_SYSTEM : DF_ERR_RETRY;
-    }
+    return df_driver_class_of(status);
 }
 
 static int fail_answer(struct s3 *s, const char *verb, const char *name,
                        const struct df_http_response *res, const struct fault *f,
                        struct df_err *err)
 {
-    bool elsewhere = *f->region && !df_streq(f->region, s->region);
+    bool elsewhere = *f->region && !df_streq(f->region, region_of(s));
     (void)df_fail(err, class_of(f, res->status), "%s %s of %s: HTTP %d%s%s%s%s%s%s", verb, name,
                   s->bucket.place, res->status, *f->code ? " " : "", f->code,
                   *f->message ? ": " : "", f->message, elsewhere ? "; set the region to " : "",
@@ -112,8 +113,10 @@ struct call {
     const void *body;
     size_t n;
     const struct df_bucket_version *version; /* NULL: any */
+    size_t first;                            /* bytes of the object that are wanted; 0: all */
     size_t max_response;
-    struct df_buf *out; /* for the content, or NULL */
+    struct df_buf *out;          /* for the content, or NULL */
+    struct df_driver_file *file; /* the same */
 };
 
 /* A clock that is wrong by more than a quarter of an hour would make every request invalid. */
@@ -132,6 +135,8 @@ static int add_headers(struct s3 *s, const struct call *c, struct df_strs *heade
         (void)df_strs_addf(headers, "If-Match: %s", c->version->text);
     else if (c->version)
         (void)df_strs_add(headers, "If-None-Match: *");
+    if (c->first)
+        (void)df_strs_addf(headers, "Range: bytes=0-%zu", c->first - 1);
     return df_strs_check(headers, err);
 }
 
@@ -140,7 +145,7 @@ static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys
 {
     if (*c->name && !df_blob_path_is_good(c->name))
         return df_fail(err, DF_ERR_BUG, "\"%s\" is not the name of an object", c->name);
-    const struct df_http_aws aws = {keys->access_key, keys->secret_key, keys->token, s->region,
+    const struct df_http_aws aws = {keys->access_key, keys->secret_key, keys->token, region_of(s),
                                     "s3"};
     DF_STRS struct df_strs headers = {0};
     DF_FREE char *url =
@@ -158,12 +163,13 @@ static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys
     req.timeout_ms = -1;
     req.idle_timeout_ms = IDLE_MS;
     req.max_response = c->max_response;
-    req.on_data = c->out ? df_bucket_take : NULL;
-    req.arg = c->out;
+    req.on_data = c->file ? df_driver_file_take : c->out ? df_bucket_take : NULL;
+    req.arg = c->file ? (void *)c->file : c->out;
     return df_http_send(h, &req, res, err);
 }
 
-/* True if a second request with newer credentials, or the store's time, may be accepted. */
+/* True if a second request with newer credentials, the other region or the store's time may be
+ * accepted. */
 static bool may_be_accepted(struct s3 *s, const struct df_aws_keys *keys, const struct fault *f,
                             const struct df_http_response *res)
 {
@@ -172,6 +178,8 @@ static bool may_be_accepted(struct s3 *s, const struct df_aws_keys *keys, const 
         df_aws_credentials_refused(s->credentials, keys->access_key);
         return true;
     }
+    if (df_streq(f->code, "AuthorizationHeaderMalformed") && s->other_region)
+        return !__atomic_exchange_n(&s->is_elsewhere, true, __ATOMIC_RELAXED);
     if (!df_streq(f->code, "RequestTimeTooSkewed") || df_http_time(res, &theirs_us) < 0)
         return false;
     __atomic_store_n(&s->skew_us, theirs_us - df_real_us(), __ATOMIC_RELAXED);
@@ -221,25 +229,26 @@ static int get_object(struct df_bucket *b, const char *name, struct df_buf *out,
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     if (send_call(s3_of(b), &c, &res, err) < 0 || df_buf_check(out, err) < 0)
         return -1;
-    if (!*res.etag || strlen(res.etag) >= sizeof(ret_version->text))
-        return df_fail(err, DF_ERR_SYSTEM, "get %s of %s: \"%s\" is not an ETag of S3", name,
-                       b->place, res.etag);
-    (void)snprintf(ret_version->text, sizeof(ret_version->text), "%s", res.etag);
-    return 0;
+    return df_driver_set_version(b, name, res.etag, ret_version, err);
 }
 
-/* 404 with a version: somebody removed it. */
+static int save_object(struct df_bucket *b, const char *name, int fd, int64_t max,
+                       struct df_err *err)
+{
+    struct df_driver_file file;
+    const struct call c = {.verb = "GET", .name = name, .file = &file};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (df_driver_file_begin(&file, fd, max, err) < 0 || send_call(s3_of(b), &c, &res, err) < 0)
+        return -1;
+    return df_driver_file_end(&file, err);
+}
+
 static int put_object(struct df_bucket *b, const char *name, const void *bytes, size_t n,
                       const struct df_bucket_version *version, struct df_err *err)
 {
     const struct call c = {.verb = "PUT", .name = name, .body = bytes, .n = n, .version = version};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    struct df_err why = {0};
-    if (send_call(s3_of(b), &c, &res, &why) == 0)
-        return 0;
-    if (why.cls == DF_ERR_NOT_FOUND && version)
-        why.cls = DF_ERR_CONFLICT;
-    return df_err_pass(err, &why);
+    return send_call(s3_of(b), &c, &res, err);
 }
 
 static int remove_object(struct df_bucket *b, const char *name,
@@ -247,10 +256,7 @@ static int remove_object(struct df_bucket *b, const char *name,
 {
     const struct call c = {.verb = "DELETE", .name = name, .version = version};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    struct df_err why = {0};
-    if (send_call(s3_of(b), &c, &res, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    return df_err_pass(err, &why);
+    return send_call(s3_of(b), &c, &res, err);
 }
 
 /* An object of a page, and what the page says of the next one. */
@@ -265,14 +271,10 @@ struct page {
 
 #define LIST "ListBucketResult/"
 
-/* A name that is not made of segments of safe characters is not ours. In a URL it could lead
- * elsewhere. */
 static int give_object(struct page *p, struct df_err *err)
 {
-    size_t n = strlen(p->s->prefix);
-    return df_blob_path_is_good(p->key) && df_starts_with(p->key, p->s->prefix)
-               ? p->sink->item(p->sink->arg, p->key + n, p->size, p->made_us, err)
-               : 0;
+    const char *name = df_driver_own_name(p->key, p->s->prefix);
+    return name ? p->sink->item(p->sink->arg, name, p->size, p->made_us, err) : 0;
 }
 
 static int take_listed(void *arg, const char *path, const char *text, struct df_err *err)
@@ -328,6 +330,84 @@ static int list_objects(struct df_bucket *b, const char *prefix, char **after,
     return result;
 }
 
+/* ---- versions of an object ------------------------------------------------------------------- */
+
+/* The version that is being read, of an object with this name. */
+struct kept_page {
+    const struct df_bucket_kept_sink *sink;
+    const char *name;
+    bool is_ours;
+    char id[DF_LIMIT_OBJECT_VERSION + 1];
+    struct df_bucket_kept kept;
+};
+
+#define VERSION "ListVersionsResult/Version"
+
+/* The prefix of the list is the whole name, but others may begin with it. */
+static int give_kept(struct kept_page *p, struct df_err *err)
+{
+    p->kept.id = p->id;
+    int result = p->is_ours && *p->id ? p->sink->item(p->sink->arg, &p->kept, err) : 0;
+    p->is_ours = false;
+    p->kept = (struct df_bucket_kept){0};
+    p->id[0] = '\0';
+    return result;
+}
+
+static int take_kept(void *arg, const char *path, const char *text, struct df_err *err)
+{
+    struct kept_page *p = arg;
+    if (df_streq(path, VERSION "/Key"))
+        p->is_ours = df_streq(text, p->name);
+    else if (df_streq(path, VERSION "/VersionId"))
+        (void)snprintf(p->id, sizeof(p->id), "%s", strlen(text) < sizeof(p->id) ? text : "");
+    else if (df_streq(path, VERSION "/Size"))
+        return df_parse_i64(text, 0, INT64_MAX, &p->kept.size, err);
+    else if (df_streq(path, VERSION "/LastModified"))
+        return df_time_parse(text, &p->kept.made_us, err);
+    else if (df_streq(path, VERSION))
+        return give_kept(p, err);
+    return 0;
+}
+
+/* One page is enough: the list is in the order of names, and this one comes before all that begin
+ * with it; its versions are in the order of time, the newest first. */
+static int list_kept(struct df_bucket *b, const char *name, size_t max,
+                     const struct df_bucket_kept_sink *sink, struct df_err *err)
+{
+    struct s3 *s = s3_of(b);
+    DF_FREE char *whole = df_strf("%s%s", s->prefix, name);
+    DF_FREE char *escaped = whole ? df_url_escape(whole) : NULL;
+    DF_FREE char *query =
+        escaped ? df_strf("max-keys=%zu&prefix=%s&versions=", max, escaped) : NULL;
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    struct kept_page p = {.sink = sink, .name = whole};
+    const struct df_xml_sink elements = {take_kept, &p};
+    const struct call c = {.verb = "GET", .name = "", .query = query};
+    if (!query)
+        return df_fail_oom(err);
+    if (send_call(s, &c, &res, err) < 0)
+        return -1;
+    return df_xml_read(df_buf_str(&res.body), res.body.len, &elements, err);
+}
+
+static int get_kept(struct df_bucket *b, const char *name, const char *id, size_t n,
+                    struct df_buf *out, struct df_err *err)
+{
+    DF_FREE char *escaped = df_url_escape(id);
+    DF_FREE char *query = escaped ? df_strf("versionId=%s", escaped) : NULL;
+    const struct call c = {.verb = "GET",
+                           .name = name,
+                           .query = query,
+                           .first = n,
+                           .max_response = out->max,
+                           .out = out};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (!query)
+        return df_fail_oom(err);
+    return send_call(s3_of(b), &c, &res, err) < 0 ? -1 : df_buf_check(out, err);
+}
+
 /* ---- opening ----------------------------------------------------------------------------------- */
 
 static void close_bucket(struct df_bucket *b)
@@ -339,16 +419,21 @@ static void close_bucket(struct df_bucket *b)
     free(s->url);
     free(s->prefix);
     free(s->region);
+    free(s->other_region);
     free(s->ca_file);
+    free(s->ca_pem);
     free(s);
 }
 
 static const struct df_bucket_ops ops = {
     .close = close_bucket,
     .get = get_object,
+    .save = save_object,
     .put = put_object,
     .remove = remove_object,
     .list = list_objects,
+    .list_kept = list_kept,
+    .get_kept = get_kept,
 };
 
 /* The bucket becomes a part of a URL that is signed as it stands. */
@@ -375,18 +460,15 @@ static char *bucket_url(const struct df_s3_options *o)
 
 static int check_options(const struct df_s3_options *o, struct df_err *err)
 {
-    const char *e = o->endpoint;
     if (!is_bucket_name(o->bucket))
         return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
-    if (!df_str_empty(o->prefix) && !df_blob_key_is_good(o->prefix))
-        return df_fail(err, DF_ERR_USER,
-                       "\"%s\" is not a prefix: segments of A-Z a-z 0-9 . _ - with / between them",
-                       o->prefix);
-    if (!df_is_dns_label(o->region))
-        return df_fail(err, DF_ERR_USER, "\"%s\" is not a region", o->region);
-    if (!df_str_empty(e) && !df_starts_with(e, "https://") && !df_starts_with(e, "http://"))
-        return df_fail(err, DF_ERR_USER, "\"%s\" is not an endpoint: https://host[:port]", e);
-    return 0;
+    if (!df_str_empty(o->prefix) && df_driver_check_prefix(o->prefix, err) < 0)
+        return -1;
+    const char *regions[] = {o->region, o->other_region ? o->other_region : o->region};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(regions); i++)
+        if (!df_is_dns_label(regions[i]))
+            return df_fail(err, DF_ERR_USER, "\"%s\" is not a region", regions[i]);
+    return df_driver_check_endpoint(o->endpoint, err);
 }
 
 static int fill(struct s3 *s, const struct df_s3_options *o, struct df_err *err)
@@ -400,10 +482,15 @@ static int fill(struct s3 *s, const struct df_s3_options *o, struct df_err *err)
     s->ca_file = o->ca_file ? strdup(o->ca_file) : NULL;
     if (!s->bucket.place || !s->url || !s->prefix || !s->region || (o->ca_file && !s->ca_file))
         return df_fail_oom(err);
-    const struct df_http_options http = {.ca_file = s->ca_file};
-    return df_aws_credentials_new(o->region, &s->credentials, err) < 0
-               ? -1
-               : df_http_pool_new(&http, &s->pool, err);
+    if (df_str_set(&s->ca_pem, o->ca_pem, err) < 0 ||
+        df_str_set(&s->other_region, o->other_region, err) < 0)
+        return -1;
+    const struct df_http_options http = {
+        .ca_file = s->ca_file, .ca_pem = s->ca_pem, .piece = DF_DRIVER_PIECE};
+    if (o->keys ? df_aws_credentials_given(o->keys, &s->credentials, err) < 0
+                : df_aws_credentials_new(o->region, &s->credentials, err) < 0)
+        return -1;
+    return df_http_pool_new(&http, &s->pool, err);
 }
 
 int df_s3_bucket_new(const struct df_s3_options *o, struct df_bucket **ret, struct df_err *err)

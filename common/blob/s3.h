@@ -5,15 +5,21 @@
 #ifndef DF_BLOB_S3_H
 #define DF_BLOB_S3_H
 
+#include "common/aws/keys.h"
 #include "common/blob/bucket.h"
 
 struct df_s3_options {
     const char *bucket;
-    const char *prefix;   /* segments as of a key; "" or NULL: the whole bucket is ours */
-    const char *region;   /* "eu-central-1" */
+    const char *prefix; /* segments as of a key; "" or NULL: the whole bucket is ours */
+    const char *region; /* "eu-central-1" */
+    /* Used from when on the store said that region is wrong; or NULL. For stores whose region is not
+     * known: some take any, others their own only. */
+    const char *other_region;
     const char *endpoint; /* "https://minio.example:9000"; "" or NULL: AWS's of the region */
     const char *ca_file;  /* PEM; NULL: the system's */
-    bool path_style;      /* <endpoint>/<bucket>/<key> instead of <bucket>.<endpoint>/<key> */
+    const char *ca_pem;   /* the same as text, instead of a file; or NULL */
+    const struct df_aws_keys *keys; /* instead of those of credentials.h; or NULL */
+    bool path_style; /* <endpoint>/<bucket>/<key> instead of <bucket>.<endpoint>/<key> */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

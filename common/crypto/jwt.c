@@ -6,7 +6,9 @@
 
 #include <math.h>
 
+#include <openssl/crypto.h>
 #include <openssl/ecdsa.h>
+#include <openssl/hmac.h>
 
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
@@ -173,6 +175,31 @@ static int check_signature(const struct parts *p, const struct df_jwk_set *keys,
     return result;
 }
 
+static int check_secret(const struct parts *p, const void *secret, size_t secret_len,
+                        struct df_err *err)
+{
+    const char *alg = df_json_str(p->header, "alg");
+    const EVP_MD *md = df_streq(alg, "HS256")   ? EVP_sha256()
+                       : df_streq(alg, "HS384") ? EVP_sha384()
+                       : df_streq(alg, "HS512") ? EVP_sha512()
+                                                : NULL;
+    if (cJSON_GetObjectItemCaseSensitive(p->header, "crit"))
+        return fail_malformed(err, "it has critical extensions, and none is known here");
+    if (!md)
+        return df_fail_reason(err, DF_ERR_DENIED, "TokenAlgorithm",
+                              "the token is signed by \"%.32s\"; HS256, HS384 and HS512 are taken",
+                              alg ? alg : "");
+    unsigned char made[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (!HMAC(md, secret, (int)secret_len, (const unsigned char *)p->signed_part, p->signed_len,
+              made, &n))
+        return df_fail_ssl(err, "verify the token");
+    if (p->signature.len == n && CRYPTO_memcmp(made, df_buf_str(&p->signature), n) == 0)
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "TokenSignature",
+                          "the token was not signed with this secret");
+}
+
 /* ---- the claims ---- */
 
 static bool is_for(const cJSON *payload, const char *audience)
@@ -240,6 +267,17 @@ int df_jwt_verify(const char *token, const struct df_jwk_set *keys, const struct
 {
     DF_CLEANUP(free_parts) struct parts p = {.signed_part = NULL};
     if (take_apart(token, &p, err) < 0 || check_signature(&p, keys, err) < 0 ||
+        check_claims(p.payload, e, err) < 0)
+        return -1;
+    *ret = DF_TAKE(p.payload);
+    return 0;
+}
+
+int df_jwt_verify_secret(const char *token, const void *secret, size_t secret_len,
+                         const struct df_jwt_expect *e, cJSON **ret, struct df_err *err)
+{
+    DF_CLEANUP(free_parts) struct parts p = {.signed_part = NULL};
+    if (take_apart(token, &p, err) < 0 || check_secret(&p, secret, secret_len, err) < 0 ||
         check_claims(p.payload, e, err) < 0)
         return -1;
     *ret = DF_TAKE(p.payload);

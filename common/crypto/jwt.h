@@ -1,9 +1,10 @@
 /*
  * jwt.h - signed tokens (RFC 7519) of RS256 and ES256, verified offline against a set of public
- * keys (RFC 7517), or signed. Pure: no clock, no network; jwks.h brings the keys.
+ * keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no network;
+ * jwks.h brings the keys.
  *
- * The algorithm is bound to the kind of the key that the token names: `none`, every HMAC and a key
- * of another kind or curve are refused, whatever the signature. Header members that refer to keys
+ * The algorithm is bound to the kind of the key that the token names, or to the secret: `none`, an
+ * HMAC where keys are public, and a key of another kind or curve are refused, whatever the signature. Header members that refer to keys
  * (jwk, jku, x5u) are ignored. Refusals have class DENIED and one of these reasons:
  *   TokenTooLarge       longer than DF_LIMIT_TOKEN
  *   TokenMalformed      not three parts of base64url, not JSON, a claim of the wrong type, `crit`
@@ -56,5 +57,13 @@ int df_jwt_verify(const char *token, const struct df_jwk_set *keys, const struct
  * it is not an RSA key. */
 int df_jwt_sign(const cJSON *claims, const char *key_pem, const char *kid, struct df_buf *out,
                 struct df_err *err) DF_MUST_CHECK;
+
+/* The same two for a shared secret. Signed as HS256; HS256, HS384 and HS512 are taken, because some
+ * issuers choose by the length of their secret. The caller has checked that it is long enough. */
+int df_jwt_verify_secret(const char *token, const void *secret, size_t secret_len,
+                         const struct df_jwt_expect *e, cJSON **ret,
+                         struct df_err *err) DF_MUST_CHECK;
+int df_jwt_sign_secret(const cJSON *claims, const void *secret, size_t secret_len,
+                       struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
 #endif

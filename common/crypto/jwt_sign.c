@@ -69,3 +69,20 @@ int df_jwt_sign(const cJSON *claims, const char *key_pem, const char *kid, struc
     (void)df_buf_addc(out, '.');
     return add_part(out, claims, err) < 0 ? -1 : add_signature(out, begin, key, err);
 }
+
+int df_jwt_sign_secret(const cJSON *claims, const void *secret, size_t secret_len,
+                       struct df_buf *out, struct df_err *err)
+{
+    static const char header[] = "{\"typ\":\"JWT\",\"alg\":\"HS256\"}";
+    unsigned char signature[DF_SHA256_LEN];
+    size_t begin = out->len;
+    if (df_base64_encode(header, strlen(header), true, out, err) < 0)
+        return -1;
+    (void)df_buf_addc(out, '.');
+    if (add_part(out, claims, err) < 0 ||
+        df_hmac_sha256(secret, secret_len, df_buf_str(out) + begin, out->len - begin, signature,
+                       err) < 0)
+        return -1;
+    (void)df_buf_addc(out, '.');
+    return df_base64_encode(signature, sizeof(signature), true, out, err);
+}

@@ -18,6 +18,7 @@ enum { LIFE_S = 3600 };
 
 struct df_gcp_credentials {
     struct df_oauth_cache cache;
+    cJSON *given; /* owned, a secret; or NULL */
 };
 
 static const char *env_or(const char *name, const char *otherwise)
@@ -162,24 +163,33 @@ static int get_by_metadata(struct df_oauth_token *t, struct df_err *err)
     return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
+static int get_by_document(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
+{
+    const char *type = df_json_str(file, "type");
+    return df_streq(type, "service_account")    ? get_by_key(file, t, err)
+           : df_streq(type, "external_account") ? get_by_federation(file, t, err)
+                                                : df_fail(err, DF_ERR_USER,
+                                                          "type: \"%.64s\" is neither "
+                                                          "service_account nor "
+                                                          "external_account",
+                                                          type ? type : "");
+}
+
 static int get_by_file(const char *path, struct df_oauth_token *t, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *file = NULL;
     if (df_json_load(path, DF_LIMIT_OAUTH_ANSWER, &file, err) < 0)
         return df_err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS");
-    const char *type = df_json_str(file, "type");
-    int result = df_streq(type, "service_account")    ? get_by_key(file, t, err)
-                 : df_streq(type, "external_account") ? get_by_federation(file, t, err)
-                                                      : df_fail(err, DF_ERR_USER,
-                                                                "type: \"%.64s\" is neither "
-                                                                "service_account nor "
-                                                                "external_account",
-                                                                type ? type : "");
-    return result < 0 ? df_err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS: %s", path) : 0;
+    return get_by_document(file, t, err) < 0
+               ? df_err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS: %s", path)
+               : 0;
 }
 
-static int fetch_token(struct df_oauth_token *ret, struct df_err *err)
+static int fetch_token(void *arg, struct df_oauth_token *ret, struct df_err *err)
 {
+    const struct df_gcp_credentials *c = arg;
+    if (c->given)
+        return get_by_document(c->given, ret, err);
     const char *path = env_or("GOOGLE_APPLICATION_CREDENTIALS", NULL);
     return path ? get_by_file(path, ret, err) : get_by_metadata(ret, err);
 }
@@ -199,7 +209,20 @@ int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err)
     struct df_gcp_credentials *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    df_oauth_cache_init(&c->cache, fetch_token);
+    df_oauth_cache_init(&c->cache, fetch_token, c);
+    *ret = c;
+    return 0;
+}
+
+int df_gcp_credentials_given(const char *json, struct df_gcp_credentials **ret, struct df_err *err)
+{
+    struct df_gcp_credentials *c = NULL;
+    if (df_gcp_credentials_new(&c, err) < 0)
+        return -1;
+    if (df_json_parse(json, strlen(json), &c->given, err) < 0) {
+        df_gcp_credentials_free(c);
+        return -1;
+    }
     *ret = c;
     return 0;
 }
@@ -208,6 +231,7 @@ void df_gcp_credentials_free(struct df_gcp_credentials *c)
 {
     if (!c)
         return;
+    df_json_wipe(c->given);
     df_oauth_cache_free(&c->cache);
     free(c);
 }

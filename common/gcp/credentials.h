@@ -20,6 +20,10 @@ struct df_gcp_credentials; /* opaque */
 int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err) DF_MUST_CHECK;
 void df_gcp_credentials_free(struct df_gcp_credentials *c); /* NULL is fine */
 
+/* What the file would hold, as text, instead of it. USER: it is not JSON. */
+int df_gcp_credentials_given(const char *json, struct df_gcp_credentials **ret,
+                             struct df_err *err) DF_MUST_CHECK;
+
 /* *ret: a token for the storage service; the caller wipes and frees it. USER: the file cannot be read
  * or is of another type; else as its source failed, and RETRY where that has NOT_FOUND
  * or CONFLICT. */

@@ -58,6 +58,11 @@ int df_hcl_literals(const char *text,
                     int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
                     void *arg, struct df_err *err) DF_MUST_CHECK;
 
+/* True if a text may stand between brackets without an effect on what is around it: it closes no
+ * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False if there
+ * is no memory. */
+bool df_hcl_is_closed(const char *text);
+
 /* The plain value of an attribute (borrowed); NULL if it is absent or an expression. */
 const char *df_hcl_attribute(const struct df_hcl_block *b, const char *name);
 bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name);

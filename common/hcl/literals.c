@@ -12,6 +12,7 @@ enum { NAME_SIZE = 256 };
 struct literals {
     const char *p, *end;
     int depth;
+    bool is_broken;       /* a bracket closed nothing, or a string, heredoc or comment has no end */
     char top[NAME_SIZE];  /* the attribute at depth 0 */
     char last[NAME_SIZE]; /* the name before p, of an attribute or a member */
     struct df_buf value;
@@ -73,6 +74,7 @@ static int take_string(struct literals *s, struct df_err *err)
             s->p++;
         (void)df_buf_addc(&s->value, *s->p++);
     }
+    s->is_broken |= s->p == s->end;
     s->p += s->p < s->end;
     return take_value(s, err);
 }
@@ -83,10 +85,22 @@ static const char *line_end(const struct literals *s)
     return end ? end : s->end;
 }
 
+/* True if the line has nothing but the word of the heredoc, and white space. */
+static bool is_last_line(const struct literals *s, const char *word, const char *end)
+{
+    const char *p = s->p + strlen(word);
+    if (!starts(s, word))
+        return false;
+    while (p < end && isspace((unsigned char)*p))
+        p++;
+    return p >= end;
+}
+
 /* At "<<": the lines up to the closing word, without their indentation. */
 static int take_heredoc(struct literals *s, struct df_err *err)
 {
     char word[NAME_SIZE];
+    bool closes = false;
     s->p += starts(s, "<<-") ? 3 : 2;
     const char *end = line_end(s);
     size_t n = (size_t)(end - s->p);
@@ -94,17 +108,16 @@ static int take_heredoc(struct literals *s, struct df_err *err)
         n--;
     keep_name(word, s->p, n);
     df_buf_clear(&s->value);
-    for (s->p = end < s->end ? end + 1 : end; s->p < s->end;) {
+    for (s->p = end < s->end ? end + 1 : end; !closes && s->p < s->end;) {
         end = line_end(s);
         while (s->p < end && (*s->p == ' ' || *s->p == '\t'))
             s->p++;
-        bool closes = starts(s, word) && !isalnum((unsigned char)s->p[strlen(word)]);
+        closes = is_last_line(s, word, end);
         if (!closes)
             (void)df_buf_add(&s->value, s->p, (size_t)(end - s->p) + (end < s->end));
         s->p = end < s->end ? end + 1 : end;
-        if (closes)
-            break;
     }
+    s->is_broken |= !closes;
     return take_value(s, err);
 }
 
@@ -112,6 +125,7 @@ static void skip_comment(struct literals *s)
 {
     const char *end =
         starts(s, "/*") ? memmem(s->p + 2, (size_t)(s->end - s->p) - 2, "*/", 2) : line_end(s);
+    s->is_broken |= !end;
     s->p = end ? end + (starts(s, "/*") ? 2 : 0) : s->end;
 }
 
@@ -140,21 +154,40 @@ static int take_next(struct literals *s, struct df_err *err)
         take_word(s);
     else {
         s->depth += strchr("{[(", c) ? 1 : strchr("}])", c) ? -1 : 0;
+        s->is_broken |= s->depth < 0;
         s->p++;
     }
     return 0;
+}
+
+static int take_all(struct literals *s, struct df_err *err)
+{
+    int result = 0;
+    s->end = s->p + strlen(s->p);
+    s->value = DF_BUF_INIT((size_t)(s->end - s->p) + 1);
+    while (result == 0 && s->p < s->end)
+        result = take_next(s, err);
+    df_buf_wipe(&s->value);
+    explicit_bzero(s->last, sizeof s->last);
+    return result;
 }
 
 int df_hcl_literals(const char *text,
                     int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
                     void *arg, struct df_err *err)
 {
-    struct literals s = {.p = text, .end = text + strlen(text), .visit = visit, .arg = arg};
-    s.value = DF_BUF_INIT((size_t)(s.end - s.p) + 1);
-    int result = 0;
-    while (result == 0 && s.p < s.end)
-        result = take_next(&s, err);
-    df_buf_wipe(&s.value);
-    explicit_bzero(s.last, sizeof s.last);
-    return result;
+    struct literals s = {.p = text, .visit = visit, .arg = arg};
+    return take_all(&s, err);
+}
+
+static int ignore(void *arg, const struct df_hcl_literal *l, struct df_err *err)
+{
+    (void)arg, (void)l, (void)err;
+    return 0;
+}
+
+bool df_hcl_is_closed(const char *text)
+{
+    struct literals s = {.p = text, .visit = ignore};
+    return take_all(&s, NULL) == 0 && !s.is_broken && s.depth == 0;
 }

@@ -11,7 +11,8 @@
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 
-enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 1000 };
+/* How often an exchange looks at its flag by the clock. An idle one without such a flag sleeps. */
+enum { STOP_POLL_MS = 100, IDLE_POLL_MS = 60000 };
 
 /* Why we aborted a transfer. */
 enum end { END_NOT, END_RECEIVER, END_STOP, END_IDLE, END_TOO_LARGE, END_MEMORY, END_BODY };
@@ -150,6 +151,8 @@ static CURLcode set_connection(CURL *easy, const struct df_http *h, const struct
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_USERAGENT, h->user_agent);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)h->connect_ms);
+    if (h->piece)
+        SET(CURLOPT_BUFFERSIZE, (long)h->piece);
     if (h->ca_file)
         SET(CURLOPT_CAINFO, h->ca_file);
     if (h->proxy) {
@@ -310,7 +313,8 @@ static int make_headers(const struct df_http *h, const struct df_http_request *r
  * the next byte. */
 static bool must_end(struct exchange *x, int *wait_ms)
 {
-    *wait_ms = x->req->stop ? STOP_POLL_MS : IDLE_POLL_MS;
+    bool must_look = x->req->stop && !x->req->stop_wakes;
+    *wait_ms = must_look ? STOP_POLL_MS : IDLE_POLL_MS;
     if (df_stopped(x->req->stop)) {
         x->end = END_STOP;
         return true;

@@ -17,6 +17,7 @@ struct df_http {
     char *aws_scope, *aws_token; /* owned; NULL: not signed. user, password: keys */
     bool follow_redirects, allow_file, insecure;
     int64_t connect_ms;
+    size_t piece;
 };
 
 /* Fills *res, which must be empty and which the caller frees, also on failure. timeout_ms: 0 for

@@ -56,6 +56,7 @@ int df_http_new(const struct df_http_options *o, struct df_http **ret, struct df
     h->follow_redirects = o->follow_redirects;
     h->allow_file = o->allow_file;
     h->insecure = o->insecure;
+    h->piece = o->piece;
     h->connect_ms = o->connect_ms ? o->connect_ms : DF_TIMEOUT_CONNECT_MS;
     h->multi = curl_multi_init();
     h->easy = curl_easy_init();

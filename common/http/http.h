@@ -37,6 +37,7 @@ struct df_http_options {
     bool allow_file; /* file:// too; its response has status 200 */
     /* Time limit for connecting, TLS included; 0: DF_TIMEOUT_CONNECT_MS. */
     int64_t connect_ms;
+    size_t piece; /* bytes of a body that are received at once; 0: 16 KiB, curl's own */
 };
 
 /* The options are copied. */
@@ -93,6 +94,9 @@ struct df_http_request {
     void *arg;
     const volatile bool
         *stop; /* when it becomes true the exchange ends within 100 ms, class RETRY; or NULL */
+    bool
+        stop_wakes; /* whoever sets *stop calls df_http_wake() afterwards: an idle exchange, such as
+                        a stream that lasts for minutes, need not look at the flag by the clock */
 };
 
 #define DF_HTTP_REQUEST(m, u) ((struct df_http_request){.method = (m), .url = (u), .body_fd = -1})
@@ -134,6 +138,10 @@ int df_http_time(const struct df_http_response *r, int64_t *ret_real_us) DF_MUST
 
 /* Returns the host of a URL, without brackets and port. The caller frees; NULL if out of memory. */
 char *df_url_host(const char *url);
+
+/* True if both URLs have the same scheme, host and port; a port that is not there is that of the
+ * scheme. False for what is no URL of http(s), has a user in it, or if out of memory. */
+bool df_url_same_origin(const char *one, const char *other);
 
 /* Percent-encodes a path segment or query value. The caller frees; NULL if out of memory. */
 char *df_url_escape(const char *s);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "common/base/buf.h"
+#include "common/http/http.h"
 
 void df_http_target_free(struct df_http_target *t)
 {
@@ -148,4 +149,11 @@ int df_http_target_redirect(struct df_http_target *t, const char *location, stru
                        "redirect of %s: to an address of this machine or its link is refused",
                        t->shown);
     return set_shown(t, err);
+}
+
+bool df_url_same_origin(const char *one, const char *other)
+{
+    DF_HTTP_TARGET struct df_http_target a = {0}, b = {0};
+    return df_http_target_parse(one, false, &a, NULL) == 0 &&
+           df_http_target_parse(other, false, &b, NULL) == 0 && df_streq(a.origin, b.origin);
 }

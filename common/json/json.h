@@ -40,6 +40,9 @@ int df_json_parse_without(const char *text, size_t n, const char *const *skipped
 
 /* Reads a file of at most max bytes and parses it. */
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Writes it with df_fs_write(), for the owner alone (0600). The text, which may have secrets, is
+ * overwritten in memory. */
+int df_json_save(const char *path, const cJSON *json, struct df_err *err) DF_MUST_CHECK;
 
 /* Prints without white space (or indented by two blanks); the caller frees with free(). Whole
  * numbers below DF_JSON_MAX_PLAIN have no fraction or exponent. Bytes that are not UTF-8 become

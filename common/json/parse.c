@@ -479,3 +479,14 @@ int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err)
     df_buf_wipe(&text);
     return result;
 }
+
+int df_json_save(const char *path, const cJSON *json, struct df_err *err)
+{
+    char *text = df_json_print(json);
+    if (!text)
+        return df_fail_oom(err);
+    int result = df_fs_write(path, text, strlen(text), 0600, err);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return result;
+}

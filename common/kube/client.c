@@ -297,6 +297,7 @@ static int prepare_and_send(struct df_kube *k, const struct df_kube_request *r,
     req.on_data = r->on_data;
     req.arg = r->arg;
     req.stop = r->at ? r->at->stop : NULL;
+    req.stop_wakes = r->stop_wakes;
     return send_request(k, r, &req, ret, err);
 }
 

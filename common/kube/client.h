@@ -34,6 +34,7 @@ struct df_kube_request {
     int (*on_data)(void *arg, const char *bytes, size_t n); /* the same */
     void *arg;
     struct df_kube_conn *conn; /* NULL: one of the client's */
+    bool stop_wakes;           /* as of struct df_http_request, for at's stop; only with conn */
 };
 
 /* Any status below 400 is success; failures are those of kube.h. The caller frees *ret. */

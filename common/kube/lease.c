@@ -12,11 +12,12 @@
 #include "common/kube/watch.h"
 
 #define ADDRESS "dayfly.dev/address"
+#define POD "dayfly.dev/holder-pod" /* "<uid of the holder's pod>/<holder>" */
 #define NEVER INT64_MAX
 
 struct df_lease {
     struct df_kube *k;
-    char *name_space, *name, *identity, *address, *select;
+    char *name_space, *name, *identity, *address, *pod, *pod_and_identity, *select;
     int64_t duration_us;
     void (*changed)(void *arg, bool held);
     void (*failed)(void *arg, const struct df_err *err);
@@ -29,10 +30,12 @@ struct df_lease {
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t news;
-    cJSON *seen;     /* the latest known Lease; NULL: none exists */
-    int64_t seen_us; /* when its current version was first seen, monotonic */
-    int64_t epoch;   /* the highest ever seen, also of a deleted Lease; -1: none */
-    bool listed;     /* the first list is complete */
+    cJSON *seen;        /* the latest known Lease; NULL: none exists */
+    int64_t seen_us;    /* when its current version was first seen, monotonic */
+    int64_t epoch;      /* the highest ever seen, also of a deleted Lease; -1: none */
+    bool listed;        /* the first list is complete */
+    int64_t started_us; /* monotonic */
+    char failure[256];  /* the last one since seen_us, or "" */
 };
 
 /* ---- local validity -------------------------------------------------------------------------- */
@@ -64,8 +67,10 @@ static void observe_lease(struct df_lease *l, cJSON *lease)
         cJSON_Delete(lease);
         return;
     }
-    if (!df_streq(version, known))
+    if (!df_streq(version, known)) {
         l->seen_us = df_mono_us();
+        l->failure[0] = '\0';
+    }
     cJSON_Delete(l->seen);
     l->seen = lease;
     int64_t epoch = df_json_int(lease, "spec.leaseTransitions", -1);
@@ -119,8 +124,21 @@ static void on_listed(void *arg)
 static void on_failed(void *arg, const struct df_err *err)
 {
     struct df_lease *l = arg;
+    (void)pthread_mutex_lock(&l->lock);
+    df_copy(l->failure, sizeof(l->failure), err->message);
+    (void)pthread_mutex_unlock(&l->lock);
     if (l->failed)
         l->failed(l->arg, err);
+}
+
+/* The process before this one in the same pod holds it, and cannot any more. A replica that does not
+ * know the annotation leaves that of the holder before it: hence the comparison with the holder. */
+static bool is_orphaned(const struct df_lease *l)
+{
+    const char *holder = holder_of(l->seen), *pod = df_kube_annotation(l->seen, POD);
+    size_t n = strlen(l->pod);
+    return n && pod && strncmp(pod, l->pod, n) == 0 && pod[n] == '/' &&
+           df_streq(pod + n + 1, holder) && !df_streq(holder, l->identity);
 }
 
 /* Returns when the Lease may be taken, by our own clock. Under the lock. */
@@ -130,7 +148,7 @@ static int64_t free_at_us(const struct df_lease *l)
         return NEVER;
     int64_t own_s = l->duration_us / 1000000;
     int64_t lasts_s = df_json_int(l->seen, "spec.leaseDurationSeconds", own_s);
-    bool is_free = l->seen && !*holder_of(l->seen);
+    bool is_free = l->seen && (!*holder_of(l->seen) || is_orphaned(l));
     return is_free ? l->seen_us : l->seen_us + (lasts_s > 0 ? lasts_s : own_s) * 1000000;
 }
 
@@ -155,6 +173,7 @@ static int set_spec(const struct df_lease *l, cJSON *lease, int64_t epoch, const
         return df_fail_oom(err);
     if (df_json_set_str(metadata, "name", l->name, err) < 0 ||
         df_json_set_str(notes, ADDRESS, *holder && l->address ? l->address : "", err) < 0 ||
+        df_json_set_str(notes, POD, *holder && *l->pod ? l->pod_and_identity : "", err) < 0 ||
         df_json_set_str(spec, "holderIdentity", holder, err) < 0 ||
         set_number(spec, "leaseDurationSeconds", l->duration_us / 1000000, err) < 0 ||
         set_number(spec, "leaseTransitions", epoch + (taken ? 1 : 0), err) < 0 ||
@@ -305,6 +324,23 @@ static void *lease_main(void *arg)
     return NULL;
 }
 
+int df_lease_check(struct df_lease *l, struct df_err *err)
+{
+    char failure[sizeof(l->failure)];
+    (void)pthread_mutex_lock(&l->lock);
+    int64_t since_us = l->seen_us > l->started_us ? l->seen_us : l->started_us;
+    int64_t own_s = l->duration_us / 1000000;
+    int64_t lasts_s = df_json_int(l->seen, "spec.leaseDurationSeconds", own_s);
+    (void)snprintf(failure, sizeof(failure), "%s", l->failure);
+    (void)pthread_mutex_unlock(&l->lock);
+    int64_t idle_us = df_mono_us() - since_us;
+    if (idle_us <= 2 * (lasts_s > own_s ? lasts_s : own_s) * 1000000)
+        return 0;
+    return df_fail_reason(err, DF_ERR_RETRY, "NoLeader",
+                          "no replica has renewed the Lease %s for %lld seconds%s%s", l->name,
+                          (long long)(idle_us / 1000000), failure[0] ? ": " : "", failure);
+}
+
 void df_lease_look(struct df_lease *l, struct df_lease_view *ret)
 {
     (void)pthread_mutex_lock(&l->lock);
@@ -323,12 +359,15 @@ static int copy_options(struct df_lease *l, const struct df_lease_options *o, st
     l->name = strdup(o->name);
     l->identity = strdup(o->identity);
     l->address = o->address ? strdup(o->address) : NULL;
+    l->pod = strdup(o->pod ? o->pod : "");
+    l->pod_and_identity = df_strf("%s/%s", o->pod ? o->pod : "", o->identity);
     l->select = df_strf("metadata.name=%s", o->name);
     l->duration_us = o->duration_s * 1000000;
     l->changed = o->changed;
     l->failed = o->failed;
     l->arg = o->arg;
-    return l->name_space && l->name && l->identity && l->select && (l->address || !o->address)
+    return l->name_space && l->name && l->identity && l->select && l->pod && l->pod_and_identity &&
+                   (l->address || !o->address)
                ? 0
                : df_fail_oom(err);
 }
@@ -360,12 +399,27 @@ int df_lease_new(struct df_kube *k, const struct df_lease_options *o, struct df_
         return df_fail_oom(err);
     l->k = k;
     l->epoch = -1;
+    l->started_us = df_mono_us();
     init_sync(l);
     if (copy_options(l, o, err) < 0) {
         df_lease_free(l);
         return -1;
     }
     *ret = l;
+    return 0;
+}
+
+int df_lease_identity(char **ret, struct df_err *err)
+{
+    char host[256] = "", salt[9];
+    const char *pod = getenv("POD_NAME");
+    (void)gethostname(host, sizeof(host) - 1);
+    if (df_random_hex(salt, 4, err) < 0)
+        return -1;
+    char *identity = df_strf("%s_%s", df_str_empty(pod) ? host : pod, salt);
+    if (!identity)
+        return df_fail_oom(err);
+    *ret = identity;
     return 0;
 }
 
@@ -393,8 +447,6 @@ void df_lease_stop(struct df_lease *l)
     set_held_until(l, 0);
     if (held)
         (void)write_holder(l, "", NULL); /* otherwise the others wait until it expires */
-    df_kube_watch_stop(l->watch);
-    l->watch = NULL;
 }
 
 void df_lease_free(struct df_lease *l)
@@ -409,6 +461,8 @@ void df_lease_free(struct df_lease *l)
     free(l->name);
     free(l->identity);
     free(l->address);
+    free(l->pod);
+    free(l->pod_and_identity);
     free(l->select);
     free(l);
 }

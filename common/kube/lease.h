@@ -20,6 +20,8 @@ struct df_lease_options {
     const char *name_space, *name;
     const char *identity; /* unique for this process, not only for its pod */
     const char *address;  /* of this replica, for the Lease's annotation; or NULL */
+    const char *pod; /* uid of this process's pod: a holder that ran in it has ended, because a pod
+                           * starts its container again only then; NULL or "": none */
     int64_t duration_s;
     /* Called when the Lease was won or lost, from the thread that renews it: be quick. */
     void (*changed)(void *arg, bool held);
@@ -29,18 +31,27 @@ struct df_lease_options {
 
 struct df_lease; /* opaque */
 
+/* An identity: the name of the pod or host, and a random suffix, which makes a process that was
+ * restarted in the same pod a new candidate. The caller frees. */
+int df_lease_identity(char **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* Strings are copied; the client must live on, and must not be fenced. */
 int df_lease_new(struct df_kube *k, const struct df_lease_options *o, struct df_lease **ret,
                  struct df_err *err) DF_MUST_CHECK;
 /* Starts to compete. Call it once. */
 int df_lease_start(struct df_lease *l, struct df_err *err) DF_MUST_CHECK;
-/* Gives the Lease back, so that the next holder need not wait, and stops competing. No callback
- * comes after the return. */
+/* Gives the Lease back, so that the next holder need not wait, and stops competing. changed is not
+ * called after the return; df_lease_look() still knows who holds it. */
 void df_lease_stop(struct df_lease *l);
 void df_lease_free(struct df_lease *l); /* stopped, or never started; NULL is fine */
 
 /* True while this replica leads. Costs one reading of the clock. */
 bool df_lease_is_held(const struct df_lease *l);
+
+/* RETRY NoLeader if nobody has renewed the Lease for twice its duration, as far as this replica
+ * knows: it is then free, and nobody can take it. The message has the last failure of this
+ * replica. */
+int df_lease_check(struct df_lease *l, struct df_err *err) DF_MUST_CHECK;
 
 struct df_lease_view {
     char holder[256];  /* identity; "" if nobody holds it */

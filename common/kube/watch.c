@@ -221,7 +221,8 @@ static int run_stream(struct df_kube_watch *w, const struct df_kube_at *at, stru
                                 .idle_timeout_ms = w->o.idle_ms,
                                 .on_data = on_data,
                                 .arg = w,
-                                .conn = w->conn};
+                                .conn = w->conn,
+                                .stop_wakes = true};
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     df_buf_free(&w->event); /* may contain an incomplete event of the previous stream */
     w->form = UNKNOWN;

@@ -61,9 +61,10 @@ int df_oauth_take(const cJSON *answer, const char *what, struct df_oauth_token *
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 void df_oauth_cache_init(struct df_oauth_cache *c,
-                         int (*fetch)(struct df_oauth_token *ret, struct df_err *err))
+                         int (*fetch)(void *arg, struct df_oauth_token *ret, struct df_err *err),
+                         void *arg)
 {
-    *c = (struct df_oauth_cache){.fetch = fetch};
+    *c = (struct df_oauth_cache){.fetch = fetch, .arg = arg};
     (void)pthread_mutex_init(&c->lock, NULL);
 }
 
@@ -76,7 +77,7 @@ void df_oauth_cache_free(struct df_oauth_cache *c)
 static int renew(struct df_oauth_cache *c, struct df_err *err)
 {
     DF_OAUTH_TOKEN t = {0};
-    if (c->fetch(&t, err) < 0)
+    if (c->fetch(c->arg, &t, err) < 0)
         return -1;
     df_oauth_token_wipe(&c->token);
     c->token = t;

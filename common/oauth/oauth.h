@@ -38,11 +38,13 @@ int df_oauth_take(const cJSON *answer, const char *what, struct df_oauth_token *
 struct df_oauth_cache {
     pthread_mutex_t lock; /* also held while a source is asked: one request, not one a thread */
     struct df_oauth_token token;
-    int (*fetch)(struct df_oauth_token *ret, struct df_err *err);
+    int (*fetch)(void *arg, struct df_oauth_token *ret, struct df_err *err);
+    void *arg;
 };
 
 void df_oauth_cache_init(struct df_oauth_cache *c,
-                         int (*fetch)(struct df_oauth_token *ret, struct df_err *err));
+                         int (*fetch)(void *arg, struct df_oauth_token *ret, struct df_err *err),
+                         void *arg);
 void df_oauth_cache_free(struct df_oauth_cache *c);
 
 /* *ret: the token, fetched again five minutes before it expires; the caller wipes and frees it. Fails

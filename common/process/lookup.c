@@ -1,6 +1,8 @@
 #include "common/process/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
@@ -25,6 +27,17 @@ char *df_process_which(const char *name, const char *path_env)
         dir = *end ? end + 1 : NULL;
     }
     return NULL;
+}
+
+int df_process_own_path(char **ret, struct df_err *err)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n < 0)
+        return df_fail_errno(err, errno, "find the program's own path");
+    path[n] = '\0';
+    *ret = strdup(path);
+    return *ret ? 0 : df_fail_oom(err);
 }
 
 /* "pid (comm) state ppid ...": comm may contain ")", so search for the last one. */

@@ -87,6 +87,9 @@ void df_process_protect(void);
  * no such process, or only a zombie. */
 int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* *ret: the path of this program; the caller frees. */
+int df_process_own_path(char **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* Looks name up in a list like PATH. Ignores relative directories, so that the current directory
  * never supplies a program. The caller frees; NULL: not found or no memory. */
 char *df_process_which(const char *name, const char *path_env);

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 
 /* ---- the list ---- */
@@ -76,19 +77,15 @@ void df_wall_free(struct df_wall *v)
     *v = (struct df_wall){0};
 }
 
-static bool is_within(const char *path, const char *directory)
+bool df_wall_touches_hidden(const struct df_wall *v, int fd)
 {
-    size_t n = strlen(directory);
-    return strncmp(path, directory, n) == 0 && (path[n] == '/' || !path[n] || n == 1);
-}
-
-bool df_wall_touches_hidden(const struct df_wall *v, const char *path)
-{
-    DF_FREE char *real = realpath(path, NULL);
-    for (size_t i = 0; real && i < v->len; i++) {
+    DF_FREE char *real = df_fs_path_of(fd, NULL);
+    if (!real)
+        return v->len > 0;
+    for (size_t i = 0; i < v->len; i++) {
         DF_FREE char *hidden = realpath(v->entries[i].path, NULL);
         if (v->entries[i].access == DF_WALL_HIDDEN && hidden && strcmp(hidden, "/") != 0 &&
-            (is_within(real, hidden) || is_within(hidden, real)))
+            (df_fs_is_within(real, hidden) || df_fs_is_within(hidden, real)))
             return true;
     }
     return false;

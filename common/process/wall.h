@@ -46,9 +46,11 @@ int df_wall_add_link(struct df_wall *v, const char *path, const char *target,
                      struct df_err *err) DF_MUST_CHECK;
 void df_wall_free(struct df_wall *v);
 
-/* Is this path hidden, inside of a hidden directory, or does it contain something hidden? Follows
- * links. Entries after it that show something again are not considered. */
-bool df_wall_touches_hidden(const struct df_wall *v, const char *path);
+/* Is this open file or directory (also with O_PATH) hidden, inside of a hidden directory, or does it
+ * contain something hidden? Entries that show something again are not considered. A descriptor, and
+ * not a path: what is checked is what is then read, whoever changes links meanwhile. True also if its
+ * place cannot be told. */
+bool df_wall_touches_hidden(const struct df_wall *v, int fd);
 
 /* Like fork(2), and the child has the wall. The child gets 0; *ret_fault.error is 0 there, or the
  * errno of what failed, and *ret_fault.entry the entry (v->len: none of them). Between this call and

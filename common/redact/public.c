@@ -48,21 +48,53 @@ static void normalize_name(const char *name, char out[NAME_MAX_LEN])
     out[n] = '\0';
 }
 
-/* "eu-west-1", "us-gov-east-1", "europe-west4-b": words of letters, a number, perhaps a zone. */
+/* Where the regions of AWS and Google Cloud are, and on which side of it. */
+static const char *const region_places[] = {
+    "af",           "africa",       "ap",      "asia",   "australia", "ca",      "cn",
+    "eu",           "europe",       "eu-isoe", "il",     "me",        "mx",      "sa",
+    "northamerica", "southamerica", "us",      "us-gov", "us-iso",    "us-isob", "us-isof"};
+static const char *const region_sides[] = {"central",   "east",      "north",
+                                           "northeast", "northwest", "south",
+                                           "southeast", "southwest", "west"};
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+
+/* The length of the side at the beginning of s, 0: none. It ends where no letter follows. */
+static size_t side_len(const char *s)
+{
+    size_t len = strspn(s, letters);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(region_sides); i++) {
+        if (strlen(region_sides[i]) == len && strncmp(s, region_sides[i], len) == 0)
+            return len;
+    }
+    return 0;
+}
+
+/* "-1", "-1a", "4", "4-b": the number of a region, perhaps a zone of it. */
+static bool is_region_number(const char *s)
+{
+    s += strspn(s, "-");
+    size_t digits = strspn(s, "0123456789");
+    if (!digits || digits > 2)
+        return false;
+    s += digits;
+    s += strspn(s, "-");
+    size_t zone = strspn(s, letters);
+    return zone <= 1 && strlen(s) == zone;
+}
+
+/* "eu-west-1", "us-gov-east-1", "europe-west4-b". A password of words and a number is none. */
 static bool is_region(const char *s)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-    size_t words = 0;
-    for (size_t n = strspn(s, letters); n; n = strspn(s, letters)) {
-        words++;
-        s += n;
-        s += *s == '-';
+    for (size_t i = 0; i < DF_ARRAY_SIZE(region_places); i++) {
+        size_t place = strlen(region_places[i]);
+        if (strncmp(s, region_places[i], place) != 0 || strspn(s + place, "-") != 1)
+            continue;
+        size_t side = side_len(s + place + 1);
+        if (side && is_region_number(s + place + 1 + side))
+            return true;
     }
-    size_t digits = strspn(s, "0123456789");
-    s += digits;
-    s += *s == '-';
-    s += strspn(s, letters) == 1;
-    return words >= 2 && digits && digits <= 2 && !*s;
+    return false;
 }
 
 /* A URL without user, query and fragment. Each segment of its path is short: a longer one may be
@@ -92,7 +124,7 @@ bool df_redact_is_public(const char *name, const char *value)
     if (is_listed(public_names, DF_ARRAY_SIZE(public_names), word))
         return !credentials_in_url;
     return df_streq(name, value) || is_listed(public_words, DF_ARRAY_SIZE(public_words), value) ||
-           is_region(value) || is_public_url(value);
+           (*name && is_region(value)) || is_public_url(value);
 }
 
 /* ---- lines ---- */

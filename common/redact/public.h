@@ -11,7 +11,8 @@
 
 #include "common/base/util.h"
 
-/* True if the value of a member with this name is public. name: "" for none. */
+/* True if the value of a member with this name is public. name: "" for none, as of the items of a
+ * list: such an item is a secret like a whole value, also if it is a region. */
 bool df_redact_is_public(const char *name, const char *value);
 
 /* True if a line of a longer value is public: a BEGIN or END line of PEM, only punctuation, or

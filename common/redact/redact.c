@@ -58,6 +58,26 @@ void df_redact_free(struct df_redact *r)
     free(r);
 }
 
+int df_redact_widen(struct df_redact **r, const struct df_redact_set *set, struct df_err *err)
+{
+    const struct df_redact *old = *r;
+    struct df_redact *wide = NULL;
+    if (df_redact_new(set, &wide, err) < 0)
+        return -1;
+    if (old->kept + PIECE > wide->work_cap) {
+        df_redact_free(wide);
+        return df_fail(err, DF_ERR_LIMIT, "a set without the values of the former one");
+    }
+    memcpy(wide->work, old->work, old->kept);
+    wide->kept = old->kept;
+    wide->written = old->written;
+    wide->masked = old->masked;
+    wide->after_mask = old->after_mask;
+    df_redact_free(*r);
+    *r = wide;
+    return 0;
+}
+
 /* --- the bit map ----------------------------------------------------------------------------- */
 
 static void set_range(uint64_t *bits, size_t from, size_t to)

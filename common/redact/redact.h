@@ -32,6 +32,10 @@ struct df_redact; /* one stream; opaque */
 int df_redact_new(const struct df_redact_set *set, struct df_redact **ret,
                   struct df_err *err) DF_MUST_CHECK; /* the set is borrowed and must outlive *ret */
 void df_redact_free(struct df_redact *r);
+/* Goes on with a set that has all values of the stream's, and more: what is held back is decided with
+ * it. The set is borrowed like that of df_redact_new(), instead of the former one. */
+int df_redact_widen(struct df_redact **r, const struct df_redact_set *set,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* Feeds bytes and appends decided ones, masked, to out. */
 int df_redact_feed(struct df_redact *r, const char *bytes, size_t n, struct df_buf *out,

@@ -90,8 +90,7 @@ static const char *split_authority(const char *s, bool is_plain_http, struct df_
     u->host_len = (size_t)(s + n - u->host);
     u->path = s + n;
     const char *fault = split_port(u->host, u->host_len, &host_len);
-    if (!fault && is_plain_http && !is_loopback_host(u->host, host_len))
-        return "must be https: plain http is for loopback hosts alone";
+    u->is_open = !fault && is_plain_http && !is_loopback_host(u->host, host_len);
     return fault;
 }
 
@@ -137,7 +136,7 @@ static const char *split_url(const char *s, struct df_source_url *u)
     return strstr(s, "://") ? schemes_wanted : split_scp(s, u);
 }
 
-const char *df_source_url_fault(const char *url, struct df_source_url *ret)
+const char *df_source_open_url_fault(const char *url, struct df_source_url *ret)
 {
     struct df_source_url u = {0};
     if (df_has_control(url))
@@ -149,6 +148,18 @@ const char *df_source_url_fault(const char *url, struct df_source_url *ret)
         return DF_SOURCE_USE_SECRET;
     if (u.scheme == DF_SCHEME_SSH && u.user_len && !is_plain_user(u.user, u.user_len))
         return "has no valid user name";
+    *ret = u;
+    return NULL;
+}
+
+const char *df_source_url_fault(const char *url, struct df_source_url *ret)
+{
+    struct df_source_url u = {0};
+    const char *fault = df_source_open_url_fault(url, &u);
+    if (fault)
+        return fault;
+    if (u.is_open)
+        return "must be https: plain http is for loopback hosts alone";
     *ret = u;
     return NULL;
 }

@@ -19,17 +19,20 @@ enum df_source_scheme { DF_SCHEME_FILE, DF_SCHEME_HTTPS, DF_SCHEME_SSH };
 
 /* The parts of a URL, borrowed from it. */
 struct df_source_url {
-    enum df_source_scheme scheme; /* HTTPS also for http to a loopback host, SSH also for
+    enum df_source_scheme scheme; /* HTTPS also for http, SSH also for
                                      user@host:path */
     const char *user;             /* before the @; user_len 0: none */
     size_t user_len;
     const char *host; /* with its port */
     size_t host_len;
     const char *path; /* with the query */
+    bool is_open;     /* http to a host that is not loopback */
 };
 
 /* The fault of a URL, of a source or a submodule. *ret is complete only if there is no fault. */
 const char *df_source_url_fault(const char *url, struct df_source_url *ret);
+/* The same where http, which anybody on the way can read and change, is no fault. */
+const char *df_source_open_url_fault(const char *url, struct df_source_url *ret);
 
 /* The fault of a tag or branch: as of git check-ref-format, or an option of git. */
 const char *df_source_ref_fault(const char *s);

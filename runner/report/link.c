@@ -142,6 +142,11 @@ static bool reread_endpoint(struct df_link *l)
     return true;
 }
 
+bool df_link_is_fixed(const struct df_link *l)
+{
+    return !l->endpoint_file;
+}
+
 int64_t df_link_next_pause_ms(struct df_link *l)
 {
     (void)reread_endpoint(l);

@@ -41,6 +41,9 @@ int df_link_set_token(struct df_link *l, const char *token, struct df_err *err) 
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* True if the spawner has one address for good: no other service can answer there. */
+bool df_link_is_fixed(const struct df_link *l);
+
 /* The pause before the next attempt in milliseconds: 25, doubling up to 2000, less a random part of
  * up to a half. Reads endpoint_file again. An answer below 500 to df_link_send() resets it. */
 int64_t df_link_next_pause_ms(struct df_link *l);

@@ -14,11 +14,12 @@
 enum { PIECE = 64 * 1024, NOTE_MAX = 16 * 1024 };
 
 struct df_output {
-    const struct df_redact_set *set;
+    struct df_masks *masks;
     struct df_report *report;
     int echo_fd;
     struct df_redact *text; /* redactor of the log, in order */
     bool mid_line;
+    bool is_muted;
     bool spool_failed;   /* reported once */
     struct df_buf clean; /* scratch; emptied before each use */
     struct df_buf line;  /* incomplete line of the event stream */
@@ -27,18 +28,18 @@ struct df_output {
     struct df_output_summary summary;
 };
 
-int df_output_new(const struct df_redact_set *set, struct df_report *report, int echo_fd,
+int df_output_new(struct df_masks *masks, struct df_report *report, int echo_fd,
                   struct df_output **ret, struct df_err *err)
 {
     struct df_output *o = calloc(1, sizeof *o);
     if (!o)
         return df_fail_oom(err);
-    o->set = set;
+    o->masks = masks;
     o->report = report;
     o->echo_fd = echo_fd;
     o->clean = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
     o->line = DF_BUF_INIT(DF_LIMIT_EVENT_LINE);
-    if (df_redact_new(set, &o->text, err) < 0) {
+    if (df_redact_new(df_masks_set(masks), &o->text, err) < 0) {
         df_output_free(o);
         return -1;
     }
@@ -54,6 +55,22 @@ void df_output_free(struct df_output *o)
     df_buf_wipe(&o->line); /* not redacted yet */
     df_buf_free(&o->clean);
     free(o);
+}
+
+/* --- masks ----------------------------------------------------------------------------------- */
+
+static int renew(struct df_output *o, struct df_err *err)
+{
+    bool changed = false;
+    if (df_masks_renew(o->masks, &changed, err) < 0)
+        return -1;
+    return changed ? df_redact_widen(&o->text, df_masks_set(o->masks), err) : 0;
+}
+
+int df_output_renew(struct df_output *o, int *ret_next_ms, struct df_err *err)
+{
+    *ret_next_ms = df_masks_may_change(o->masks) ? DF_MASKS_RENEW_MS : -1;
+    return renew(o, err);
 }
 
 /* --- text ------------------------------------------------------------------------------------ */
@@ -83,9 +100,9 @@ static void deliver_log(struct df_output *o)
     echo(o, df_buf_str(&o->clean), o->clean.len);
 }
 
-int df_output_text(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
+static int add_text(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
 {
-    while (n) {
+    while (n && !o->is_muted) {
         size_t piece = n < PIECE ? n : PIECE;
         df_buf_clear(&o->clean);
         if (df_redact_feed(o->text, bytes, piece, &o->clean, err) < 0)
@@ -96,6 +113,11 @@ int df_output_text(struct df_output *o, const char *bytes, size_t n, struct df_e
         n -= piece;
     }
     return 0;
+}
+
+int df_output_text(struct df_output *o, const char *bytes, size_t n, struct df_err *err)
+{
+    return renew(o, err) < 0 ? -1 : add_text(o, bytes, n, err);
 }
 
 int df_output_note(struct df_output *o, const char *fmt, ...)
@@ -115,16 +137,17 @@ int df_output_note(struct df_output *o, const char *fmt, ...)
 
 static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
 {
-    if (df_event_count(event, o->set, &o->summary, err) < 0)
+    if (df_event_count(event, df_masks_set(o->masks), &o->summary, err) < 0)
         return -1;
     if (o->render) {
         DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
         if (df_event_render(event, &text, err) < 0 ||
-            df_output_text(o, df_buf_str(&text), text.len, err) < 0)
+            add_text(o, df_buf_str(&text), text.len, err) < 0)
             return -1;
     }
     df_buf_clear(&o->clean);
-    if (df_event_redact(event, o->line.data, o->line.len, o->set, &o->clean, err) < 0)
+    if (df_event_redact(event, o->line.data, o->line.len, df_masks_set(o->masks), &o->clean, err) <
+        0)
         return -1;
     struct df_err why = {0};
     if (df_buf_addc(&o->clean, '\n') == 0 &&
@@ -141,7 +164,7 @@ static int take_line(struct df_output *o, struct df_err *err)
     if (!o->long_line && df_event_parse(df_buf_str(&o->line), o->line.len, &event))
         result = take_event(o, event, err);
     else if (df_buf_addc(&o->line, '\n') == 0)
-        result = df_output_text(o, o->line.data, o->line.len, err);
+        result = add_text(o, o->line.data, o->line.len, err);
     df_buf_clear(&o->line);
     o->long_line = false;
     return result;
@@ -153,10 +176,10 @@ static int take_part(struct df_output *o, const char *bytes, size_t n, struct df
     if (!o->long_line && o->line.len + n < o->line.max)
         return df_buf_add(&o->line, bytes, n) < 0 ? df_buf_check(&o->line, err) : 0;
     o->long_line = true;
-    if (df_output_text(o, df_buf_str(&o->line), o->line.len, err) < 0)
+    if (add_text(o, df_buf_str(&o->line), o->line.len, err) < 0)
         return -1;
     df_buf_clear(&o->line);
-    return df_output_text(o, bytes, n, err);
+    return add_text(o, bytes, n, err);
 }
 
 int df_output_events(struct df_output *o, const char *bytes, size_t n, bool render,
@@ -164,6 +187,8 @@ int df_output_events(struct df_output *o, const char *bytes, size_t n, bool rend
 {
     o->render = render;
     const char *end = bytes + n;
+    if (renew(o, err) < 0)
+        return -1;
     while (bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         if (take_part(o, bytes, (size_t)((newline ? newline : end) - bytes), err) < 0)
@@ -179,6 +204,8 @@ int df_output_events(struct df_output *o, const char *bytes, size_t n, bool rend
 
 int df_output_flush(struct df_output *o, struct df_err *err)
 {
+    if (renew(o, err) < 0)
+        return -1;
     if (o->line.len && take_line(o, err) < 0)
         return -1;
     o->long_line = false;
@@ -189,15 +216,30 @@ int df_output_flush(struct df_output *o, struct df_err *err)
     return 0;
 }
 
-int df_output_hide(struct df_output *o, const struct df_redact_set *set, struct df_err *err)
+int df_output_end_line(struct df_output *o, struct df_err *err)
+{
+    return o->mid_line ? df_output_text(o, "\n", 1, err) : 0;
+}
+
+int df_output_hide(struct df_output *o, const struct df_strs *values, struct df_err *err)
 {
     struct df_redact *text = NULL;
-    if (df_output_flush(o, err) < 0 || df_redact_new(set, &text, err) < 0)
+    if (df_output_flush(o, err) < 0 || df_masks_replace(o->masks, values, err) < 0 ||
+        df_redact_new(df_masks_set(o->masks), &text, err) < 0)
         return -1;
     df_redact_free(o->text);
     o->text = text;
-    o->set = set;
     return 0;
+}
+
+int df_output_hide_also(struct df_output *o, const char *value, struct df_err *err)
+{
+    return df_masks_add_value(o->masks, value, err) < 0 ? -1 : renew(o, err);
+}
+
+void df_output_mute(struct df_output *o, bool is_muted)
+{
+    o->is_muted = is_muted;
 }
 
 const struct df_output_summary *df_output_summary(const struct df_output *o)

@@ -12,19 +12,25 @@
 #ifndef DF_OUTPUT_H
 #define DF_OUTPUT_H
 
-#include "common/redact/redact.h"
+#include "runner/report/masks.h"
 #include "runner/report/report.h"
 
 struct df_output; /* opaque */
 
-/* set and report are borrowed. echo_fd gets a copy of the redacted text; -1: no copy. */
-int df_output_new(const struct df_redact_set *set, struct df_report *report, int echo_fd,
+/* masks and report are borrowed. echo_fd gets a copy of the redacted text; -1: no copy. */
+int df_output_new(struct df_masks *masks, struct df_report *report, int echo_fd,
                   struct df_output **ret, struct df_err *err) DF_MUST_CHECK;
 void df_output_free(struct df_output *o);
-/* Masks these secrets from now on, instead of the previous set, which may then be freed. To be
- * called between commands. */
-int df_output_hide(struct df_output *o, const struct df_redact_set *set,
+/* Masks these values from now on, instead of those before (df_masks_replace()). To be called between
+ * commands. */
+int df_output_hide(struct df_output *o, const struct df_strs *values,
                    struct df_err *err) DF_MUST_CHECK;
+/* Masks this value, too, from now until the step's end: one that is made while the step runs. */
+int df_output_hide_also(struct df_output *o, const char *value, struct df_err *err) DF_MUST_CHECK;
+/* Reads again what may have changed (df_masks_renew()), also in the middle of the output. The
+ * functions below begin with it: to be called before a process starts, and while it says nothing.
+ * Returns how long that may be, in ms; -1: forever. */
+int df_output_renew(struct df_output *o, int *ret_next_ms, struct df_err *err) DF_MUST_CHECK;
 
 /* Bytes of text for people. */
 int df_output_text(struct df_output *o, const char *bytes, size_t n,
@@ -34,6 +40,10 @@ int df_output_events(struct df_output *o, const char *bytes, size_t n, bool rend
                      struct df_err *err) DF_MUST_CHECK;
 /* A line of dayfly's own, for people ("dayfly: ..."). */
 int df_output_note(struct df_output *o, const char *fmt, ...) DF_PRINTF(2, 3);
+/* Ends a line that the last text left open. */
+int df_output_end_line(struct df_output *o, struct df_err *err) DF_MUST_CHECK;
+/* Drops all text from now on, or no longer. To be called between commands. */
+void df_output_mute(struct df_output *o, bool is_muted);
 /* Writes out the bytes that were held back: an incomplete line, or the possible start of a secret.
  * To be called at the end of a command. */
 int df_output_flush(struct df_output *o, struct df_err *err) DF_MUST_CHECK;

@@ -257,7 +257,7 @@ static enum outcome post_frame(struct df_sender *s, struct stream *st)
 {
     (void)pthread_mutex_lock(&s->lock);
     uint64_t from = st->acked, end = st->end;
-    bool refused = st->refused;
+    bool refused = st->refused, draining = s->draining;
     (void)pthread_mutex_unlock(&s->lock);
     if (refused || from >= end)
         return NOTHING_TO_DO;
@@ -273,6 +273,11 @@ static enum outcome post_frame(struct df_sender *s, struct stream *st)
     req.content_type = "application/octet-stream";
     if (!path || send_request(s, req, path, &answer) < 0)
         return FAILED;
+    /* The step's document was deleted: nobody will ever take the rest. */
+    if (answer.status == 404 && draining && df_link_is_fixed(s->link)) {
+        df_sender_set_over(s);
+        return DONE;
+    }
     uint64_t offset = from;
     enum df_frame_next next =
         df_frame_answer(answer.status, df_buf_str(&answer.body), answer.body.len, from,

@@ -61,13 +61,18 @@ static int download_archive(const struct df_fetch *f, int fd, struct df_err *err
 /* Opens the archive: the file on disk, or a downloaded one. */
 static int open_archive(const struct df_fetch *f, int *ret, struct df_err *err)
 {
+    DF_CLOSE int fd = -1;
     if (f->spec->path) {
         df_fetch_note(f, "unpacking %s", f->spec->path);
-        *ret = open(f->spec->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        return *ret < 0 ? df_fail_errno(err, errno, "open %s", f->spec->path) : 0;
+        fd = open(f->spec->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            return df_fail_errno(err, errno, "open %s", f->spec->path);
+        if (df_fetch_check_shown(f, fd, err) < 0)
+            return -1;
+        *ret = DF_TAKE_FD(fd);
+        return 0;
     }
     df_fetch_note(f, "fetching %s", f->spec->url);
-    DF_CLOSE int fd = -1;
     if (df_fs_unnamed(f->private_dir, &fd, err) < 0 || download_archive(f, fd, err) < 0)
         return -1;
     *ret = DF_TAKE_FD(fd);
@@ -96,7 +101,7 @@ int df_fetch_archive(const struct df_fetch *f, struct df_err *err)
     DF_CLOSE int fd = -1;
     if (open_archive(f, &fd, err) < 0 || verify_digest(f->spec, fd, err) < 0)
         return -1;
-    return df_archive_unpack(fd, f->checkout, true, &limits, err) < 0
+    return df_archive_unpack(fd, f->checkout, !f->spec->keeps_top, &limits, err) < 0
                ? df_err_wrap(err, "%s", f->spec->url)
                : 0;
 }

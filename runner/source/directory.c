@@ -104,25 +104,47 @@ static enum df_tree_visit copy_visitor(void *arg, const struct df_tree_entry *e,
 
 /* A mounted ConfigMap or Secret has its files in a directory named after the time of the mount, and
  * ..data links to it. Copy only that directory: the name differs from pod to pod, and would change
- * the digest. The caller frees. */
-static char *find_root(const char *path)
+ * the digest. A ..data that leads out of the directory is a link like any other, and is refused as
+ * such. *ret_fd: the directory that has the files; the caller closes. */
+static int open_mounted(int directory, int *ret_fd, struct df_err *err)
 {
-    DF_FREE char *data = df_fs_join(path, "..data");
-    char *mounted = data ? realpath(data, NULL) : NULL;
-    return mounted ? mounted : strdup(path);
+    DF_CLOSE int data = openat(directory, "..data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DF_FREE char *outer = data < 0 ? NULL : df_fs_path_of(directory, err);
+    DF_FREE char *inner = data < 0 ? NULL : df_fs_path_of(data, err);
+    if (data >= 0 && (!outer || !inner))
+        return -1;
+    if (data >= 0 && df_fs_is_within(inner, outer))
+        *ret_fd = DF_TAKE_FD(data);
+    else
+        *ret_fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd < 0 ? df_fail_errno(err, errno, "open directory") : 0;
+}
+
+/* Opens what is copied, once: a path might lead elsewhere after the check. */
+static int open_root(const struct df_fetch *f, int *ret_fd, struct df_err *err)
+{
+    const char *path = f->spec->path;
+    DF_CLOSE int root = -1;
+    DF_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return df_fail_errno(err, errno, "open directory %s", path);
+    if (open_mounted(directory, &root, err) < 0 || df_fetch_check_shown(f, root, err) < 0)
+        return -1;
+    *ret_fd = DF_TAKE_FD(root);
+    return 0;
 }
 
 int df_fetch_directory(const struct df_fetch *f, struct df_err *err)
 {
     struct copying c = {.to = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     DF_CLOSE int to = c.to;
+    DF_CLOSE int root = -1;
     if (to < 0 || fstat(to, &c.to_st) < 0)
         return df_fail_errno(err, errno, "open directory %s", f->checkout);
-    DF_FREE char *root = find_root(f->spec->path);
-    if (!root)
-        return df_fail_oom(err);
+    if (open_root(f, &root, err) < 0)
+        return -1;
     df_fetch_note(f, "copying %s", f->spec->path);
-    return df_tree_walk(root, copy_visitor, &c, err) < 0
+    return df_tree_walk_at(root, copy_visitor, &c, err) < 0
                ? df_err_wrap(err, "copy %s", f->spec->path)
                : 0;
 }

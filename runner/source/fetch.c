@@ -18,6 +18,18 @@ void df_fetch_note(const struct df_fetch *f, const char *fmt, ...)
     (void)dprintf(f->log_fd, "dayfly: %s\n", line);
 }
 
+int df_fetch_check_shown(const struct df_fetch *f, int fd, struct df_err *err)
+{
+    if (!f->hidden || !df_wall_touches_hidden(f->hidden, fd))
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_DENIED, "SourceRefused",
+        "source.url: %s is, or contains, the data directory, a key of the service "
+        "or temporary files of steps, which no step may see: move the module "
+        "elsewhere, or set dataDirectory",
+        f->spec->url);
+}
+
 int df_fetch_private_file(const struct df_fetch *f, const char *name, const char *text, char **ret,
                           struct df_err *err)
 {

@@ -2,10 +2,9 @@
  * The environment of every git process of a fetch: configuration, allowed transports, credentials.
  * df_git_open() at the end lists the parts; each add_... adds its variables and writes its files.
  */
-#include <errno.h>
-
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/process/process.h"
 #include "runner/source/git.h"
 #include "runner/source/source.h"
 
@@ -88,9 +87,9 @@ static int add_plain(struct df_git *g, struct df_err *err)
 static int add_transports(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
-    const char *allowed = s->scheme == DF_SCHEME_FILE         ? "file:https:ssh"
-                          : df_starts_with(s->url, "http://") ? "http:https:ssh"
-                                                              : "https:ssh";
+    const char *allowed = s->scheme == DF_SCHEME_FILE                            ? "file:https:ssh"
+                          : s->accepts_http || df_starts_with(s->url, "http://") ? "http:https:ssh"
+                                                                                 : "https:ssh";
     (void)df_strs_set_env(&g->env, "GIT_ALLOW_PROTOCOL", allowed);
     return df_strs_check(&g->env, err);
 }
@@ -114,12 +113,9 @@ static int add_askpass(struct df_git *g, struct df_err *err)
     if (!s->password || !s->origin)
         return 0;
     DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_SECRET_VALUE);
-    DF_FREE char *path = NULL;
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n < 0)
-        return df_fail_errno(err, errno, "find the program's own path");
-    self[n] = '\0';
+    DF_FREE char *path = NULL, *self = NULL;
+    if (df_process_own_path(&self, err) < 0)
+        return -1;
     (void)df_buf_addf(&text, "%s\n%s\n%s\n", s->origin, s->username ? s->username : "git",
                       s->password);
     int result = df_buf_check(&text, err);
@@ -145,16 +141,20 @@ static int add_ssh_path(struct df_buf *b, const char *option, const char *path, 
     return df_buf_check(b, err);
 }
 
+/* accept-new writes the key that it accepts into the file, for the submodules. */
 static int add_ssh_command(struct df_git *g, const char *key, const char *hosts, struct df_err *err)
 {
+    const struct df_source_spec *s = g->fetch->spec;
+    bool accepts = s->accepts_host_keys && !s->known_hosts;
     DF_BUF struct df_buf b = DF_BUF_INIT(32 * 1024);
     (void)df_buf_adds(&b,
                       "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes "
-                      "-o IdentityAgent=none -o StrictHostKeyChecking=yes "
+                      "-o IdentityAgent=none "
                       "-o GlobalKnownHostsFile=/dev/null -o UpdateHostKeys=no "
                       "-o PasswordAuthentication=no -o KbdInteractiveAuthentication=no "
                       "-o PermitLocalCommand=no -o ClearAllForwardings=yes "
                       "-o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4");
+    (void)df_buf_addf(&b, " -o StrictHostKeyChecking=%s", accepts ? "accept-new" : "yes");
     if (add_ssh_path(&b, "IdentityFile", key, err) < 0 ||
         add_ssh_path(&b, "UserKnownHostsFile", hosts, err) < 0)
         return -1;
@@ -163,14 +163,15 @@ static int add_ssh_command(struct df_git *g, const char *key, const char *hosts,
     return df_strs_check(&g->env, err);
 }
 
-static int check_ssh(const struct df_source_spec *s, struct df_err *err)
+static int check_ssh(const struct df_fetch *f, struct df_err *err)
 {
+    const struct df_source_spec *s = f->spec;
     if (!s->ssh_key)
-        return df_source_refuse(err,
-                                "source.url \"%s\" is ssh: put the private key as ssh-privatekey "
-                                "into the secret of source.secretRef",
-                                s->url);
-    if (!s->known_hosts)
+        return df_source_refuse(err, "source.url \"%s\" is ssh: %s", s->url,
+                                f->terrakube ? "add an SSH key to the workspace"
+                                             : "put the private key as ssh-privatekey into the "
+                                               "secret of source.secretRef");
+    if (!s->known_hosts && !s->accepts_host_keys)
         return df_source_refuse(err,
                                 "the host key of %s is not pinned: put the lines of `ssh-keyscan` "
                                 "for it, after comparing them with what its operator publishes, "
@@ -194,8 +195,11 @@ static int write_key(const struct df_fetch *f, const char *key, char **ret, stru
 static int add_ssh(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
-    if (s->scheme == DF_SCHEME_SSH && check_ssh(s, err) < 0)
+    if (s->scheme == DF_SCHEME_SSH && check_ssh(g->fetch, err) < 0)
         return -1;
+    if (s->scheme == DF_SCHEME_SSH && !s->known_hosts)
+        df_fetch_note(g->fetch, "no known hosts are configured: whichever key %s has is accepted",
+                      s->host);
     DF_FREE char *key = NULL;
     DF_FREE char *hosts = NULL;
     if ((s->ssh_key && write_key(g->fetch, s->ssh_key, &key, err) < 0) ||

@@ -27,11 +27,12 @@ int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *
     o.no_core = true;
     o.max_file_bytes = DF_LIMIT_ARCHIVE_BYTES;
     o.stop = g->fetch->stop;
+    o.wall = g->fetch->spec->path ? g->fetch->git_wall : NULL;
     DF_BUF struct df_buf tail = DF_BUF_INIT(STDERR_TAIL);
     int code = 0;
     if (df_process_run(&o, -1, out, &tail, &code, err) < 0)
         return err && err->cls == DF_ERR_NOT_FOUND
                    ? df_err_wrap(err, "a git source needs the git program")
                    : -1;
-    return code ? df_git_explain(r->remote, code, df_buf_str(&tail), err) : 0;
+    return code ? df_git_explain(r->remote, code, df_buf_str(&tail), g->fetch->terrakube, err) : 0;
 }

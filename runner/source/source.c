@@ -147,7 +147,10 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
                                .checkout = q->checkout,
                                .private_dir = q->private_dir,
                                .log_fd = q->log_fd,
-                               .stop = q->stop};
+                               .stop = q->stop,
+                               .hidden = q->hidden,
+                               .git_wall = q->git_wall,
+                               .terrakube = q->terrakube};
     int result = fetch_and_inspect(&f, ret, err);
     if (result < 0) {
         (void)give_reason(err);

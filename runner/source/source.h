@@ -12,6 +12,7 @@
 
 #include "common/base/strs.h"
 #include "common/json/json.h"
+#include "common/process/wall.h"
 
 struct df_source_result {
     char commit[65];      /* resolved commit, or "" */
@@ -31,6 +32,12 @@ struct df_source_request {
     const char *private_dir;   /* existing, 0700, for keys and helpers; emptied at the end */
     int log_fd;                /* lines for people, or -1 */
     const volatile bool *stop; /* ends the fetch when true; or NULL */
+    /* A source of this machine must have nothing to do with these paths; NULL: with any. */
+    const struct df_wall *hidden;
+    /* Of the git processes for such a source, whose repository may lead elsewhere (alternates,
+     * submodules, a .git file); NULL: none. */
+    const struct df_wall *git_wall;
+    bool terrakube; /* messages advise a user of Terrakube, whose workspace has the credentials */
 };
 
 /* Reasons: SourceFailed (not available), SourceRefused (not allowed), DiskFull. */

@@ -37,9 +37,12 @@ static int refuse_member(const char *member, const char *fault, struct df_err *e
     return fault ? df_source_refuse(err, "source.%s %s", member, fault) : 0;
 }
 
-int df_source_url_check(const char *url, struct df_source_url *ret, struct df_err *err)
+int df_source_url_check(const char *url, bool accepts_http, struct df_source_url *ret,
+                        struct df_err *err)
 {
-    return refuse_member("url", df_source_url_fault(url, ret), err);
+    const char *fault =
+        accepts_http ? df_source_open_url_fault(url, ret) : df_source_url_fault(url, ret);
+    return refuse_member("url", fault, err);
 }
 
 static int read_host(struct df_source_spec *s, const struct df_source_url *u, struct df_err *err)
@@ -105,7 +108,7 @@ static enum df_source_kind guess_kind(const struct df_source_spec *s)
                    : DF_SOURCE_GIT;
     if (stat(s->path, &st) == 0 && S_ISREG(st.st_mode))
         return DF_SOURCE_ARCHIVE;
-    bool git = s->tag || s->branch || s->commit || is_bare_repository(s->path);
+    bool git = s->tag || s->branch || s->ref || s->commit || is_bare_repository(s->path);
     return git ? DF_SOURCE_GIT : DF_SOURCE_DIRECTORY;
 }
 
@@ -130,13 +133,14 @@ static int read_kind(const cJSON *source, struct df_source_spec *s, struct df_er
 
 static int check_refs(const struct df_source_spec *s, struct df_err *err)
 {
-    int count = (s->tag != NULL) + (s->branch != NULL) + (s->commit != NULL);
+    int count = (s->tag != NULL) + (s->branch != NULL) + (s->ref != NULL) + (s->commit != NULL);
     if (s->kind == DF_SOURCE_GIT && count != 1)
         return df_source_refuse(err, "source needs exactly one of tag, branch and commit");
     if (s->kind != DF_SOURCE_GIT && count)
         return df_source_refuse(err, "source.tag, .branch and .commit are for git repositories");
     if ((s->tag && refuse_member("tag", df_source_ref_fault(s->tag), err) < 0) ||
         (s->branch && refuse_member("branch", df_source_ref_fault(s->branch), err) < 0) ||
+        (s->ref && refuse_member("ref", df_source_ref_fault(s->ref), err) < 0) ||
         (s->commit && refuse_member("commit", df_source_commit_fault(s->commit), err) < 0))
         return -1;
     return 0;
@@ -174,14 +178,18 @@ static void read_members(const cJSON *source, struct df_source_spec *s)
     s->url = text(source, "url");
     s->tag = text(source, "tag");
     s->branch = text(source, "branch");
+    s->ref = text(source, "ref");
     s->commit = text(source, "commit");
     s->folder = text(source, "folder");
     s->sha256 = text(source, "sha256");
     s->submodules = df_json_bool(source, "submodules", false);
+    s->accepts_http = df_json_bool(source, "acceptsHttp", false);
+    s->keeps_top = df_json_bool(source, "keepsTop", false);
     s->username = text(source, "credentials.username");
     s->password = text(source, "credentials.password");
     s->ssh_key = text(source, "credentials.sshPrivateKey");
     s->known_hosts = text(source, "credentials.knownHosts");
+    s->accepts_host_keys = df_json_bool(source, "credentials.acceptsHostKeys", false);
     s->ca_certificate = text(source, "credentials.caCertificate");
 }
 
@@ -192,7 +200,7 @@ int df_source_spec_read(const cJSON *source, struct df_source_spec *ret, struct 
     read_members(source, &s);
     if (!s.url)
         return df_source_refuse(err, "source.url is required");
-    if (df_source_url_check(s.url, &u, err) < 0)
+    if (df_source_url_check(s.url, s.accepts_http, &u, err) < 0)
         return -1;
     s.scheme = u.scheme;
     if ((s.scheme == DF_SCHEME_FILE ? read_path(&s, err) : read_host(&s, &u, err)) < 0)

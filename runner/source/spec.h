@@ -18,10 +18,14 @@ struct df_source_spec {
     char *path;   /* owned: of a file URL, decoded; else NULL */
     char *host;   /* owned: "[user@]host[:port]", for messages; NULL of a file URL */
     char *origin; /* owned: "https://host:port" of an https URL as git shows it; else NULL */
-    const char *tag, *branch, *commit; /* git: exactly one */
-    const char *folder;                /* relative, without ".."; NULL for the top */
+    /* git: exactly one of the four. ref: a branch, or a tag if there is no such branch. */
+    const char *tag, *branch, *ref, *commit;
+    const char *folder; /* relative, without ".."; NULL for the top */
     const char *sha256;
+    bool accepts_http; /* also to other hosts than loopback */
     bool submodules;
+    bool keeps_top;         /* archive: a single directory at its top stays */
+    bool accepts_host_keys; /* ssh without known_hosts: whichever key the server has */
     const char *username, *password, *ssh_key, *known_hosts, *ca_certificate;
 };
 
@@ -33,8 +37,8 @@ void df_source_spec_free(struct df_source_spec *s);
 int df_source_spec_read(const cJSON *source, struct df_source_spec *ret,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* Refuses the fault of df_source_url_fault(). */
-int df_source_url_check(const char *url, struct df_source_url *ret,
+/* Refuses the fault of df_source_url_fault(); accepts_http: that of df_source_open_url_fault(). */
+int df_source_url_check(const char *url, bool accepts_http, struct df_source_url *ret,
                         struct df_err *err) DF_MUST_CHECK;
 
 /* Fails with class USER, reason SourceRefused. */

@@ -102,9 +102,10 @@ int df_git_resolve_url(const char *parent, const char *url, char **ret, struct d
 /* Only a source on this disk may have submodules on this disk, named by URL or path. */
 static int check_url(const struct df_git *g, const char *path, const char *url, struct df_err *err)
 {
-    bool local = g->fetch->spec->scheme == DF_SCHEME_FILE;
+    const struct df_source_spec *s = g->fetch->spec;
+    bool local = s->scheme == DF_SCHEME_FILE;
     struct df_source_url u = {.scheme = DF_SCHEME_FILE};
-    if (!(local && *url == '/') && df_source_url_check(url, &u, err) < 0)
+    if (!(local && *url == '/') && df_source_url_check(url, s->accepts_http, &u, err) < 0)
         return df_err_wrap(err, "submodule \"%s\"", path);
     if (u.scheme == DF_SCHEME_FILE && !local)
         return df_source_refuse(err,

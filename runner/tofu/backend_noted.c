@@ -24,25 +24,80 @@ static int noted_refuse(const char *what, const char *taken, struct df_err *err)
                           what, taken);
 }
 
-/* Only strings: the tool notes numbers and nested settings in other forms. It turns "true" into a
- * bool. */
-static const char *noted_text(const cJSON *object, const char *name)
+/* True for what the tool notes of a setting that is not there. */
+static bool noted_is_unset(const cJSON *value)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (cJSON_IsBool(item))
-        return cJSON_IsTrue(item) ? "true" : "false";
-    return cJSON_GetStringValue(item);
+    const cJSON *member;
+    if (cJSON_IsObject(value) || cJSON_IsArray(value)) {
+        cJSON_ArrayForEach (member, value)
+            if (!noted_is_unset(member))
+                return false;
+        return true;
+    }
+    return !value || cJSON_IsNull(value);
 }
 
-/* Every string of one must be in the other. */
+/* The tool turns "true" into a bool and "5" into a number, or the other way round. */
+static bool noted_scalar_equal(const cJSON *one, const cJSON *other)
+{
+    DF_FREE char *a = cJSON_IsString(one) ? strdup(one->valuestring) : df_json_print(one);
+    DF_FREE char *b = cJSON_IsString(other) ? strdup(other->valuestring) : df_json_print(other);
+    return a && b && df_streq(a, b);
+}
+
+static bool noted_equal(const cJSON *one, const cJSON *other);
+
+/* Every member of one is in the other. */
+static bool noted_has_all(const cJSON *one, const cJSON *other)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach (m, one)
+        if (!noted_equal(m, cJSON_GetObjectItemCaseSensitive(other, m->string)))
+            return false;
+    return true;
+}
+
+static bool noted_items_equal(const cJSON *one, const cJSON *other)
+{
+    const cJSON *x = one->child, *y = other->child;
+    while (x && y && noted_equal(x, y)) {
+        x = x->next;
+        y = y->next;
+    }
+    return !x && !y;
+}
+
+/* Equal as settings of a backend: as df_json_equal(), but for the forms of the tool. A nested block
+ * is a list of one in some backends. Settings are a few levels deep, json.h limits them. */
+static bool noted_equal(const cJSON *one, const cJSON *other)
+{
+    if (noted_is_unset(one) || noted_is_unset(other))
+        return noted_is_unset(one) && noted_is_unset(other);
+    if (cJSON_IsArray(one) && cJSON_IsArray(other))
+        return noted_items_equal(one, other);
+    if (cJSON_IsArray(one) || cJSON_IsArray(other)) {
+        const cJSON *list = cJSON_IsArray(one) ? one : other, *item = list == one ? other : one;
+        return cJSON_GetArraySize(list) == 1 && noted_equal(list->child, item);
+    }
+    if (cJSON_IsObject(one) && cJSON_IsObject(other))
+        return noted_has_all(one, other) && noted_has_all(other, one);
+    return !cJSON_IsObject(one) && !cJSON_IsObject(other) && noted_scalar_equal(one, other);
+}
+
+/* Every setting of one must be in the other: whatever its type is, it can lead the state elsewhere,
+ * or let somebody on the way read it. */
 static int noted_compare(const cJSON *one, const cJSON *other, struct df_err *err)
 {
     const cJSON *setting;
     cJSON_ArrayForEach (setting, one) {
-        const char *here = cJSON_GetStringValue(setting),
-                   *there = noted_text(other, setting->string);
-        if (here && !df_streq(here, there))
-            return noted_refuse(setting->string, there ? there : "not set", err);
+        const cJSON *there = cJSON_GetObjectItemCaseSensitive(other, setting->string);
+        const char *text = cJSON_GetStringValue(there);
+        if (!noted_equal(setting, there))
+            return noted_refuse(setting->string,
+                                text    ? text
+                                : there ? "another value"
+                                        : "not set",
+                                err);
     }
     return 0;
 }

@@ -15,7 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 
-enum { PIPE_BYTES = 1024 * 1024, PIECE = 64 * 1024 };
+enum { PIPE_BYTES = 1024 * 1024, PIECE = 64 * 1024, SCRIPT_GRACE_MS = 5000 };
 
 /* ---- starting ---- */
 
@@ -69,8 +69,11 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
 {
     DF_FREE const char **argv = calloc(args->len + 2, sizeof *argv);
     DF_FREE const char **env = compose_env(c);
+    int next_ms;
     if (!argv || !env)
         return df_fail_oom(err);
+    if (df_output_renew(c->output, &next_ms, err) < 0)
+        return -1;
     argv[0] = c->program;
     for (size_t i = 0; i < args->len; i++)
         argv[i + 1] = args->items[i];
@@ -144,9 +147,23 @@ static bool pump(const struct df_commander *c, struct flow *f, int fd, size_t ma
 
 enum stage { RUNNING, INTERRUPTED, KILLED };
 
+/* Its group, which is not that of the runner, has what the script started. */
+static int signal_script(const struct df_commander *c, const struct df_process *p, int sig,
+                         struct df_err *err)
+{
+    if (sig == SIGTERM)
+        (void)df_output_note(c->output, "dayfly: stopping: the script is ended");
+    (void)kill(-p->pid, sig); /* fails if it has ended; the next call finds out */
+    return df_process_signal(p, sig, err);
+}
+
 static int signal_once(const struct df_commander *c, const struct df_process *p, enum stage stage,
                        int64_t *ret_deadline, struct df_err *err)
 {
+    if (c->is_script && stage != KILLED)
+        *ret_deadline = df_mono_ms() + SCRIPT_GRACE_MS;
+    if (c->is_script)
+        return signal_script(c, p, stage == KILLED ? SIGKILL : SIGTERM, err);
     if (stage == KILLED)
         return df_process_signal(p, SIGKILL, err);
     *ret_deadline = df_mono_ms() + c->grace_ms;
@@ -157,18 +174,31 @@ static int signal_once(const struct df_commander *c, const struct df_process *p,
     return df_process_signal(p, SIGINT, err);
 }
 
+/* How long to wait in ms; -1: forever. most_ms: no longer than this; -1: any. */
+static int pause_of(int64_t deadline, int most_ms)
+{
+    int64_t left = deadline - df_mono_ms();
+    if (deadline == INT64_MAX)
+        return most_ms;
+    if (most_ms < 0)
+        most_ms = 60000;
+    return left < 0 ? 0 : left > most_ms ? most_ms : (int)left;
+}
+
 /* Moves output until the process has ended, and advances *stage on a stop and at the deadline. */
 static int watch_command(const struct df_commander *c, const struct df_process *p, struct flow *f,
                          enum stage *stage, struct df_err *err)
 {
     int64_t deadline = INT64_MAX;
+    int next_ms = 0;
     struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN},
-                           {.fd = df_stop_fd(c->stop), .events = POLLIN},
+                           {.fd = c->stop ? df_stop_fd(c->stop) : -1, .events = POLLIN},
                            {.fd = f->text_fd, .events = POLLIN},
                            {.fd = f->events_fd, .events = POLLIN}};
     for (;;) {
-        int64_t left = deadline - df_mono_ms();
-        int wait = deadline == INT64_MAX ? -1 : left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+        if (df_output_renew(c->output, &next_ms, f->fault.cls ? NULL : &f->fault) < 0)
+            next_ms = -1; /* is lost, as what cannot be masked */
+        int wait = pause_of(deadline, next_ms);
         if (poll(fds, DF_ARRAY_SIZE(fds), wait) < 0 && errno != EINTR)
             return df_fail_errno(err, errno, "wait for %s", c->program);
         if ((fds[1].revents || df_mono_ms() >= deadline) && *stage != KILLED) {
@@ -274,7 +304,8 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
                      .piece = piece};
     struct df_process p = DF_PROCESS_INIT;
     struct df_command_end end;
-    if (spawn_tool(c, args, (int[]){writer, writer}, LIVES_ON, &p, err) < 0)
+    if (spawn_tool(c, args, (int[]){writer, writer}, c->is_script ? IS_KILLED : LIVES_ON, &p, err) <
+        0)
         return -1;
     note_pid(c->pid_path, p.pid);
     if (follow_command(c, &p, &f, &end, err) < 0)

@@ -93,6 +93,18 @@ void df_failure_from_text(const char *text, struct df_failure *ret)
     }
 }
 
+void df_failure_from_last_line(const char *text, struct df_failure *ret)
+{
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n')
+        n--;
+    const char *newline = memrchr(text, '\n', n);
+    const char *line = newline ? newline + 1 : text;
+    *ret = (struct df_failure){.summary = ""};
+    (void)snprintf(ret->summary, sizeof ret->summary, "%.*s", (int)(n - (size_t)(line - text)),
+                   line);
+}
+
 /* ---- events ---- */
 
 void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret)
@@ -200,12 +212,27 @@ void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret
     *ret = h;
 }
 
-static int explain_lock(const struct df_failure *f, const char *what, struct df_err *err)
+static void unlock_words(const char *what, const char *id, bool terrakube, char out[256])
 {
-    static const char way_out[] = "wait for its end, or release the lock with "
-                                  "`dayfly state unlock` if its holder is gone";
+    if (terrakube)
+        (void)snprintf(
+            out, 256,
+            "wait for its end, or run `%s force-unlock %s` with this workspace's backend "
+            "if its holder is gone",
+            df_starts_with(what, "terraform") ? "terraform" : "tofu", id);
+    else
+        (void)snprintf(out, 256,
+                       "wait for its end, or release the lock with `dayfly state unlock` if its "
+                       "holder is gone");
+}
+
+static int explain_lock(const struct df_failure *f, const char *what, bool terrakube,
+                        struct df_err *err)
+{
+    char way_out[256];
     struct df_failure_holder h;
     df_failure_holder(f, &h);
+    unlock_words(what, h.id, terrakube, way_out);
     if (!*h.id)
         return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
                               "%s: the state is locked, and the lock names no holder: wait for its "
@@ -220,28 +247,41 @@ static int explain_lock(const struct df_failure *f, const char *what, struct df_
                           h.operation, h.created, h.id, way_out);
 }
 
-static int explain_credentials(const struct df_failure *f, const struct df_credentials_case *c,
-                               const char *what, struct df_err *err)
+static void credentials_words(const struct df_credentials_case *c, bool terrakube, char out[512])
 {
-    return df_fail_reason(
-        err, DF_ERR_USER, "CredentialsMissing",
-        "%s: the provider has no valid credentials of %s. `dayfly run` without a service passes "
-        "those of the shell%s%s%s; towards a service use --env %s, or keep them with `dayfly "
-        "secret "
-        "set` and spec.integrations. The provider said: %s%s%.600s",
-        what, c->of, c->login ? " (get new ones with `" : "", c->login ? c->login : "",
-        c->login ? "`)" : "", c->variable, f->summary, *f->detail ? ": " : "", f->detail);
+    if (terrakube)
+        (void)snprintf(out, 512,
+                       "Add them to the workspace, or to a collection of it, as sensitive "
+                       "environment variables, or turn on dynamic credentials");
+    else
+        (void)snprintf(out, 512,
+                       "`dayfly run` without a service passes those of the shell%s%s%s; towards a "
+                       "service use --env %s, or keep them with `dayfly secret set` and "
+                       "spec.integrations",
+                       c->login ? " (get new ones with `" : "", c->login ? c->login : "",
+                       c->login ? "`)" : "", c->variable);
+}
+
+static int explain_credentials(const struct df_failure *f, const struct df_credentials_case *c,
+                               const char *what, bool terrakube, struct df_err *err)
+{
+    char way_out[512];
+    credentials_words(c, terrakube, way_out);
+    return df_fail_reason(err, DF_ERR_USER, "CredentialsMissing",
+                          "%s: the provider has no valid credentials of %s. %s. The provider said: "
+                          "%s%s%.600s",
+                          what, c->of, way_out, f->summary, *f->detail ? ": " : "", f->detail);
 }
 
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
-                       struct df_err *err)
+                       bool terrakube, struct df_err *err)
 {
     const char *reason = reason_of(f, fallback);
     if (df_streq(reason, "StateLocked"))
-        return explain_lock(f, what, err);
+        return explain_lock(f, what, terrakube, err);
     const struct df_credentials_case *c = df_credentials_case_of(f);
     if (c && df_streq(reason, fallback))
-        return explain_credentials(f, c, what, err);
+        return explain_credentials(f, c, what, terrakube, err);
     if (!*f->summary)
         return df_fail_reason(err, DF_ERR_USER, reason, "%s failed; its log says why", what);
     return df_fail_reason(err, DF_ERR_USER, reason, "%s: %s%s%s%s%s%s", what, f->summary,

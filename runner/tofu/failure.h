@@ -16,6 +16,8 @@ struct df_failure {
 
 /* From the text of `init` and `show` ("Error: ..."). The result is not redacted. */
 void df_failure_from_text(const char *text, struct df_failure *ret);
+/* The last line, if there is no "Error: ": some commands of terraform write their errors without. */
+void df_failure_from_last_line(const char *text, struct df_failure *ret);
 /* From the diagnostics in the events of `plan` and `apply`. */
 void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret);
 
@@ -35,8 +37,9 @@ void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret
 
 /* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
  * its holder), StateUnavailable, StateRefused, DiskFull, CredentialsMissing (with the ways to give
- * them), or the fallback. Returns -1. */
+ * them), or the fallback. terrakube: the way out is that of a user of Terrakube, who has none of
+ * dayfly's commands; then `what` begins with the tool's name. Returns -1. */
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
-                       struct df_err *err);
+                       bool terrakube, struct df_err *err);
 
 #endif

@@ -5,8 +5,6 @@
 #include "common/base/limits.h"
 #include "common/process/tmpdir.h"
 
-#define FILE_URL "file://"
-
 /* ---- the handoff ---- */
 
 void df_isolation_free(struct df_isolation *i)
@@ -15,50 +13,53 @@ void df_isolation_free(struct df_isolation *i)
     *i = (struct df_isolation){0};
 }
 
+static int add_hidden(const cJSON *paths, struct df_wall *w, struct df_err *err)
+{
+    const cJSON *path;
+    DF_FREE char *shared = df_tmpdir_shared();
+    if (!shared)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (path, paths) {
+        if (df_wall_add(w, DF_WALL_HIDDEN, cJSON_GetStringValue(path), err) < 0)
+            return -1;
+    }
+    return df_wall_add(w, DF_WALL_HIDDEN, shared, err);
+}
+
 int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_err *err)
 {
     const char *mode = df_json_str(handoff, "isolation.mode");
     struct df_isolation i = {.is_on = mode != NULL, .is_strict = df_streq(mode, "strict")};
-    const cJSON *path;
     if (mode && !i.is_strict && !df_streq(mode, "auto"))
         return df_fail(err, DF_ERR_USER, "isolation.mode: \"%.40s\" is neither auto nor strict",
                        mode);
-    cJSON_ArrayForEach (path, df_json_at(handoff, "isolation.hidden")) {
-        if (df_wall_add(&i.hidden, DF_WALL_HIDDEN, cJSON_GetStringValue(path), err) < 0) {
-            df_isolation_free(&i);
-            return -1;
-        }
+    if (i.is_on && add_hidden(df_json_at(handoff, "isolation.hidden"), &i.hidden, err) < 0) {
+        df_isolation_free(&i);
+        return -1;
     }
     *ret = i;
     return 0;
 }
 
-int df_isolation_check_source(const struct df_isolation *i, const cJSON *source, struct df_err *err)
-{
-    const char *url = df_json_str(source, "url");
-    if (!url || strncasecmp(url, FILE_URL, strlen(FILE_URL)) != 0 ||
-        !df_wall_touches_hidden(&i->hidden, url + strlen(FILE_URL)))
-        return 0;
-    return df_fail_reason(err, DF_ERR_DENIED, "SourceRefused",
-                          "source.url: %s is, or contains, the data directory or a key of the "
-                          "service, which no step may see: move the module elsewhere, or set "
-                          "dataDirectory",
-                          url);
-}
-
 /* ---- mode auto ---- */
 
 /* The work directory is below the data directory, which is hidden, and so may be the tools. */
-static int show_work(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+static int show_work(struct df_wall *w, const struct df_dirs *dirs, struct df_err *err)
 {
-    DF_FREE char *work = strndup(q->dirs->source, strlen(q->dirs->source) - strlen("/source"));
-    DF_FREE char *shared = df_tmpdir_shared();
-    if (!work || !shared)
+    DF_FREE char *work = strndup(dirs->source, strlen(dirs->source) - strlen("/source"));
+    if (!work)
         return df_fail_oom(err);
-    if ((!q->isolation->is_strict && df_wall_add(w, DF_WALL_HIDDEN, shared, err) < 0) ||
-        df_wall_add(w, DF_WALL_WRITABLE, work, err) < 0)
-        return -1;
-    return df_wall_add(w, DF_WALL_WRITABLE, q->dirs->temporary, err);
+    return df_wall_add(w, DF_WALL_WRITABLE, work, err) < 0
+               ? -1
+               : df_wall_add(w, DF_WALL_WRITABLE, dirs->temporary, err);
+}
+
+static int hide(struct df_wall *w, const struct df_wall *hidden, struct df_err *err)
+{
+    for (size_t i = 0; i < hidden->len; i++)
+        if (df_wall_add(w, DF_WALL_HIDDEN, hidden->entries[i].path, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* Root could change the kernel's settings, and with them run programs outside. */
@@ -73,10 +74,8 @@ static int protect_kernel(struct df_wall *w, struct df_err *err)
 
 static int auto_wall(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
 {
-    const struct df_wall *hidden = &q->isolation->hidden;
-    for (size_t i = 0; i < hidden->len; i++)
-        if (df_wall_add(w, DF_WALL_HIDDEN, hidden->entries[i].path, err) < 0)
-            return -1;
+    if (hide(w, &q->isolation->hidden, err) < 0)
+        return -1;
     if (geteuid() == 0 && df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
         return -1;
     return protect_kernel(w, err);
@@ -133,7 +132,10 @@ static int add_all(struct df_wall *w, enum df_wall_access access, const char *co
 /* What the step was given besides its work directory. */
 static int show_given(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
 {
-    const char *const given[] = {q->tool, df_json_str(q->step, "providers.filesystemMirror"),
+    DF_FREE char *self = NULL; /* it reads the versions of a state */
+    if (df_process_own_path(&self, err) < 0)
+        return -1;
+    const char *const given[] = {q->tool, self, df_json_str(q->step, "providers.filesystemMirror"),
                                  getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR")};
     return add_all(w, DF_WALL_READ_ONLY, given, DF_ARRAY_SIZE(given), err);
 }
@@ -185,7 +187,7 @@ static int make_wall(struct df_wall *w, const struct df_walls_request *q,
         df_wall_add(w, plugin_cache, df_json_str(q->step, "providers.pluginCacheDirectory"), err) <
             0)
         return -1;
-    return show_work(w, q, err) < 0 ? -1 : show_tokens(w, q, err);
+    return show_work(w, q->dirs, err) < 0 ? -1 : show_tokens(w, q, err);
 }
 
 int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct df_err *err)
@@ -197,6 +199,18 @@ int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct
     if (check_storage(q, err) < 0 || make_wall(&w.init, q, DF_WALL_WRITABLE, err) < 0 ||
         make_wall(&w.other, q, DF_WALL_READ_ONLY, err) < 0) {
         df_walls_free(&w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dirs *dirs,
+                               struct df_wall *ret, struct df_err *err)
+{
+    struct df_wall w = {0};
+    if (hide(&w, &i->hidden, err) < 0 || show_work(&w, dirs, err) < 0) {
+        df_wall_free(&w);
         return -1;
     }
     *ret = w;

@@ -18,17 +18,19 @@
 
 struct df_isolation {
     bool is_on, is_strict;
-    struct df_wall hidden; /* the hidden paths alone */
+    /* The hidden paths, and the temporary files of all steps, alone: what no source may contain,
+     * because its copy would be in the work directory, before the wall. */
+    struct df_wall hidden;
 };
 /* Reads the handoff. */
 int df_isolation_read(const cJSON *handoff, struct df_isolation *ret,
                       struct df_err *err) DF_MUST_CHECK;
 void df_isolation_free(struct df_isolation *i);
 
-/* Refuses a source of this machine that is hidden, or has something hidden in it: its copy would be
- * in the work directory, before the wall. Reason SourceRefused. */
-int df_isolation_check_source(const struct df_isolation *i, const cJSON *source,
-                              struct df_err *err) DF_MUST_CHECK;
+/* The wall of git processes that fetch a source of this machine: as it is, without the hidden paths,
+ * but with the work directory. Not for is_on false. */
+int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dirs *dirs,
+                               struct df_wall *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* The wall of a step's commands. `init`, which runs no code of the module, may write to the plugin
  * cache; no other command may. */

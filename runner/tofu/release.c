@@ -1,5 +1,5 @@
 /*
- * Chooses a release (from_index() or from_mirror()), reads its digest from SHA256SUMS, downloads
+ * Chooses a release (df_release_choose() or from_mirror()), reads its digest from SHA256SUMS, downloads
  * the zip, and installs the program in the cache. Read df_release_fetch() at the end first.
  */
 #include "runner/tofu/release.h"
@@ -15,15 +15,7 @@
 #include "common/http/download.h"
 #include "runner/tofu/installed.h"
 
-/* What to download, and from where. */
-struct release {
-    char version[DF_VERSION_TEXT];
-    char *file;    /* name of the zip, as in SHA256SUMS */
-    char *url;     /* of the zip */
-    char *sums[2]; /* URLs of SHA256SUMS, tried in this order; the second may be NULL */
-};
-
-static void release_free(struct release *r)
+void df_release_free(struct df_release *r)
 {
     free(r->file);
     free(r->url);
@@ -61,15 +53,46 @@ static const cJSON *find_build(const cJSON *entry)
     return NULL;
 }
 
+/* The file of the release in the form of GitHub, whose name ends so; NULL: it has none. */
+static const cJSON *find_asset(const cJSON *entry, const char *ending)
+{
+    const cJSON *asset;
+    cJSON_ArrayForEach (asset, df_json_at(entry, "assets")) {
+        const char *name = df_json_str(asset, "name");
+        if (name && df_ends_with(name, ending) && df_json_str(asset, "browser_download_url"))
+            return asset;
+    }
+    return NULL;
+}
+
+#define ZIP "_" DF_PLATFORM ".zip"
+
+static bool is_for_this_machine(const cJSON *entry)
+{
+    return find_build(entry) || find_asset(entry, ZIP);
+}
+
+/* "versions" has them by name; GitHub's list has the name in it, or in its tag. */
+static bool read_version(const cJSON *entry, struct df_version *ret)
+{
+    const char *const names[] = {entry->string, df_json_str(entry, "name"),
+                                 df_json_str(entry, "tag_name")};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        if (names[i] && df_version_parse(names[i], ret, NULL) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The highest allowed version with a build for this machine. */
-static const cJSON *choose_version(const cJSON *index, const struct df_constraint *constraint,
+static const cJSON *choose_version(const cJSON *index, const struct df_range *range,
                                    struct df_version *ret)
 {
     const cJSON *best = NULL, *entry;
-    cJSON_ArrayForEach (entry, df_json_at(index, "versions")) {
+    const cJSON *all = cJSON_IsArray(index) ? index : df_json_at(index, "versions");
+    cJSON_ArrayForEach (entry, all) {
         struct df_version v;
-        if (!entry->string || df_version_parse(entry->string, &v, NULL) < 0 ||
-            !df_constraint_allows(constraint, &v) || !find_build(entry))
+        if (!read_version(entry, &v) || !df_range_allows(range, &v) || !is_for_this_machine(entry))
             continue;
         if (best && df_version_compare(&v, ret) < 0)
             continue;
@@ -79,9 +102,31 @@ static const cJSON *choose_version(const cJSON *index, const struct df_constrain
     return best;
 }
 
-static int from_index(struct df_http *http, const char *url, const struct df_tool_request *r,
-                      const struct df_constraint *constraint, struct release *ret,
+static int take_build(const char *index, const cJSON *entry, struct df_release *ret,
                       struct df_err *err)
+{
+    const cJSON *build = find_build(entry);
+    const char *sums = df_json_str(entry, "shasums"), *file = df_json_str(build, "filename");
+    ret->url = resolve_url(index, df_json_str(build, "url"));
+    if (ret->url && sums)
+        ret->sums[0] = resolve_url(ret->url, sums);
+    const char *slash = ret->url ? strrchr(ret->url, '/') : NULL;
+    ret->file = strdup(file ? file : slash ? slash + 1 : "");
+    return ret->url && (ret->sums[0] || !sums) && ret->file ? 0 : df_fail_oom(err);
+}
+
+static int take_assets(const cJSON *entry, struct df_release *ret, struct df_err *err)
+{
+    const cJSON *zip = find_asset(entry, ZIP), *sums = find_asset(entry, "_SHA256SUMS");
+    ret->url = strdup(df_json_str(zip, "browser_download_url"));
+    ret->file = strdup(df_json_str(zip, "name"));
+    if (sums)
+        ret->sums[0] = strdup(df_json_str(sums, "browser_download_url"));
+    return ret->url && ret->file && (ret->sums[0] || !sums) ? 0 : df_fail_oom(err);
+}
+
+int df_release_choose(struct df_http *http, const char *url, const struct df_tool_request *r,
+                      const struct df_range *range, struct df_release *ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = {0};
     DF_JSON cJSON *index = NULL;
@@ -90,22 +135,29 @@ static int from_index(struct df_http *http, const char *url, const struct df_too
     if (df_json_parse(df_buf_str(&text), text.len, &index, err) < 0)
         return df_err_wrap(err, "%s is not a releases index", url);
     struct df_version version;
-    const cJSON *entry = choose_version(index, constraint, &version);
-    const char *sums = df_json_str(entry, "shasums");
-    if (!entry || !sums)
+    const cJSON *entry = choose_version(index, range, &version);
+    if (!entry)
         return df_fail(err, DF_ERR_NOT_FOUND, "%s lists none for " DF_PLATFORM, url);
-    const cJSON *build = find_build(entry);
     (void)df_version_format(&version, ret->version);
-    ret->url = resolve_url(url, df_json_str(build, "url"));
-    ret->sums[0] = ret->url ? resolve_url(ret->url, sums) : NULL;
-    const char *file = df_json_str(build, "filename");
-    const char *slash = ret->url ? strrchr(ret->url, '/') : NULL;
-    ret->file = strdup(file ? file : slash ? slash + 1 : "");
-    return ret->url && ret->sums[0] && ret->file ? 0 : df_fail_oom(err);
+    return find_build(entry) ? take_build(url, entry, ret, err) : take_assets(entry, ret, err);
+}
+
+static int from_index(struct df_http *http, const char *url, const struct df_tool_request *r,
+                      const struct df_constraint *constraint, struct df_release *ret,
+                      struct df_err *err)
+{
+    const struct df_range range = {.any = {*constraint}, .n = 1};
+    if (df_release_choose(http, url, r, &range, ret, err) < 0)
+        return -1;
+    return ret->sums[0] ? 0
+                        : df_fail(err, DF_ERR_NOT_FOUND,
+                                  "%s names no SHA256SUMS of version %s: what cannot be verified "
+                                  "is not downloaded",
+                                  url, ret->version);
 }
 
 static int from_mirror(const char *base, const struct df_tool_request *r,
-                       const struct df_constraint *constraint, struct release *ret,
+                       const struct df_constraint *constraint, struct df_release *ret,
                        struct df_err *err)
 {
     const struct df_version *exact = df_constraint_exact(constraint);
@@ -144,10 +196,14 @@ static bool find_sum(const char *text, const char *file, char ret[DF_SHA256_HEX]
     return false;
 }
 
-static int expected_sum(struct df_http *http, const struct release *r, const volatile bool *stop,
+/* *ret is empty if the release has no SHA256SUMS. */
+static int expected_sum(struct df_http *http, const struct df_release *r, const volatile bool *stop,
                         char ret[DF_SHA256_HEX], struct df_err *err)
 {
     DF_BUF struct df_buf text = {0};
+    *ret = '\0';
+    if (!r->sums[0])
+        return 0;
     int failed = download_url(http, r->sums[0], -1, stop, &text, err);
     if (failed && r->sums[1] && err->cls == DF_ERR_NOT_FOUND)
         failed = download_url(http, r->sums[1], -1, stop, &text, err);
@@ -161,18 +217,20 @@ static int expected_sum(struct df_http *http, const struct release *r, const vol
 
 /* ---- into the cache ---- */
 
-static int download_zip(struct df_http *http, const struct release *r, const char *expected, int fd,
-                        const volatile bool *stop, struct df_err *err)
+/* sum: the digest that the zip must have; or empty, and then gets its digest. */
+static int download_zip(struct df_http *http, const struct df_release *r, int fd,
+                        const volatile bool *stop, char sum[DF_SHA256_HEX], struct df_err *err)
 {
     char actual[DF_SHA256_HEX];
     if (download_url(http, r->url, fd, stop, NULL, err) < 0 ||
         df_sha256_file_hex(fd, actual, NULL, err) < 0)
         return -1;
-    if (!df_streq(actual, expected))
+    if (*sum && !df_streq(actual, sum))
         return df_fail_reason(err, DF_ERR_DENIED, "ToolChecksum",
                               "%s has SHA-256 %s, but SHA256SUMS names %s: it was changed on its "
                               "way or the mirror is damaged",
-                              r->url, actual, expected);
+                              r->url, actual, sum);
+    (void)snprintf(sum, DF_SHA256_HEX, "%s", actual);
     return 0;
 }
 
@@ -182,9 +240,23 @@ static int sync_file(const char *path, struct df_err *err)
     return fd < 0 || fsync(fd) < 0 ? df_fail_errno(err, errno, "sync %s", path) : 0;
 }
 
-/* Builds the directory under another name and renames it; of two runners the second one uses the
- * directory of the first. The search for tools skips names that begin with a dot. */
-static int install_program(int zip, const char *program, const char *cache, const char *dir,
+/* Of two runners the second one uses the directory of the first. The search for tools skips names
+ * that begin with a dot. mkdtemp() uses 0700, but users may share the cache. */
+int df_release_publish(const char *cache, const char *tmp, const char *program, const char *digest,
+                       struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(tmp, program);
+    DF_FREE char *dir = df_fs_join(cache, digest);
+    int failed = !path || !dir              ? df_fail_oom(err)
+                 : sync_file(path, err) < 0 ? -1
+                                            : df_installed_note(path, err);
+    if (!failed &&
+        (chmod(tmp, 0755) < 0 || (rename(tmp, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY)))
+        failed = df_fail_errno(err, errno, "rename to %s", dir);
+    return df_fs_remove_tree(tmp, failed ? NULL : err) < 0 ? -1 : failed;
+}
+
+static int install_program(int zip, const char *program, const char *cache, const char *digest,
                            struct df_err *err)
 {
     DF_FREE char *tmp = df_fs_join(cache, ".new-XXXXXX");
@@ -195,35 +267,32 @@ static int install_program(int zip, const char *program, const char *cache, cons
     DF_FREE char *path = df_fs_join(tmp, program);
     int failed = path ? df_archive_unpack_one(zip, program, path, DF_LIMIT_ARCHIVE_BYTES, err)
                       : df_fail_oom(err);
-    if (!failed)
-        failed = sync_file(path, err) < 0 ? -1 : df_installed_note(path, err);
-    /* mkdtemp() uses 0700, but users may share the cache. */
-    if (!failed &&
-        (chmod(tmp, 0755) < 0 || (rename(tmp, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY)))
-        failed = df_fail_errno(err, errno, "rename to %s", dir);
-    return df_fs_remove_tree(tmp, failed ? NULL : err) < 0 ? -1 : failed;
+    if (failed) {
+        (void)!df_fs_remove_tree(tmp, NULL);
+        return -1;
+    }
+    return df_release_publish(cache, tmp, program, digest, err);
 }
 
-static int fetch_release(struct df_http *http, const struct release *release,
-                         const struct df_tool_request *r, char **ret, struct df_err *err)
+int df_release_install(struct df_http *http, const struct df_release *release,
+                       const struct df_tool_request *r, char **ret, struct df_err *err)
 {
     const char *cache = df_json_str(r->tools, "cacheDirectory");
     const char *program = df_tool_kind_program(r->kind);
     char sum[DF_SHA256_HEX];
     if (expected_sum(http, release, r->stop, sum, err) < 0)
         return -1;
-    DF_FREE char *dir = df_fs_join(cache, sum);
-    DF_FREE char *path = dir ? df_fs_join(dir, program) : NULL;
-    if (!path)
+    DF_FREE char *known = df_strf("%s/%s/%s", cache, sum, program);
+    if (!known)
         return df_fail_oom(err);
     DF_CLOSE int zip = -1;
-    if (!df_fs_exists(path) &&
+    if ((!*sum || !df_fs_exists(known)) &&
         (df_fs_mkdirs(cache, 0755, err) < 0 || df_fs_unnamed(cache, &zip, err) < 0 ||
-         download_zip(http, release, sum, zip, r->stop, err) < 0 ||
-         install_program(zip, program, cache, dir, err) < 0))
+         download_zip(http, release, zip, r->stop, sum, err) < 0 ||
+         install_program(zip, program, cache, sum, err) < 0))
         return -1;
-    *ret = DF_TAKE(path);
-    return 0;
+    *ret = df_strf("%s/%s/%s", cache, sum, program);
+    return *ret ? 0 : df_fail_oom(err);
 }
 
 int df_release_fetch(const struct df_tool_request *r, const struct df_constraint *constraint,
@@ -242,9 +311,9 @@ int df_release_fetch(const struct df_tool_request *r, const struct df_constraint
     DF_HTTP struct df_http *http = NULL;
     if (df_http_new(&options, &http, err) < 0)
         return -1;
-    DF_CLEANUP(release_free) struct release release = {0};
+    DF_RELEASE struct df_release release = {0};
     int failed = df_ends_with(index, ".json")
                      ? from_index(http, index, r, constraint, &release, err)
                      : from_mirror(index, r, constraint, &release, err);
-    return failed ? -1 : fetch_release(http, &release, r, ret, err);
+    return failed ? -1 : df_release_install(http, &release, r, ret, err);
 }

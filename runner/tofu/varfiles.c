@@ -141,14 +141,12 @@ static int add_variables(const struct df_varfiles_request *q, const cJSON *varia
     if (!variables || !variables->child)
         return 0;
     DF_FREE char *path = df_fs_join(q->secret_dir, name);
-    char *text = df_json_print(variables);
-    int failed = path && text ? df_fs_write(path, text, strlen(text), 0600, err) : df_fail_oom(err);
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-    if (!failed)
-        (void)df_strs_addf(&v->files, "-var-file=%s", path);
-    return failed;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_json_save(path, variables, err) < 0)
+        return -1;
+    (void)df_strs_addf(&v->files, "-var-file=%s", path);
+    return 0;
 }
 
 /* ---- the order ---- */

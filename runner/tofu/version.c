@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 
+#include "common/base/buf.h"
 #include "common/base/parse.h"
 
 /* ---- versions ---- */
@@ -163,6 +164,20 @@ int df_constraint_parse(const char *text, struct df_constraint *ret, struct df_e
     }
     *ret = c;
     return 0;
+}
+
+char *df_constraint_print(const struct df_constraint *c)
+{
+    DF_BUF struct df_buf out = DF_BUF_INIT(DF_ARRAY_SIZE(c->terms) * (DF_VERSION_TEXT + 8));
+    for (size_t i = 0; i < c->n; i++) {
+        char text[DF_VERSION_TEXT];
+        for (size_t k = 0; k < DF_ARRAY_SIZE(operators); k++) {
+            if (operators[k].op == c->terms[i].op)
+                (void)df_buf_addf(&out, "%s%s ", i ? ", " : "", operators[k].text);
+        }
+        (void)df_buf_adds(&out, df_version_format(&c->terms[i].version, text));
+    }
+    return out.len ? df_buf_take(&out) : strdup("");
 }
 
 /* `~> 1.9` is at least 1.9 and below 2; `~> 1.9.2` is at least 1.9.2 and below 1.10. */

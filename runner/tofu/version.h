@@ -49,6 +49,8 @@ struct df_constraint {
 /* NULL and "" allow every release. Class USER, naming the term that is wrong. */
 int df_constraint_parse(const char *text, struct df_constraint *ret,
                         struct df_err *err) DF_MUST_CHECK;
+/* As text that df_constraint_parse() reads. The caller frees; NULL: no memory. */
+char *df_constraint_print(const struct df_constraint *c);
 bool df_constraint_allows(const struct df_constraint *c, const struct df_version *v);
 /* The only version that the constraint can mean ("1.9.0", "= 1.9.0"), borrowed; else NULL. */
 const struct df_version *df_constraint_exact(const struct df_constraint *c);

@@ -18,7 +18,6 @@
 #include "runner/tofu/override.h"
 #include "runner/tofu/sealed.h"
 
-#define OVERRIDE_FILE "zzzz_dayfly_override.tf.json"
 #define VARIABLES_FILE "zzzz_dayfly.auto.tfvars.json"
 #define FILES_PREFIX "@files/"
 
@@ -84,12 +83,7 @@ int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
 static int write_json(const char *dir, const char *name, const cJSON *json, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, name);
-    char *text = df_json_print(json);
-    int failed = path && text ? df_fs_write(path, text, strlen(text), 0600, err) : df_fail_oom(err);
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-    return failed;
+    return path ? df_json_save(path, json, err) : df_fail_oom(err);
 }
 
 static bool is_file_name(const char *s)
@@ -142,7 +136,7 @@ static int write_backend(const cJSON *state, const struct df_tool *tool, const c
     DF_JSON cJSON *doc = NULL;
     if (df_override_make(state, tool, &doc, err) < 0)
         return -1;
-    return doc ? write_json(module_dir, OVERRIDE_FILE, doc, err) : 0;
+    return doc ? write_json(module_dir, DF_OVERRIDE_FILE, doc, err) : 0;
 }
 
 /* tofu asks the spawner for its state without a proxy, as the runner does (report/link.h). Go reads
@@ -342,7 +336,7 @@ int df_workspace_prepare(const cJSON *step, const struct df_tool *tool, const st
 /* `init` would ask whether to migrate from the backend that it noted. */
 static int forget_backend(const char *module_dir, struct df_err *err)
 {
-    DF_FREE char *override = df_fs_join(module_dir, OVERRIDE_FILE);
+    DF_FREE char *override = df_fs_join(module_dir, DF_OVERRIDE_FILE);
     DF_FREE char *note = df_fs_join(module_dir, DF_BACKEND_NOTE);
     if (!override || !note)
         return df_fail_oom(err);

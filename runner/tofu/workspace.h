@@ -32,6 +32,8 @@ struct df_dirs {
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) DF_MUST_CHECK;
 void df_dirs_free(struct df_dirs *d);
 
+#define DF_OVERRIDE_FILE "zzzz_dayfly_override.tf.json"
+
 struct df_workspace {
     struct df_strs env;         /* of tofu; wiped by df_workspace_free() */
     const struct df_tool *tool; /* borrowed */

@@ -176,9 +176,11 @@ int df_delete_executor(struct df_request *req, struct df_response *res, struct d
     bool forget = false;
     struct df_forget what = {.state_version = -1};
     if (df_request_flag(req, "forget", &forget, err) < 0 ||
+        df_request_flag(req, "abandon", &what.abandon, err) < 0 ||
         df_request_number(req, "stateVersion", 0, INT32_MAX, &what.state_version, err) < 0)
         return -1;
-    res->audit = forget ? "forget" : NULL;
+    forget = forget || what.abandon;
+    res->audit = what.abandon ? "abandon" : forget ? "forget" : NULL;
     if (get_executor(req, &old, err) < 0 || check_match(req, old, err) < 0 ||
         df_request_delete_executor(req->s, req->params[0], req->caller.role, forget ? &what : NULL,
                                    req->caller.name, err) < 0)

@@ -118,6 +118,8 @@ DF_HANDLER(df_put_step_plan);
 DF_HANDLER(df_get_step_errored_state);
 DF_HANDLER(df_put_step_errored_state);
 DF_HANDLER(df_put_step_outputs);
+DF_HANDLER(df_get_step_shown);
+DF_HANDLER(df_put_step_shown);
 
 /* providers.c */
 int df_gate_providers(struct df_request *req, struct df_err *err);

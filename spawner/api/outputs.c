@@ -7,6 +7,7 @@
 #include "spawner/api/state.h"
 #include "spawner/model/labels.h"
 #include "spawner/steps/masks.h"
+#include "spawner/steps/shown.h"
 
 static bool is_managed(const cJSON *executor)
 {
@@ -14,17 +15,30 @@ static bool is_managed(const cJSON *executor)
     return !type || df_streq(type, "managed");
 }
 
+/* Returns those of a version of the managed state. */
+static int of_state(struct df_spawner *s, const char *executor_uid, int64_t version,
+                    enum df_outputs_view view, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *outputs = NULL;
+    bool all = view == DF_OUTPUTS_SENSITIVE;
+    if (df_state_outputs(s->states, executor_uid, version, all, &outputs, err) < 0 ||
+        (view == DF_OUTPUTS_MASKED && df_shown_apply(s, executor_uid, version, outputs, err) < 0))
+        return -1;
+    *ret = DF_TAKE(outputs);
+    return 0;
+}
+
 /* Before the first apply there are no outputs. */
-static int of_executor(struct df_spawner *s, const cJSON *executor, bool show, cJSON **ret,
-                       struct df_err *err)
+static int of_executor(struct df_spawner *s, const cJSON *executor, enum df_outputs_view view,
+                       cJSON **ret, struct df_err *err)
 {
     const char *uid = df_json_str(executor, "metadata.uid");
     struct df_err why = {0};
     if (is_managed(executor))
-        return df_state_outputs(s->states, uid, 0, show, ret, err) < 0
+        return of_state(s, uid, 0, view, ret, err) < 0
                    ? df_state_failed(df_json_str(executor, "metadata.name"), err)
                    : 0;
-    if (df_outputs_get(s, uid, show, ret, &why) == 0)
+    if (df_outputs_get(s, uid, view, ret, &why) == 0)
         return 0;
     if (why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
@@ -40,7 +54,7 @@ static int fail_no_outputs(const cJSON *run, struct df_err *err)
 
 /* Returns the outputs of the newest state version at the end of the run. */
 static int of_managed_run(struct df_spawner *s, const cJSON *run, const char *executor_uid,
-                          bool show, cJSON **ret, struct df_err *err)
+                          enum df_outputs_view view, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *versions = NULL;
     const char *finished = df_json_str(run, "status.finishedAt");
@@ -52,14 +66,13 @@ static int of_managed_run(struct df_spawner *s, const cJSON *run, const char *ex
     cJSON_ArrayForEach (v, versions) {
         const char *at = df_json_str(v, "createdAt");
         if (at && df_time_parse(at, &made_us, NULL) == 0 && made_us <= end_us)
-            return df_state_outputs(s->states, executor_uid, df_json_int(v, "version", 0), show,
-                                    ret, err);
+            return of_state(s, executor_uid, df_json_int(v, "version", 0), view, ret, err);
     }
     return fail_no_outputs(run, err);
 }
 
 /* Returns the outputs of the last step that stored any. */
-static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
+static int of_steps(struct df_spawner *s, const cJSON *run, enum df_outputs_view view, cJSON **ret,
                     struct df_err *err)
 {
     DF_FREE char *label = df_strf(DF_LABEL_RUN "=%s", df_json_str(run, "metadata.name"));
@@ -72,7 +85,7 @@ static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **r
         return -1;
     cJSON_ArrayForEach (task, tasks) {
         struct df_err why = {0};
-        if (df_outputs_get(s, df_json_str(task, "metadata.uid"), show, ret, &why) == 0)
+        if (df_outputs_get(s, df_json_str(task, "metadata.uid"), view, ret, &why) == 0)
             return 0;
         if (why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
@@ -80,7 +93,7 @@ static int of_steps(struct df_spawner *s, const cJSON *run, bool show, cJSON **r
     return fail_no_outputs(run, err);
 }
 
-static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret,
+static int of_run(struct df_spawner *s, const cJSON *run, enum df_outputs_view view, cJSON **ret,
                   struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
@@ -89,32 +102,36 @@ static int of_run(struct df_spawner *s, const cJSON *run, bool show, cJSON **ret
         return -1;
     const char *type = df_json_str(run, "spec.snapshot.storage.type");
     if (type && !df_streq(type, "managed"))
-        return of_steps(s, run, show, ret, err);
-    if (of_managed_run(s, run, df_json_str(executor, "metadata.uid"), show, ret, err) == 0)
+        return of_steps(s, run, view, ret, err);
+    if (of_managed_run(s, run, df_json_str(executor, "metadata.uid"), view, ret, err) == 0)
         return 0;
     return df_state_failed(df_json_str(executor, "metadata.name"), err);
 }
 
-static int may_show(const struct df_request *req, struct df_response *res, bool *ret,
-                    struct df_err *err)
+/* An admin gets the values as they are, as in the state. */
+static int choose_view(const struct df_request *req, struct df_response *res,
+                       enum df_outputs_view *ret, struct df_err *err)
 {
-    if (df_request_flag(req, "showSensitive", ret, err) < 0)
+    bool show = false;
+    if (df_request_flag(req, "showSensitive", &show, err) < 0)
         return -1;
-    if (!*ret)
+    *ret = show                                ? DF_OUTPUTS_SENSITIVE
+           : req->caller.role >= DF_ROLE_ADMIN ? DF_OUTPUTS_PLAIN
+                                               : DF_OUTPUTS_MASKED;
+    if (!show)
         return 0;
     res->audit = "show-sensitive";
     return df_auth_require(&req->caller, DF_ROLE_ADMIN, err);
 }
 
-typedef int (*finder)(struct df_spawner *s, const cJSON *doc, bool show, cJSON **ret,
-                      struct df_err *err);
+typedef int (*finder)(struct df_spawner *s, const cJSON *doc, enum df_outputs_view view,
+                      cJSON **ret, struct df_err *err);
 
-/* An admin gets the values as they are, as in the state. */
-static int mask_outputs(const struct df_request *req, const cJSON *doc, cJSON *outputs,
-                        struct df_err *err)
+/* Also what a runner masked: a secret may have been stored, or replaced, since. */
+static int mask_outputs(struct df_spawner *s, const cJSON *doc, cJSON *outputs, struct df_err *err)
 {
     const cJSON *const specs[] = {df_json_at(doc, "spec"), df_json_at(doc, "spec.snapshot"), NULL};
-    return req->caller.role >= DF_ROLE_ADMIN ? 0 : df_mask_outputs(req->s, specs, outputs, err);
+    return df_mask_outputs(s, specs, outputs, err);
 }
 
 static int respond_outputs(struct df_request *req, struct df_response *res, enum df_kind kind,
@@ -122,12 +139,13 @@ static int respond_outputs(struct df_request *req, struct df_response *res, enum
 {
     DF_JSON cJSON *doc = NULL;
     DF_SECRET_JSON cJSON *outputs = NULL;
-    bool show = false;
-    if (may_show(req, res, &show, err) < 0 ||
+    enum df_outputs_view view = DF_OUTPUTS_MASKED;
+    if (choose_view(req, res, &view, err) < 0 ||
         df_store_get(req->s->store, kind, req->params[0], &doc, err) < 0 ||
-        find(req->s, doc, show, &outputs, err) < 0 || mask_outputs(req, doc, outputs, err) < 0)
+        find(req->s, doc, view, &outputs, err) < 0 ||
+        (view == DF_OUTPUTS_MASKED && mask_outputs(req->s, doc, outputs, err) < 0))
         return -1;
-    res->secret = show;
+    res->secret = view == DF_OUTPUTS_SENSITIVE;
     return df_respond_json(res, 200, outputs, err);
 }
 

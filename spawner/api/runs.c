@@ -2,6 +2,7 @@
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/state_command.h"
 
 int df_list_runs(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -38,8 +39,11 @@ int df_create_run(struct df_request *req, struct df_response *res, struct df_err
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the action is required");
     const cJSON *command = df_json_at(req->json, "command");
-    if (df_streq(cJSON_GetStringValue(cJSON_GetArrayItem(command, 0)), "force-unlock"))
-        res->audit = "force-unlock"; /* the same word as for a managed state */
+    const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(command, 0));
+    if (df_streq(name, "force-unlock"))
+        res->audit = "force-unlock"; /* the same words as for a managed state */
+    else if (df_streq(name, DF_COMMAND_ROLLBACK))
+        res->audit = "rollback";
     return df_create_once(req, res, DF_KIND_RUN, create_run, err);
 }
 

@@ -28,6 +28,11 @@ static char *describe_storage(const cJSON *executor, const char *type)
     if (df_streq(type, "local"))
         return df_strf("the file %s of the machine that runs its steps, not here: copy that file",
                        path ? path : "");
+    if (df_storage_has_history(executor))
+        return df_strf(
+            "%s storage (%s), not here: `dayfly state list` and `rollback` work with the "
+            "versions of its bucket, in a run",
+            type, path ? path : "");
     return df_strf("%s storage (%s), not here: its versions are those of that storage", type,
                    path ? path : "");
 }
@@ -171,7 +176,8 @@ static struct df_state_writer writer_of(const struct df_request *req, const stru
     return (struct df_state_writer){.lock_id = df_request_query(req, "ID"),
                                     .run = a->run[0] ? a->run : NULL,
                                     .step_uid = a->step_uid,
-                                    .actor = a->actor};
+                                    .actor = a->actor,
+                                    .needs_lock = !a->step_uid};
 }
 
 static int put_state(struct df_request *req, struct df_response *res, const struct access *a,

@@ -2,6 +2,7 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"
 #include "spawner/model/move.h"
+#include "spawner/model/state_command.h"
 
 int df_list_state_versions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -38,19 +39,12 @@ static int read_version(const struct df_request *req, int64_t *ret, struct df_er
     return 0;
 }
 
-/* A rollback would list resources that were destroyed, and tofu would take them for existing. */
 static int check_not_destroyed(const struct df_request *req, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
-    if (!df_streq(df_json_str(executor, "status.state"), "destroyed"))
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
-                          "executor %s is destroyed: an older state names deleted resources. "
-                          "Run it with the action provision to create them again; `dayfly state "
-                          "show %s --version N` prints an older state",
-                          req->params[0], req->params[0]);
+    return df_state_rollback_check(executor, err);
 }
 
 int df_rollback_state(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -155,6 +155,20 @@ int df_put_step_outputs(struct df_request *req, struct df_response *res, struct 
     return put_artifact(req, res, df_step_put_outputs, err);
 }
 
+int df_get_step_shown(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *missing = NULL;
+    if (df_step_get_shown(req->s, uid_of(req), token_of(req), &missing, err) < 0)
+        return -1;
+    res->secret = true;
+    return df_respond_json(res, 200, missing, err);
+}
+
+int df_put_step_shown(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return put_artifact(req, res, df_step_put_shown, err);
+}
+
 /* ---- reports ---- */
 
 int df_report_step_progress(struct df_request *req, struct df_response *res, struct df_err *err)

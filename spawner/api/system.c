@@ -1,3 +1,4 @@
+#include "common/kube/lease.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/measure.h"
 #include "spawner/api/openapi.h"
@@ -46,14 +47,20 @@ static int check_serving(struct df_api *a, struct df_err *err)
     return df_api_is_stopping(a) ? df_fail(err, DF_ERR_RETRY, "the server is stopping") : 0;
 }
 
+/* Nobody executes requests then. Where documents are in the cluster, a store that refuses writes is
+ * seen by this, too: the Lease is in the same etcd. */
+static int check_leader(struct df_api *a, struct df_err *err)
+{
+    struct df_lease *lease = __atomic_load_n(&a->s->lease, __ATOMIC_ACQUIRE);
+    return lease ? df_lease_check(lease, err) : 0;
+}
+
 static const struct {
     const char *name;
     int (*check)(struct df_api *a, struct df_err *err);
-} checks[] = {{"store", check_store},
-              {"blobs", check_blobs},
-              {"tokens", check_tokens},
-              {"certificate", check_certificate},
-              {"serving", check_serving}};
+} checks[] = {{"store", check_store},   {"blobs", check_blobs},
+              {"tokens", check_tokens}, {"certificate", check_certificate},
+              {"leader", check_leader}, {"serving", check_serving}};
 
 int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err *err)
 {

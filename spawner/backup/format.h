@@ -11,8 +11,11 @@
 
 #define DF_BACKUP_FORMAT 1 /* of the archive; a reader refuses a higher one */
 
-/* {format, version, createdAt, key: included, blobs: included, location: of the bucket} */
+/* {format, version, createdAt, key: included, blobs: included, location: of the bucket, elsewhere:
+ * {count, executors: [{name, type}]}: those whose state is in a storage of their own; the first
+ * DF_BACKUP_NAMED. Without it: there are none, or an older version made the archive} */
 #define DF_BACKUP_HEADER "backup.json"
+#define DF_BACKUP_NAMED 20
 #define DF_BACKUP_DATABASE "dayfly.db"
 #define DF_BACKUP_KEY "key"
 #define DF_BACKUP_BLOBS "blobs/data/" /* as in a data directory */

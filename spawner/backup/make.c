@@ -14,6 +14,7 @@
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 #include "spawner/backup/format.h"
+#include "spawner/model/storage.h"
 #include "spawner/steps/removals.h"
 
 #define PIECE (64 * DF_KIB)
@@ -72,13 +73,45 @@ static int begin_file(struct df_backup *b, const char *name, int *fd, struct df_
     return begin_member(b, name, DF_TAKE_FD(*fd), st.st_size, err);
 }
 
+/* Executors whose states an archive never has. */
+struct elsewhere {
+    int64_t count;
+    cJSON *executors; /* borrowed */
+};
+
+static int add_elsewhere(const cJSON *executor, void *arg, struct df_err *err)
+{
+    struct elsewhere *e = arg;
+    const char *type = df_json_str(executor, "spec.storage.type");
+    if (df_storage_is_managed(executor) || e->count++ >= DF_BACKUP_NAMED)
+        return 0;
+    cJSON *item = cJSON_CreateObject();
+    if (df_json_append(e->executors, item, err) < 0 ||
+        df_json_add_str(item, "name", df_json_str(executor, "metadata.name"), err) < 0)
+        return -1;
+    return df_json_add_str(item, "type", type, err);
+}
+
+static int describe_elsewhere(const struct df_backup *b, cJSON *doc, struct df_err *err)
+{
+    DF_JSON cJSON *part = cJSON_CreateObject();
+    struct elsewhere e = {.executors = df_json_array_at(part, "executors")};
+    if (!e.executors)
+        return df_fail_oom(err);
+    if (df_store_each(b->s->store, DF_KIND_EXECUTOR, NULL, add_elsewhere, &e, err) < 0 ||
+        df_json_add_num(part, "count", (double)e.count, err) < 0)
+        return -1;
+    return e.count ? df_json_add(doc, "elsewhere", DF_TAKE(part), err) : 0;
+}
+
 static int describe(const struct df_backup *b, cJSON *doc, struct df_err *err)
 {
     if (df_json_add_num(doc, "format", DF_BACKUP_FORMAT, err) < 0 ||
         df_json_add_str(doc, "version", DF_VERSION, err) < 0 ||
         df_json_add_time(doc, "createdAt", b->at_us, err) < 0 ||
         df_json_add_bool(doc, "key", b->with_key, err) < 0 ||
-        df_json_add_bool(doc, "blobs", b->has_blobs, err) < 0)
+        df_json_add_bool(doc, "blobs", b->has_blobs, err) < 0 ||
+        describe_elsewhere(b, doc, err) < 0)
         return -1;
     return df_json_add_str(doc, "location", b->s->config->blob_location, err);
 }

@@ -92,10 +92,29 @@ static int add_line(struct reader *r, const char *digest, const char *name, stru
     return df_sha256_update(r->sums, line, strlen(line), err);
 }
 
+/* Names and description are shown to people: a terminal would execute other bytes. */
+static bool is_plain(const char *text)
+{
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return !*text;
+}
+
+static bool has_plain_strings(const cJSON *header)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach (member, header)
+        if (cJSON_IsString(member) && !is_plain(member->valuestring))
+            return false;
+    return true;
+}
+
 static int check_header(struct reader *r, struct df_err *err)
 {
     if (df_json_parse(df_buf_str(&r->header), r->header.len, &r->facts.header, NULL) < 0)
         return damaged(err, "its description cannot be read");
+    if (!has_plain_strings(r->facts.header))
+        return damaged(err, "its description has other than plain characters");
     int64_t format = df_json_int(r->facts.header, "format", 0);
     if (format > DF_BACKUP_FORMAT)
         return df_fail_reason(err, DF_ERR_USER, "BackupTooNew",
@@ -130,13 +149,20 @@ static int read_member(struct reader *r, const struct df_ustar *h, struct df_sha
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* The description is the first; nothing follows the sums. */
+/* The description is the first and the database the second, each of them once; nothing follows the
+ * sums. */
 static int check_place(const struct reader *r, const struct df_ustar *h, struct df_err *err)
 {
-    if (!r->facts.files && !df_streq(h->name, DF_BACKUP_HEADER))
+    bool is_header = df_streq(h->name, DF_BACKUP_HEADER);
+    bool is_database = df_streq(h->name, DF_BACKUP_DATABASE);
+    if (!r->facts.files && !is_header)
         return df_fail_reason(err, DF_ERR_USER, "BackupDamaged",
                               "this is not an archive of `dayfly backup`");
-    return r->complete ? damaged(err, "files follow its sums") : 0;
+    if (r->complete)
+        return damaged(err, "files follow its sums");
+    if (is_database != (r->facts.files == 1))
+        return damaged(err, is_database ? "it has two databases" : "it has no database");
+    return is_header && r->facts.files ? damaged(err, "it has two descriptions") : 0;
 }
 
 static int next_member(struct reader *r, bool *ret_end, struct df_err *err)
@@ -151,6 +177,8 @@ static int next_member(struct reader *r, bool *ret_end, struct df_err *err)
                               : check_place(r, &h, err);
     if (*ret_end)
         return 0;
+    if (!is_plain(h.name))
+        return damaged(err, "the name of a file has other than plain characters");
     if (check_place(r, &h, err) < 0 || df_sha256_new(&digest, err) < 0)
         return -1;
     int result = read_member(r, &h, digest, err);

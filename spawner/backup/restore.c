@@ -303,6 +303,18 @@ static int check_key(const char *database, const char *key, struct df_err *err)
     return df_vault_open(database, key, &vault, err);
 }
 
+/* The sums of an archive find damage; whoever forges one computes them anew. */
+static int check_database(const char *database, struct df_err *err)
+{
+    struct df_err why = {0};
+    return df_store_sqlite_check(database, &why) == 0
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, "BackupDamaged",
+                                "the archive is damaged, or not one that dayfly made (%s): take "
+                                "another copy of it",
+                                why.message);
+}
+
 static int settle(const char *below, struct df_restored *r, struct df_err *err)
 {
     struct df_store *store = NULL;
@@ -310,7 +322,7 @@ static int settle(const char *below, struct df_restored *r, struct df_err *err)
     DF_FREE char *key = df_fs_join(below, DF_BACKUP_KEY);
     if (!database || !key)
         return df_fail_oom(err);
-    if ((r->has_key && check_key(database, key, err) < 0) ||
+    if (check_database(database, err) < 0 || (r->has_key && check_key(database, key, err) < 0) ||
         df_store_sqlite_open(database, &store, err) < 0)
         return -1;
     int result = cancel_all(store, r, err);

@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 
-#include "common/base/fs.h"
 #include "spawner/backup/read.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/unfinished.h"
 
 int df_backup_open_file(const char *path, int *ret_fd, struct df_err *err)
 {
@@ -25,14 +24,31 @@ static int check(const char *path, int fd, struct df_backup_facts *ret, struct d
     return df_backup_read(fd, NULL, ret, err) < 0 ? df_err_wrap(err, "%s", path) : 0;
 }
 
+void df_backup_add_elsewhere(const cJSON *header, struct df_buf *out)
+{
+    const cJSON *all = df_json_at(header, "elsewhere"), *executor;
+    int64_t count = df_json_int(all, "count", 0), named = 0;
+    if (count < 1)
+        return;
+    (void)df_buf_adds(out, "States of executors with a storage of their own are there, and not in "
+                           "the backup: ");
+    cJSON_ArrayForEach (executor, df_json_at(all, "executors"))
+        (void)df_buf_addf(out, "%s%s (%s)", named++ ? ", " : "", df_json_str(executor, "name"),
+                          df_json_str(executor, "type"));
+    if (count > named)
+        (void)df_buf_addf(out, " and %lld more", (long long)(count - named));
+    (void)df_buf_addc(out, '\n');
+}
+
 static int print_facts(const char *path, const struct df_backup_facts *facts, struct df_err *err)
 {
     const cJSON *header = facts->header;
     const char *bucket = df_json_str(header, "location");
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    (void)df_buf_addf(&out, "%s: complete, of %s by dayfly %s; %lld files, %lld bytes\n", path,
+    (void)df_buf_addf(&out, "%s: complete, of %s by dayfly %s; %lld file%s, %lld bytes\n", path,
                       df_json_str(header, "createdAt"), df_json_str(header, "version"),
-                      (long long)facts->files, (long long)facts->bytes);
+                      (long long)facts->files, facts->files == 1 ? "" : "s",
+                      (long long)facts->bytes);
     (void)df_buf_adds(&out, df_json_bool(header, "key", false)
                                 ? "It contains the key and opens everything: protect it like the "
                                   "data directory.\n"
@@ -43,6 +59,7 @@ static int print_facts(const char *path, const struct df_backup_facts *facts, st
                           "It contains documents and secrets only: states, plans and logs are in "
                           "%s.\n",
                           bucket);
+    df_backup_add_elsewhere(header, &out);
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }
 
@@ -57,44 +74,25 @@ static int download(struct df_cli *cli, int fd, struct df_err *err)
     return fsync(fd) < 0 ? df_fail_errno(err, errno, "sync") : 0;
 }
 
-/* Gives the complete file its name, durably; it never replaces one. */
-static int publish(const char *unfinished, const char *path, struct df_err *err)
-{
-    DF_FREE char *copy = strdup(path);
-    if (!copy)
-        return df_fail_oom(err);
-    if (link(unfinished, path) < 0)
-        return df_fail_errno(err, errno, "create %s", path);
-    return df_fs_sync_dir(dirname(copy), err);
-}
-
-static int make(struct df_cli *cli, const char *path, char *unfinished, struct df_backup_facts *ret,
+static int make(struct df_cli *cli, const char *path, struct df_backup_facts *ret,
                 struct df_err *err)
 {
-    DF_CLOSE int fd = mkostemp(unfinished, O_CLOEXEC); /* mode 0600 */
-    if (fd < 0)
-        return df_fail_errno(err, errno, "create %s", unfinished);
-    int result = download(cli, fd, err);
-    if (result == 0)
-        result = check(path, fd, ret, err);
-    if (result == 0)
-        result = publish(unfinished, path, err);
-    (void)unlink(unfinished);
-    return result;
+    DF_UNFINISHED struct df_unfinished *file = NULL;
+    if (df_unfinished_new(path, &file, err) < 0)
+        return -1;
+    int fd = df_unfinished_fd(file);
+    if (download(cli, fd, err) < 0 || check(path, fd, ret, err) < 0)
+        return -1;
+    if (df_unfinished_publish(file, err) == 0)
+        return 0;
+    cJSON_Delete(ret->header);
+    return -1;
 }
 
-static int check_or_make(struct df_cli *cli, const char *path, struct df_backup_facts *ret,
-                         struct df_err *err)
+static int verify(const char *path, struct df_backup_facts *ret, struct df_err *err)
 {
-    DF_FREE char *unfinished = df_strf("%s.part-XXXXXX", path);
     DF_CLOSE int fd = -1;
-    if (!unfinished)
-        return df_fail_oom(err);
-    if (df_arg_given(&cli->args, "verify"))
-        return df_backup_open_file(path, &fd, err) < 0 ? -1 : check(path, fd, ret, err);
-    if (df_fs_exists(path))
-        return df_fail(err, DF_ERR_CONFLICT, "%s exists: a backup replaces no file", path);
-    return make(cli, path, unfinished, ret, err);
+    return df_backup_open_file(path, &fd, err) < 0 ? -1 : check(path, fd, ret, err);
 }
 
 int df_cmd_backup(struct df_cli *cli, struct df_err *err)
@@ -102,7 +100,8 @@ int df_cmd_backup(struct df_cli *cli, struct df_err *err)
     struct df_backup_facts facts = {0};
     const char *path = df_cli_word(cli, 0);
     cli->as = DF_CONNECT_LOOK;
-    if (check_or_make(cli, path, &facts, err) < 0)
+    bool is_there = df_arg_given(&cli->args, "verify");
+    if (is_there ? verify(path, &facts, err) < 0 : make(cli, path, &facts, err) < 0)
         return -1;
     int result = print_facts(path, &facts, err);
     cJSON_Delete(facts.header);

@@ -74,6 +74,9 @@ int df_cli_name(const struct df_cli *cli, size_t n, const char *what, const char
 /* The same for commands that also accept taskaction/NAME. */
 int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, const char **ret,
                         bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
+/* The same for a word that is not one of the command line as it stands. *ret: borrowed from word. */
+int df_cli_name_in(const struct df_cli *cli, const char *word, const char *what, const char **ret,
+                   bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
 
 /* The configuration file of --config or DAYFLY_CONFIG, or NULL. */
 const char *df_cli_config(const struct df_cli *cli);

@@ -96,6 +96,7 @@ static const struct df_option doctor_options[] = {
     {"set", 0, "KEY=VALUE", "any key of the configuration; repeatable", NULL},
     {"service-account", 0, "NAME", "account whose rights are checked; default: yours", NULL},
     {"no-probe", 0, NULL, "start no pod", NULL},
+    {"only", 0, "CHECK", "make this check alone; docs/doctor.md lists them", NULL},
     DOCUMENT,
     {0}};
 
@@ -108,6 +109,9 @@ static const struct df_option delete_options[] = {
     {"forget", 0, NULL, "leave the resources as they are; their state goes into a file", NULL},
     {"state-file", 0, "FILE", "that file; default: EXECUTOR.tfstate", NULL},
     {0}};
+
+static const struct df_option abandon_options[] = {
+    {"state-file", 0, "FILE", "where its state is written; default: EXECUTOR.tfstate", NULL}, {0}};
 
 static const struct df_option apply_options[] = {
     {"filename", 'f', "FILE", "YAML or JSON, several documents with ---; - is standard input",
@@ -238,8 +242,7 @@ const struct df_command df_commands[] = {
      "Ended runs and workflows, old versions of states, plans of ended runs, and logs and audit\n"
      "entries by age; the service does it every hour. The newest of each executor always stay.\n"
      "Orphans are blobs that belong to nothing here. They are listed, and removed with --orphans\n"
-     "when they are a day old; a state never is. If two installations share a prefix, each takes\n"
-     "the blobs of the other for orphans. Needs the role admin.\n",
+     "when they are a day old; a state never is. Needs the role admin.\n",
      "dayfly gc --dry-run\n"
      "dayfly gc --orphans\n"
      "dayfly gc -o json\n",
@@ -303,12 +306,22 @@ const struct df_command df_commands[] = {
     {"delete", "EXECUTOR|taskaction/NAME|integration/NAME...",
      "Delete executors whose resources are gone, workflows and integrations",
      "An executor whose state holds resources is not deleted. With --forget it is: its resources\n"
-     "stay, and its state is first written to a new file (NAME.tfstate here, or --state-file).\n",
+     "stay, and its state is first written to a new file (NAME.tfstate here, or --state-file).\n"
+     "A kind may be the first word, for all names behind it.\n",
      "dayfly delete net\n"
+     "dayfly delete executor net db\n"
      "dayfly delete net --forget --state-file /safe/net.tfstate\n"
      "dayfly delete taskaction/restart\n"
      "dayfly delete integration/aws-prod\n",
      delete_options, 1, ANY, df_cmd_delete},
+    {"abandon", "EXECUTOR", "Delete an executor in use, and leave its resources as they are",
+     "Cancels its runs and waits for their end, writes its state to a new file (NAME.tfstate "
+     "here,\n"
+     "or --state-file), and deletes the executor, also if its state is locked or cannot be read.\n"
+     "Nothing is destroyed. Needs the role admin.\n",
+     "dayfly abandon net\n"
+     "dayfly abandon net --state-file /safe/net.tfstate\n",
+     abandon_options, 1, 1, df_cmd_abandon},
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
     {"get", "KIND|KIND/NAME|NAME [NAME...]", "List things, or show some of them",
@@ -359,8 +372,11 @@ const struct df_command df_commands[] = {
      "dayfly outputs net vpc_id\n"
      "dayfly outputs net -o json --show-sensitive\n",
      outputs_options, 1, 2, df_cmd_outputs},
-    {"state list", "EXECUTOR", "List the versions of the state and the holder of its lock", NULL,
-     "dayfly state list net\n", output_options, 1, 1, df_cmd_state_list},
+    {"state list", "EXECUTOR", "List the versions of the state and the holder of its lock",
+     "The versions of a state in a bucket (s3, gcs) are listed by a run, with the credentials of "
+     "the\n"
+     "executor: newest first, in its log. That needs the role admin.\n",
+     "dayfly state list net\n", import_options, 1, 1, df_cmd_state_list},
     {"state show", "EXECUTOR", "Print a state as it is stored", "It contains secrets.\n",
      "dayfly state show net --version 3 >net.tfstate\n", show_options, 1, 1, df_cmd_state_show},
     {"state push", "EXECUTOR|DIR|URL FILE", "Store a state that was created elsewhere",
@@ -393,7 +409,8 @@ const struct df_command df_commands[] = {
      "dayfly state exec net -- tofu init\n"
      "dayfly state exec net -- tofu state list\n",
      NULL, 2, ANY, df_cmd_state_exec},
-    {"state migrate", "EXECUTOR", "Move the state to another storage",
+    {"state migrate", "EXECUTOR --to TYPE | -f FILE | --back | --confirm",
+     "Move the state to another storage",
      "In a run of its own, with the credentials of the executor: the state is copied, read back\n"
      "and compared, and only then the executor names the new storage. The old place keeps its\n"
      "copy until --confirm; --back moves the state there again. A migration that was killed can\n"
@@ -404,8 +421,12 @@ const struct df_command df_commands[] = {
      "dayfly state migrate net --back\n",
      migrate_options, 1, 1, df_cmd_state_migrate},
     {"state rollback", "EXECUTOR VERSION", "Make an old version the newest again",
-     "Stores a new version with the old content. No version is lost and no resource is changed.\n",
-     "dayfly state rollback net 3\n", NULL, 2, 2, df_cmd_state_rollback},
+     "Stores a new version with the old content. No version is lost and no resource is changed.\n"
+     "VERSION is one of `state list`. A state in a bucket is rolled back by a run, with the\n"
+     "tool's own `state push` under the lock. Needs the role admin.\n",
+     "dayfly state rollback net 3\n"
+     "dayfly state rollback net 3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrHY\n",
+     import_options, 2, 2, df_cmd_state_rollback},
     {"state lock", "EXECUTOR", "Lock the state, so that no run can use it", NULL,
      "dayfly state lock net --reason 'moving it by hand'\n", lock_options, 1, 1, df_cmd_state_lock},
     {"state unlock", "EXECUTOR [ID]", "Release the lock, whoever holds it",
@@ -442,9 +463,10 @@ const struct df_command df_commands[] = {
      "dayfly secret delete db password\n", secret_delete_options, 1, 2, df_cmd_secret_delete},
     {"integration test", "INTEGRATION",
      "Ask a provider whether it takes an integration's credentials",
-     "AWS is asked who holds the keys that a step would get; a role is assumed for it. For other\n"
-     "providers keys and settings are checked, and the answer says that nothing was asked. For\n"
-     "the owner of the integration and admins.\n",
+     "AWS is asked who holds the keys that a step would get; a role is assumed for it. Azure is\n"
+     "asked whether it takes a client secret. For others keys, settings and the file of a token\n"
+     "are checked, and the answer says that the provider was not asked. For the owner of the\n"
+     "integration and admins.\n",
      "dayfly integration test aws-prod\n", output_options, 1, 1, df_cmd_integration_test},
     {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
      "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",

@@ -13,6 +13,7 @@ int df_cmd_serve(struct df_cli *cli, struct df_err *err);
 int df_cmd_create(struct df_cli *cli, struct df_err *err);
 int df_cmd_apply(struct df_cli *cli, struct df_err *err);
 int df_cmd_set(struct df_cli *cli, struct df_err *err);
+int df_cmd_abandon(struct df_cli *cli, struct df_err *err);
 int df_cmd_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_recreate(struct df_cli *cli, struct df_err *err);
 int df_cmd_get(struct df_cli *cli, struct df_err *err);

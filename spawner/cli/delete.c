@@ -1,15 +1,17 @@
 /*
  * dayfly delete: executors, workflows and integrations; with --forget, first a copy of the state. Read
- * df_cmd_delete() at the end, then forget_executor().
+ * df_cmd_delete() at the end, then forget_executor(). dayfly abandon ends the executor's runs before.
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/follow.h"
+#include "spawner/cli/kinds.h"
+#include "spawner/cli/signals.h"
 #include "spawner/cli/text.h"
-
-#define INTEGRATION "integration/"
+#include "spawner/model/model.h"
 
 static int say_deleted(const char *kind, const char *name, struct df_err *err)
 {
@@ -110,19 +112,35 @@ static int copy_fill(struct df_cli *cli, struct copy *c, const char *name, struc
     return -1;
 }
 
-static int forget_executor(struct df_cli *cli, const char *name, struct df_err *err)
+/* A state that nobody can read is no reason to keep its executor. */
+static int copy_if_readable(struct df_cli *cli, struct copy *c, const char *name,
+                            struct df_err *err)
+{
+    struct df_err why = {0};
+    if (copy_fill(cli, c, name, &why) == 0)
+        return 0;
+    if (!df_streq(why.reason, "StateUnreadable"))
+        return df_err_pass(err, &why);
+    df_cli_note("%s", why.message);
+    c->version = -1;
+    return 0;
+}
+
+/* how: the query's flag, "forget" or "abandon". */
+static int forget_executor(struct df_cli *cli, const char *name, const char *how,
+                           struct df_err *err)
 {
     DF_CLEANUP(copy_free) struct copy copy = {.fd = -1};
     DF_FREE char *path = df_path("executors", name, NULL);
-    char query[64] = "?forget=true";
+    char query[64];
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_connect(cli, err) < 0 ||
-        copy_open(&copy, df_arg(&cli->args, "state-file"), name, err) < 0 ||
-        copy_fill(cli, &copy, name, err) < 0)
+    if (copy_open(&copy, df_arg(&cli->args, "state-file"), name, err) < 0 ||
+        (strcmp(how, "abandon") == 0 ? copy_if_readable : copy_fill)(cli, &copy, name, err) < 0)
         return -1;
+    (void)snprintf(query, sizeof(query), "?%s=true", how);
     if (copy.version >= 0)
-        (void)snprintf(query, sizeof(query), "?forget=true&stateVersion=%lld",
+        (void)snprintf(query, sizeof(query), "?%s=true&stateVersion=%lld", how,
                        (long long)copy.version);
     if (delete_at(cli, path, query, err) < 0) {
         /* If the answer was lost, the executor may be deleted: keep the copy. */
@@ -138,32 +156,85 @@ static int forget_executor(struct df_cli *cli, const char *name, struct df_err *
         df_cli_note("%s is forgotten; its resources are left as they are, their state is in %s "
                     "(with its secrets)",
                     name, copy.path);
-    return say_deleted("executor", name, err);
+    return 0;
+}
+
+/* ---- the place that a move left ---- */
+
+/* *ret: the storage that still keeps a copy of this executor's state and that nobody can ask for
+ * when the executor is deleted; NULL: none, or the executor cannot be read: the deletion says why.
+ * A managed one goes with the executor. The caller frees. */
+static int find_former(struct df_cli *cli, const char *path, char **ret, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    struct df_err ignored;
+    *ret = NULL;
+    if (df_cli_call(cli, "GET", path, NULL, &executor, &ignored) < 0)
+        return 0;
+    const cJSON *former = df_json_at(executor, "status.formerStorage.storage");
+    const char *type = df_json_str(former, "type");
+    if (!type || df_streq(type, "managed"))
+        return 0;
+    *ret = df_storage_words(former);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static void tell_former(const char *name, const char *former)
+{
+    if (former)
+        df_cli_note("the state of %s was moved away from %s, which still keeps a copy with its "
+                    "secrets: remove it there",
+                    name, former);
 }
 
 /* ---- the command ---- */
 
-static int delete_one(struct df_cli *cli, const char *name, bool is_task, struct df_err *err)
+static int delete_task(struct df_cli *cli, const char *name, struct df_err *err)
 {
-    DF_FREE char *path = df_path(is_task ? "taskactions" : "executors", name, NULL);
-    if (df_arg_given(&cli->args, "forget") && !is_task)
-        return forget_executor(cli, name, err);
-    if (delete_at(cli, path, "", err) < 0)
-        return -1;
-    return say_deleted(is_task ? "taskaction" : "executor", name, err);
+    DF_FREE char *path = df_path("taskactions", name, NULL);
+    return delete_at(cli, path, "", err) < 0 ? -1 : say_deleted("taskaction", name, err);
 }
 
-static int check_options(const struct df_cli *cli, struct df_err *err)
+/* how: as of forget_executor(); NULL: it is deleted only if it holds nothing. */
+static int delete_executor(struct df_cli *cli, const char *name, const char *how,
+                           struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    DF_FREE char *former = NULL;
+    if (!path)
+        return df_fail_oom(err);
+    if ((!cli->client && df_cli_connect(cli, err) < 0) || find_former(cli, path, &former, err) < 0)
+        return -1;
+    int result = how ? forget_executor(cli, name, how, err) : delete_at(cli, path, "", err);
+    if (result < 0)
+        return -1;
+    tell_former(name, former);
+    return say_deleted("executor", name, err);
+}
+
+/* `delete KIND NAME...`, as kubectl has it: the kind of all names. NULL: each word has its own, or
+ * is an executor. */
+static const struct df_shown *kind_of_all(const struct df_cli *cli)
+{
+    struct df_err ignored;
+    const struct df_shown *kind = NULL;
+    bool may_be = cli->args.word_count > 1;
+    return may_be && df_shown_find(df_cli_word(cli, 0), &kind, &ignored) == 0 ? kind : NULL;
+}
+
+static int check_options(const struct df_cli *cli, size_t names, struct df_err *err)
 {
     bool has_file = df_arg_given(&cli->args, "state-file");
     if (has_file && !df_arg_given(&cli->args, "forget"))
         return df_fail(err, DF_ERR_USER, "--state-file: goes with --forget alone");
-    if (has_file && cli->args.word_count > 1)
+    if (has_file && names > 1)
         return df_fail(err, DF_ERR_USER,
                        "--state-file: is for one executor; delete the others by "
                        "themselves");
     return 0;
 }
+
+#define INTEGRATION "integration/"
 
 static int delete_integration(struct df_cli *cli, const char *name, struct df_err *err)
 {
@@ -173,23 +244,27 @@ static int delete_integration(struct df_cli *cli, const char *name, struct df_er
     return say_deleted("integration", name, err);
 }
 
-static int delete_nth(struct df_cli *cli, size_t n, struct df_err *err)
+static int delete_nth(struct df_cli *cli, const struct df_shown *kind, size_t n, struct df_err *err)
 {
     const char *name = NULL, *word = df_cli_word(cli, n);
-    bool is_task = false;
-    if (df_starts_with(word, INTEGRATION))
-        return delete_integration(cli, word + strlen(INTEGRATION), err);
-    if (df_cli_name_or_task(cli, n, "executor", &name, &is_task, err) < 0)
+    bool is_task = false, is_pair = strchr(word, '/');
+    DF_FREE char *pair = kind && !is_pair ? df_strf("%s/%s", kind->singular, word) : strdup(word);
+    if (!pair)
+        return df_fail_oom(err);
+    if (df_starts_with(pair, INTEGRATION))
+        return delete_integration(cli, pair + strlen(INTEGRATION), err);
+    if (df_cli_name_in(cli, pair, "executor", &name, &is_task, err) < 0)
         return -1;
-    return delete_one(cli, name, is_task, err);
+    const char *how = df_arg_given(&cli->args, "forget") ? "forget" : NULL;
+    return is_task ? delete_task(cli, name, err) : delete_executor(cli, name, how, err);
 }
 
 /* Tries every name and prints each failure at once. Ends if the server does not answer. */
-static int delete_all(struct df_cli *cli, struct df_err *err)
+static int delete_all(struct df_cli *cli, const struct df_shown *kind, struct df_err *err)
 {
     bool failed = false;
-    for (size_t i = 0; i < cli->args.word_count; i++) {
-        if (delete_nth(cli, i, err) == 0)
+    for (size_t i = kind ? 1 : 0; i < cli->args.word_count; i++) {
+        if (delete_nth(cli, kind, i, err) == 0)
             continue;
         if (err->cls == DF_ERR_RETRY || err->cls == DF_ERR_SYSTEM)
             return -1;
@@ -201,9 +276,63 @@ static int delete_all(struct df_cli *cli, struct df_err *err)
 
 int df_cmd_delete(struct df_cli *cli, struct df_err *err)
 {
-    if (check_options(cli, err) < 0)
+    const struct df_shown *kind = kind_of_all(cli);
+    size_t first = kind ? 1 : 0, names = cli->args.word_count - first;
+    if (check_options(cli, names, err) < 0)
         return -1;
-    if (cli->args.word_count == 1)
-        return delete_nth(cli, 0, err) < 0 ? -1 : DF_EXIT_OK;
-    return delete_all(cli, err);
+    if (names == 1)
+        return delete_nth(cli, kind, first, err) < 0 ? -1 : DF_EXIT_OK;
+    return delete_all(cli, kind, err);
+}
+
+/* ---- abandon ---- */
+
+/* Cancels the run and waits until it has ended, in silence. */
+static int end_run(struct df_cli *cli, const char *run, int signals_fd, struct df_err *err)
+{
+    const struct df_follow_options o = {.skip_past = true, .signals_fd = signals_fd};
+    enum df_follow_end end = DF_FOLLOW_FINAL;
+    DF_FREE char *path = df_path("runs", run, "cancel", NULL);
+    DF_JSON cJSON *body = cJSON_CreateObject(), *doc = NULL;
+    struct df_view view;
+    if (!path || !body)
+        return df_fail_oom(err);
+    if (df_json_add_str(body, "reason", "its executor is abandoned", err) < 0 ||
+        df_cli_call(cli, "POST", path, body, NULL, err) < 0)
+        return -1;
+    df_cli_note("run %s is canceled; waiting for its end", run);
+    df_view_init(&view, -1, false, false);
+    int result = df_follow_run(cli, &view, run, &o, &end, &doc, err);
+    df_view_free(&view);
+    if (result == 0 && end == DF_FOLLOW_LEFT)
+        return df_fail(err, DF_ERR_USER, "interrupted; nothing was deleted");
+    return result;
+}
+
+static int end_runs(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, "runs", NULL);
+    DF_CLOSE int signals_fd = -1;
+    DF_JSON cJSON *runs = NULL;
+    const cJSON *run;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_signals_open(&signals_fd, err) < 0 || df_cli_list(cli, path, &runs, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (run, runs) {
+        if (!df_run_is_final(run) &&
+            end_run(cli, df_json_str(run, "metadata.name"), signals_fd, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_cmd_abandon(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = NULL;
+    if (df_cli_name(cli, 0, "executor", &name, err) < 0 ||
+        df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || end_runs(cli, name, err) < 0 ||
+        delete_executor(cli, name, "abandon", err) < 0)
+        return -1;
+    return DF_EXIT_OK;
 }

@@ -41,6 +41,7 @@ int df_cmd_doctor(struct df_cli *cli, struct df_err *err)
                                         .settings = &settings,
                                         .account = df_arg(&cli->args, "service-account"),
                                         .module = df_cli_word(cli, 0),
+                                        .only = df_arg(&cli->args, "only"),
                                         .probe = !df_arg_given(&cli->args, "no-probe")};
     if (df_cli_settings(&cli->args, &settings, err) < 0 || df_doctor(&o, &doc, err) < 0)
         return -1;

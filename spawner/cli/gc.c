@@ -28,13 +28,16 @@ static int print_item(const cJSON *item, bool dry_run, struct df_buf *out)
 {
     const char *kind = df_json_str(item, "kind"), *name = df_json_str(item, "name");
     long long count = df_json_int(item, "count", 0);
+    bool one = count == 1;
     const char *verb = dry_run ? "would be removed" : "removed";
     if (df_streq(kind, "Orphan"))
         return print_orphan(item, verb, out);
     if (df_streq(kind, "State"))
-        return df_buf_addf(out, "%lld versions of the state of %s %s\n", count, name, verb);
+        return df_buf_addf(out, "%lld version%s of the state of %s %s\n", count, one ? "" : "s",
+                           name, verb);
     if (df_streq(kind, "Audit"))
-        return df_buf_addf(out, "%lld entries of the audit trail %s\n", count, verb);
+        return df_buf_addf(out, "%lld %s of the audit trail %s\n", count, one ? "entry" : "entries",
+                           verb);
     return df_buf_addf(out, "%s %s %s\n", kind, name, verb);
 }
 
@@ -43,6 +46,7 @@ int df_cmd_gc(struct df_cli *cli, struct df_err *err)
     bool dry_run = df_arg_given(&cli->args, "dry-run");
     bool orphans = df_arg_given(&cli->args, "orphans");
     DF_JSON cJSON *answer = NULL;
+    cli->as = DF_CONNECT_LOOK; /* a whole service removes everything at its start, untold */
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     DF_FREE char *path = df_strf("/v1/gc?dryRun=%s&orphans=%s", dry_run ? "true" : "false",
                                  orphans ? "true" : "false");
@@ -56,6 +60,6 @@ int df_cmd_gc(struct df_cli *cli, struct df_err *err)
     cJSON_ArrayForEach (item, df_json_at(answer, "items"))
         (void)print_item(item, dry_run, &text);
     if (!text.len)
-        (void)df_buf_adds(&text, "Nothing is beyond retention.*\n");
+        (void)df_buf_adds(&text, "Nothing is older than retention keeps.\n");
     return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
 }

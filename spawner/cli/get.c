@@ -78,6 +78,18 @@ static int print_group(const struct df_cli *cli, const struct df_shown *kind, co
     return df_get_print(cli, kind, items, true, &shape, err);
 }
 
+/* "no runs", "no executors, runs or taskactions" */
+static void note_nothing(const struct df_get *get)
+{
+    DF_BUF struct df_buf kinds = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    for (size_t from = 0, n; from < get->count; from += n) {
+        n = df_get_group(get, from);
+        const char *between = !from ? "" : from + n < get->count ? ", " : " or ";
+        (void)df_buf_addf(&kinds, "%s%s", between, get->named[from].kind->plural);
+    }
+    df_cli_note("no %s", df_buf_str(&kinds));
+}
+
 static int show(struct df_cli *cli, struct df_get *get, struct df_err *err)
 {
     DF_JSON cJSON *all = cJSON_CreateArray();
@@ -99,7 +111,7 @@ static int show(struct df_cli *cli, struct df_get *get, struct df_err *err)
     if (df_get_wants_document(cli))
         return print_document(cli, get, all, err);
     if (!any && !get->missing)
-        df_cli_note("no %s", get->count == 1 ? get->named[0].kind->plural : "such thing");
+        note_nothing(get);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "spawner/cli/kinds.h"
 
 #include "common/base/clock.h"
+#include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 
 static const struct df_column executor_columns[] = {
@@ -40,6 +41,7 @@ static const struct df_column run_columns[] = {
 
 static const struct df_column task_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"OF", "spec", DF_CELL_OWNER, false},
     {"ACTION", "spec.action", DF_CELL_TEXT, false},
     {"REASON", "status.reason", DF_CELL_TEXT, false},
     {"EXIT CODE", "status.exitCode", DF_CELL_TEXT, false},
@@ -146,6 +148,10 @@ static const struct df_column task_details[] = {
     {"Action", "spec.action", DF_CELL_TEXT, false},
     {"Engine", "spec.engine", DF_CELL_TEXT, false},
     {"Locks", "spec.targetResource", DF_CELL_TEXT, false},
+    {"Organization", "spec.terrakube.organizationName", DF_CELL_TEXT, false},
+    {"Workspace", "spec.terrakube.workspaceName", DF_CELL_TEXT, false},
+    {"Job", "spec.terrakube.job", DF_CELL_TEXT, false},
+    {"Type", "spec.terrakube.type", DF_CELL_TEXT, false},
     {"Plan of", "spec.planFrom", DF_CELL_TEXT, false},
     {"Workflow", "spec.workflow.workflowId", DF_CELL_TEXT, false},
     {"Image", "spec.workflow.executionBundle", DF_CELL_TEXT, false},
@@ -324,6 +330,9 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
         break;
     case DF_CELL_SHORT:
         (void)df_buf_addf(out, "%.12s", cJSON_IsString(value) ? value->valuestring : "");
+        break;
+    case DF_CELL_OWNER:
+        df_text_owner(value, out);
         break;
     case DF_CELL_SPAN:
         span = df_text_span(value, "startedAt", "finishedAt", now_us);

@@ -647,7 +647,7 @@ static int fail_unknown(struct df_cli *cli, const char *word, struct df_err *err
     cJSON_ArrayForEach (executor, executors) {
         df_nearest(word, df_json_str(executor, "metadata.name"), &best, &distance);
     }
-    return df_fail(err, DF_ERR_NOT_FOUND,
+    return df_fail(err, DF_ERR_USER,
                    "\"%s\": there is no executor and no directory of this name%s%s%s", word,
                    best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
 }

@@ -86,6 +86,21 @@ const struct df_reason df_reasons[] = {
      "The state could not be copied as it is; the executor keeps its old storage.",
      "If somebody wrote it meanwhile, move it again; otherwise look at what writes to the new "
      "place."},
+    {"ScriptFailed", "A command of the job's template ended with an error.",
+     "The log has its output and its exit code. Correct the command in the template, or the image "
+     "if it lacks bash or a tool."},
+    {"PolicyFailed", "A policy of the organization denies the plan, or could not be evaluated.",
+     "The log names the rules and resources. Change the configuration, ask for an exemption, or "
+     "mend the policy."},
+    {"StateLockLost", "The service that keeps the state gave its lock away while the tool ran.",
+     "Run again once nobody else works on the state: what was applied before is in it."},
+    {"VersionsUnavailable", "The versions of the state in its bucket could not be read.",
+     "The message says why. A bucket keeps versions from the moment on that its versioning is "
+     "turned "
+     "on."},
+    {"NoSuchVersion", "The bucket has no such version of the state.",
+     "`dayfly state list EXECUTOR` lists the newest; the lifecycle rules of the bucket may have "
+     "removed older ones."},
     {"StorageChanged",
      "The state of the executor was moved after this run was requested, so it would have used the "
      "old one.",
@@ -111,6 +126,10 @@ const struct df_reason df_reasons[] = {
      "The state that could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who "
      "else writes "
      "(`dayfly state list EXECUTOR`), then `dayfly state push-errored EXECUTOR`."},
+    {"StateBelongsToAnother",
+     "The storage of the executor holds the state of another executor; nothing was changed.",
+     "The message names both. Give this executor a storage of its own; or, if the other one is not "
+     "needed any more, `dayfly delete OTHER --forget`, then run again."},
     {"StateUnreadable",
      "The stored state does not open, or is not the one that was stored; nothing was run.",
      "The message names executor and version. If the vault's key was replaced, bring the old one "
@@ -162,6 +181,11 @@ const struct df_reason df_reasons[] = {
      "Free space in the data directory and the work directory, then run again."},
     {"ExecutorGone", "The executor was deleted before the run had ended.",
      "Create the executor again and run it; a dry-run shows what it would find."},
+    {"StepDeleted",
+     "Somebody deleted the TaskAction of a step that ran, in spite of its finalizer; the step was "
+     "ended.",
+     "What an apply did last may be in no state: the message and a dry-run show what to compare. "
+     "Delete or cancel the Run instead."},
     {"InternalError", "An unexpected error occurred in dayfly.",
      "Please report it with the output of `dayfly why` and the service's log."},
     {"Deleting", "The executor was deleted, and is removed as soon as that is safe.",

@@ -13,17 +13,21 @@ static int print_restored(const char *directory, const struct df_restored *r, st
                       df_json_str(r->header, "createdAt"));
     if (r->canceled)
         (void)df_buf_addf(&out,
-                          "Canceled what was under way then: %lld runs and workflows. Plan before "
+                          "Canceled what was under way then: %lld run%s or workflow%s. Plan before "
                           "you apply: what was changed after the backup is not in the states.\n",
-                          (long long)r->canceled);
+                          (long long)r->canceled, r->canceled == 1 ? "" : "s",
+                          r->canceled == 1 ? "" : "s");
     if (!r->has_key)
         (void)df_buf_addf(&out,
                           "The key is not in the backup: put it into %s/key (mode 0600) before you "
                           "start dayfly.\n",
                           directory);
     if (bucket)
-        (void)df_buf_addf(&out, "States, plans and logs are in %s: set blobs.location to it.\n",
+        (void)df_buf_addf(&out,
+                          "States, plans and logs are in %s: set blobs.location to it. The first "
+                          "start names the installation that has it, for blobs.takeOver.\n",
                           bucket);
+    df_backup_add_elsewhere(r->header, &out);
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }
 

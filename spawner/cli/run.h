@@ -17,6 +17,10 @@ int df_request_run(struct df_cli *cli, const char *executor, const char *what, c
  * found. */
 int df_state_unlock_elsewhere(struct df_cli *cli, const char *executor, const char *id,
                               struct df_err *err);
+/* Lists, or puts back, a version of a state that is in a bucket, by a run. */
+int df_state_list_elsewhere(struct df_cli *cli, const char *executor, struct df_err *err);
+int df_state_rollback_elsewhere(struct df_cli *cli, const char *executor, const char *version,
+                                struct df_err *err);
 /* The same for an errored state: a run stores it where the executor's state is. step: its uid. */
 int df_state_push_errored_elsewhere(struct df_cli *cli, const char *executor, const char *step,
                                     struct df_err *err);

@@ -5,6 +5,7 @@
 #include "spawner/cli/sealing.h"
 
 #include "common/base/limits.h"
+#include "common/base/nearest.h"
 #include "common/hcl/hcl.h"
 #include "spawner/cli/value.h"
 
@@ -112,6 +113,43 @@ static bool is_sensitive(const struct df_hcl_module *m, const char *name)
     return false;
 }
 
+static bool is_declared(const struct df_hcl_module *m, const char *name, const char **ret_nearest)
+{
+    size_t distance = SIZE_MAX;
+    *ret_nearest = NULL;
+    for (size_t i = 0; i < m->len; i++) {
+        const struct df_hcl_block *b = &m->blocks[i];
+        if (!df_streq(b->type, "variable") || !b->labels.len)
+            continue;
+        if (df_streq(b->labels.items[0], name))
+            return true;
+        df_nearest(name, b->labels.items[0], ret_nearest, &distance);
+    }
+    return false;
+}
+
+/* As the tool does: what is given by name on the command line must be declared; what a file gives
+ * need not be. */
+static int check_declared(const struct df_args *args, const struct df_hcl_module *m,
+                          struct df_err *err)
+{
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct df_arg *a = &args->given[i];
+        const char *nearest = NULL;
+        if (!df_args_word("var|secret-var", a->option->name))
+            continue;
+        DF_FREE char *name = strndup(a->value, strcspn(a->value, "="));
+        if (!name)
+            return df_fail_oom(err);
+        if (!is_declared(m, name, &nearest))
+            return df_fail(err, DF_ERR_USER,
+                           "--%s %s: the module declares no variable of this name%s%s%s",
+                           a->option->name, name, nearest ? "; did you mean " : "",
+                           nearest ? nearest : "", nearest ? "?" : "");
+    }
+    return 0;
+}
+
 static int seal(cJSON *body, cJSON *variables, cJSON *variable, bool sensitive, struct df_err *err)
 {
     cJSON *to = sealed_variables(body);
@@ -132,15 +170,14 @@ static int seal(cJSON *body, cJSON *variables, cJSON *variable, bool sensitive, 
     return df_json_add(to, name, value, err);
 }
 
-static int seal_variables(const cJSON *executor, cJSON *body, struct df_err *err)
+/* m: NULL if the module cannot be read here. */
+static int seal_variables(const struct df_hcl_module *m, cJSON *body, struct df_err *err)
 {
-    DF_HCL_MODULE struct df_hcl_module m = {0};
     cJSON *variables = cJSON_GetObjectItemCaseSensitive(body, "variables"), *next = NULL;
-    bool visible = variables && read_module(executor, body, &m);
     for (cJSON *v = variables ? variables->child : NULL; v; v = next) {
         next = v->next;
-        bool sensitive = visible && is_sensitive(&m, v->string);
-        if ((!visible || sensitive) && seal(body, variables, v, sensitive, err) < 0)
+        bool sensitive = m && is_sensitive(m, v->string);
+        if ((!m || sensitive) && seal(body, variables, v, sensitive, err) < 0)
             return -1;
     }
     if (variables && !variables->child)
@@ -150,7 +187,9 @@ static int seal_variables(const cJSON *executor, cJSON *body, struct df_err *err
 
 int df_sealing_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)
 {
-    if (add_secret_vars(cli, body, err) < 0)
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    bool visible = read_module(executor, body, &m);
+    if ((visible && check_declared(&cli->args, &m, err) < 0) || add_secret_vars(cli, body, err) < 0)
         return -1;
-    return seal_variables(executor, body, err);
+    return seal_variables(visible ? &m : NULL, body, err);
 }

@@ -11,7 +11,9 @@
 
 #include "spawner/cli/cli.h"
 
-/* body: of the request for a run of this executor; executor: NULL if it is not known. */
+/* body: of the request for a run of this executor; executor: NULL if it is not known. USER, before
+ * anything is asked for: --var or --secret-var gives a variable that the module, if it can be read
+ * here, does not declare. */
 int df_sealing_add(struct df_cli *cli, const cJSON *executor, cJSON *body,
                    struct df_err *err) DF_MUST_CHECK;
 

@@ -18,6 +18,15 @@ static void wait_for_signal(int fd)
     (void)df_signals_take(fd);
 }
 
+/* Nodes lead requests to a pod that ends for a moment longer. Without an answer the API server would
+ * refuse the documents of people, whose names this webhook writes. */
+#define LINGER_MS 3000
+
+static bool has_siblings(const struct df_config *config)
+{
+    return config->elects && getenv("KUBERNETES_SERVICE_HOST");
+}
+
 #define PATIENCE_MS 5000 /* for a command that holds the data directory only briefly */
 #define PAUSE_MS 50
 
@@ -48,10 +57,15 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
     if (start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
+    if (config->terrakube_listen)
+        df_info("taking steps of Terrakube at http://%s", config->terrakube_listen);
     wait_for_signal(signals_fd);
     df_info("stopping: steps under way on this machine are asked to end and store their state, "
             "those in pods live on; a second signal ends this process at once");
     df_signals_release();
+    df_service_leave(service, true);
+    if (has_siblings(config))
+        (void)poll(NULL, 0, LINGER_MS);
     df_service_stop(service, true);
     df_info("stopped");
     return DF_EXIT_OK;

@@ -5,13 +5,21 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+/* nohup has SIGHUP ignored; a signal that is blocked would come to a descriptor all the same. */
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static sigset_t the_three(void)
 {
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGHUP);
+    if (!is_ignored(SIGHUP))
+        (void)sigaddset(&set, SIGHUP);
     return set;
 }
 

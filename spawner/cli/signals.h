@@ -1,6 +1,6 @@
 /*
  * signals.h - a descriptor for SIGINT, SIGTERM and SIGHUP, for commands that handle these signals
- * in poll(2). Thread rule: main thread.
+ * in poll(2). A SIGHUP that is ignored, as under nohup, stays so. Thread rule: main thread.
  */
 #ifndef DF_CLI_SIGNALS_H
 #define DF_CLI_SIGNALS_H

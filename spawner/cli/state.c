@@ -9,6 +9,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/run.h"
 #include "spawner/cli/text.h"
+#include "spawner/model/model.h"
 
 /* GET of executors/<executor>/state/<what>. */
 static int get_state(struct df_cli *cli, const char *what, cJSON **ret, struct df_err *err)
@@ -78,10 +79,31 @@ static int print_versions(const struct df_cli *cli, const cJSON *versions, const
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }
 
+static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
+}
+
+/* why: of the service, and says where the state is. */
+static int list_elsewhere(struct df_cli *cli, const struct df_err *why, struct df_err *err)
+{
+    const char *executor = df_cli_word(cli, 0);
+    DF_JSON cJSON *doc = NULL;
+    if (get_executor(cli, executor, &doc, err) < 0)
+        return -1;
+    return df_storage_has_history(doc) ? df_state_list_elsewhere(cli, executor, err)
+                                       : df_err_pass(err, why);
+}
+
 int df_cmd_state_list(struct df_cli *cli, struct df_err *err)
 {
     DF_JSON cJSON *versions = NULL, *lock = NULL;
-    if (get_state(cli, "versions", &versions, err) < 0 || get_state(cli, "lock", &lock, err) < 0)
+    struct df_err why = {0};
+    if (get_state(cli, "versions", &versions, &why) < 0)
+        return df_streq(why.reason, "StateElsewhere") ? list_elsewhere(cli, &why, err)
+                                                      : df_err_pass(err, &why);
+    if (get_state(cli, "lock", &lock, err) < 0)
         return -1;
     if (df_cli_output(cli)[0])
         return df_cli_print_json(cli, versions, err);
@@ -112,24 +134,35 @@ int df_cmd_state_show(struct df_cli *cli, struct df_err *err)
     return df_client_download(cli->client, path, STDOUT_FILENO, err);
 }
 
-int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err)
+static int rollback_managed(struct df_cli *cli, const char *executor, const char *version,
+                            struct df_err *err)
 {
-    const char *executor = NULL;
-    int64_t number = 0;
-    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
-        version_number(df_cli_word(cli, 1), &number, err) < 0)
-        return -1;
     DF_FREE char *path = df_path("executors", executor, "state", "rollback", NULL);
     DF_JSON cJSON *body = cJSON_CreateObject();
+    int64_t number = 0;
     if (!path || !body)
         return df_fail_oom(err);
-    if (df_json_add_num(body, "version", (double)number, err) < 0 ||
+    if (version_number(version, &number, err) < 0 ||
+        df_json_add_num(body, "version", (double)number, err) < 0 ||
         df_cli_call(cli, "POST", path, body, NULL, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("The state of %s is that of version %lld again, as a new version; "
                                  "a dry-run shows what it means.\n",
                                  executor, (long long)number);
     return line ? df_cli_print(line, err) : df_fail_oom(err);
+}
+
+/* A bucket names its versions itself, some stores with a number; who has the state says whose the word
+ * is. */
+int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err)
+{
+    const char *executor = NULL, *version = df_cli_word(cli, 1);
+    DF_JSON cJSON *doc = NULL;
+    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
+        get_executor(cli, executor, &doc, err) < 0)
+        return -1;
+    return df_storage_is_managed(doc) ? rollback_managed(cli, executor, version, err)
+                                      : df_state_rollback_elsewhere(cli, executor, version, err);
 }
 
 /* ---- lock ---- */

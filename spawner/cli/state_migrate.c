@@ -80,6 +80,41 @@ static int former_target(struct df_cli *cli, const char *executor, cJSON **ret, 
 
 /* ---- requests ---- */
 
+/* The service names the members of the run's spec.moveTo; here they are options, or members of the
+ * file. */
+static int say_in_own_words(const struct df_cli *cli, const struct df_err *why, struct df_err *err)
+{
+    static const struct {
+        const char *path, *option;
+    } words[] = {{"spec.moveTo.config.", "--setting "},
+                 {"spec.moveTo.config", "--setting"},
+                 {"spec.moveTo.path", "--path"},
+                 {"spec.moveTo.type", "--to"},
+                 {"spec.moveTo", "the new storage"}};
+    DF_BUF struct df_buf text = DF_BUF_INIT(sizeof(err->message));
+    const char *file = df_arg(&cli->args, "filename");
+    for (const char *at = why->message; *at;) {
+        size_t i = 0, n = strcspn(at, "s");
+        while (i < DF_ARRAY_SIZE(words) && !df_starts_with(at, words[i].path))
+            i++;
+        if (i == DF_ARRAY_SIZE(words)) {
+            n = n ? n : 1;
+            (void)df_buf_add(&text, at, n);
+        } else if (file && at[strlen("spec.moveTo")] == '.') {
+            n = strlen("spec.moveTo.");
+            (void)df_buf_addf(&text, "-f %s: ", file);
+        } else {
+            n = strlen(words[i].path);
+            (void)df_buf_adds(&text, words[i].option);
+        }
+        at += n;
+    }
+    int result = df_err_pass(err, why);
+    if (df_buf_check(&text, NULL) == 0)
+        df_copy(err->message, sizeof(err->message), df_buf_str(&text));
+    return result;
+}
+
 static int request(struct df_cli *cli, const char *executor, cJSON *target, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
@@ -94,7 +129,7 @@ static int request(struct df_cli *cli, const char *executor, cJSON *target, stru
     if (code >= 0)
         return code;
     if (!df_streq(why.reason, "AlreadyThere"))
-        return df_err_pass(err, &why);
+        return say_in_own_words(cli, &why, err);
     df_cli_note("%s", why.message);
     return 0;
 }

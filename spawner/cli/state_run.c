@@ -1,5 +1,5 @@
-/* dayfly state mv, rm, import, and unlock and push-errored for a state that dayfly does not store:
- * each is a run of one step, in which the tool's command changes the state. */
+/* dayfly state mv, rm, import; and list, rollback, unlock and push-errored for a state that dayfly
+ * does not store: each is a run of one step, in which the tool's command works on the state. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/run.h"
@@ -109,6 +109,17 @@ int df_state_unlock_elsewhere(struct df_cli *cli, const char *executor, const ch
     if (!id && last_lock(cli, executor, &found, err) < 0)
         return -1;
     return request(cli, executor, "force-unlock", (const char *[]){id ? id : found}, 1, err);
+}
+
+int df_state_list_elsewhere(struct df_cli *cli, const char *executor, struct df_err *err)
+{
+    return request(cli, executor, DF_COMMAND_HISTORY, NULL, 0, err);
+}
+
+int df_state_rollback_elsewhere(struct df_cli *cli, const char *executor, const char *version,
+                                struct df_err *err)
+{
+    return request(cli, executor, DF_COMMAND_ROLLBACK, (const char *[]){version}, 1, err);
 }
 
 int df_state_push_errored_elsewhere(struct df_cli *cli, const char *executor, const char *step,

@@ -7,10 +7,12 @@
 #include "spawner/cli/named.h"
 #include "spawner/cli/reasons.h"
 #include "spawner/cli/summary.h"
+#include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
 #include "spawner/model/model.h"
+#include "spawner/model/terrakube.h"
 
 #define TAIL_BYTES (16 * DF_KIB)
 #define TAIL_LINES 20
@@ -274,7 +276,19 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
     return print_cause(cli, run, tasks, out, err);
 }
 
-/* Explains one TaskAction, a workflow or a step. */
+/* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
+static void add_heading(const cJSON *task, struct df_buf *out)
+{
+    const char *type = df_json_str(task, "spec.terrakube.type");
+    DF_BUF struct df_buf owner = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    df_text_owner(df_json_at(task, "spec"), &owner);
+    (void)df_buf_addf(out, "%s, %s of ", df_json_str(task, "metadata.name"),
+                      type ? type : df_json_str(task, "spec.action"));
+    df_text_safe(out, df_buf_str(&owner), owner.len);
+    (void)df_buf_addf(out, ": %s\n", df_task_reason(task));
+}
+
+/* Explains one TaskAction: a workflow, or a step of a run or of Terrakube. */
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);
@@ -284,9 +298,10 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
     if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0)
         return -1;
     const char *message = df_task_message(task);
-    const struct df_reason *known = df_reason_find(df_task_reason(task));
-    (void)df_buf_addf(out, "%s, %s of %s: %s\n", name, df_json_str(task, "spec.action"),
-                      df_json_str(task, "spec.targetResource"), df_task_reason(task));
+    const struct df_reason *known = df_task_is_terrakube(task)
+                                        ? df_reason_of_terrakube(df_task_reason(task))
+                                        : df_reason_find(df_task_reason(task));
+    add_heading(task, out);
     if (known)
         (void)df_buf_addf(out, "%s\n", known->meaning);
     if (!df_str_empty(message)) {

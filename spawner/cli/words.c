@@ -44,10 +44,16 @@ int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, co
                         bool *ret_is_task, struct df_err *err)
 {
     const char *word = df_cli_word(cli, n);
-    const struct df_shown *kind = NULL;
     if (!word)
         return df_fail(err, DF_ERR_USER, "which %s? see dayfly %s --help", what,
                        cli->command->name);
+    return df_cli_name_in(cli, word, what, ret, ret_is_task, err);
+}
+
+int df_cli_name_in(const struct df_cli *cli, const char *word, const char *what, const char **ret,
+                   bool *ret_is_task, struct df_err *err)
+{
+    const struct df_shown *kind = NULL;
     if (kind_of(word, &kind, err) < 0)
         return -1;
     *ret_is_task = kind && df_streq(kind->singular, "taskaction");

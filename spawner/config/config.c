@@ -377,17 +377,31 @@ static int fill_store(struct df_config *c, struct df_err *err)
     return 0;
 }
 
+/* The location is shown in logs and kept in backups. What a query says is not: it may be a signature
+ * that opens the container. */
+static int check_location(const char *location, struct df_err *err)
+{
+    size_t n = strcspn(location, "?#");
+    if (location[n])
+        return df_fail(err, DF_ERR_USER,
+                       "blobs.location: \"%.*s\" has a query behind it, and a location has none: a "
+                       "shared access signature is the variable AZURE_STORAGE_SAS_TOKEN",
+                       (int)(n < 100 ? n : 100), location);
+    if (df_starts_with(location, "s3://") || df_starts_with(location, "gs://") ||
+        df_starts_with(location, "azblob://"))
+        return 0;
+    return df_fail(err, DF_ERR_USER,
+                   "blobs.location: \"%.100s\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+                   "azblob://ACCOUNT/CONTAINER/PREFIX; the prefix may be left out",
+                   location);
+}
+
 /* The region is AWS's own variable, unless it is configured. */
 static int fill_blobs(struct df_config *c, char *const *env, struct df_err *err)
 {
     const char *region = get_env(env, "AWS_REGION");
-    if (c->blob_location && !df_starts_with(c->blob_location, "s3://") &&
-        !df_starts_with(c->blob_location, "gs://") &&
-        !df_starts_with(c->blob_location, "azblob://"))
-        return df_fail(err, DF_ERR_USER,
-                       "blobs.location: \"%.100s\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX "
-                       "or azblob://ACCOUNT/CONTAINER/PREFIX; the prefix may be left out",
-                       c->blob_location);
+    if (c->blob_location && check_location(c->blob_location, err) < 0)
+        return -1;
     if (!c->s3_region)
         c->s3_region = strdup(df_str_empty(region) ? "us-east-1" : region);
     return c->s3_region ? 0 : df_fail_oom(err);
@@ -444,9 +458,17 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
         fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 ||
         fill_blobs(c, env, err) < 0 || fill_engines(c, err) < 0 || fill_approval(c, err) < 0 ||
-        fill_isolation(c, err) < 0)
+        fill_isolation(c, err) < 0 || df_config_fill_terrakube(c, env, err) < 0)
         return -1;
     return check_whole(c, err);
+}
+
+/* A file that is absent or closed to us is a wrong configuration like one with a wrong key. */
+static int config_is_wrong(struct df_err *err)
+{
+    if (err && (err->cls == DF_ERR_NOT_FOUND || err->cls == DF_ERR_DENIED))
+        err->cls = DF_ERR_USER;
+    return -1;
 }
 
 int df_config_load(const char *file, char *const *env, const struct df_strs *overrides,
@@ -455,7 +477,7 @@ int df_config_load(const char *file, char *const *env, const struct df_strs *ove
     struct df_config c = {0};
     if (fill(&c, file, env, overrides, err) < 0) {
         df_config_free(&c);
-        return -1;
+        return config_is_wrong(err);
     }
     *ret = c;
     return 0;

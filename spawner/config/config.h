@@ -53,8 +53,9 @@ struct df_config {
 
     cJSON *secret_sources; /* vault.sources: {name: source} (model/secret_source.h); or NULL */
 
-    char *blob_location;             /* blobs.location: "s3://bucket/prefix", "gs://..." or
+    char *blob_location;  /* blobs.location: "s3://bucket/prefix", "gs://..." or
                                       "azblob://account/container/prefix"; NULL: with the store */
+    char *blob_take_over; /* blobs.takeOver: the installation whose place it was; or NULL */
     struct df_strs blob_key_files;   /* blobs.keyFiles: the first seals, all open */
     struct df_strs blob_key_command; /* blobs.keyCommand: program and arguments; prints keys */
     char *s3_region;                 /* blobs.s3.region; default: AWS_REGION, us-east-1 */
@@ -113,6 +114,12 @@ struct df_config {
     char *state_service_ca_file;    /* stateService.caFile */
     char *state_service_project;    /* stateService.project; NULL: a document's namespace */
     char *state_service_domain;     /* stateService.domain; "default" */
+
+    char *terrakube_listen;        /* terrakube.listen: plain HTTP, where Terrakube's API finds its
+                                      executor; or NULL */
+    bool terrakube_requires_token; /* terrakube.requireToken; true */
+    int64_t terrakube_steps;       /* terrakube.steps: unfinished ones at most */
+    int64_t terrakube_deadline_s;  /* terrakube.deadline of a step */
 
     struct df_strs tool_directories; /* tools.directories */
     bool tool_search_path;           /* tools.searchPath; true */

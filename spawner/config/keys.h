@@ -52,4 +52,9 @@ int df_key_add_item(struct df_strs *v, const struct df_key *k, const char *text,
 /* Applies the YAML file to c. */
 int df_config_read_file(struct df_config *c, const char *path, struct df_err *err) DF_MUST_CHECK;
 
+/* Completes the keys terrakube.* and what else the environment of Terrakube says, for
+ * df_config_load(). Does nothing without terrakube.listen. */
+int df_config_fill_terrakube(struct df_config *c, char *const *env,
+                             struct df_err *err) DF_MUST_CHECK;
+
 #endif

@@ -11,7 +11,6 @@
 #include "spawner/control/deleted.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/accepted.h"
-#include "spawner/model/move.h"
 #include "spawner/model/workflow.h"
 #include "spawner/requests/allowed.h"
 #include "spawner/requests/integrations.h"
@@ -206,7 +205,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         df_request_check_integrations(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
         df_executor_check_provisioned_from(executor, &why) < 0 ||
-        df_move_check_edit(executor, admitted, &why) < 0) {
+        df_executor_check_provisioned_storage(executor, admitted, &why) < 0) {
         if (!is_final(&why))
             return df_err_pass(err, &why);
         v.why = &why;

@@ -69,6 +69,16 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
     return 0;
 }
 
+/* A df_store_visit: the run of a busy executor may have vanished while nobody worked. */
+static int wake_busy(const cJSON *executor, void *arg, struct df_err *err)
+{
+    struct df_control *c = arg;
+    (void)err;
+    if (df_json_str(executor, "status.activeRun"))
+        df_queue_wake(c->queue, DF_KIND_EXECUTOR, df_json_str(executor, "metadata.name"));
+    return 0;
+}
+
 /* ---- the workers ---- */
 
 typedef int (*reconciler)(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -205,7 +215,9 @@ int df_control_start(struct df_control *c, struct df_err *err)
     if (!c->workers)
         return df_fail_oom(err);
     atomic_store(&c->working, true);
-    if (wake_unfinished(c, err) < 0 || df_reporter_start(c->s, &c->reporter, err) < 0 ||
+    if (wake_unfinished(c, err) < 0 ||
+        df_store_each(c->s->store, DF_KIND_EXECUTOR, NULL, wake_busy, c, err) < 0 ||
+        df_reporter_start(c->s, &c->reporter, err) < 0 ||
         df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
@@ -275,9 +287,13 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
     cJSON_ArrayForEach (step, steps) {
         struct df_err err = {0};
         const char *run = df_json_str(step, "spec.runRef.name");
-        if (!df_task_is_final(step) &&
-            df_request_cancel_run(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err) < 0)
-            df_warn("run %s is not canceled: %s", run, err.message);
+        const char *name = df_json_str(step, "metadata.name");
+        if (df_task_is_final(step))
+            continue;
+        if ((run ? df_request_cancel_run(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err)
+                 : df_request_cancel_workflow(c->s, name, STOP_BY, STOP_WHY, NULL, &err)) < 0)
+            df_warn("%s %s is not canceled: %s", run ? "run" : "step", run ? run : name,
+                    err.message);
     }
 }
 

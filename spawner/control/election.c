@@ -5,16 +5,21 @@
  */
 #include "spawner/control/election.h"
 
+#include <poll.h>
 #include <pthread.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
+enum { PAUSE_MS = 100 };
+
 struct df_election {
     struct df_spawner *s;
     struct df_kube *kube; /* the election's own, without a fence */
     struct df_lease *lease;
+    struct df_leader_check check;
     char *identity, *address;
+    struct df_log_gate failures;
     pthread_mutex_t lock; /* guards the rest */
     volatile bool closed;
     pthread_t start; /* the thread that starts the control loop; created once */
@@ -27,11 +32,27 @@ static int catch_up(struct df_election *e, struct df_err *err)
     return s->config->in_cluster ? df_store_kube_catch_up(s->store, &e->closed, err) : 0;
 }
 
+/* Asks again while the store is away. False: df_election_close() was called. */
+static bool may_lead(const struct df_election *e)
+{
+    struct df_err err = {0};
+    while (e->check.may_lead(e->check.arg, &err) < 0) {
+        if (err.cls != DF_ERR_RETRY) {
+            df_error("%s does not lead, this process ends: %s", e->identity, err.message);
+            _exit(EXIT_FAILURE);
+        }
+        if (__atomic_load_n(&e->closed, __ATOMIC_RELAXED))
+            return false;
+        (void)poll(NULL, 0, PAUSE_MS);
+    }
+    return true;
+}
+
 static void *start(void *arg)
 {
     struct df_election *e = arg;
     struct df_err err = {0};
-    if (catch_up(e, &err) < 0) /* df_election_close() was called */
+    if (!may_lead(e) || catch_up(e, &err) < 0) /* df_election_close() was called */
         return NULL;
     __atomic_store_n(&e->s->leads, true, __ATOMIC_RELEASE);
     df_info("%s leads", e->identity);
@@ -68,8 +89,10 @@ static void on_changed(void *arg, bool held)
 
 static void on_failed(void *arg, const struct df_err *err)
 {
-    (void)arg;
-    df_warn("the lease: %s", err->message);
+    struct df_election *e = arg;
+    unsigned skipped = 0;
+    if (df_log_gate_passes(&e->failures, df_mono_us(), &skipped))
+        df_warn("the lease: %s (%u such failures before it are not logged)", err->message, skipped);
 }
 
 /* The fence of s->kube. e->lease is set before the fence is installed, and the check only reads the
@@ -78,18 +101,6 @@ static bool may_write(void *arg)
 {
     const struct df_election *e = arg;
     return df_lease_is_held(e->lease);
-}
-
-/* The random suffix makes a process that was restarted in the same pod a new candidate. */
-static int name_candidate(struct df_election *e, struct df_err *err)
-{
-    char host[256] = "", salt[9];
-    const char *pod = getenv("POD_NAME");
-    (void)gethostname(host, sizeof(host) - 1);
-    if (df_random_hex(salt, 4, err) < 0)
-        return -1;
-    e->identity = df_strf("%s_%s", df_str_empty(pod) ? host : pod, salt);
-    return e->identity ? 0 : df_fail_oom(err);
 }
 
 static int find_address(struct df_election *e, struct df_err *err)
@@ -111,6 +122,7 @@ static int enter(struct df_election *e, const char *name_space, struct df_err *e
     const struct df_lease_options o = {.name_space = name_space,
                                        .name = c->election_lease,
                                        .identity = e->identity,
+                                       .pod = getenv("POD_UID"),
                                        .address = e->address,
                                        .duration_s = c->election_lease_s,
                                        .changed = on_changed,
@@ -124,7 +136,8 @@ static int enter(struct df_election *e, const char *name_space, struct df_err *e
 }
 
 int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,
-                      struct df_election **ret, struct df_err *err)
+                      const struct df_leader_check *check, struct df_election **ret,
+                      struct df_err *err)
 {
     struct df_election *e = calloc(1, sizeof(*e));
     if (!e) {
@@ -132,8 +145,9 @@ int df_election_start(struct df_spawner *s, struct df_kube_config *config, const
         return df_fail_oom(err);
     }
     e->s = s;
+    e->check = *check;
     (void)pthread_mutex_init(&e->lock, NULL);
-    if (df_kube_new(config, &e->kube, err) < 0 || name_candidate(e, err) < 0 ||
+    if (df_kube_new(config, &e->kube, err) < 0 || df_lease_identity(&e->identity, err) < 0 ||
         find_address(e, err) < 0 || enter(e, name_space, err) < 0) {
         df_election_free(e);
         return -1;

@@ -14,12 +14,20 @@
 
 struct df_election; /* opaque */
 
+/* Asked when this replica has got the Lease, from another thread, and again while it fails with RETRY.
+ * If it fails otherwise the process ends before it has written anything. */
+struct df_leader_check {
+    int (*may_lead)(void *arg, struct df_err *err);
+    void *arg;
+};
+
 /* Starts to compete for the Lease in that namespace, and starts the control loop when this replica
  * gets the Lease. Fences s->kube, the client with which the service writes. config: for the
  * election's own client; takes ownership. Sets s->lease, and s->leads when the replica may answer
  * as leader. */
 int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,
-                      struct df_election **ret, struct df_err *err) DF_MUST_CHECK;
+                      const struct df_leader_check *check, struct df_election **ret,
+                      struct df_err *err) DF_MUST_CHECK;
 /* After this call the election does not start the control loop any more, and no start is under way:
  * the caller can stop the loop. */
 void df_election_close(struct df_election *e);

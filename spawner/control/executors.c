@@ -3,6 +3,7 @@
  * removes an executor that is being deleted, together with everything that belongs to it.
  */
 #include "spawner/control/applied.h"
+#include "spawner/control/vanished_run.h"
 #include "spawner/requests/purge.h"
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -14,7 +15,8 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
         return -1;
     if (!executor)
         return 0;
-    if (df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
+    if (df_vanished_settle(c, executor, err) < 0 ||
+        df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;
     df_awaiting_wake(&c->awaiting, name, c->queue);
     if (done || !df_json_at(executor, "status.deleting"))

@@ -24,7 +24,7 @@ static void apply_retention(struct df_spawner *s)
     if (df_retention_apply(s, false, &removed, &err) < 0)
         df_warn("retention: what is left goes in an hour: %s", err.message);
     else if (cJSON_GetArraySize(removed))
-        df_info("retention: removed %d things: ended runs and workflows, and what is old of others",
+        df_info("retention: removed ended runs and workflows, and what is old of others (%d)",
                 cJSON_GetArraySize(removed));
     if (df_usage_measure(s, &err) < 0)
         df_warn("what is stored cannot be measured: %s", err.message);

@@ -2,6 +2,10 @@
 
 #include "common/base/log.h"
 #include "common/kube/kube.h"
+#include "spawner/model/labels.h"
+#include "spawner/model/recipe.h"
+#include "spawner/steps/engine_step.h"
+#include "spawner/steps/unrecorded.h"
 
 static bool is_being_deleted(struct df_kube *kube, const char *name_space)
 {
@@ -9,6 +13,8 @@ static bool is_being_deleted(struct df_kube *kube, const char *name_space)
     DF_JSON cJSON *found = NULL;
     return path && df_kube_get_raw(kube, path, &found, NULL) == 0 && df_kube_is_deleted(found);
 }
+
+/* ---- states ---- */
 
 /* A df_store_visit. */
 static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
@@ -29,6 +35,45 @@ static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
                 h.list);
     return 0;
 }
+
+/* ---- steps under way ---- */
+
+/* What an apply has made so far and no state has; what it makes until it ends is nowhere. */
+static void tell_apply(struct df_spawner *s, const cJSON *step)
+{
+    const char *executor = df_json_str(step, "spec.executorRef.name");
+    DF_JSON cJSON *found = df_unrecorded_find(s, step);
+    DF_STRS struct df_strs names = {0};
+    const cJSON *item;
+    cJSON_ArrayForEach (item, df_json_at(found, "items"))
+        (void)df_strs_add(&names, df_json_str(item, "address"));
+    DF_FREE char *list = df_strs_join(&names, ", ");
+    df_warn("executor %s: step %s is in the middle of an apply and is asked to end; what it made "
+            "since its last state is in none%s%s",
+            executor, df_json_str(step, "metadata.name"), df_str_empty(list) ? "" : ": ",
+            list ? list : "");
+}
+
+/* A df_store_visit. Pods beside the service are being deleted anyway; those in a namespace of their
+ * own would run on, and nobody would take their state. */
+static int end_step(const cJSON *step, void *arg, struct df_err *err)
+{
+    struct df_spawner *s = arg;
+    struct df_engine_step of;
+    struct df_engine *engine = df_engine_find(&s->engines, df_json_str(step, "spec.engine"));
+    struct df_err why = {0};
+    (void)err;
+    if (df_task_is_final(step))
+        return 0;
+    if (df_recipe_step_of(step)->plan_of)
+        tell_apply(s, step);
+    df_engine_step_of(s, step, &of);
+    if (engine && engine->ops->cancel(engine, &of, &why) < 0)
+        df_warn("step %s goes on: %s", of.name, why.message);
+    return 0;
+}
+
+/* ---- documents ---- */
 
 /* A df_store_visit. */
 static int add_name(const cJSON *doc, void *arg, struct df_err *err)
@@ -59,6 +104,8 @@ void df_let_go(struct df_spawner *s, const char *name_space)
     df_warn("namespace %s is being deleted: its documents are let go", name_space);
     if (df_store_each(s->store, DF_KIND_EXECUTOR, NULL, tell_holdings, s, &err) < 0)
         df_warn("what the states hold cannot be read: %s", err.message);
+    if (df_store_each(s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", end_step, s, &err) < 0)
+        df_warn("what is under way is not ended: %s", err.message);
     for (int kind = 0; kind < DF_KIND_COUNT; kind++)
         let_go_all(s, (enum df_kind)kind);
 }

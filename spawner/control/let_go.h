@@ -7,9 +7,10 @@
 
 #include "spawner/spawner.h"
 
-/* If the namespace is being deleted: logs which resources the states still hold, because nothing
- * destroys them any more, and removes the finalizers of all documents. Otherwise, and where the
- * namespace cannot be read, does nothing. Failures are logged: the process is about to end. */
+/* If the namespace is being deleted: logs which resources the states still hold and which applies are
+ * under way, because nothing destroys these resources any more; asks every step to end; and removes
+ * the finalizers of all documents. Otherwise, and where the namespace cannot be read, does nothing.
+ * Failures are logged: the process is about to end. */
 void df_let_go(struct df_spawner *s, const char *name_space);
 
 #endif

@@ -19,11 +19,11 @@ static int check_version(struct df_spawner *s, const cJSON *executor, const cJSO
     if (df_state_versions(s->states, df_json_str(executor, "metadata.uid"), &versions, err) < 0)
         return -1;
     const cJSON *now = cJSON_GetArrayItem(versions, 0);
-    const char *lineage = df_json_str(step, "status.state.lineage");
+    const char *lineage = df_json_str(step, "status.tofuState.lineage");
     if (!df_json_int(now, "size", 0))
         return lineage ? fail_changed(executor, err) : 0;
     bool same = df_streq(df_json_str(now, "lineage"), lineage) &&
-                df_json_int(now, "serial", -1) == df_json_int(step, "status.state.serial", -2);
+                df_json_int(now, "serial", -1) == df_json_int(step, "status.tofuState.serial", -2);
     return same ? 0 : fail_changed(executor, err);
 }
 

@@ -11,14 +11,18 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
+#include "spawner/control/lineage.h"
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
+#include "spawner/control/vanished_run.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
+#include "spawner/steps/unrecorded.h"
 
 /* The run is changed in memory and written once, at the end of the pass. */
 struct pass {
@@ -28,6 +32,8 @@ struct pass {
     cJSON *plan;     /* its first step (plan or state); or NULL */
     cJSON *apply;
     bool is_first;
+    bool lost_lives;  /* run.h */
+    bool is_reopened; /* somebody wrote a final phase into its status */
     int64_t now_us;
 };
 
@@ -91,19 +97,47 @@ static const char *executor_name(const struct pass *p)
     return df_json_str(p->run, "spec.executorRef.name");
 }
 
+static struct df_run_view view_of(const struct pass *p)
+{
+    return (struct df_run_view){.run = p->run,
+                                .executor = p->executor,
+                                .plan = p->plan,
+                                .apply = p->apply,
+                                .is_first = p->is_first,
+                                .lost_lives = p->lost_lives,
+                                .approval = p->c->s->config->approval};
+}
+
+static int observe_lost(struct pass *p, struct df_err *err)
+{
+    const struct df_run_view view = view_of(p);
+    const cJSON *lost = df_run_lost_step(&view);
+    return lost ? df_lost_step_lives(p->c->s, p->run, lost, &p->lost_lives, err) : 0;
+}
+
+/* A run that has a step is the first in the queue of its executor. */
+static int observe_turn(struct pass *p, struct df_err *err)
+{
+    char first[64] = "";
+    bool blocked = false;
+    p->is_first = p->plan || cJSON_GetArraySize(df_json_at(p->run, "status.steps")) > 0;
+    if (p->is_first)
+        return 0;
+    if (df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), first, err) < 0 ||
+        (p->executor && df_vanished_blocks(p->c, p->executor, &blocked, err) < 0))
+        return -1;
+    p->is_first = !blocked && df_streq(first, df_json_str(p->run, "metadata.name"));
+    return 0;
+}
+
 static int observe(struct pass *p, struct df_err *err)
 {
     struct df_store *s = p->c->s->store;
-    char first[64] = "";
     p->now_us = df_real_us();
     if (df_store_find(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        get_steps(p, err) < 0)
+        get_steps(p, err) < 0 || observe_turn(p, err) < 0)
         return -1;
-    /* A run that has a step is the first in the queue of its executor. */
-    if (!p->plan && df_lock_queue_first(s, DF_KIND_RUN, executor_name(p), first, err) < 0)
-        return -1;
-    p->is_first = p->plan || df_streq(first, df_json_str(p->run, "metadata.name"));
-    return 0;
+    return observe_lost(p, err);
 }
 
 /* ---- copy the results of the steps ---- */
@@ -142,15 +176,46 @@ static const char *finished_at(const cJSON *task)
                : NULL;
 }
 
+/* A step that waits for its runner has no startedAt: the write that says that it runs brings it. */
 static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df_err *err)
 {
     cJSON *step = cJSON_CreateObject();
+    const char *phase = step_phase(task);
+    const char *at = df_streq(phase, "Pending") ? NULL : started_at(task);
     if (df_json_append(steps, step, err) < 0 || df_json_add_str(step, "name", name, err) < 0 ||
         df_json_add_str(step, "taskAction", df_json_str(task, "metadata.name"), err) < 0 ||
-        df_json_add_str(step, "phase", step_phase(task), err) < 0 ||
-        df_json_add_str(step, "startedAt", started_at(task), err) < 0)
+        df_json_add_str(step, "uid", df_json_str(task, "metadata.uid"), err) < 0 ||
+        df_json_add_str(step, "phase", phase, err) < 0 ||
+        df_json_add_str(step, "startedAt", at, err) < 0)
         return -1;
     return df_json_add_str(step, "finishedAt", finished_at(task), err);
+}
+
+/* The entry of a step whose TaskAction was deleted stays: it is all that is known of the step. */
+static int keep_step(const struct pass *p, cJSON *steps, const cJSON *old, struct df_err *err)
+{
+    cJSON *step = cJSON_Duplicate(old, true);
+    if (df_json_append(steps, step, err) < 0)
+        return -1;
+    return p->lost_lives ? 0 : df_json_set_str(step, "phase", "Failed", err);
+}
+
+static int list_steps(const struct pass *p, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *steps = cJSON_CreateArray();
+    const struct df_recipe *recipe = df_recipe_of(p->run);
+    const cJSON *const tasks[] = {p->plan, p->apply};
+    if (!steps)
+        return df_fail_oom(err);
+    for (size_t at = 0; at < recipe->count && at < DF_ARRAY_SIZE(tasks); at++) {
+        const cJSON *old = df_run_step(p->run, at);
+        if (tasks[at] && add_step(steps, recipe->steps[at].name, tasks[at], err) < 0)
+            return -1;
+        if (!tasks[at] && df_json_str(old, "taskAction") && keep_step(p, steps, old, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(steps);
+    return 0;
 }
 
 static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, struct df_err *err)
@@ -169,7 +234,17 @@ static int report_approver(const struct pass *p, cJSON *status, struct df_err *e
     return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
 }
 
-/* While a step cannot start, the run's message says why. */
+/* While a canceled or deleted run waits for its step, its message says how long that may take. */
+static int report_ending(const cJSON *step, cJSON *status, struct df_err *err)
+{
+    DF_FREE char *text =
+        df_strf("is canceled: waits for the end of step %s, whose grace period is %llds",
+                df_json_str(step, "metadata.name"),
+                (long long)df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS));
+    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
+}
+
+/* While a step cannot start, or its runner cannot get its document, the run's message says why. */
 static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
 {
     bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* never of a destroy */
@@ -179,7 +254,9 @@ static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *e
     if (!p->apply && df_task_succeeded(p->plan) && refused)
         return copy(status, "message", status, "refusedDecision", err);
     const cJSON *step = p->apply ? p->apply : p->plan;
-    bool waits = !df_task_is_final(step) && !df_task_has_runner(step);
+    if (df_json_at(p->run, "spec.cancel") && df_label_has(step, DF_LABEL_LIVE))
+        return report_ending(step, status, err);
+    bool waits = !df_task_is_final(step) && !df_streq(df_task_reason(step), "Executing");
     const char *message = waits ? df_task_message(step) : NULL;
     if (!df_str_empty(message))
         return df_json_set_str(status, "message", message, err);
@@ -204,14 +281,16 @@ static int copy_results(const struct pass *p, struct df_err *err)
 {
     cJSON *status = df_json_object_at(p->run, "status");
     const struct df_recipe *recipe = df_recipe_of(p->run);
-    if (!p->plan && !p->apply)
-        return report_turn(p, status, err);
+    cJSON *steps = NULL;
     if (recipe->count == 0)
-        return 0;
-    cJSON *steps = cJSON_CreateArray();
+        return p->plan ? 0 : report_turn(p, status, err);
+    if (list_steps(p, &steps, err) < 0)
+        return -1;
+    if (!steps->child) {
+        cJSON_Delete(steps);
+        return report_turn(p, status, err);
+    }
     if (df_json_set(status, "steps", steps, err) < 0 ||
-        (p->plan && add_step(steps, recipe->steps[0].name, p->plan, err) < 0) ||
-        (p->apply && add_step(steps, recipe->steps[1].name, p->apply, err) < 0) ||
         copy(status, "hasChanges", p->plan, "status.hasChanges", err) < 0 ||
         copy(status, "destroysAll", p->plan, "status.destroysAll", err) < 0 ||
         copy(status, "planSummary", p->plan, "status.planSummary", err) < 0 ||
@@ -233,6 +312,26 @@ static int set_phase(const struct pass *p, const char *phase, struct df_err *err
     return df_json_set_str(df_json_object_at(p->run, "status"), "phase", phase, err);
 }
 
+static int set_expecting(cJSON *executor, void *arg, struct df_err *err)
+{
+    DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
+    if (!before)
+        return df_fail_oom(err);
+    if (df_executor_expect_resources(executor, arg, err) < 0)
+        return -1;
+    return df_json_equal(before, executor) ? 1 : 0;
+}
+
+/* A step that may create resources is known to the executor before it exists. */
+static int expect_resources(struct pass *p, const char *action, struct df_err *err)
+{
+    bool is_noted = df_json_bool(p->executor, "status.mayHoldResources", false);
+    if (!p->executor || is_noted || !df_recipe_step_for(action)->writes)
+        return 0;
+    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_expecting,
+                           p->run, NULL, err);
+}
+
 /* Creates the step's document. If it exists, an earlier pass created it and was interrupted. */
 static int make_step(struct pass *p, const char *step, const char *action, cJSON **ret,
                      struct df_err *err)
@@ -240,7 +339,8 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
     DF_JSON cJSON *task = NULL;
     struct df_err why = {0};
     struct df_spawner *s = p->c->s;
-    if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0)
+    if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0 ||
+        expect_resources(p, action, err) < 0)
         return -1;
     if (df_task_create(s, task, ret, &why) < 0) {
         if (!df_streq(why.reason, "AlreadyExists"))
@@ -312,6 +412,65 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
                              v->reason, v->message, p->now_us, err);
 }
 
+static int end_lost(const struct pass *p, struct df_err *err)
+{
+    const struct df_run_view view = view_of(p);
+    const cJSON *lost = df_run_lost_step(&view);
+    DF_FREE char *text =
+        df_strf("the TaskAction of the %s step was deleted: its processes are being "
+                "ended",
+                df_json_str(lost, "name"));
+    if (!text)
+        return df_fail_oom(err);
+    return df_lost_step_end(p->c->s, p->run, lost, err) < 0
+               ? -1
+               : df_json_set_str(df_json_object_at(p->run, "status"), "message", text, err);
+}
+
+/* As many as the message has room for. */
+static void name_unrecorded(struct df_run_verdict *v, const cJSON *unrecorded)
+{
+    long long count = df_unrecorded_count(unrecorded);
+    size_t n = strlen(v->message);
+    const cJSON *item;
+    if (count)
+        (void)snprintf(v->message + n, sizeof(v->message) - n,
+                       "; %lld object%s may exist that no state records:", count,
+                       count == 1 ? "" : "s");
+    cJSON_ArrayForEach (item, df_json_at(unrecorded, "items")) {
+        n = strlen(v->message);
+        (void)snprintf(v->message + n, sizeof(v->message) - n, " %.200s",
+                       df_json_str(item, "address"));
+    }
+}
+
+/* Before the run ends: what a lost step left behind, and which resources nobody else will name. */
+static int settle_lost(const struct pass *p, const struct df_run_view *view,
+                       struct df_run_verdict *v, struct df_err *err)
+{
+    const cJSON *lost = df_run_lost_step(view);
+    DF_JSON cJSON *unrecorded = NULL;
+    if (v->next != DF_RUN_FINISH || !lost)
+        return 0;
+    if (df_lost_step_settle(p->c->s, p->run, lost, &unrecorded, err) < 0)
+        return -1;
+    name_unrecorded(v, unrecorded);
+    df_slots_wake(&p->c->slots);
+    return 0;
+}
+
+/* A conflict with what the plan or the last step found is the end of the run. */
+static int fail_run(struct df_run_verdict *v, const struct df_err *why, struct df_err *err)
+{
+    if (why->cls != DF_ERR_CONFLICT)
+        return df_err_pass(err, why);
+    v->next = DF_RUN_FINISH;
+    v->phase = "Failed";
+    (void)snprintf(v->reason, sizeof(v->reason), "%s", why->reason);
+    (void)snprintf(v->message, sizeof(v->message), "%s", why->message);
+    return 0;
+}
+
 /* A run that moved the state succeeds only if the old place still has what was copied. */
 static int check_moved(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
 {
@@ -319,12 +478,19 @@ static int check_moved(const struct pass *p, struct df_run_verdict *v, struct df
     if (v->next != DF_RUN_FINISH || !df_streq(v->phase, "Succeeded") || !df_run_moves(p->run) ||
         !p->executor || df_moved_check(p->c->s, p->run, p->executor, p->plan, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_CONFLICT)
-        return df_err_pass(err, &why);
-    v->phase = "Failed";
-    (void)snprintf(v->reason, sizeof(v->reason), "%s", why.reason);
-    (void)snprintf(v->message, sizeof(v->message), "%s", why.message);
-    return 0;
+    return fail_run(v, &why, err);
+}
+
+/* A run goes on only if the state that it found is its executor's. One that failed keeps its
+ * reason. */
+static int check_lineage(const struct pass *p, const struct df_run_view *view,
+                         struct df_run_verdict *v, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_lineage_settle(p->c->s, view, v, &why) == 0)
+        return 0;
+    bool has_failed = v->next == DF_RUN_FINISH && !df_streq(v->phase, "Succeeded");
+    return has_failed && why.cls == DF_ERR_CONFLICT ? 0 : fail_run(v, &why, err);
 }
 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
@@ -340,6 +506,8 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
         return set_phase(p, "WaitingApproval", err);
     case DF_RUN_CANCEL_STEP:
         return cancel_step(p, err);
+    case DF_RUN_END_LOST:
+        return end_lost(p, err);
     case DF_RUN_FINISH:
         return finish(p, v, err);
     case DF_RUN_WAIT:
@@ -379,7 +547,7 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
         df_set_conditions(p->run, DF_OUTCOME_NONE, phase, df_json_str(p->run, "status.message"),
                           p->now_us, err) < 0)
         return -1;
-    if (df_json_equal(before, p->run))
+    if (!p->is_reopened && df_json_equal(before, p->run))
         return 0;
     if (write_executor(p, err) < 0)
         return -1;
@@ -395,6 +563,15 @@ static int wake_next(struct pass *p, struct df_err *err)
     if (next[0])
         df_queue_wake(p->c->queue, DF_KIND_RUN, next);
     return 0;
+}
+
+/* The run is final: its steps that were deleted may go. */
+static void wake_deleted_steps(const struct pass *p)
+{
+    const cJSON *const steps[] = {p->plan, p->apply};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(steps); i++)
+        if (df_doc_is_deleted(steps[i]))
+            df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, df_json_str(steps[i], "metadata.name"));
 }
 
 /* Nobody needs it any more. What is left by a crash goes with the next sweep (requests/retention.h). */
@@ -414,15 +591,30 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         return df_fail_oom(err);
     if (observe(p, err) < 0 || copy_results(p, err) < 0)
         return -1;
-    const struct df_run_view view = {p->run,   p->executor, p->plan,
-                                     p->apply, p->is_first, p->c->s->config->approval};
+    const struct df_run_view view = view_of(p);
     struct df_run_verdict v = df_run_next(&view, p->now_us);
-    if (check_moved(p, &v, err) < 0 || act(p, &v, err) < 0 || write_run(p, before, err) < 0)
+    if (settle_lost(p, &view, &v, err) < 0 || check_lineage(p, &view, &v, err) < 0 ||
+        check_moved(p, &v, err) < 0 || act(p, &v, err) < 0 || write_run(p, before, err) < 0)
         return -1;
-    if (v.next == DF_RUN_FINISH)
+    if (v.next == DF_RUN_FINISH) {
         discard_plan(p);
-    *ret_wake_us = v.next == DF_RUN_WAIT ? v.wake_us : 0;
+        wake_deleted_steps(p);
+    }
+    *ret_wake_us = v.wake_us;
     return 0;
+}
+
+/* The write that ends a run also takes it out of the queue of its executor. A final phase of a run
+ * that is in the queue was written by somebody else. */
+static int reopen_edited(struct pass *p, struct df_err *err)
+{
+    p->is_reopened = df_run_is_final(p->run) && df_label_has(p->run, DF_LABEL_UNFINISHED) &&
+                     df_label_has(p->run, DF_LABEL_QUEUE);
+    if (!p->is_reopened)
+        return 0;
+    df_warn("run %s: somebody wrote the phase %s into its status; the run goes on",
+            df_json_str(p->run, "metadata.name"), df_run_phase(p->run));
+    return df_run_reopen(p->run, err);
 }
 
 int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -432,8 +624,10 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
     if (df_store_find(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
         return -1;
     if (!p.run)
-        return 0;
+        return df_vanished_run(c, name, ret_wake_us, err);
     bool done = false;
+    if (reopen_edited(&p, err) < 0)
+        return -1;
     bool is_final = df_run_is_final(p.run);
     if (is_final && wake_next(&p, err) < 0)
         return -1;

@@ -1,8 +1,8 @@
 /*
  * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c asks
- * the engine to start it; task_finalize.c releases what it held. Steps of runs and workflows share
- * this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c. Thread rule: the worker
- * that has the document's key. Only for spawner/control.
+ * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of
+ * Terrakube share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c,
+ * terrakube_steps.c. Thread rule: the worker that has the document's key. Only for spawner/control.
  */
 #ifndef DF_CONTROL_TASK_PASS_H
 #define DF_CONTROL_TASK_PASS_H
@@ -20,10 +20,10 @@ struct df_task_pass {
     int64_t now_us;
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
-    char claim_hash[65]; /* of the token for the runner's claim; tofu steps only */
+    char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
 };
 
-/* What differs between the two kinds of steps. Each hook may be called again after a crash at any
+/* What differs between the kinds of steps. Each hook may be called again after a crash at any
  * of its lines, so each must be repeatable. */
 struct df_task_hooks {
     bool acts_unobserved; /* a pass acts also when the engine's state is unknown */
@@ -57,6 +57,7 @@ struct df_task_hooks {
 
 extern const struct df_task_hooks df_tofu_hooks;
 extern const struct df_task_hooks df_workflow_hooks;
+extern const struct df_task_hooks df_terrakube_hooks;
 
 /* Changes the document of the pass. */
 static inline int df_task_pass_modify(struct df_task_pass *p, df_store_change change, void *arg,
@@ -92,6 +93,15 @@ int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err *err) DF_MUST_CHECK;
 /* Writes into the status why the step's runner has not started yet (observed.cause). */
 int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+
+/* ---- runner_steps.c: hooks of steps with a runner ---- */
+
+int df_runner_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+int df_runner_begin(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+int df_runner_end(struct df_task_pass *p, const struct df_task_verdict *v,
+                  struct df_err *err) DF_MUST_CHECK;
+/* Collects the result from the engine, because the runner could not deliver it. */
+int df_runner_collect(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- task_finalize.c ---- */
 

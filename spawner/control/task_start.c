@@ -85,10 +85,19 @@ static int set_waiting(cJSON *task, void *arg, struct df_err *err)
                                   p->now_us, err);
 }
 
+/* The engine has found nothing that is in the way: what was in the way is over. */
+static bool is_cleared(const struct df_task_pass *p)
+{
+    bool is_alive =
+        p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
+    return is_alive && !p->observed.cause[0] && df_streq(df_task_reason(p->task), "Initializing");
+}
+
 int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err)
 {
-    bool is_waiting = p->observed.cause[0] && !df_task_has_runner(p->task);
-    if (!is_waiting || df_streq(df_task_message(p->task), p->observed.cause))
+    const char *message = df_task_message(p->task);
+    bool says = p->observed.cause[0] || is_cleared(p);
+    if (!says || df_task_has_runner(p->task) || df_streq(message ? message : "", p->observed.cause))
         return 0;
     return df_task_pass_modify(p, set_waiting, p, err);
 }

@@ -4,10 +4,12 @@
  * workflows differ.
  */
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/deleted.h"
 #include "spawner/control/task_pass.h"
+#include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
 
@@ -146,10 +148,12 @@ static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
 {
     struct df_control *c = p->c;
     struct df_err why = {0};
-    bool is_workflow = df_task_is_workflow(p->task);
-    p->hooks = is_workflow ? &df_workflow_hooks : &df_tofu_hooks;
-    if (!is_workflow)
-        df_queue_wake(c->queue, DF_KIND_RUN, df_json_str(p->task, "spec.runRef.name"));
+    const char *run = df_json_str(p->task, "spec.runRef.name");
+    p->hooks = df_task_is_workflow(p->task)    ? &df_workflow_hooks
+               : df_task_is_terrakube(p->task) ? &df_terrakube_hooks
+                                               : &df_tofu_hooks;
+    if (run)
+        df_queue_wake(c->queue, DF_KIND_RUN, run);
     if (!df_label_has(p->task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p->task))
         return 0;
     p->now_us = df_real_us();
@@ -163,6 +167,40 @@ static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
                : df_task_pass_fail(p, DF_FAULT_USER, why.reason, why.message, err);
 }
 
+struct lost {
+    struct df_control *c;
+    const char *task;
+};
+
+/* A df_store_visit. */
+static int wake_if_owner(const cJSON *run, void *arg, struct df_err *err)
+{
+    const struct lost *lost = arg;
+    const cJSON *step;
+    (void)err;
+    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
+        if (df_streq(df_json_str(step, "taskAction"), lost->task))
+            df_queue_wake(lost->c->queue, DF_KIND_RUN, df_json_str(run, "metadata.name"));
+    }
+    return 0;
+}
+
+/* A TaskAction that does not exist: if it was deleted by force, its run must end. A name that was
+ * shortened does not contain that of the run; the run is searched for then. */
+static int wake_owner(struct df_control *c, const char *name, struct df_err *err)
+{
+    struct lost lost = {c, name};
+    const char *dash = strrchr(name, '-');
+    char run[64];
+    (void)snprintf(run, sizeof(run), "%.*s", dash ? (int)(dash - name) : 0, name);
+    if (strlen(name) == DF_LIMIT_NAME)
+        return df_store_each(c->s->store, DF_KIND_RUN, DF_LABEL_UNFINISHED "=true", wake_if_owner,
+                             &lost, err);
+    if (run[0])
+        df_queue_wake(c->queue, DF_KIND_RUN, run);
+    return 0;
+}
+
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
                       struct df_err *err)
 {
@@ -172,7 +210,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         return -1;
     if (!p.task) {
         df_slots_dequeue(&c->slots, name);
-        return 0;
+        return wake_owner(c, name, err);
     }
     if (df_applied_task(c, p.task, &done, err) < 0)
         return -1;

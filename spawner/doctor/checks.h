@@ -73,6 +73,9 @@ int df_check_tls(struct df_doctor_context *p, struct df_err *err);
 int df_check_state_service(struct df_doctor_context *p, struct df_err *err);
 int df_check_address(struct df_doctor_context *p, struct df_err *err);
 
+/* bucket.c */
+int df_check_bucket(struct df_doctor_context *p, struct df_err *err);
+
 /* programs.c */
 int df_check_runner(struct df_doctor_context *p, struct df_err *err);
 /* True if a step on this machine finds tofu or terraform without a download. */
@@ -97,6 +100,11 @@ int df_check_issuer(struct df_doctor_context *p, struct df_err *err);
 int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err);
 int df_check_authority(struct df_doctor_context *p, struct df_err *err);
 
+/* definitions.c */
+/* Warns of fields of this version that the cluster's definitions do not have. *ret_complete: there
+ * is none, or the account may not read the definitions. */
+int df_check_definitions(struct df_doctor_context *p, bool *ret_complete, struct df_err *err);
+
 /* rights.c */
 int df_check_rights(struct df_doctor_context *p, struct df_err *err);
 int df_check_runner_rights(struct df_doctor_context *p, struct df_err *err);
@@ -112,6 +120,9 @@ void df_find_hidden_secrets(struct df_doctor_context *p, const cJSON *secrets);
 /* policy.c */
 int df_check_policy(struct df_doctor_context *p, struct df_err *err);
 int df_check_pod_security(struct df_doctor_context *p, struct df_err *err);
+
+/* terrakube.c */
+int df_check_terrakube(struct df_doctor_context *p, struct df_err *err);
 
 /* step.c */
 int df_check_step(struct df_doctor_context *p, struct df_err *err);

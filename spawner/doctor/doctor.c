@@ -30,6 +30,8 @@ static const struct check {
     {"tls", ALWAYS, 0, df_check_tls},
     {"address", WITH_PODS, 0, df_check_address},
     {"state-service", ALWAYS, 0, df_check_state_service},
+    {"terrakube", ALWAYS, 0, df_check_terrakube},
+    {"bucket", ALWAYS, 0, df_check_bucket},
     {"cluster", WITH_CLUSTER, 0, df_check_cluster},
     {"clock", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_clock},
     {"custom-resources", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_custom_resources},
@@ -72,13 +74,13 @@ static enum when scope_of(const struct df_config *c, bool probe)
 
 /* Skips the checks whose prerequisite is missing, so that a failed check is reported once and not
  * again by every check that needs it. */
-static void run_checks(struct df_doctor_context *p, enum when most)
+static void run_checks(struct df_doctor_context *p, enum when most, const char *only)
 {
     DF_BUF struct df_buf skipped = DF_BUF_INIT(1000);
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
         const struct check *c = &checks[i];
         struct df_err why = {0};
-        if (c->when > most)
+        if (c->when > most || (only && !df_streq(c->name, only)))
             continue;
         if ((c->needs & p->has) != c->needs) {
             (void)df_buf_addf(&skipped, "%s%s", skipped.len ? ", " : "", c->name);
@@ -122,12 +124,26 @@ static int check_all(struct df_doctor_context *p, const struct df_doctor_options
     df_finding(p, DF_LEVEL_OK, "%s is valid", o->config ? o->config : "the environment");
     if (df_find_server(p, err) < 0)
         return -1;
-    run_checks(p, scope_of(&p->config, o->probe));
+    run_checks(p, scope_of(&p->config, o->probe), o->only);
     return 0;
+}
+
+static int check_name(const char *only, struct df_err *err)
+{
+    for (size_t i = 0; only && i < DF_ARRAY_SIZE(checks); i++)
+        if (df_streq(checks[i].name, only))
+            return 0;
+    return only ? df_fail(err, DF_ERR_USER,
+                          "--only: there is no check \"%.40s\"; docs/doctor.md "
+                          "lists them",
+                          only)
+                : 0;
 }
 
 int df_doctor(const struct df_doctor_options *o, cJSON **ret, struct df_err *err)
 {
+    if (check_name(o->only, err) < 0)
+        return -1;
     DF_JSON cJSON *doc = cJSON_CreateObject();
     DF_CLEANUP(release) struct df_doctor_context p = {.account = o->account, .module = o->module};
     p.findings = df_json_array_at(doc, "findings");

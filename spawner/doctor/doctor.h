@@ -4,7 +4,8 @@
  * It reads the same configuration as the service and checks this machine and the cluster. It sends
  * the Job and the pod of a step to the API server as a dry run, and starts one pod with the
  * runner's image, the probe, which reports what a step would find. docs/doctor.md describes each
- * check. doctor changes nothing except for the probe, whose Job it removes. Thread rule: one call
+ * check. doctor changes nothing except for the probe, whose Job it removes, and an object in the
+ * bucket, which it removes. Thread rule: one call
  * at a time.
  */
 #ifndef DF_DOCTOR_H
@@ -20,6 +21,7 @@ struct df_doctor_options {
                             the account of the present credentials */
     bool probe;          /* may start a pod */
     const char *module;  /* directory of a module to be checked, too; or NULL */
+    const char *only;    /* the only check to make; NULL: all that apply */
 };
 
 /* The name of the ith check, in the order of execution; NULL after the last. For tests. */
@@ -27,7 +29,7 @@ const char *df_doctor_check(size_t i);
 
 /* *ret: {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}, owned by the
  * caller; level is ok, warn or fail. A configuration that cannot be read is a finding, too. The
- * call fails only if memory or random numbers are not available. */
+ * call fails only if memory or random numbers are not available, or (USER) if there is no check `only`. */
 int df_doctor(const struct df_doctor_options *o, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -167,7 +167,9 @@ int df_check_credentials(struct df_doctor_context *p, struct df_err *err)
         return 0;
     if (df_config_credentials(&p->config, &hosts, err) < 0)
         return -1;
-    df_finding(p, DF_LEVEL_OK, "providers.credentialsFile has %d hosts", cJSON_GetArraySize(hosts));
+    int count = cJSON_GetArraySize(hosts);
+    df_finding(p, DF_LEVEL_OK, "providers.credentialsFile has %d host%s", count,
+               count == 1 ? "" : "s");
     df_json_wipe(hosts);
     return 0;
 }

@@ -65,6 +65,7 @@ int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
     DF_JSON cJSON *list = NULL;
     DF_BUF struct df_buf versions = DF_BUF_INIT(300);
     struct df_err why = {0};
+    bool is_complete = true;
     if (!p->config.in_cluster)
         return 0;
     if (df_kube_get_raw(p->kube, "/apis/" DF_API_VERSION, &list, &why) < 0) {
@@ -82,7 +83,10 @@ int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
                            "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
                            "chart's definitions, of version " DF_VERSION,
                            plurals[i]);
-    df_finding(p, DF_LEVEL_OK, "the cluster has the custom resources of " DF_API_VERSION);
+    if (df_check_definitions(p, &is_complete, err) < 0)
+        return df_err_wrap(err, "the definitions of the custom resources");
+    if (is_complete)
+        df_finding(p, DF_LEVEL_OK, "the cluster has the custom resources of " DF_API_VERSION);
     tell_names(p);
     return 0;
 }

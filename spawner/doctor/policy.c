@@ -10,11 +10,13 @@
 
 /* ---- placement.allow ---- */
 
-static const char *const level_names[DF_ALLOW_LEVELS] = {"Executor", "Run", "workflow"};
+static const char *const level_names[DF_ALLOW_LEVELS] = {"Executor", "Run", "workflow",
+                                                         "workspace of Terrakube"};
 
 static void add_role(const struct df_allow *allow, enum df_allow_role role, struct df_buf *line)
 {
-    for (int level = 0; level < DF_ALLOW_LEVELS; level++) {
+    int levels = role == DF_ALLOW_ADMIN ? DF_ALLOW_TERRAKUBE : DF_ALLOW_LEVELS;
+    for (int level = 0; level < levels; level++) {
         const struct df_allow_cell cell = {role, (enum df_allow_level)level};
         (void)df_buf_addf(line, "%s%s: ", level ? "; " : "", level_names[level]);
         if (role == DF_ALLOW_ADMIN && !allow->rules[role][level])

@@ -129,6 +129,12 @@ static const struct required_right {
 } required_rights[] = {
     {has_pods, "batch", "jobs", NULL, {"get", "list", "watch", "create", "delete"}, NULL},
     {has_pods, "", "pods", NULL, {"list", "watch"}, NULL},
+    {has_pods,
+     "",
+     "pods",
+     NULL,
+     {"delete"},
+     "a pod that never claims its step stays for its grace period"},
     {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "persistentvolumeclaims", NULL, {"get"}, "an optional plugin cache is not used"},
     {has_pods, "", "namespaces", NULL, {"get"}, "its Pod Security Standard is not known"},

@@ -27,7 +27,8 @@ struct df_engine_step {
     const char *ca_file;       /* PEM file that runners trust; NULL: the system's */
     const char *endpoint_file; /* has the URL of the spawner, also after its restart; or NULL */
     const char *claim_token;   /* create() only; never stored by the engine */
-    const char *run, *executor, *action; /* for labels that people read */
+    const char *run, *executor, *action; /* for labels that people read; NULL: not of a run */
+    const cJSON *labels;                 /* further ones, which no placement can change; or NULL */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
     struct df_placement_levels placement;
     const cJSON *document; /* for create() of an engine with hands_over; else NULL */
@@ -74,7 +75,8 @@ struct df_engine_ops {
     int (*leftover)(struct df_engine *e, const struct df_engine_step *step, const char *name,
                     char **ret_path, struct df_err *err);
     /* Asks the step to end: SIGTERM to the runner, once, and SIGKILL to all processes of the step
-     * after grace_seconds and a margin. Processes that outlive their runner are killed as long
+     * after grace_seconds and a margin; a pod whose step is not claimed gets seconds instead. A step
+     * is canceled in its document first, so no runner claims it later. Processes that outlive their runner are killed as long
      * after its death, without a call. Returns at once; success if the step has ended. */
     int (*cancel)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* Removes what the engine keeps of an ended step, if it belongs to this uid. Absent is success;

@@ -277,6 +277,7 @@ static int relay_prepare(struct relay *r, struct df_request *req, const char *le
     r->request.on_head = on_head;
     r->request.arg = r;
     r->request.stop = &r->stop;
+    r->request.stop_wakes = true;
     if (add_headers(req, &r->headers, err) < 0 || add_body(r, req, err) < 0)
         return -1;
     return take_connection(r->f, &r->http, err);

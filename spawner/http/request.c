@@ -245,6 +245,19 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
                                                                 : "Bearer realm=\"dayfly\"");
 }
 
+static void log_failure(struct transaction *t)
+{
+    const char *route = t->req.route ? t->req.route->pattern : "?";
+    unsigned skipped = 0;
+    if (df_streq(t->err.reason, "NoCapacity")) /* the sender asks again */
+        df_info("%s %s: %s", t->req.method, route, t->err.message);
+    else if (!df_streq(t->err.reason, "NoLeader"))
+        df_error("%s %s: %s", t->req.method, route, t->err.message);
+    else if (df_log_gate_passes(&t->req.api->leaderless, df_mono_us(), &skipped))
+        df_warn("%s %s: %s (%u such requests before it are not logged)", t->req.method, route,
+                t->err.message, skipped);
+}
+
 /* Makes the failure the response. */
 static void make_problem(struct transaction *t)
 {
@@ -254,8 +267,7 @@ static void make_problem(struct transaction *t)
     df_buf_clear(&t->res.body);
     drop_other_bodies(&t->res);
     if (t->res.status >= 500)
-        df_error("%s %s: %s", t->req.method, t->req.route ? t->req.route->pattern : "?",
-                 t->err.message);
+        log_failure(t);
     struct df_err again = {0};
     if (df_problem_write(&t->err, t->res.problem_extra, &t->res.body, &again) < 0)
         df_buf_clear(&t->res.body);

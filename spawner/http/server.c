@@ -141,18 +141,29 @@ static void free_api(struct df_api *a)
     free(a);
 }
 
-static struct df_api *new_api(struct df_spawner *s)
+static struct df_api *new_api(struct df_spawner *s, const struct df_route_table *routes)
 {
     struct df_api *a = calloc(1, sizeof(*a));
     if (!a)
         return NULL;
     a->s = s;
+    a->routes = routes;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_mutex_init(&a->keyed, NULL);
     (void)pthread_mutex_init(&a->foreign, NULL);
     df_cond_init(&a->quiet);
     declare_metrics(a);
     return a;
+}
+
+/* Takes the socket: libmicrohttpd closes it. */
+static int serve(struct df_api *a, int *fd, struct df_err *err)
+{
+    raise_descriptor_limit();
+    if (start_daemon(a, *fd, err) < 0)
+        return -1;
+    (void)DF_TAKE_FD(*fd);
+    return 0;
 }
 
 static int start(struct df_api *a, struct df_err *err)
@@ -165,27 +176,39 @@ static int start(struct df_api *a, struct df_err *err)
         df_tls_open(a->s->config, a->s->kube, url, &a->tls, err) < 0 ||
         df_connections_new(&a->connections, err) < 0)
         return -1;
-    raise_descriptor_limit();
     free(a->s->server_url);
     a->s->server_url = DF_TAKE(url);
     a->s->ca_file = df_tls_ca_file(a->tls);
     if (df_forwarder_new(a->s, &a->forwarder, err) < 0 ||
         df_liveness_start(a->s->config->livez_listen, &a->liveness, err) < 0)
         return -1;
-    if (start_daemon(a, fd, err) < 0)
-        return -1;
-    (void)DF_TAKE_FD(fd);
-    return 0;
+    a->tells_address = true;
+    return serve(a, &fd, err);
 }
 
 int df_api_start(struct df_spawner *s, const struct df_route_table *routes, struct df_api **ret,
                  struct df_err *err)
 {
-    struct df_api *a = new_api(s);
+    struct df_api *a = new_api(s, routes);
     if (!a)
         return df_fail_oom(err);
-    a->routes = routes;
     if (start(a, err) < 0) {
+        free_api(a);
+        return -1;
+    }
+    *ret = a;
+    return 0;
+}
+
+int df_api_start_side(struct df_spawner *s, const struct df_route_table *routes, const char *key,
+                      const char *listen, struct df_api **ret, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    struct df_api *a = new_api(s, routes);
+    if (!a)
+        return df_fail_oom(err);
+    if (df_listen_at(key, listen, &fd, err) < 0 || df_connections_new(&a->connections, err) < 0 ||
+        serve(a, &fd, err) < 0) {
         free_api(a);
         return -1;
     }
@@ -214,7 +237,8 @@ void df_api_stop(struct df_api *a)
     MHD_socket fd = MHD_quiesce_daemon(a->daemon);
     wait_until_quiet(a);
     MHD_stop_daemon(a->daemon);
-    a->s->ca_file = NULL;
+    if (a->tells_address)
+        a->s->ca_file = NULL;
     if (fd != MHD_INVALID_SOCKET)
         (void)close(fd);
     free_api(a);

@@ -21,11 +21,12 @@ struct df_api {
     const struct df_route_table *routes;
     struct MHD_Daemon *daemon;
     struct df_tokens *tokens; /* NULL: every caller is admin; only this machine can connect */
+    bool tells_address;       /* ca_file and server_url of the spawner are of this server */
     bool is_local;            /* only this machine can connect, and no browser's page may */
     struct df_connections *connections;
-    struct df_tls *tls; /* NULL: plain HTTP */
-    struct df_forwarder *forwarder;
-    struct df_liveness *liveness; /* NULL: /livez is answered by the API alone */
+    struct df_tls *tls;             /* NULL: plain HTTP */
+    struct df_forwarder *forwarder; /* NULL: requests are answered here or not at all */
+    struct df_liveness *liveness;   /* NULL: /livez is answered by the API alone */
 
     pthread_mutex_t lock; /* guards the next four */
     pthread_cond_t quiet; /* in_flight fell to 0 */
@@ -36,6 +37,8 @@ struct df_api {
 
     pthread_mutex_t keyed;   /* one POST with an Idempotency-Key at a time */
     pthread_mutex_t foreign; /* one body of a stranger as a tree at a time */
+
+    struct df_log_gate leaderless; /* lines about requests that no leader could execute */
 
     struct df_metric *requests; /* method, route, code */
     struct df_metric *seconds;  /* route */

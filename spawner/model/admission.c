@@ -43,6 +43,7 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
         return NULL;
     char *at = s->text;
     s->priority = df_json_int(task, "spec.priority", 0);
+    s->has_begun = !df_str_empty(df_json_str(task, "spec.planFrom"));
     s->since_us = df_task_time(task, "metadata.creationTimestamp", 0);
     s->target = df_hash_str(DF_HASH_BEGIN, text_at(task, "spec.targetResource"));
     s->hash = df_hash_str(DF_HASH_BEGIN, name);
@@ -53,10 +54,12 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
 }
 
 /* Round-robin over the targets: if steps of the target wait already, this one comes a round after
- * the last of them. */
+ * the last of them. The turn of a run is its plan's: its apply takes none. */
 static int64_t round_of(const struct df_admission *a, const struct df_admission_step *step)
 {
     int64_t last = a->round;
+    if (step->has_begun)
+        return 0;
     for (size_t i = 0; i < a->len; i++) {
         const struct df_admission_step *s = a->steps[i];
         if (s->target == step->target && s->priority == step->priority && s->round > last)
@@ -69,6 +72,8 @@ static bool comes_before(const struct df_admission_step *a, const struct df_admi
 {
     if (a->priority != b->priority)
         return a->priority > b->priority;
+    if (a->has_begun != b->has_begun)
+        return a->has_begun;
     if (a->round != b->round)
         return a->round < b->round;
     return a->since_us != b->since_us ? a->since_us < b->since_us : strcmp(a->name, b->name) < 0;

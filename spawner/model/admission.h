@@ -2,10 +2,11 @@
  * admission.h - which waiting steps may start. There are limits on the steps that run at once: in
  * total, in a namespace, and of a class. Free slots are given out in a fixed order.
  *
- * The order: higher priority first. Steps of equal priority are served in rounds (fair queueing):
- * in each round every target (an executor, or the resource of a workflow) has one turn, and within
- * a round the oldest step is first. A step that waits for a slot of its namespace or class does not
- * block other steps.
+ * The order: higher priority first. Within a priority the steps of runs that have begun come first
+ * (an apply, whose run has its plan), the oldest of them first. The others are served in rounds
+ * (fair queueing): in each round every target (an executor, or the resource of a workflow) has one
+ * turn, and within a round the oldest step is first. An apply belongs to the turn of its plan. A
+ * step that waits for a slot of its namespace or class does not block other steps.
  * The functions are pure, except that the number of running steps is requested from a callback: it
  * is observed and never stored.
  * Thread rule: the caller holds a lock.
@@ -27,7 +28,8 @@ enum df_admission_by { DF_ADMISSION_ALL, DF_ADMISSION_NAMESPACE, DF_ADMISSION_CL
 /* A waiting step. */
 struct df_admission_step {
     int64_t priority;
-    int64_t round;
+    bool has_begun;        /* its run has its plan: the step is an apply */
+    int64_t round;         /* of a step that has begun: of no meaning */
     int64_t since_us;      /* its creation time */
     uint64_t target, hash; /* of its target and of its name: hashes are enough to tell them apart */
     const char *name_space; /* all three point into text */

@@ -31,15 +31,6 @@ static int fill_storage(cJSON *doc, struct df_err *err)
                            df_json_str(doc, "metadata.name"), err);
 }
 
-/* Fills in the defaults of the old storage before comparing: a document of an older version may
- * lack them. */
-static bool has_same_storage(const cJSON *doc, const cJSON *old)
-{
-    DF_JSON cJSON *before = cJSON_Duplicate(old, true);
-    return before && fill_storage(before, NULL) == 0 &&
-           df_json_equal(df_json_at(doc, "spec.storage"), df_json_at(before, "spec.storage"));
-}
-
 /* spec.planFrom is required for an apply and forbidden for every other action. */
 static void check_plan_from(const cJSON *doc, const struct df_path *root, struct df_faults *f)
 {
@@ -73,10 +64,9 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
                                 struct df_faults *f)
 {
     const struct df_path spec = {root, "spec", 0}, here = {&spec, "storage", 0};
-    const char *state = df_json_str(old, "status.state");
-    bool in_use = df_json_bool(old, "status.mayHoldResources", false) ||
-                  df_streq(state, "provisioned") || df_streq(state, "destroy");
-    if (in_use && !has_same_storage(doc, old))
+    if (df_executor_is_in_use(old) &&
+        !df_storage_is_same(df_json_str(old, "metadata.name"), df_json_at(doc, "spec.storage"),
+                            df_json_at(old, "spec.storage")))
         df_fault(f, &here,
                  "cannot be changed before the executor is destroyed; `dayfly state migrate` "
                  "moves its state");

@@ -31,13 +31,14 @@ static const char *role_word(const struct check *c)
 
 static const char *level_word(const struct check *c)
 {
-    static const char *const words[] = {"executor", "run", "workflow"};
+    static const char *const words[] = {"executor", "run", "workflow", "terrakube"};
     return words[c->cell.level];
 }
 
 static const char *level_noun(const struct check *c)
 {
-    static const char *const nouns[] = {"an Executor", "a Run", "a workflow"};
+    static const char *const nouns[] = {"an Executor", "a Run", "a workflow",
+                                        "a workspace of Terrakube"};
     return nouns[c->cell.level];
 }
 

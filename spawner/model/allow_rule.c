@@ -47,8 +47,12 @@ static names_or_null fallbacks[DF_ALLOW_ROLES][DF_ALLOW_LEVELS][DF_ALLOW_LISTS] 
             [DF_ALLOW_RUN] = {[DF_ALLOW_FIELDS] = {TO_PLACE}},
             [DF_ALLOW_WORKFLOW] = {[DF_ALLOW_FIELDS] = {TO_PLACE},
                                    [DF_ALLOW_ACCOUNTS] = {DF_WORKFLOW_SERVICE_ACCOUNT}},
+            /* The ConfigMap has the settings that the service gives its steps anyway. */
+            [DF_ALLOW_TERRAKUBE] = {[DF_ALLOW_FIELDS] = {"*"},
+                                    [DF_ALLOW_CONFIG_MAPS] = {"terrakube-executor-config"},
+                                    [DF_ALLOW_VOLUMES] = {"persistentVolumeClaim"}},
         },
-    [DF_ALLOW_ADMIN] = {EVERYTHING, EVERYTHING, EVERYTHING},
+    [DF_ALLOW_ADMIN] = {EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING},
 };
 
 /* ---- looking a name up ---- */

@@ -11,9 +11,10 @@
 
 enum df_allow_role { DF_ALLOW_WRITE, DF_ALLOW_ADMIN };
 #define DF_ALLOW_ROLES 2
-/* An Executor, a Run, a TaskAction that people make. */
-enum df_allow_level { DF_ALLOW_EXECUTOR, DF_ALLOW_RUN, DF_ALLOW_WORKFLOW };
-#define DF_ALLOW_LEVELS 3
+/* An Executor, a Run, a TaskAction that people make, a step that Terrakube's API sends. Of the last
+ * there is a rule for `write` alone: whoever edits a workspace counts as that. */
+enum df_allow_level { DF_ALLOW_EXECUTOR, DF_ALLOW_RUN, DF_ALLOW_WORKFLOW, DF_ALLOW_TERRAKUBE };
+#define DF_ALLOW_LEVELS 4
 
 /* The lists of a rule. */
 enum df_allow_list {

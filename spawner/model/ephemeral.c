@@ -169,10 +169,13 @@ static int put_config_map(const struct input *in, cJSON *placement, struct df_er
     return df_json_add_str(mount, "mountPath", path ? path : "/data", err);
 }
 
-/* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. */
+/* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. A path of the
+ * tool alone ("cache", "$HOME/cache") is no place for a volume: the tool gets it as its variable. */
 static int put_cache(const struct input *in, cJSON *placement, struct df_err *err)
 {
     const char *claim = look_up(in->environment, "PVC_CLAIM_NAME");
+    if (!claim && *in->value != '/')
+        return 0;
     cJSON *cache = df_json_object_at(placement, "pluginCache");
     if (!cache)
         return df_fail_oom(err);
@@ -305,6 +308,14 @@ static const struct key keys[] = {
     {"EPHEMERAL_JOB_ENV_VARS", put_env},
     {"EPHEMERAL_CONFIG_ENVFROM_CONFIG_MAP", put_env_from},
 };
+
+bool df_ephemeral_is_key(const char *name)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(keys); i++)
+        if (df_streq(keys[i].name, name))
+            return true;
+    return df_starts_with(name, "EPHEMERAL_");
+}
 
 /* Refuses a misspelled key: without this check it would have no effect and nobody would notice. */
 static int check_unknown(const char *name, struct df_err *err)

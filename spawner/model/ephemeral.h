@@ -21,4 +21,7 @@
  * ephemeral. */
 int df_ephemeral_placement(const cJSON *environment, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Is this variable one of the keys, or misspelled as one: does it begin with EPHEMERAL_? */
+bool df_ephemeral_is_key(const char *name);
+
 #endif

@@ -6,6 +6,7 @@
  * offers to cancel them (there is no retry, because a queued run cannot be lost); an interrupted
  * run does not stay in_progress; a run that ended before its apply step does not change the state.
  */
+#include "common/base/clock.h"
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
@@ -177,7 +178,7 @@ int df_executor_check_edit(const cJSON *executor, enum df_role role, struct df_e
     return 0;
 }
 
-static bool in_use(const cJSON *executor)
+bool df_executor_is_in_use(const cJSON *executor)
 {
     return may_hold_resources(executor) || has_state(executor, "provisioned") ||
            has_state(executor, "destroy");
@@ -198,7 +199,7 @@ int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed,
 {
     const char *from = df_json_str(old, "spec.source.url");
     const char *to = df_json_str(doc, "spec.source.url");
-    if (confirmed || !from || !to || !in_use(old) || df_source_is_same(from, to))
+    if (confirmed || !from || !to || !df_executor_is_in_use(old) || df_source_is_same(from, to))
         return 0;
     char how[256];
     (void)snprintf(how, sizeof(how),
@@ -215,11 +216,28 @@ int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err
     const char *to = df_json_str(executor, "spec.source.url");
     const char *confirmed = cJSON_GetStringValue(
         cJSON_GetObjectItemCaseSensitive(df_json_at(executor, "metadata.annotations"), annotation));
-    if (!from || !to || !in_use(executor) || df_source_is_same(from, to) ||
+    if (!from || !to || !df_executor_is_in_use(executor) || df_source_is_same(from, to) ||
         (confirmed && df_source_is_same(confirmed, to)))
         return 0;
     return source_changes(executor, from, to,
                           "the annotation dayfly.dev/confirm-source-change: <the new URL>", err);
+}
+
+int df_executor_check_provisioned_storage(const cJSON *executor, const cJSON *edited,
+                                          struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    const cJSON *then = df_json_at(executor, "status.provisionedStorage");
+    const cJSON *moving = df_json_at(executor, "status.movingTo");
+    const cJSON *now = df_json_at(edited, "spec.storage");
+    if (!then || !now || !df_executor_is_in_use(executor) || df_storage_is_same(name, then, now) ||
+        (moving && df_storage_is_same(name, moving, now)))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StorageChange",
+                          "spec.storage: executor %s holds resources, and its state is in the "
+                          "storage that it had; in another one its next run would create them "
+                          "again. Undo the edit; `dayfly state migrate %s` moves the state",
+                          name, name);
 }
 
 static int not_destroyed(const cJSON *executor, struct df_err *err)
@@ -373,6 +391,8 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
     if (df_json_set(status, "mayHoldResources", cJSON_CreateBool(holds), err) < 0 ||
         note_tool(status, run, empty, err) < 0)
         return -1;
+    if (empty)
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "stateLineage");
     if (df_run_is_final(run))
         return end_run(executor, status, run, err);
     if (df_streq(phase, "Pending"))
@@ -380,6 +400,24 @@ static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum 
     bool waits = df_streq(phase, "WaitingApproval");
     return set_state(status, state_under_way(executor, action), waits ? "pending" : "in_progress",
                      err);
+}
+
+static bool may_create(const cJSON *run)
+{
+    bool is_command = df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_STATE));
+    return !is_command || df_run_imports(run) || df_run_rolls_back(run);
+}
+
+int df_executor_expect_resources(cJSON *executor, const cJSON *run, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(executor, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (!may_create(run) || may_hold_resources(executor))
+        return 0;
+    return df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0
+               ? -1
+               : note_origin(status, run, err);
 }
 
 /* After an import the executor holds resources, even if it was never applied. */
@@ -439,7 +477,9 @@ static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, struc
     if (action == DF_ACTION_STATE && df_run_moves(run))
         return follow_move(executor, status, run, err);
     if (action == DF_ACTION_STATE)
-        return df_run_imports(run) ? follow_import(executor, status, run, err) : 0;
+        return df_run_imports(run) || df_run_rolls_back(run)
+                   ? follow_import(executor, status, run, err)
+                   : 0;
     return follow_change(executor, status, run, action, err);
 }
 
@@ -481,4 +521,24 @@ int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err
     if (follow_action(executor, status, run, err) < 0)
         return -1;
     return note_last_run(status, run, err);
+}
+
+int df_executor_lose_run(cJSON *executor, int64_t now_us, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(executor, "status");
+    cJSON *last = status ? df_json_object_at(status, "lastRun") : NULL;
+    const char *before = df_json_str(status, "before.state");
+    char at[DF_TIME_LEN];
+    if (!last)
+        return df_fail_oom(err);
+    const char *state = may_hold_resources(executor) || !before ? state_of(executor) : before;
+    if (df_json_set_str(last, "name", df_json_str(status, "activeRun"), err) < 0 ||
+        df_json_set_str(last, "phase", "Failed", err) < 0 ||
+        df_json_set_str(last, "at", df_time_format(now_us, at), err) < 0 ||
+        set_state(status, state, "error", err) < 0)
+        return -1;
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "before");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "movingTo");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "activeRun");
+    return 0;
 }

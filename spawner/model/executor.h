@@ -42,6 +42,8 @@ int df_executor_check_forget(const cJSON *executor, enum df_role role,
                              struct df_err *err) DF_MUST_CHECK;
 /* Is a run queued, under way or waiting for approval? */
 bool df_executor_is_busy(const cJSON *executor);
+/* Does it hold resources, as far as known? Then its source and its storage stay. */
+bool df_executor_is_in_use(const cJSON *executor);
 
 /* Do both URLs name the same repository? Slashes and .git at the end and the case of scheme and
  * host are ignored. */
@@ -55,6 +57,11 @@ int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed,
  * status.provisionedFrom, the URL of the last apply. The annotation
  * dayfly.dev/confirm-source-change, which contains the new URL, confirms. */
 int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+/* The same for its storage, status.provisionedStorage of the last apply or move; that of a move that
+ * is under way is accepted, too. edited: the new document with its defaults. CONFLICT StorageChange;
+ * the message says the way out. */
+int df_executor_check_provisioned_storage(const cJSON *executor, const cJSON *edited,
+                                          struct df_err *err) DF_MUST_CHECK;
 
 /* Sets state, status, activeRun and lastRun in the executor's status by the phase of a run. Call it
  * with the oldest unfinished run (from Pending on) and with every run that gets a final phase;
@@ -62,5 +69,14 @@ int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err
  * its new phase and steps. Idempotent. Write the executor before the run: the next pass repairs a
  * crash between the two writes. */
 int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
+
+/* The run is about to start a step that may create resources: sets mayHoldResources, and where they
+ * come from. It must be durable before the step exists, whatever happens to run and step later. */
+int df_executor_expect_resources(cJSON *executor, const cJSON *run,
+                                 struct df_err *err) DF_MUST_CHECK;
+
+/* Its active run does not exist any more, and nobody knows how it ended: status error, without an
+ * active run. */
+int df_executor_lose_run(cJSON *executor, int64_t now_us, struct df_err *err) DF_MUST_CHECK;
 
 #endif

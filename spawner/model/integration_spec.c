@@ -31,6 +31,14 @@ static void check_session(const cJSON *value, const struct df_path *path, struct
         df_fault(f, path, "\"%.40s\" is not a duration from 15m to 12h", value->valuestring);
 }
 
+#define NO_REGION "is not a region (1 to 32 of a-z, 0-9 and -, as eu-central-1)"
+
+static void check_region(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    if (!df_aws_region_is_good(value->valuestring))
+        df_fault(f, path, "\"%.40s\" " NO_REGION, value->valuestring);
+}
+
 static void check_policy(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     DF_JSON cJSON *policy = NULL;
@@ -57,13 +65,13 @@ static const struct df_field assume_role[] = {
     STRING("externalId", 1224),
     STRING("sessionPolicy", 8192, .flags = DF_LINES, .rule = check_policy),
     STRING("duration", 32, .rule = check_session),
-    STRING("region", 64),
+    STRING("region", 32, .rule = check_region),
     {0},
 };
 static const struct df_field web_identity[] = {
     STRING("roleArn", 2048, .flags = DF_REQUIRED, .rule = check_arn),
     STRING("audience", 1024, .fallback = "\"sts.amazonaws.com\""),
-    STRING("region", 64),
+    STRING("region", 32, .rule = check_region),
     {0},
 };
 static const struct df_field workload_identity[] = {
@@ -196,10 +204,24 @@ void df_integration_role_free(struct df_integration_role *r)
     *r = (struct df_integration_role){0};
 }
 
+int df_integration_region(const cJSON *role, const cJSON *secret, const char **ret,
+                          struct df_err *err)
+{
+    const char *region = df_json_str(role, "region");
+    if (!region)
+        region = df_json_str(secret, "aws_default_region");
+    if (!df_str_empty(region) && !df_aws_region_is_good(region))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "integration aws: its region, or the key aws_default_region of its "
+                              "secret, " NO_REGION);
+    *ret = df_str_empty(region) ? DEFAULT_REGION : region;
+    return 0;
+}
+
 static int role_of_spec(const cJSON *role, const cJSON *secret, struct df_integration_role *r,
                         struct df_err *err)
 {
-    const char *duration = df_json_str(role, "duration"), *region = df_json_str(role, "region");
+    const char *duration = df_json_str(role, "duration");
     int64_t us = (int64_t)DEFAULT_S * 1000000;
     if (duration && df_duration_parse(duration, &us, err) < 0)
         return -1;
@@ -207,10 +229,7 @@ static int role_of_spec(const cJSON *role, const cJSON *secret, struct df_integr
                                    .external_id = df_json_str(role, "externalId"),
                                    .policy = df_json_str(role, "sessionPolicy"),
                                    .duration_s = us / 1000000};
-    if (!region)
-        region = df_json_str(secret, "aws_default_region");
-    r->region = df_str_empty(region) ? DEFAULT_REGION : region;
-    return 0;
+    return df_integration_region(role, secret, &r->region, err);
 }
 
 static int role_of_secret(const cJSON *secret, struct df_integration_role *r, struct df_err *err)
@@ -231,12 +250,12 @@ static int role_of_secret(const cJSON *secret, struct df_integration_role *r, st
                               "integration aws: the key aws_session_duration is not a number of "
                               "seconds from %d to %d",
                               LEAST_S, MOST_S);
+    if (df_integration_region(NULL, secret, &r->region, err) < 0)
+        return -1;
     r->owned_arn = df_strf("arn:aws:iam::%s:role/%s", account, name);
     if (!r->owned_arn)
         return df_fail_oom(err);
-    const char *region = df_json_str(secret, "aws_default_region");
     r->role = (struct df_aws_role){.arn = r->owned_arn, .duration_s = duration_s};
-    r->region = df_str_empty(region) ? DEFAULT_REGION : region;
     return 0;
 }
 

@@ -41,6 +41,11 @@ struct df_integration_role {
 void df_integration_role_free(struct df_integration_role *r);
 #define DF_INTEGRATION_ROLE DF_CLEANUP(df_integration_role_free) struct df_integration_role
 
+/* The region of STS, borrowed: that of a role, of the secret, or us-east-1. role, secret: or NULL. USER
+ * InvalidStep if it is none. */
+int df_integration_region(const cJSON *role, const cJSON *secret, const char **ret,
+                          struct df_err *err) DF_MUST_CHECK;
+
 /* From spec.assumeRole, or from the keys aws_assumed_role_name, aws_account and
  * aws_session_duration of the secret. spec, secret: or NULL. *ret has no arn if there is no role.
  * USER InvalidStep if the keys do not make one. */

@@ -61,40 +61,11 @@ int df_move_check(const cJSON *run, const cJSON *executor, struct df_err *err)
                           name, df_json_str(former, "run"), type ? type : "managed", name);
 }
 
-/* A document of an older version may lack defaults of its storage. */
-static bool is_same(const char *name, const cJSON *a, const cJSON *b)
-{
-    DF_JSON cJSON *first = cJSON_CreateObject(), *second = cJSON_CreateObject();
-    if (df_json_equal(a, b))
-        return true;
-    return df_json_set(first, "storage", cJSON_Duplicate(a, true), NULL) == 0 &&
-           df_json_set(second, "storage", cJSON_Duplicate(b, true), NULL) == 0 &&
-           df_storage_fill(first, name, NULL) == 0 && df_storage_fill(second, name, NULL) == 0 &&
-           df_json_equal(first, second);
-}
-
 bool df_move_overtook(const cJSON *run, const cJSON *executor)
 {
     const cJSON *then = df_json_at(run, "spec.snapshot.storage");
     const cJSON *now = df_json_at(executor, "spec.storage");
-    return then && now && !is_same(df_json_str(executor, "metadata.name"), then, now);
-}
-
-int df_move_check_edit(const cJSON *executor, const cJSON *edited, struct df_err *err)
-{
-    const char *name = df_json_str(executor, "metadata.name");
-    const cJSON *then = df_json_at(executor, "status.provisionedStorage");
-    const cJSON *moving = df_json_at(executor, "status.movingTo");
-    const cJSON *now = df_json_at(edited, "spec.storage");
-    bool in_use = df_json_bool(executor, "status.mayHoldResources", false);
-    if (!in_use || !then || !now || is_same(name, then, now) ||
-        (moving && is_same(name, moving, now)))
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "StorageChange",
-                          "spec.storage: executor %s holds resources, and its state is in the "
-                          "storage that it had; in another one its next run would create them "
-                          "again. Undo the edit; `dayfly state migrate %s` moves the state",
-                          name, name);
+    return then && now && !df_storage_is_same(df_json_str(executor, "metadata.name"), then, now);
 }
 
 bool df_move_is_done(const cJSON *run, const cJSON *executor)

@@ -31,12 +31,6 @@ bool df_move_overtook(const cJSON *run, const cJSON *executor);
  * has already. */
 bool df_move_is_done(const cJSON *run, const cJSON *executor);
 
-/* For custom resources, where the former document is not known: an executor that holds resources
- * keeps its storage, status.provisionedStorage of the last apply, or has that of a move. edited: the
- * new document with its defaults. CONFLICT StorageChange; the message says the way out. */
-int df_move_check_edit(const cJSON *executor, const cJSON *edited,
-                       struct df_err *err) DF_MUST_CHECK;
-
 /* Makes run.spec.moveTo the executor's storage and its old storage status.formerStorage. The same
  * result when it is repeated. */
 int df_move_switch(cJSON *executor, const cJSON *run, struct df_err *err) DF_MUST_CHECK;

@@ -6,6 +6,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/model/placement.h"
+#include "spawner/model/runner_environment.h"
 
 /* ---- mounts ---- */
 
@@ -91,8 +92,9 @@ void df_rule_env(const cJSON *value, const struct df_path *path, struct df_fault
         const char *name = df_json_str(item, "name");
         if (!is_env_name(name))
             df_fault(f, &here, "\"%.64s\" is not the name of an environment variable", name);
-        if (df_starts_with(name, "DAYFLY_"))
-            df_fault(f, &here, "%.64s is set by the service", name);
+        const char *why = df_runner_variable_refused(name, DF_SET_BY_DOCUMENT);
+        if (why)
+            df_fault(f, &here, "%.64s is refused: %s", name, why);
         if (df_json_at(item, "value") && df_json_at(item, "valueFrom"))
             df_fault(f, &here, "%.64s has a value and a valueFrom; one of them", name);
         for (const cJSON *old = value->child; old != item; old = old->next)

@@ -10,6 +10,7 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/state_command.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
 
@@ -206,23 +207,56 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
         return finish_run("Failed", "StorageChanged",
                           "the executor got another storage after this run was requested: request "
                           "it again");
+    struct df_err why = {0};
+    if (v->is_first && df_run_rolls_back(v->run) && df_state_rollback_check(v->executor, &why) < 0)
+        return finish_run("Failed", why.reason, why.message);
     return decide(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
 }
 
-/* The TaskAction of a step was deleted. Creating it again might run the step twice. */
-static struct df_run_verdict finish_lost(const char *name)
+/* ---- a TaskAction that was taken away ---- */
+
+/* Interval of the looks at the processes of a lost step. */
+#define LOST_AGAIN_US INT64_C(5000000)
+
+static const cJSON *created_step(const cJSON *run, size_t at)
 {
-    struct df_run_verdict v = finish_run("Failed", "InternalError", NULL);
-    (void)snprintf(v.message, sizeof(v.message),
-                   "the TaskAction of the %s step was deleted; what it did is in the state and the "
-                   "log",
-                   name);
-    return v;
+    const cJSON *step = df_run_step(run, at);
+    return df_json_str(step, "taskAction") ? step : NULL;
 }
 
-static bool was_created(const cJSON *run, size_t at)
+const cJSON *df_run_lost_step(const struct df_run_view *v)
 {
-    return df_json_str(df_run_step(run, at), "taskAction") != NULL;
+    if (v->apply)
+        return NULL;
+    const cJSON *apply = created_step(v->run, 1);
+    return apply || v->plan ? apply : created_step(v->run, 0);
+}
+
+/* Creating the TaskAction again might run the step twice. */
+static struct df_run_verdict end_lost(const struct df_run_view *v, const cJSON *step,
+                                      int64_t now_us)
+{
+    if (v->lost_lives)
+        return (struct df_run_verdict){.next = DF_RUN_END_LOST, .wake_us = now_us + LOST_AGAIN_US};
+    struct df_run_verdict end = finish_run("Failed", "StepDeleted", NULL);
+    (void)snprintf(
+        end.message, sizeof(end.message),
+        "the TaskAction of the %s step was deleted while the run needed it, and the step "
+        "was ended",
+        df_json_str(step, "name"));
+    return end;
+}
+
+int df_run_reopen(cJSON *run, struct df_err *err)
+{
+    static const char *const of_the_end[] = {"reason", "message", "finishedAt"};
+    cJSON *status = df_json_object_at(run, "status");
+    bool began = cJSON_GetArraySize(df_json_at(status, "steps")) > 0;
+    if (!status)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_the_end); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(status, of_the_end[i]);
+    return df_json_set_str(status, "phase", began ? "Running" : "Pending", err);
 }
 
 struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
@@ -232,10 +266,9 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
     const struct df_recipe *recipe = df_recipe_of(v->run);
     if (recipe->count == 0)
         return end_unknown(v);
-    if (!v->apply && was_created(v->run, 1))
-        return finish_lost(recipe->steps[1].name);
-    if (!v->plan && was_created(v->run, 0))
-        return finish_lost(recipe->steps[0].name);
+    const cJSON *lost = df_run_lost_step(v);
+    if (lost)
+        return end_lost(v, lost, now_us);
     const cJSON *step = v->apply ? v->apply : v->plan;
     if (!step)
         return before_plan(v);

@@ -26,12 +26,13 @@ enum df_run_next {
     DF_RUN_ASK,         /* planned: set phase WaitingApproval */
     DF_RUN_APPLY,       /* approved: create the apply's TaskAction */
     DF_RUN_CANCEL_STEP, /* pass the cancel on to the live TaskAction */
+    DF_RUN_END_LOST,    /* end the processes of the step whose TaskAction was deleted */
     DF_RUN_FINISH       /* set the final phase, reason and message given in the verdict */
 };
 
 struct df_run_verdict {
     enum df_run_next next;
-    int64_t wake_us;   /* WAIT: reconcile again at this real time; 0: only after a change */
+    int64_t wake_us; /* WAIT, END_LOST: reconcile again at this real time; 0: only after a change */
     const char *phase; /* FINISH: the final phase; borrowed literal */
     char reason[48];
     char message[1024];
@@ -45,13 +46,23 @@ struct df_run_view {
                               is unknown: of any step that has not ended */
     const cJSON *apply;    /* the same of its apply */
     bool is_first;         /* the oldest unfinished run of its executor */
+    bool lost_lives;       /* a process of its lost step (df_run_lost_step()) still lives */
     struct df_approval_rules approval;
 };
 
 /* The one decision about a run. No step is created for a run of an unknown action; the run fails
  * once no step of it is under way. An apply is created once: never if its TaskAction exists, or if
  * status.steps says that it existed. Therefore a TaskAction is created first and noted in
- * status.steps afterwards. A run waits for its approval until the plan expires. */
+ * status.steps afterwards. A run whose TaskAction was deleted ends when no process of that step
+ * lives. A run waits for its approval until the plan expires. */
 struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
+
+/* The entry of status.steps of the latest step, if that step was created and its TaskAction does not
+ * exist any more: somebody deleted it and removed its finalizer. Else NULL. Borrowed. */
+const cJSON *df_run_lost_step(const struct df_run_view *view);
+
+/* Undoes a final phase that somebody wrote into the status of an unfinished run: sets the phase that
+ * its steps show, and removes the end. */
+int df_run_reopen(cJSON *run, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/base/parse.h"
 #include "common/base/strs.h"
+#include "spawner/model/redirect.h"
 #include "spawner/model/rules.h"
 
 /* Credentials of the backend http, the only variables of the tool's backend that a user sets. */
@@ -187,18 +188,33 @@ static void check_backend_variables(const cJSON *spec, const struct df_path *pat
     }
 }
 
+static void check_redirect(const cJSON *spec, const char *variable, const char *value,
+                           const struct df_path *path, struct df_faults *f)
+{
+    const char *setting = df_redirect_setting(df_json_at(spec, "storage"), variable, value);
+    if (setting)
+        df_fault(f, path,
+                 "%.64s would lead the state to another place than spec.storage says; set "
+                 "spec.storage.config.%s, which comes first",
+                 variable, setting);
+}
+
 void df_rule_executor_spec(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     check_backend_variables(value, path, f);
-    const struct df_path environment = {path, "environment", 0};
+    const struct df_path environment = {path, "environment", 0}, secrets = {path, "secrets", 0};
     DF_STRS struct df_strs names = {0};
     collect_variables(df_json_at(value, "secrets"), &names);
     f->no_memory = f->no_memory || names.failed;
+    for (size_t i = 0; i < names.len; i++)
+        check_redirect(value, names.items[i], NULL, &secrets, f);
     int index = 0;
     const cJSON *entry;
     cJSON_ArrayForEach (entry, df_json_at(value, "environment")) {
         const struct df_path here = {&environment, NULL, index++};
         const char *name = df_json_str(entry, "name");
+        if (name)
+            check_redirect(value, name, df_json_str(entry, "value"), &here, f);
         if (names.len && name &&
             bsearch(&name, names.items, names.len, sizeof(*names.items), by_text))
             df_fault(f, &here, "%.64s is set by spec.secrets, too; take one of them out", name);

@@ -107,12 +107,14 @@ bool df_secret_use_is_entrusted(const cJSON *use, const char *executor, const ch
            !df_streq(df_json_str(use, "owner"), actor);
 }
 
-int df_secret_use_refuse_maker(const struct df_used *what, const char *executor, struct df_err *err)
+int df_secret_use_refuse_maker(const cJSON *use, const struct df_used *what, const char *executor,
+                               struct df_err *err)
 {
+    const char *owner = df_json_str(use, "owner");
     return df_fail_reason(err, DF_ERR_DENIED, refusal_of(what),
-                          "the %s \"%s\" is for the executor %s: only its owner or an admin makes "
-                          "this executor",
-                          kind_of(what), what->name, executor);
+                          "the %s \"%s\" of %s is for the executor %s: only its owner or an admin "
+                          "makes this executor, or takes it out of the list",
+                          kind_of(what), what->name, owner ? owner : "nobody", executor);
 }
 
 /* How its owner or an admin allows it; NULL if out of memory. The caller frees. */

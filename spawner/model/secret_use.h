@@ -41,8 +41,8 @@ int df_secret_use_check(const cJSON *use, const struct df_used *what, const char
                         struct df_err *err) DF_MUST_CHECK;
 
 /* Fails as that check does, because an actor who is neither owner nor admin makes an executor that
- * it is entrusted to. Always -1. */
-int df_secret_use_refuse_maker(const struct df_used *what, const char *executor,
+ * it is entrusted to; the message names the owner. Always -1. */
+int df_secret_use_refuse_maker(const cJSON *use, const struct df_used *what, const char *executor,
                                struct df_err *err);
 
 enum df_secret_place_kind { DF_SECRET_LISTED, DF_SECRET_OF_INTEGRATION, DF_SECRET_OF_SOURCE };

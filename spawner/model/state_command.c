@@ -19,6 +19,8 @@ static const struct command commands[] = {
     {"force-unlock", false, 1, 1, "ID"},
     {DF_COMMAND_PUSH_ERRORED, false, 1, 1, "STEP"},
     {"migrate", false, 0, 0, "no words: spec.moveTo is the new storage"},
+    {DF_COMMAND_HISTORY, false, 0, 0, "no words"},
+    {DF_COMMAND_ROLLBACK, false, 1, 1, "VERSION"},
 };
 
 static const struct command *find_command(const char *name)
@@ -52,14 +54,17 @@ void df_rule_state_command(const cJSON *value, const struct df_path *path, struc
     const char *second = cJSON_GetStringValue(cJSON_GetArrayItem(value, 1));
     const struct command *c = find_command(name);
     if (!c) {
-        df_fault(f, path, "begins with mv, rm, import, force-unlock, push-errored or migrate");
+        df_fault(f, path,
+                 "begins with mv, rm, import, force-unlock, push-errored, migrate, history or "
+                 "rollback");
         return;
     }
     int first = c->may_dry_run && df_streq(second, DRY_RUN) ? 2 : 1;
     int count = cJSON_GetArraySize(value) - first;
     if (count < c->min || count > c->max)
         df_fault(f, path, "%s takes %s", c->name, c->takes);
-    check_words(value, first, path, f);
+    if (!df_streq(c->name, DF_COMMAND_ROLLBACK)) /* the bucket's own word, and not for the tool */
+        check_words(value, first, path, f);
 }
 
 static void check_target(const cJSON *doc, const struct df_path *spec, struct df_faults *f)
@@ -94,6 +99,41 @@ const char *df_state_command_pushes(const cJSON *doc)
     return df_streq(name_of(doc), DF_COMMAND_PUSH_ERRORED) ? cJSON_GetStringValue(step) : NULL;
 }
 
+/* A managed state has its versions here; of the others only some storages keep any. */
+static int check_versioned(const cJSON *executor, const char *type, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    if (df_storage_has_history(executor))
+        return 0;
+    if (!type || df_streq(type, "managed"))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                              "spec.command: the versions of a managed state need no run: `dayfly "
+                              "state list %s`, `dayfly state rollback %s VERSION`",
+                              name, name);
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "StateElsewhere",
+        "executor %s keeps its state in %s storage: dayfly lists and rolls back "
+        "versions of managed states and of those in buckets of s3 and gcs alone. Use the tools of "
+        "that storage, then look at what they did with `dayfly run %s --action "
+        "dry-run`",
+        name, type, name);
+}
+
+int df_state_rollback_check(const cJSON *executor, struct df_err *err)
+{
+    if (!df_streq(df_json_str(executor, "status.state"), "destroyed"))
+        return 0;
+    const char *name = df_json_str(executor, "metadata.name");
+    DF_FREE char *look =
+        df_storage_is_managed(executor)
+            ? df_strf("; `dayfly state show %s --version N` prints an older state", name)
+            : NULL;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s is destroyed: an older state names deleted resources. Run "
+                          "it with the action provision to create them again%s",
+                          name, look ? look : "");
+}
+
 int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err *err)
 {
     const char *type = df_json_str(executor, "spec.storage.type");
@@ -103,6 +143,12 @@ int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err
                               "spec.command: `dayfly state push-errored %s` stores an errored "
                               "state as a version of a managed one, not a run",
                               df_json_str(executor, "metadata.name"));
+    bool is_rollback = df_run_rolls_back(run);
+    if ((is_rollback || df_streq(name_of(run), DF_COMMAND_HISTORY)) &&
+        check_versioned(executor, type, err) < 0)
+        return -1;
+    if (is_rollback)
+        return df_state_rollback_check(executor, err);
     if (!df_streq(name_of(run), "force-unlock") || !(is_managed || df_streq(type, "local")))
         return df_move_check(run, executor, err);
     if (!is_managed)
@@ -118,6 +164,11 @@ int df_state_command_fits(const cJSON *run, const cJSON *executor, struct df_err
 bool df_run_imports(const cJSON *run)
 {
     return df_streq(name_of(run), "import");
+}
+
+bool df_run_rolls_back(const cJSON *run)
+{
+    return df_streq(name_of(run), DF_COMMAND_ROLLBACK);
 }
 
 bool df_run_moves(const cJSON *run)

@@ -4,8 +4,6 @@
  */
 #include "spawner/model/storage.h"
 
-#include <ctype.h>
-
 #include "common/base/limits.h"
 #include "spawner/model/storage_types.h"
 
@@ -19,6 +17,13 @@ bool df_storage_is_managed(const cJSON *doc)
 {
     const char *type = df_json_str(doc, "spec.storage.type");
     return !type || df_streq(type, "managed");
+}
+
+bool df_storage_has_history(const cJSON *executor)
+{
+    const char *type = df_json_str(executor, "spec.storage.type");
+    const struct df_storage_type *s = type ? df_storage_type_find(type) : NULL;
+    return s && s->has_history;
 }
 
 /* ---- defaults ---- */
@@ -57,6 +62,22 @@ static int fill_http(cJSON *config, struct df_err *err)
                : fill_address(config, "unlock_address", "lock_address", err);
 }
 
+/* A name that is a number, as YAML reads 123456: the backend takes its digits. */
+static int fill_names(cJSON *config, const struct df_storage_type *s, struct df_err *err)
+{
+    for (const char *const *name = s->required; *name; name++) {
+        const cJSON *given = cJSON_GetObjectItemCaseSensitive(config, *name);
+        if (!cJSON_IsNumber(given) && !cJSON_IsRaw(given))
+            continue;
+        DF_FREE char *digits = df_json_print(given);
+        if (!digits)
+            return df_fail_oom(err);
+        if (df_json_set_str(config, *name, digits, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int df_storage_fill(cJSON *spec, const char *name, struct df_err *err)
 {
     cJSON *storage = cJSON_GetObjectItemCaseSensitive(spec, "storage");
@@ -68,53 +89,40 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err)
         return -1;
     if (!cJSON_IsObject(config))
         return 0;
+    if (fill_names(config, s, err) < 0)
+        return -1;
     if (df_streq(s->name, "s3"))
         return fill_s3(config, err);
     return df_streq(s->name, "http") ? fill_http(config, err) : 0;
 }
 
-/* ---- one executor for each location ---- */
-
-/* The port of the text after a host, if it is the one that the scheme implies. */
-static size_t standard_port(const char *url, const char *rest)
+bool df_storage_is_same(const char *name, const cJSON *a, const cJSON *b)
 {
-    const char *port = strncasecmp(url, "https:", 6) == 0 ? ":443" : ":80";
-    size_t n = strlen(port);
-    return df_starts_with(rest, port) && !isdigit((unsigned char)rest[n]) ? n : 0;
+    DF_JSON cJSON *first = cJSON_CreateObject(), *second = cJSON_CreateObject();
+    if (df_json_equal(a, b))
+        return true;
+    return df_json_set(first, "storage", cJSON_Duplicate(a, true), NULL) == 0 &&
+           df_json_set(second, "storage", cJSON_Duplicate(b, true), NULL) == 0 &&
+           df_storage_fill(first, name, NULL) == 0 && df_storage_fill(second, name, NULL) == 0 &&
+           df_json_equal(first, second);
 }
 
-/* Adds a URL in one spelling: scheme and host in lower case, without a standard port or slashes at
- * the end. All addresses of Amazon's own service lead to the same buckets: "-", as without one. */
-static void add_address(struct df_buf *text, const char *url)
+char *df_storage_words(const cJSON *storage)
 {
-    static const char own[] = ".amazonaws.com";
-    const char *mark = strstr(url, "://"), *host = mark ? mark + 3 : url;
-    const char *rest = host + strcspn(host, "/:");
-    size_t end = strlen(rest), skip = standard_port(url, rest);
-    size_t n = (size_t)(rest - host), m = sizeof(own) - 1;
-    if (n > m && strncasecmp(rest - m, own, m) == 0) {
-        (void)df_buf_adds(text, "-");
-        return;
+    const char *type = df_json_str(storage, "type"), *path = df_json_str(storage, "path");
+    const struct df_storage_type *s = df_storage_type_find(type);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    (void)df_buf_addf(&text, "the %s storage%s%s", type ? type : "managed", path ? " " : "",
+                      path ? path : "");
+    for (const char *const *name = s ? s->required : NULL; name && *name; name++) {
+        const char *value = df_json_str(df_json_at(storage, "config"), *name);
+        if (value)
+            (void)df_buf_addf(&text, ", %s %s", *name, value);
     }
-    while (end > skip && rest[end - 1] == '/')
-        end--;
-    for (const char *p = url; p < rest; p++)
-        (void)df_buf_addc(text, (char)tolower((unsigned char)*p));
-    (void)df_buf_add(text, rest + skip, end - skip);
+    return df_buf_take(&text);
 }
 
-static void add_place(struct df_buf *text, const struct df_storage_place *place,
-                      const cJSON *config)
-{
-    const char *value = df_json_str(config, place->name);
-    if (!value && place->other)
-        value = df_json_str(config, place->other);
-    (void)df_buf_addc(text, ' ');
-    if (value && place->is_address)
-        add_address(text, value);
-    else
-        (void)df_buf_adds(text, value && !df_streq(value, place->standard) ? value : "-");
-}
+/* ---- one executor for each location ---- */
 
 int df_storage_location(const cJSON *executor, char **ret, struct df_err *err)
 {
@@ -127,14 +135,11 @@ int df_storage_location(const cJSON *executor, char **ret, struct df_err *err)
     const cJSON *storage = df_json_at(spec, "storage");
     const struct df_storage_type *s = df_storage_type_find(df_json_str(storage, "type"));
     const char *path = df_json_str(storage, "path");
-    if (!s || !s->has_config || (s->path_key && !path)) {
+    if (!s || !s->place || (s->path_key && !path)) {
         *ret = NULL;
         return 0;
     }
-    (void)df_buf_adds(&text, s->name);
-    for (const struct df_storage_place *p = s->place; p->name; p++)
-        add_place(&text, p, df_json_at(storage, "config"));
-    (void)df_buf_addf(&text, " %s", s->path_key ? path : "-");
+    s->place(&text, df_json_at(storage, "config"), path);
     *ret = df_buf_take(&text);
     return *ret ? 0 : df_fail_oom(err);
 }

@@ -14,12 +14,24 @@ const char *df_storage_path_key(const char *type);
 /* Does dayfly store the state of this Executor or TaskAction? */
 bool df_storage_is_managed(const cJSON *doc);
 
-/* Fills in defaults of spec.storage: the path of an executor with this name, and a lock for s3.
- * spec: of an Executor, or its copy; unchanged without a storage. */
+/* Can a run list and roll back the versions of this Executor's state that a bucket keeps? */
+bool df_storage_has_history(const cJSON *executor);
+
+/* Fills in defaults of spec.storage: the path of an executor with this name, and a lock for s3. The
+ * number as the name of a bucket becomes its digits. spec: of an Executor, or its copy; unchanged
+ * without a storage. */
 int df_storage_fill(cJSON *spec, const char *name, struct df_err *err) DF_MUST_CHECK;
 
-/* A text that is equal for two executors exactly if they would write the same state; the caller
- * frees it. *ret is NULL for a managed state, and if only the module knows where its state is. */
+/* Are these two spec.storage (NULL: none) of an executor with this name the same, with the defaults
+ * of today? A document of an older version may lack some. False if memory runs out. */
+bool df_storage_is_same(const char *name, const cJSON *a, const cJSON *b);
+
+/* A spec.storage (NULL: none) as a message calls it: "the s3 storage executors/net/terraform.tfstate,
+ * bucket states, region r". The caller frees; NULL: no memory. */
+char *df_storage_words(const cJSON *storage);
+
+/* The place of the state (storage_place.h): equal for two executors if their settings lead to the
+ * same state, however they are written; the caller frees it. *ret is NULL for a managed state, and if only the module knows where its state is. */
 int df_storage_location(const cJSON *executor, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -138,7 +138,7 @@ static void check_config(const cJSON *config, const struct df_storage_type *s,
         const cJSON *given = df_json_at(config, *name);
         if (!given)
             df_fault(f, &here, "is required for type %s", s->name);
-        else if (cJSON_IsObject(given) || cJSON_IsArray(given))
+        else if (df_str_empty(cJSON_GetStringValue(given)))
             df_fault(f, &here, "must be a string");
     }
 }
@@ -163,6 +163,23 @@ static bool is_web_address(const char *s)
     return s && (df_starts_with(s, "https://") || df_starts_with(s, "http://"));
 }
 
+/* The address of a store. Two executors with one store would not be seen with it in two forms. */
+static void check_store(const cJSON *config, const char *name, const struct df_path *path,
+                        struct df_faults *f)
+{
+    const struct df_path here = {path, name, 0};
+    const cJSON *given = df_json_at(config, name);
+    const char *url = cJSON_GetStringValue(given);
+    if (!given || (url && !*url))
+        return;
+    if (!is_web_address(url) || url[strcspn(url, "?#% \\")])
+        df_fault(f, &here, "must be a URL such as https://HOST:PORT");
+    else if (df_storage_has_bucket_host(url))
+        df_fault(f, &here,
+                 "has the name of a bucket in its host: name the bucket in bucket alone, and the "
+                 "address without it");
+}
+
 static void check_http(const cJSON *config, const struct df_path *path, struct df_faults *f)
 {
     static const char *const addresses[] = {"address", "lock_address", "unlock_address"};
@@ -178,12 +195,22 @@ static void check_http(const cJSON *config, const struct df_path *path, struct d
 
 /* ---- the path ---- */
 
-/* True for a path with a second spelling: with it two executors could share one state unnoticed. */
+/* True for a path with a second spelling: with it two executors could share one state unnoticed.
+ * Azure takes a backslash for a slash, and drops dots at the end. */
 static bool is_odd_path(const char *path)
 {
-    return strstr(path, "..") || strstr(path, "//") || strstr(path, "/./") || strchr(path, '%') ||
-           df_starts_with(path, "./") || df_ends_with(path, "/") || df_ends_with(path, "/.") ||
-           df_streq(path, ".");
+    return strstr(path, "..") || strstr(path, "//") || strstr(path, "./") || strchr(path, '%') ||
+           strchr(path, '\\') || df_ends_with(path, "/") || df_ends_with(path, ".");
+}
+
+/* These directories show other ones under names of their own, another one to each process. */
+static bool is_in_kernel_directory(const char *path)
+{
+    static const char *const directories[] = {"/proc/", "/sys/", "/dev/"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(directories); i++)
+        if (df_starts_with(path, directories[i]))
+            return true;
+    return false;
 }
 
 static void check_path(const char *path_value, const struct df_storage_type *s,
@@ -207,7 +234,11 @@ static void check_path(const char *path_value, const struct df_storage_type *s,
     if (!local && *path_value == '/')
         df_fault(f, &here, "may not begin with /");
     if (is_odd_path(path_value))
-        df_fault(f, &here, "may not have .., //, /./ or %% in it, nor end with /");
+        df_fault(f, &here, "may not have .., //, ./, \\ or %% in it, nor end with / or .");
+    if (!local && path_value[strcspn(path_value, "?#")])
+        df_fault(f, &here, "may not have ? or # in it");
+    if (local && is_in_kernel_directory(path_value))
+        df_fault(f, &here, "may not be in /proc, /sys or /dev: no file lasts there");
 }
 
 void df_rule_storage(const cJSON *value, const struct df_path *path, struct df_faults *f)
@@ -223,6 +254,8 @@ void df_rule_storage(const cJSON *value, const struct df_path *path, struct df_f
     check_config(config, s, &here, f);
     if (df_streq(s->name, "s3") && df_json_at(config, "bucket"))
         check_s3(config, &here, f);
+    for (const char *const *name = s->stores; *name; name++)
+        check_store(config, *name, &here, f);
     if (df_streq(s->name, "http"))
         check_http(config, &here, f);
 }

@@ -5,26 +5,19 @@
 #ifndef DF_STORAGE_TYPES_H
 #define DF_STORAGE_TYPES_H
 
-#include <stdbool.h>
+#include "spawner/model/storage_place.h"
 
 #define DF_STORAGE_SETTINGS 3 /* most settings in a list of a row */
-
-/* A setting that says which store it is. Two executors with the same path collide if all of these
- * are equal in both. */
-struct df_storage_place {
-    const char *name;
-    const char *other;    /* the setting that says it if this one is absent; or NULL */
-    const char *standard; /* the value of an absent one; or NULL */
-    bool is_address;      /* compared as a URL */
-};
 
 struct df_storage_type {
     const char *name;
     bool has_config;
+    bool has_history;      /* a bucket, whose versions a runner can read (runner/history.h) */
     const char *path_key;  /* the backend's setting that spec.storage.path becomes; NULL: no path */
     const char *path_form; /* format of the default path of an executor; NULL: no default */
     const char *required[DF_STORAGE_SETTINGS + 1];
-    struct df_storage_place place[DF_STORAGE_SETTINGS + 1];
+    const char *stores[DF_STORAGE_SETTINGS + 1]; /* settings that are the address of a store */
+    df_storage_place *place; /* NULL: only dayfly or the module knows the place */
 };
 
 /* The row of this type; NULL if there is none. */

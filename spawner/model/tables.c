@@ -13,6 +13,7 @@
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/state_command.h"
+#include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
 
 /* ---- parts ---- */
@@ -244,6 +245,36 @@ static const struct df_field task_spec[] = {
     {0},
 };
 
+/* Of a step of Terrakube (terrakube.h). */
+static const struct df_field pod_label = {.type = DF_TYPE_STRING, .max = 63};
+static const struct df_field terrakube_job[] = {
+    STRING("organization", 64, .flags = DF_REQUIRED),
+    STRING("workspace", 64),
+    STRING("job", 20, .flags = DF_REQUIRED),
+    STRING("step", 64, .flags = DF_REQUIRED),
+    STRING("type", 64),
+    MAP("labels", &pod_label, .max = 4),
+    {.name = "organizationName", .type = DF_TYPE_STRING, .max = 256},
+    {.name = "workspaceName", .type = DF_TYPE_STRING, .max = 256},
+    {0},
+};
+
+static const char *const terrakube_actions[] = {DF_ACTION_TERRAKUBE, NULL};
+const struct df_field df_terrakube_rows[] = {
+    WORD("action", terrakube_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),
+    NAME("engine", .flags = DF_REQUIRED),
+    STRING("targetResource", 256, .flags = DF_REQUIRED),
+    OBJECT("terrakube", terrakube_job, .by = DF_BY_SERVICE),
+    WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
+    WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
+    DF_ROW_ENVIRONMENT(.by = DF_BY_SERVICE),
+    DF_ROW_PLACEMENT,
+    DF_ROW_CLASS(),
+    DF_ROW_PRIORITY(),
+    {0},
+};
+
 /* ---- documents ---- */
 
 static const struct df_field label_value = {.type = DF_TYPE_STRING, .max = 63};
@@ -285,6 +316,8 @@ static const struct df_field task_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", task_spec, .flags = DF_REQUIRED), STATUS, {0}};
 static const struct df_field workflow_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", df_workflow_rows, .flags = DF_REQUIRED), STATUS, {0}};
+static const struct df_field terrakube_rows[] = {
+    HEADER("TaskAction"), OBJECT("spec", df_terrakube_rows, .flags = DF_REQUIRED), STATUS, {0}};
 static const struct df_field integration_rows[] = {
     HEADER("Integration"),
     OBJECT("spec", df_integration_rows, .flags = DF_REQUIRED, .rule = df_rule_integration),
@@ -308,6 +341,11 @@ const struct df_field *df_workflow_table(void)
     return workflow_rows;
 }
 
+const struct df_field *df_terrakube_table(void)
+{
+    return terrakube_rows;
+}
+
 const struct df_field *df_spec_table(enum df_kind kind)
 {
     static const struct df_field *const specs[DF_KIND_COUNT] = {executor_spec, run_spec, task_spec};
@@ -317,5 +355,8 @@ const struct df_field *df_spec_table(enum df_kind kind)
 const struct df_field *df_spec_field(enum df_kind kind, const char *name)
 {
     const struct df_field *row = df_field_find(df_spec_table(kind), name);
-    return row || kind != DF_KIND_TASK_ACTION ? row : df_field_find(df_workflow_rows, name);
+    if (row || kind != DF_KIND_TASK_ACTION)
+        return row;
+    row = df_field_find(df_workflow_rows, name);
+    return row ? row : df_field_find(df_terrakube_rows, name);
 }

@@ -94,13 +94,31 @@ static int check_forget(struct df_spawner *s, const cJSON *executor, enum df_rol
     return check_version(s, executor, forget->state_version, err);
 }
 
+/* A lock of somebody who is gone and a state that nobody can read are no reason to keep the executor.
+ * A refusal of the checks counts, a failure of theirs does not. */
+static int check_abandon(struct df_spawner *s, const cJSON *executor, enum df_role role,
+                         const struct df_forget *forget, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_executor_check_forget(executor, role, err) < 0)
+        return -1;
+    if (!is_managed(executor) || !df_json_str(executor, "metadata.uid"))
+        return 0;
+    if ((check_errored(s, executor, &why) < 0 ||
+         check_version(s, executor, forget->state_version, &why) < 0) &&
+        why.cls == DF_ERR_CONFLICT)
+        return df_err_pass(err, &why);
+    return 0;
+}
+
 int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const struct df_forget *forget, struct df_err *err)
 {
     struct df_state_holdings found;
     struct df_err why = {0};
     if (forget)
-        return check_forget(s, executor, role, forget, err);
+        return forget->abandon ? check_abandon(s, executor, role, forget, err)
+                               : check_forget(s, executor, role, forget, err);
     bool may = df_executor_check_delete(executor, role, &why) == 0;
     bool would_list = may || (why.cls == DF_ERR_CONFLICT && !df_executor_is_busy(executor));
     if (would_list) {

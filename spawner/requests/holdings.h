@@ -10,10 +10,12 @@
 /* A request to leave resources behind on purpose. */
 struct df_forget {
     int64_t state_version; /* the newest that the caller has seen; 0: there is none; -1: any */
+    bool
+        abandon; /* also if the state is locked or cannot be read; not if an errored state is kept */
 };
 
 /* Checks whether the executor may be deleted. forget (NULL: none): an admin may do it while nobody
- * holds the state's lock. DENIED; CONFLICT WrongState names the resources and what to do; CONFLICT
+ * holds the state's lock, or whoever holds it (abandon). DENIED; CONFLICT WrongState names the resources and what to do; CONFLICT
  * PreconditionFailed if the state has another version now. */
 int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const struct df_forget *forget, struct df_err *err) DF_MUST_CHECK;

@@ -6,7 +6,10 @@
 
 #include <pthread.h>
 
+#include "common/azure/credentials.h"
 #include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "spawner/model/secret_use.h"
 #include "spawner/requests/users.h"
 #include "spawner/steps/integrations.h"
@@ -241,6 +244,14 @@ static int check_complete(const cJSON *spec, const cJSON *secret, struct df_err 
     return df_integration_apply(df_json_str(spec, "provider"), secret, &to, err);
 }
 
+/* What a provider said to credentials that it does not take. */
+static int refused_by_provider(const struct df_err *why, struct df_err *err)
+{
+    return why->cls == DF_ERR_RETRY
+               ? df_err_pass(err, why)
+               : df_fail_reason(err, DF_ERR_USER, "IntegrationFailed", "%s", why->message);
+}
+
 /* Asks AWS who the holder of the keys is that a step would get. *ret: its ARN; the caller frees. */
 static int ask_aws(const cJSON *spec, const cJSON *secret, char **ret, struct df_err *err)
 {
@@ -250,21 +261,15 @@ static int ask_aws(const cJSON *spec, const cJSON *secret, char **ret, struct df
     if (df_integration_role_of(spec, secret, &role, err) < 0)
         return -1;
     role.role.session = "dayfly-integration-test";
-    const char *region = df_json_str(secret, "aws_default_region");
-    const struct df_sts sts = {.region = role.region            ? role.region
-                                         : df_str_empty(region) ? "us-east-1"
-                                                                : region,
-                               .keys = &keys};
+    struct df_sts sts = {.region = role.region, .keys = &keys};
+    if (!sts.region && df_integration_region(NULL, secret, &sts.region, err) < 0)
+        return -1;
     if (!role.role.arn &&
         (check_complete(spec, secret, err) < 0 || df_integration_keys(secret, &keys, err) < 0))
         return -1;
     if (role.role.arn && df_integration_assume(&role, secret, &keys, err) < 0)
         return -1;
-    if (df_sts_caller(&sts, ret, &why) == 0)
-        return 0;
-    return why.cls == DF_ERR_RETRY
-               ? df_err_pass(err, &why)
-               : df_fail_reason(err, DF_ERR_USER, "IntegrationFailed", "%s", why.message);
+    return df_sts_caller(&sts, ret, &why) < 0 ? refused_by_provider(&why, err) : 0;
 }
 
 static int answer(bool asked, const char *message, cJSON **ret, struct df_err *err)
@@ -279,23 +284,75 @@ static int answer(bool asked, const char *message, cJSON **ret, struct df_err *e
     return 0;
 }
 
-static int test_spec(const cJSON *spec, const cJSON *secret, cJSON **ret, struct df_err *err)
+static int test_aws(const cJSON *spec, const cJSON *secret, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *made = NULL, *arn = NULL;
+    DF_FREE char *arn = NULL;
+    if (ask_aws(spec, secret, &arn, err) < 0)
+        return -1;
+    DF_FREE char *message = df_strf("AWS takes the credentials: %s", arn);
+    return message ? answer(true, message, ret, err) : df_fail_oom(err);
+}
+
+static int test_azure(const cJSON *secret, cJSON **ret, struct df_err *err)
+{
+    const struct df_azure_application a = {df_json_str(secret, "client_id"),
+                                           df_json_str(secret, "tenant_id"),
+                                           df_json_str(secret, "client_secret")};
+    struct df_err why = {0};
+    if (df_azure_check_application(&a, &why) < 0)
+        return refused_by_provider(&why, err);
+    return answer(true, "Azure takes the client secret; what its application may do was not asked",
+                  ret, err);
+}
+
+/* Only a step exchanges the token, but its file can be looked at here. */
+static int test_token(const struct df_spawner *s, const char *provider, cJSON **ret,
+                      struct df_err *err)
+{
+    const char *path = s->config->identity_token_file;
+    DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
+    struct df_err why = {0};
+    if (path && df_fs_read(path, &token, &why) < 0)
+        return df_fail_reason(err, DF_ERR_USER, "IntegrationFailed",
+                              "engine.local.identityTokenFile: %s", why.message);
+    if (path && !token.len)
+        return df_fail_reason(err, DF_ERR_USER, "IntegrationFailed",
+                              "engine.local.identityTokenFile: %s is empty", path);
+    DF_FREE char *message = df_strf(
+        "the settings are complete%s%s%s; %s was not asked: only a step exchanges the "
+        "identity token%s",
+        path ? ", and " : "", path ? path : "", path ? " has a token" : "", provider,
+        path ? "" : ", that of its pod (the engine local needs engine.local.identityTokenFile)");
+    return message ? answer(false, message, ret, err) : df_fail_oom(err);
+}
+
+/* Names the keys of a secret, which are all that the provider knows. */
+static int test_keys(const char *provider, const cJSON *secret, cJSON **ret, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_TOKEN);
+    const cJSON *key;
+    (void)df_buf_adds(&text, "the secret has the keys that a step needs (");
+    cJSON_ArrayForEach (key, secret)
+        (void)df_buf_addf(&text, "%s%s", key == secret->child ? "" : ", ", key->string);
+    (void)df_buf_addf(&text, "); %s was not asked whether it takes their values", provider);
+    return df_buf_check(&text, err) < 0 ? -1 : answer(false, df_buf_str(&text), ret, err);
+}
+
+static int test_spec(const struct df_spawner *s, const cJSON *spec, const cJSON *secret,
+                     cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *made = NULL;
+    const char *provider = df_json_str(spec, "provider");
     bool has_token = df_integration_audience(spec, &made);
-    if (df_streq(df_json_str(spec, "provider"), "aws") && !has_token) {
-        if (ask_aws(spec, secret, &arn, err) < 0)
-            return -1;
-        DF_FREE char *message = df_strf("AWS takes the credentials: %s", arn);
-        return message ? answer(true, message, ret, err) : df_fail_oom(err);
-    }
+    if (df_streq(provider, "aws") && !has_token)
+        return test_aws(spec, secret, ret, err);
     if (check_complete(spec, secret, err) < 0)
         return -1;
-    return answer(false,
-                  has_token ? "the settings are complete; nothing was asked, because only a step "
-                              "has the identity token"
-                            : "the keys are complete; nothing was asked",
-                  ret, err);
+    if (has_token)
+        return test_token(s, provider, ret, err);
+    return df_streq(provider, "azurerm") && df_json_str(secret, "client_secret")
+               ? test_azure(secret, ret, err)
+               : test_keys(provider, secret, ret, err);
 }
 
 int df_request_test_integration(struct df_spawner *s, const struct df_integration_request *q,
@@ -316,7 +373,7 @@ int df_request_test_integration(struct df_spawner *s, const struct df_integratio
                                     "spec.secretRef: %s; create it with: dayfly secret set %s KEY",
                                     why.message, secret)
                    : df_err_pass(err, &why);
-    return test_spec(df_json_at(doc, "spec"), values, ret, err);
+    return test_spec(s, df_json_at(doc, "spec"), values, ret, err);
 }
 
 /* ---- executors -------------------------------------------------------------------------------- */
@@ -403,7 +460,7 @@ static int check_maker(const cJSON *list, const char *executor, const char *acto
             return -1;
         if (df_secret_use_is_entrusted(use, executor, actor))
             return df_secret_use_refuse_maker(
-                DF_USED_INTEGRATION(df_json_str(doc, "metadata.name")), executor, err);
+                use, DF_USED_INTEGRATION(df_json_str(doc, "metadata.name")), executor, err);
     }
     return 0;
 }

@@ -178,8 +178,8 @@ static int note_pruning(struct df_spawner *s, int64_t count, struct df_err *err)
     char detail[96];
     if (!entry)
         return df_fail_oom(err);
-    (void)snprintf(detail, sizeof(detail), "%lld entries, as retention.audit* says",
-                   (long long)count);
+    (void)snprintf(detail, sizeof(detail), "%lld %s, as retention.audit* says", (long long)count,
+                   count == 1 ? "entry" : "entries");
     if (df_json_add_time(entry, "at", df_real_us(), err) < 0 ||
         df_json_add_str(entry, "actor", "dayfly", err) < 0 ||
         df_json_add_str(entry, "role", "admin", err) < 0 ||
@@ -217,9 +217,11 @@ struct orphans {
     struct look look;
     bool asked; /* to remove them */
     struct df_owners *owners;
-    cJSON *found; /* {kind, name, bytes, age, kept} */
+    cJSON *found;        /* {kind, name, bytes, age, kept} */
+    int kept, removable; /* of them */
 };
 
+/* Each kind has its own limit: those that stay must not hide those that can go. */
 static int note_orphan(struct orphans *o, const struct df_blob_info *info, enum df_stored kind,
                        struct df_err *err)
 {
@@ -228,6 +230,8 @@ static int note_orphan(struct orphans *o, const struct df_blob_info *info, enum 
                        : age_s < DF_ORPHAN_SECONDS ? "young"
                        : !o->asked                 ? "unasked"
                                                    : NULL;
+    if ((kept ? o->kept++ : o->removable++) >= DF_LIMIT_ORPHANS)
+        return 0;
     if (df_removed_note(o->found, "Orphan", info->key, err) < 0)
         return -1;
     cJSON *item = last_of(o->found);
@@ -242,8 +246,7 @@ static int look_for_orphan(void *arg, const struct df_blob_info *info, struct df
     struct orphans *o = arg;
     enum df_stored kind;
     char uid[64];
-    if (!df_stored_of(info->key, &kind, uid) || df_owners_find(o->owners, uid) ||
-        cJSON_GetArraySize(o->found) >= DF_LIMIT_ORPHANS)
+    if (!df_stored_of(info->key, &kind, uid) || df_owners_find(o->owners, uid))
         return 0;
     return note_orphan(o, info, kind, err);
 }

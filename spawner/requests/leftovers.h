@@ -36,7 +36,7 @@ int df_leftovers_audit(struct df_spawner *s, bool dry_run, cJSON *removed,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* Appends {kind: Orphan, name, bytes, age, kept} for blobs that belong to no executor or step any more
- * (a crash, an interrupted deletion), at most DF_LIMIT_ORPHANS, and removes them if that is asked for:
+ * (a crash, an interrupted deletion), at most DF_LIMIT_ORPHANS that stay and as many that go, and removes them if that is asked for:
  * in a place that two installations share, they are the other one's. kept says why one stays:
  * "unasked", "young" (DF_ORPHAN_SECONDS), or "state": a state is never removed in this way. */
 int df_leftovers_orphans(struct df_spawner *s, bool asked, bool dry_run, cJSON *removed,

@@ -31,7 +31,8 @@ bool df_stored_of(const char *key, enum df_stored *ret, char ret_uid[64])
     } forms[] = {{"state/", "/", DF_STORED_STATES},
                  {"plans/", "", DF_STORED_PLANS},
                  {"logs/", ".", DF_STORED_LOGS},
-                 {"outputs/", "", DF_STORED_OUTPUTS}};
+                 {"outputs/", "", DF_STORED_OUTPUTS},
+                 {"shown/", "", DF_STORED_OUTPUTS}};
     for (size_t i = 0; i < DF_ARRAY_SIZE(forms); i++) {
         if (!df_starts_with(key, forms[i].prefix))
             continue;
@@ -44,6 +45,13 @@ bool df_stored_of(const char *key, enum df_stored *ret, char ret_uid[64])
         return true;
     }
     return false;
+}
+
+bool df_stored_counts(const char *key, enum df_stored kind)
+{
+    return kind == DF_STORED_STATES ? df_ends_with(key, ".tfstate")
+           : kind == DF_STORED_LOGS ? df_ends_with(key, ".log")
+                                    : true;
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */

@@ -24,6 +24,10 @@ const char *df_stored_name(enum df_stored kind);
 /* The kind of a blob and the uid in its key. False: the key is none of ours. */
 bool df_stored_of(const char *key, enum df_stored *ret, char ret_uid[64]);
 
+/* Is this blob one more thing of its kind? A version of a state is two blobs (and a lock is none),
+ * a log is two with its events: each counts once, the bytes of all count. */
+bool df_stored_counts(const char *key, enum df_stored kind);
+
 struct df_owners; /* opaque; 48 bytes and a bit for each executor and step */
 
 int df_owners_new(struct df_owners **ret, struct df_err *err) DF_MUST_CHECK;

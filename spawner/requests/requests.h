@@ -70,7 +70,7 @@ int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_r
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err) DF_MUST_CHECK;
 
-/* ---- workflows: TaskActions without a run ---- */
+/* ---- workflows, and other TaskActions without a run ---- */
 
 /* Stores a workflow. USER if no engine can execute it. */
 int df_request_create_workflow(struct df_spawner *s, const struct df_document_request *request,

@@ -214,15 +214,23 @@ static int find_oldest_open(struct df_spawner *s, const char *executor, int64_t 
     return 0;
 }
 
+/* Versions of the last week stay whatever their number: a flood of new ones within a weekend does not
+ * push out the good ones before a person has looked. */
+#define VERSIONS_STAY_US ((int64_t)7 * 24 * 3600 * 1000000)
+
 static int prune_versions(struct df_spawner *s, const cJSON *executor, bool dry_run,
                           int64_t *ret_count, struct df_err *err)
 {
     struct df_state_keep keep = {.newest = df_retained_of(s->config, executor).versions};
     if (!keep.newest)
         return 0;
-    if (find_oldest_open(s, df_json_str(executor, "metadata.name"), &keep.since_us, err) < 0 ||
+    int64_t open_us = 0;
+    if (find_oldest_open(s, df_json_str(executor, "metadata.name"), &open_us, err) < 0 ||
         df_removal_begin(s, err) < 0)
         return -1;
+    keep.since_us = df_real_us() - VERSIONS_STAY_US;
+    if (open_us && open_us < keep.since_us)
+        keep.since_us = open_us;
     int result = df_state_prune(s->states, df_json_str(executor, "metadata.uid"), &keep, dry_run,
                                 ret_count, err);
     df_removal_end(s);

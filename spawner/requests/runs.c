@@ -5,6 +5,7 @@
 #include "spawner/model/accepted.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/redirect.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/storage.h"
@@ -107,6 +108,19 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
     return df_err_pass(err, &why);
 }
 
+/* The step checks this again; here the client still learns it from the answer. */
+static int check_redirects(struct df_spawner *s, const char *executor, const cJSON *secrets,
+                           struct df_err *err)
+{
+    const cJSON *variables = df_json_at(secrets, "environment");
+    DF_JSON cJSON *owner = NULL;
+    if (!variables)
+        return 0;
+    if (df_store_get(s->store, DF_KIND_EXECUTOR, executor, &owner, err) < 0)
+        return -1;
+    return df_redirect_check(df_json_at(owner, "spec.storage"), variables, "InvalidDocument", err);
+}
+
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret, struct df_err *err)
 {
@@ -114,7 +128,8 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
     cJSON *secrets = cJSON_GetObjectItemCaseSensitive(request->body, DF_RUN_SECRETS);
     int result = 1;
     if (df_new_run(executor, request->body, request->marks, request->actor, &run, err) < 0 ||
-        (secrets && df_model_check_secrets(secrets, err) < 0))
+        (secrets && df_model_check_secrets(secrets, err) < 0) ||
+        check_redirects(s, executor, secrets, err) < 0)
         return -1;
     for (int i = 0; i < NAMES_TRIED && result > 0; i++)
         result = create_numbered(s, run, secrets, request->role, &stored, err);

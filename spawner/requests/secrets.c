@@ -179,8 +179,8 @@ static int check_entrusted(const cJSON *list, const char *executor, const char *
     const cJSON *secret;
     cJSON_ArrayForEach (secret, list) {
         if (df_secret_use_is_entrusted(secret, executor, actor))
-            return df_secret_use_refuse_maker(DF_USED_SECRET(df_json_str(secret, "name")), executor,
-                                              err);
+            return df_secret_use_refuse_maker(secret, DF_USED_SECRET(df_json_str(secret, "name")),
+                                              executor, err);
     }
     return 0;
 }

@@ -6,7 +6,9 @@
 #include <pthread.h>
 
 #include "spawner/model/accepted.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/move.h"
+#include "spawner/model/state_command.h"
 
 /* A lock of this process suffices, because only the leader writes executors. */
 static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
@@ -75,13 +77,37 @@ int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)
     return location ? df_store_each(s->store, DF_KIND_EXECUTOR, NULL, check_other, &p, err) : 0;
 }
 
+/* A df_store_visit over the unfinished runs of an executor: fails at one that moves its state. */
+static int refuse_second_move(const cJSON *other, void *arg, struct df_err *err)
+{
+    const cJSON *run = *(const cJSON *const *)arg;
+    const char *name = df_json_str(other, "metadata.name");
+    if (!df_run_moves(other) || df_streq(name, df_json_str(run, "metadata.name")))
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "WrongState",
+        "the state of executor %s is being moved by run %s, which is %s: wait for "
+        "it (dayfly logs -f %s), or cancel it (dayfly cancel %s)",
+        df_json_str(run, "spec.executorRef.name"), name, df_run_phase(other), name, name);
+}
+
+/* The second of two moves would only find, after its turn has come, that the state is elsewhere. */
+static int check_only_move(struct df_spawner *s, const cJSON *run, struct df_err *err)
+{
+    DF_FREE char *label = df_strf(DF_LABEL_QUEUE "=%s", df_json_str(run, "spec.executorRef.name"));
+    if (!label)
+        return df_fail_oom(err);
+    return df_store_each(s->store, DF_KIND_RUN, label, refuse_second_move, &run, err);
+}
+
 int df_storage_check_move(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL, *moved = NULL;
     const cJSON *target = df_json_at(run, "spec.moveTo");
     if (!target)
         return 0;
-    if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+    if (check_only_move(s, run, err) < 0 ||
+        df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                      &executor, err) < 0 ||
         df_move_view(executor, target, &moved, err) < 0)
         return -1;

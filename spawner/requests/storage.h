@@ -20,7 +20,8 @@ void df_storage_unlock(void);
 /* CONFLICT StorageInUse if another executor stores its state at the same location. */
 int df_storage_check(struct df_spawner *s, const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
-/* The same for the storage that a run moves its executor's state to; success for other runs. */
+/* The same for the storage that a run moves its executor's state to, and WrongState while another
+ * unfinished run moves it; success for other runs. */
 int df_storage_check_move(struct df_spawner *s, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
 
 #endif

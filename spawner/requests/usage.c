@@ -57,25 +57,25 @@ static struct row *row_of(struct usage *u, const char *executor, struct df_err *
     return NULL;
 }
 
-static void add(struct amount *a, int64_t bytes)
+static void add(struct amount *a, const struct amount *more)
 {
-    a->count++;
-    a->bytes += bytes;
+    a->count += more->count;
+    a->bytes += more->bytes;
 }
 
-/* executor "": of none. */
-static int count(struct usage *u, const char *executor, enum df_stored kind, int64_t bytes,
-                 struct df_err *err)
+/* Adds bytes, and one thing of this kind if it is one. executor "": of none. */
+static int count(struct usage *u, const char *executor, enum df_stored kind,
+                 const struct amount *more, struct df_err *err)
 {
     if (u->only && !df_streq(u->only, executor))
         return 0;
-    add(&u->total.of[kind], bytes);
+    add(&u->total.of[kind], more);
     if (!*executor)
         return 0;
     struct row *row = row_of(u, executor, err);
     if (!row)
         return -1;
-    add(&row->of[kind], bytes);
+    add(&row->of[kind], more);
     return 0;
 }
 
@@ -85,9 +85,10 @@ static int count_document(const cJSON *doc, void *arg, struct df_err *err)
     DF_FREE char *text = df_json_print(doc);
     if (!text)
         return df_fail_oom(err);
+    const struct amount one = {1, (int64_t)strlen(text)};
     if (df_owners_add(u->owners, u->kind, doc, err) < 0)
         return -1;
-    return count(u, df_owner_of(u->kind, doc), DF_STORED_DOCUMENTS, (int64_t)strlen(text), err);
+    return count(u, df_owner_of(u->kind, doc), DF_STORED_DOCUMENTS, &one, err);
 }
 
 static int count_blob(void *arg, const struct df_blob_info *info, struct df_err *err)
@@ -98,11 +99,13 @@ static int count_blob(void *arg, const struct df_blob_info *info, struct df_err 
     if (!df_stored_of(info->key, &kind, uid))
         return 0;
     const char *executor = df_owners_find(u->owners, uid);
+    const struct amount blob = {1, info->size};
+    const struct amount thing = {df_stored_counts(info->key, kind) ? 1 : 0, info->size};
     if (executor)
-        return count(u, executor, kind, info->size, err);
+        return count(u, executor, kind, &thing, err);
     if (!u->only) {
-        add(&u->orphans, info->size);
-        add(&u->total.of[kind], info->size);
+        add(&u->orphans, &blob);
+        add(&u->total.of[kind], &thing);
     }
     return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * workflows.c - requests on workflows: TaskActions without a run.
+ * workflows.c - requests on TaskActions without a run: workflows, which callers make, and steps of
+ * Terrakube (terrakube.c), which they may cancel and delete.
  */
 #include "common/base/clock.h"
 #include "spawner/engine/job/workflow_job.h"
@@ -12,6 +13,7 @@
 #include "spawner/requests/requests.h"
 #include "spawner/requests/reserved.h"
 #include "spawner/steps/engine_step.h"
+#include "spawner/steps/streams.h"
 
 static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
 {
@@ -21,7 +23,7 @@ static int wrong_state(const cJSON *task, const char *why, struct df_err *err)
 
 static int check_alone(const cJSON *task, struct df_err *err)
 {
-    if (df_task_is_workflow(task))
+    if (!df_json_at(task, "spec.runRef"))
         return 0;
     return df_fail_reason(
         err, DF_ERR_CONFLICT, "WrongState", "taskaction %s is a step of run %s, and goes with that",
@@ -136,7 +138,7 @@ int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df
     df_engine_step_of(s, task, &step);
     if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &engine, err) < 0 ||
         df_reporter_let_go(s->config, task, err) < 0 ||
-        engine->ops->cleanup(engine, &step, err) < 0)
+        engine->ops->cleanup(engine, &step, err) < 0 || df_stream_delete(s, step.uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, name, step.uid, err);
 }

@@ -62,6 +62,7 @@ void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_
         .is_deleted = df_doc_is_deleted(task),
         .ref = df_json_at(task, "status.engineRef"),
     };
+    ret->labels = df_json_at(task, "spec.terrakube.labels");
     if (df_task_is_workflow(task))
         fill_workflow(task, ret);
     else

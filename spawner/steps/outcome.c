@@ -35,8 +35,10 @@ struct text_member {
 };
 
 static const struct text_member texts[] = {
-    {"source", "commit", 64}, {"source", "treeDigest", 64}, {"tool", "name", 32},
-    {"tool", "version", 64},  {"state", "lineage", 128},
+    {"source", "commit", 64},
+    {"source", "treeDigest", 64},
+    {"tool", "name", 32},
+    {"tool", "version", 64},
 };
 
 static int merge_texts(cJSON *status, const cJSON *report, struct df_err *err)
@@ -99,16 +101,22 @@ static int merge_timeline(cJSON *task, const cJSON *report, struct df_err *err)
     return 0;
 }
 
-/* Of a state that was moved: its serial belongs to the lineage among the texts. */
-static int merge_serial(cJSON *status, const cJSON *report, struct df_err *err)
+/* Where dayfly does not store it, or moved it. An Executor's status.state is a word: the definitions of
+ * custom resources know one type for the name. */
+static int merge_state(cJSON *status, const cJSON *report, struct df_err *err)
 {
-    double serial = df_json_num(report, "state.serial", 0);
-    cJSON *state = cJSON_GetObjectItemCaseSensitive(status, "state");
-    if (!state)
+    const cJSON *from = df_json_at(report, "state");
+    double serial = df_json_num(from, "serial", 0);
+    if (!from)
         return 0;
     if (!(serial >= 0 && serial <= 9007199254740991.0))
         return malformed("state.serial", "the serial of a state", err);
-    return df_json_set(state, "serial", cJSON_CreateNumber((double)(int64_t)serial), err);
+    cJSON *to = df_json_object_at(status, "tofuState");
+    if (!to)
+        return df_fail_oom(err);
+    if (merge_text(to, from, "lineage", 128, err) < 0)
+        return -1;
+    return df_json_set(to, "serial", cJSON_CreateNumber((double)(int64_t)serial), err);
 }
 
 static bool has_time(const cJSON *report, const char *name)
@@ -135,7 +143,7 @@ int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us, struct df
     if (merge_flag(status, report, "hasChanges", err) < 0 ||
         merge_flag(status, report, "destroysAll", err) < 0)
         return -1;
-    if (merge_texts(status, report, err) < 0 || merge_serial(status, report, err) < 0 ||
+    if (merge_texts(status, report, err) < 0 || merge_state(status, report, err) < 0 ||
         merge_summary(status, report, err) < 0 || merge_timeline(task, report, err) < 0)
         return -1;
     if (!has_time(report, "initialized"))

@@ -1,9 +1,5 @@
 #include "spawner/steps/provider_index.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include "common/base/fs.h"
 #include "common/providers/lockfile.h"
 
@@ -99,14 +95,7 @@ static int lock_indexes(const char *root, const char *source, int *ret, struct d
     DF_FREE char *path = df_strf("%s/%s/.lock", root, source);
     if (!path)
         return df_fail_oom(err);
-    DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return df_fail_errno(err, errno, "lock %s", path);
-    *ret = DF_TAKE_FD(fd);
-    return 0;
+    return df_fs_lock(path, 0644, ret, err);
 }
 
 int df_provider_index_add(const char *root, const struct df_provider_archive *a, const char *sha256,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
@@ -89,14 +88,8 @@ static int lock_archive(const struct request *q, const char *directory, int *ret
     DF_FREE char *path = df_strf("%s/.%s.lock", directory, q->file);
     if (!path)
         return df_fail_oom(err);
-    DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "providers.mirror.directory: open %s", path);
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return df_fail_errno(err, errno, "lock %s", path);
-    *ret = DF_TAKE_FD(fd);
-    return 0;
+    return df_fs_lock(path, 0644, ret, err) < 0 ? df_err_wrap(err, "providers.mirror.directory")
+                                                : 0;
 }
 
 static int pull_archive(const struct request *q, struct df_err *err)

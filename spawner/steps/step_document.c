@@ -1,6 +1,7 @@
 /*
  * step_document.c - df_step_document() at the end of the file calls one function for each part of
- * the document: identity, run, plan, tools, providers, source, environment, secrets, state. Every
+ * the document: identity, run, plan, tools, providers, source, environment, secrets, state; of a step
+ * of Terrakube only some. Every
  * secret value that goes into the document also goes into `mask`, so that no log shows it.
  */
 #include "spawner/steps/step_document.h"
@@ -9,12 +10,15 @@
 #include "common/base/limits.h"
 #include "spawner/engine/job/job_object.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/redirect.h"
 #include "spawner/model/secret_forms.h"
 #include "spawner/model/secret_use.h"
 #include "spawner/model/tables.h"
+#include "spawner/model/terrakube.h"
 #include "spawner/steps/integrations.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/step_secrets.h"
+#include "spawner/steps/terrakube.h"
 
 /* In a pod: where the runner keeps the tools that it downloads. They last until the pod ends. */
 #define POD_TOOLS DF_JOB_WORK_DIR "/tools"
@@ -71,7 +75,9 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
 static int copy_fields(struct making *m, struct df_err *err)
 {
     const cJSON *spec = df_json_at(m->task, "spec");
-    for (const struct df_field *f = df_spec_table(DF_KIND_TASK_ACTION); f->name; f++)
+    const struct df_field *rows =
+        df_task_is_terrakube(m->task) ? df_terrakube_rows : df_spec_table(DF_KIND_TASK_ACTION);
+    for (const struct df_field *f = rows; f->name; f++)
         if ((f->flags & DF_TO_RUNNER) && copy(m->doc, f->name, spec, f->name, err) < 0)
             return -1;
     return 0;
@@ -139,7 +145,9 @@ static int add_expected(struct making *m, struct df_err *err)
         copy(expected, "toolName", plan, "status.tool.name", err) < 0 ||
         copy(expected, "toolVersion", plan, "status.tool.version", err) < 0)
         return -1;
-    return copy(expected, "lockFileSha256", plan, "status.lockFileSha256", err);
+    return copy(expected, "lockFileSha256", plan, "status.lockFileSha256", err) < 0
+               ? -1
+               : copy(expected, "stateLineage", plan, "status.tofuState.lineage", err);
 }
 
 /* ---- from the configuration ---- */
@@ -491,6 +499,31 @@ static bool may_hold_resources(struct making *m)
             df_streq(df_json_str(executor, "status.state"), "provisioned"));
 }
 
+/* A df_store_visit: adds the lineage of another executor. */
+static int add_others_lineage(const cJSON *executor, void *arg, struct df_err *err)
+{
+    const char *lineage = df_json_str(executor, "status.stateLineage");
+    return lineage ? df_json_set_str(arg, lineage, df_json_str(executor, "metadata.name"), err) : 0;
+}
+
+/* For a command on a state that dayfly does not store: the runner must find the executor's own, or,
+ * if no run has used one yet, that of no other executor (control/lineage.h). */
+static int add_lineage(struct making *m, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    const char *name = df_json_str(m->task, "spec.executorRef.name");
+    if (df_storage_is_managed(m->task) || !df_json_at(m->task, "spec.command"))
+        return 0;
+    if (df_store_get(m->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
+        return -1;
+    if (df_json_at(executor, "status.stateLineage"))
+        return copy(m->doc, "stateLineage", executor, "status.stateLineage", err);
+    cJSON *others = df_json_object_at(m->doc, "othersLineages");
+    return others
+               ? df_store_each(m->s->store, DF_KIND_EXECUTOR, NULL, add_others_lineage, others, err)
+               : df_fail_oom(err);
+}
+
 /* The override of the module's backend is intended, too, if the executor already has a state in the
  * storage that it selects, from a run or an adoption. */
 static int add_override(struct making *m, cJSON *state, struct df_err *err)
@@ -519,19 +552,56 @@ static int add_storage(struct making *m, const cJSON *storage, cJSON *state, str
     return config && key ? df_json_set_str(config, key, df_json_str(storage, "path"), err) : 0;
 }
 
+/* The keys of a whole secret and the variables of an integration are known only now, and a move has
+ * a second storage. */
+static int check_redirects(const struct making *m, struct df_err *err)
+{
+    static const char *const storages[] = {"spec.storage", "spec.moveTo"};
+    static const char *const maps[] = {"environment", "secretEnvironment", "sealed.environment"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(storages); i++)
+        for (size_t k = 0; k < DF_ARRAY_SIZE(maps); k++)
+            if (df_redirect_check(df_json_at(m->task, storages[i]), df_json_at(m->doc, maps[k]),
+                                  "InvalidStep", err) < 0)
+                return -1;
+    return 0;
+}
+
 static int add_state(struct making *m, struct df_err *err)
 {
     const cJSON *target = df_json_at(m->task, "spec.moveTo");
     cJSON *state = df_json_object_at(m->doc, "state");
     if (!state)
         return df_fail_oom(err);
-    if (add_override(m, state, err) < 0 ||
+    if (add_override(m, state, err) < 0 || add_lineage(m, err) < 0 ||
         add_storage(m, df_json_at(m->task, "spec.storage"), state, err) < 0)
         return -1;
     if (!target)
         return 0;
     cJSON *moved = df_json_object_at(m->doc, "moveTo");
     return moved ? add_storage(m, target, moved, err) : df_fail_oom(err);
+}
+
+/* ---- kinds of steps ---- */
+
+static int make_run_step(struct making *m, struct df_err *err)
+{
+    return add_run(m, err) < 0 || add_expected(m, err) < 0 || add_tools(m, err) < 0 ||
+                   add_providers(m, err) < 0 || add_source(m, err) < 0 ||
+                   add_environment(m, err) < 0 || add_secrets(m, err) < 0 ||
+                   check_redirects(m, err) < 0 || add_state(m, err) < 0
+               ? -1
+               : 0;
+}
+
+/* The runner makes source, environment and state of the payload, as it does for a Job of Terrakube's
+ * API. */
+static int make_terrakube_step(struct making *m, struct df_err *err)
+{
+    cJSON *part = NULL;
+    if (add_tools(m, err) < 0 || add_providers(m, err) < 0 ||
+        df_terrakube_part(m->s, m->task, &part, err) < 0)
+        return -1;
+    return df_json_add(m->doc, "terrakube", part, err);
 }
 
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
@@ -541,9 +611,8 @@ int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_st
     struct making m = {s, task, tokens, doc};
     if (!doc)
         return df_fail_oom(err);
-    if (add_identity(&m, err) < 0 || add_run(&m, err) < 0 || add_expected(&m, err) < 0 ||
-        add_tools(&m, err) < 0 || add_providers(&m, err) < 0 || add_source(&m, err) < 0 ||
-        add_environment(&m, err) < 0 || add_secrets(&m, err) < 0 || add_state(&m, err) < 0)
+    if (add_identity(&m, err) < 0 ||
+        (df_task_is_terrakube(task) ? make_terrakube_step(&m, err) : make_run_step(&m, err)) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;

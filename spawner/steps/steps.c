@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/parse.h"
+#include "common/crypto/crypto.h"
 #include "common/crypto/jwt.h"
 #include "spawner/identity/claim.h"
 #include "spawner/journal/transitions.h"
@@ -59,14 +60,25 @@ static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err
     return pod->node[0] ? df_json_set_str(claimed, "node", pod->node, err) : 0;
 }
 
+/* Who knows the claimId and the token of the claim gets the document: people may read the status, so
+ * it has a hash. */
+static int hash_claim_id(const struct claim *c, char ret[DF_SHA256_HEX], struct df_err *err)
+{
+    const char *id = df_json_str(c->body, "claimId");
+    return df_sha256_hex(id, strlen(id), ret, err);
+}
+
 static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err)
 {
-    static const char *const members[] = {"claimId", "host", "pid", "pidStart", "version"};
+    static const char *const members[] = {"host", "pid", "pidStart", "version"};
+    char hash[DF_SHA256_HEX];
     cJSON *status = df_json_object_at(task, "status");
     cJSON *claimed = status ? df_json_object_at(status, "claimedBy") : NULL;
     if (!claimed)
         return df_fail_oom(err);
     if (c->pod && set_pod(claimed, c->pod, err) < 0)
+        return -1;
+    if (hash_claim_id(c, hash, err) < 0 || df_json_set_str(claimed, "claimId", hash, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(c->body, members[i]);
@@ -88,8 +100,13 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
 static bool is_holder(const cJSON *task, const struct claim *c)
 {
     const cJSON *by = df_json_at(task, "status.claimedBy");
-    return df_streq(df_json_str(by, "claimId"), df_json_str(c->body, "claimId")) &&
-           (!c->pod || df_streq(df_json_str(by, "podUid"), c->pod->uid));
+    const char *known = df_json_str(by, "claimId");
+    char hash[DF_SHA256_HEX];
+    if (c->pod && !df_streq(df_json_str(by, "podUid"), c->pod->uid))
+        return false;
+    /* Older spawners wrote the claimId itself, which is shorter than a hash. */
+    return df_streq(known, df_json_str(c->body, "claimId")) ||
+           (hash_claim_id(c, hash, NULL) == 0 && df_streq(known, hash));
 }
 
 static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
@@ -167,6 +184,29 @@ static bool is_hopeless(const struct df_spawner *s, const cJSON *task, const str
            df_streq(why->reason, "SecretSourceDenied") || df_streq(why->reason, "StateUnreadable");
 }
 
+static int set_obstacle(cJSON *task, void *arg, struct df_err *err)
+{
+    const char *message = df_task_message(task), *obstacle = arg;
+    if (df_task_is_final(task) || !df_streq(df_task_reason(task), "Initializing") ||
+        df_streq(message ? message : "", obstacle))
+        return 1;
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", obstacle, df_real_us(),
+                                  err);
+}
+
+/* Writes why the step's document cannot be made now, so that people see what its runner waits for.
+ * obstacle: "": nothing any more. Best effort. */
+static void note_obstacle(struct df_spawner *s, const cJSON *task, const char *obstacle)
+{
+    const char *name = df_json_str(task, "metadata.name"), *message = df_task_message(task);
+    struct df_err why = {0};
+    if (df_streq(message ? message : "", obstacle))
+        return;
+    DF_FREE char *text = strdup(obstacle);
+    if (text && df_task_modify(s, name, set_obstacle, text, NULL, &why) < 0)
+        df_debug("step %s: what it waits for is not noted: %s", name, why.message);
+}
+
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
                         struct df_err *err)
 {
@@ -174,10 +214,13 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
     struct df_err why = {0};
     if (modify_task(s, uid, set_claim, c, &task, err) < 0)
         return -1;
-    if (df_step_document(s, task, &c->tokens, ret, &why) == 0)
+    if (df_step_document(s, task, &c->tokens, ret, &why) == 0) {
+        note_obstacle(s, task, "");
         return 0;
+    }
     if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
+    note_obstacle(s, task, why.message);
     return df_err_pass(err, &why);
 }
 
@@ -221,11 +264,12 @@ static int set_confirmed(cJSON *task, void *arg, struct df_err *err)
 static int confirm_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
                          struct df_err *err)
 {
-    DF_JSON cJSON *answer = cJSON_CreateObject();
+    DF_JSON cJSON *answer = cJSON_CreateObject(), *task = NULL;
     if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
         return df_fail_oom(err);
-    if (modify_task(s, uid, set_confirmed, c, NULL, err) < 0)
+    if (modify_task(s, uid, set_confirmed, c, &task, err) < 0)
         return -1;
+    note_obstacle(s, task, "");
     *ret = DF_TAKE(answer);
     return 0;
 }
@@ -275,6 +319,7 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
     df_json_wipe(doc);
     if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
+    note_obstacle(s, task, why.message);
     return df_err_pass(err, &why);
 }
 

@@ -64,6 +64,12 @@ int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, i
  * success. Stored for the step, and as the newest for its executor. */
 int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,
                         struct df_err *err) DF_MUST_CHECK;
+/* *ret: the outputs of the managed state that this step is to mask, {name: {digest, value}} (shown.h); delete it with df_json_wipe(). */
+int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
+                      struct df_err *err) DF_MUST_CHECK;
+/* path: a file with the same, masked; removed on success. */
+int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, const char *path,
+                      struct df_err *err) DF_MUST_CHECK;
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err) DF_MUST_CHECK;
 

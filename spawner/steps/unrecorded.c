@@ -174,6 +174,6 @@ int64_t df_unrecorded_count(const cJSON *unrecorded)
 
 void df_unrecorded_warn(const char *step, const cJSON *unrecorded)
 {
-    df_warn("step %s: %lld objects may exist that no state records", step,
+    df_warn("step %s: objects may exist that no state records (%lld)", step,
             (long long)df_unrecorded_count(unrecorded));
 }

@@ -85,6 +85,10 @@ struct df_store {
  * file of another program, which is not changed; the message names the file and the way out. */
 int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
 
+/* Checks a file that may come from somebody else, before anything else opens it: every page is intact,
+ * and there is no table, index, view or trigger in it that dayfly does not make. */
+int df_store_sqlite_check(const char *path, struct df_err *err) DF_MUST_CHECK;
+
 struct df_kube;
 
 /* The Kubernetes backend: custom resources of one group (DF_API_GROUP, except in tests) in one

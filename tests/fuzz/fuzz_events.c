@@ -35,9 +35,10 @@ static void check_file(const char *name, bool json)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct df_redact_set *set;
+    static struct df_masks *masks;
     DF_STRS struct df_strs secrets = {0};
-    if (!set && (df_strs_add(&secrets, secret) < 0 || df_redact_set_new(&secrets, &set, NULL) < 0))
+    if (!masks &&
+        (df_strs_add(&secrets, secret) < 0 || df_masks_new(&secrets, NULL, &masks, NULL) < 0))
         abort();
     if (!size)
         return 0;
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct df_report *report = NULL;
     struct df_output *output = NULL;
     if (df_report_to_directory(fuzz_directory(), &report, NULL) < 0 ||
-        df_output_new(set, report, -1, &output, NULL) < 0)
+        df_output_new(masks, report, -1, &output, NULL) < 0)
         abort();
     for (size_t at = 1; at < size; at += piece) {
         size_t n = size - at < piece ? size - at : piece;

@@ -1,6 +1,6 @@
 /* What the runner reads of tofu's words: any bytes end somewhere, and what is made of them fits. */
 #include "runner/tofu/failure.h"
-#include "runner/tofu/version.h"
+#include "runner/tofu/range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,7 +11,8 @@ static void check_failure(const char *text)
     if (strlen(f.summary) >= sizeof f.summary || strlen(f.detail) >= sizeof f.detail)
         abort();
     struct df_err err = {0};
-    if (df_failure_explain(&f, "tofu init", "InitFailed", &err) != -1 || !*err.reason)
+    if (df_failure_explain(&f, "tofu init", "InitFailed", strlen(text) % 2 == 1, &err) != -1 ||
+        !*err.reason)
         abort();
 }
 
@@ -29,6 +30,22 @@ static void check_version(const char *text)
         abort();
 }
 
+/* A range is constraints, which can be printed and read again. */
+static void check_range(const char *text)
+{
+    struct df_range r;
+    if (df_range_parse(text, &r, NULL) < 0)
+        return;
+    for (size_t i = 0; i < r.n; i++) {
+        struct df_constraint again;
+        DF_FREE char *print = df_constraint_print(&r.any[i]);
+        if (!print || df_constraint_parse(print, &again, NULL) < 0 || again.n != r.any[i].n)
+            abort();
+    }
+    if (df_range_exact(&r) && !df_range_allows(&r, df_range_exact(&r)))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     DF_FREE char *text = malloc(size + 1);
@@ -38,5 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     check_failure(text);
     check_version(text);
+    check_range(text);
     return 0;
 }

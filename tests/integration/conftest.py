@@ -29,8 +29,9 @@ def has_fixture_of_module(item):
 def pytest_collection_modifyitems(items):
     """Tests that share what their module makes come to one worker (--dist loadgroup): it is made once."""
     for item in items:
-        for name in {"cluster", "alone"} & set(item.fixturenames):
-            item.add_marker(name)
+        for name, fixture in (("cluster", "cluster"), ("alone", "exclusive")):
+            if fixture in item.fixturenames:
+                item.add_marker(name)
         if has_fixture_of_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
@@ -83,17 +84,23 @@ def cluster():
 
 
 @pytest.fixture
-def alone(cluster):
-    """For a test that stops parts of the cluster: no other runs meanwhile, and everything runs again afterwards."""
+def exclusive(cluster):
+    """For a test that changes what all share: no other runs meanwhile. It puts everything back."""
     with kubernetes.Calm(alone=True):
         yield cluster
-        cluster.restart_watchers()
+
+
+@pytest.fixture
+def alone(exclusive):
+    """For a test that stops parts of the cluster: everything runs again afterwards."""
+    yield exclusive
+    exclusive.restart_watchers()
 
 
 @pytest.fixture
 def namespace(request, cluster):
     """A namespace of the test's own, in a cluster that nobody disturbs."""
-    calm = contextlib.nullcontext() if "alone" in request.fixturenames else kubernetes.Calm(alone=False)
+    calm = contextlib.nullcontext() if "exclusive" in request.fixturenames else kubernetes.Calm(alone=False)
     with calm:
         fresh = kubernetes.Namespace(cluster)
         yield fresh

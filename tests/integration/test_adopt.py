@@ -378,7 +378,7 @@ spec: {executorRef: {name: net}, action: %s}
         for action, says in (("state", "is required for the action state"),
                              ("dry-run, command: [rm, a.b]", "is for the action state alone"),
                              ("state, command: [force-unlock, x]", "dayfly state unlock"),
-                             ("state, command: [push, x]", "begins with mv, rm, import, force-unlock, push-errored or migrate"),
+                             ("state, command: [push, x]", "begins with mv, rm, import, force-unlock, push-errored, migrate, history or rollback"),
                              ("state, command: [mv, a.b]", "mv takes SRC DST")):
             assert says in home.dayfly("create", "-f", "-", input=document % action, code=3, env=env["admin"]).stderr
 

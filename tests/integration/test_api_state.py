@@ -96,6 +96,16 @@ def test_what_would_lose_or_mix_up_state_is_refused(server, net):
     assert [v["serial"] for v in server.get(net + "/versions")["items"]] == [5]
 
 
+def test_a_person_replaces_a_state_that_holds_resources_under_the_lock_alone(server, net):
+    full = {"resources": [{"mode": "managed", "type": "terraform_data", "name": "a", "instances": [{}]}]}
+    assert post(server, net, state(1, **full))[0] == 200
+    for status, _, answer in (post(server, net, state(2)), post(server, net, state(2), "l1"), server.request("DELETE", net)):
+        assert (status, problem(answer)) == (409, "StateExists") and "lock_address" in json.loads(answer)["detail"]
+    assert server.request("LOCK", net, lock_info("l1"))[0] == 200
+    assert post(server, net, state(2, **full), "l1")[0] == 200
+    assert server.request("DELETE", net + "?ID=l1")[0] == 200
+
+
 def test_versions_are_kept_and_rolled_back_to(server, net):
     for serial in (1, 2, 3):
         assert post(server, net, state(serial, outputs={"n": {"value": serial, "type": "number"}}))[0] == 200

@@ -13,7 +13,7 @@ import pytest
 from lib import dayfly, web
 from lib.buckets import AzureStorage, run_program
 
-FORM = {"grant_type": "client_credentials", "client_id": "app-1", "scope": "https://storage.azure.com/.default"}
+FORM = {"grant_type": "client_credentials", "client_id": "app-1"}
 BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 
@@ -39,18 +39,19 @@ class Azure(web.Handler):
         asked = dict(urllib.parse.parse_qsl(query))
         metadata = path == "/metadata/identity/oauth2/token" and self.headers["Metadata"] == "true" and asked["api-version"] == "2018-02-01"
         service = path == "/msi/token" and self.headers["X-IDENTITY-HEADER"] == "of-the-service" and asked["api-version"] == "2019-08-01"
-        return self.give((metadata or service) and asked["resource"] == "https://storage.azure.com/" and asked.get("client_id") in (None, "app-1"))
+        return self.give((metadata or service) and asked["resource"] == self.server.owner.resource and asked.get("client_id") in (None, "app-1"))
 
     def do_POST(self):  # noqa: N802
         asked = dict(urllib.parse.parse_qsl(self.body().decode()))
         proof = ({"client_secret": "s3cret/+&"}, {"client_assertion_type": BEARER, "client_assertion": "of-the-cluster"})
-        return self.give(self.path == "/tenant-1/oauth2/v2.0/token" and asked in [{**FORM, **p} for p in proof])
+        return self.give(self.path == "/tenant-1/oauth2/v2.0/token" and asked in [{**FORM, "scope": self.server.owner.scope, **p} for p in proof])
 
 
 @pytest.fixture
 def azure():
     with web.Server(Azure) as server:
         server.token, server.life, server.asked, server.status = jwt(), {"expires_in": 3599}, 0, 400
+        server.resource, server.scope = "https://storage.azure.com/", "https://storage.azure.com/.default"
         yield server
 
 
@@ -67,9 +68,9 @@ def environment(azure, tmp_path, source):
             "service": {"IDENTITY_ENDPOINT": azure.url + "/msi/token", "IDENTITY_HEADER": "of-the-service"}}[source]
 
 
-def token(env, code=0):
+def token(env, *resource, code=0):
     sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
-    result = subprocess.run([dayfly.BUILD / "tools/azure_token"], env={**env, **sanitizers}, capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run([dayfly.BUILD / "tools/azure_token", *resource], env={**env, **sanitizers}, capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == code, result.stdout + result.stderr
     return result.stdout.strip() if code == 0 else result.stderr
 
@@ -77,6 +78,13 @@ def token(env, code=0):
 @pytest.mark.parametrize("source", ["federation", "secret", "metadata", "metadata of one identity", "service"])
 def test_a_token_comes_from_what_the_environment_offers(azure, tmp_path, source):
     assert token(environment(azure, tmp_path, source)) == azure.token
+
+
+@pytest.mark.parametrize("source", ["federation", "metadata"])
+def test_a_token_for_another_service_names_it(azure, tmp_path, source):
+    azure.resource, azure.scope = "499b84ac", "499b84ac/.default"
+    env = {**environment(azure, tmp_path, source), "AZURE_STORAGE_KEY": "of-another-service"}
+    assert token(env, "499b84ac") == azure.token
 
 
 def test_the_life_of_a_token_may_be_a_text(azure, tmp_path):

@@ -2,7 +2,6 @@
 is told and stays, and that the credential is in no document, command line, log or file."""
 
 import functools
-import http.client
 import json
 import os
 import pathlib
@@ -227,19 +226,11 @@ class Fault(web.Handler):
         if fault == "lost":
             self.close_connection = True
             return self.connection.shutdown(socket.SHUT_RDWR)
-        connection = http.client.HTTPConnection(way.target, timeout=30)
-        connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            if name.lower() not in ("connection", "expect"):
-                connection.putheader(name, value)
-        connection.endheaders(body or None)
-        answer = connection.getresponse()
-        content = answer.read()
+        status, content, headers = self.forward(way.target, body)
         if fault == "cut":  # the store has it all, but never gets to say so
             self.close_connection = True
             return self.connection.shutdown(socket.SHUT_RDWR)
-        headers = {name: value for name, value in answer.getheaders() if name.lower() not in buckets.DROPPED}
-        return self.answer(answer.status, content, **headers)
+        return self.answer(status, content, **headers)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
 

@@ -1,12 +1,17 @@
 """A backup of a service that works, and what is restored from it."""
 
+import contextlib
+import hashlib
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import tarfile
 import threading
+
+import pytest
 
 from lib.buckets import S3
 from lib.dayfly import DAYFLY, Server, wait_for
@@ -24,6 +29,23 @@ def restored(home, archive, name="restored", code=0):
     target = home.directory / name
     result = home.dayfly("restore", archive, "--data-directory", target, code=code)
     return target, result
+
+
+def unpacked(archive):
+    """[(name, content)] of an archive's files, without their sums."""
+    with tarfile.open(archive) as found:
+        return [(m.name, found.extractfile(m).read()) for m in found.getmembers() if m.name != "SHA256SUMS"]
+
+
+def forged(path, members):
+    """An archive with these files and the right sums for them."""
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members)
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in [*members, ("SHA256SUMS", sums.encode())]:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
 
 
 def is_intact(database):
@@ -48,14 +70,18 @@ def phase(server, run):
 def test_a_restored_service_has_states_secrets_logs_and_outputs_and_plans_no_changes(home, server):
     provision(home, "net", 7)
     home.dayfly("secret", "set", "db", "password", input="s3cret\n")
+    for name, storage in (("own", {"type": "module"}), ("far", {"type": "s3", "config": {"bucket": "states", "region": "r"}})):
+        spec = {"source": {"url": f"file://{home.directory}/{name}"}, "storage": storage}
+        home.dayfly("create", "-f", "-", input=json.dumps({"kind": "Executor", "metadata": {"name": name}, "spec": spec}))
     made = home.dayfly("backup", home.directory / "a.tar").stdout
     assert "complete" in made and "opens everything" in made
+    assert re.search(r"storage of their own are there, and not in the backup: (far|own) \((s3|module)\), (far|own) \((s3|module)\)\n", made), made
     assert (home.directory / "a.tar").stat().st_mode & 0o777 == 0o600
     assert [p.name for p in home.directory.glob("a.tar*")] == ["a.tar"]
     provision(home, "net", 8)  # after the backup
     server.stop()
     target, said = restored(home, home.directory / "a.tar")
-    assert "is as it was at" in said.stdout and "Canceled" not in said.stdout
+    assert "is as it was at" in said.stdout and "Canceled" not in said.stdout and "far (s3)" in said.stdout
     assert is_intact(target / "dayfly.db") and not (target / "restoring").exists()
     with Server(home, data=target) as again:
         assert home.dayfly("outputs", "net", "n").stdout.strip() == "7"
@@ -73,7 +99,7 @@ def test_tar_and_sha256sum_read_a_backup(home, server):
     assert home.run("tar", "-xf", home.directory / "a.tar", cwd=home.directory / "out").returncode == 0
     assert home.run("sha256sum", "--strict", "-c", "SHA256SUMS", cwd=home.directory / "out").returncode == 0
     header = json.loads((home.directory / "out" / "backup.json").read_text())
-    assert header["format"] == 1 and header["key"] and header["blobs"] and "location" not in header
+    assert header["format"] == 1 and header["key"] and header["blobs"] and not {"location", "elsewhere"} & set(header)
 
 
 def test_without_the_key_nothing_sealed_opens_until_the_key_is_there(home, server):
@@ -106,7 +132,7 @@ def test_a_run_under_way_in_the_backup_ends_with_the_true_reason_and_frees_its_s
         pipe.write_text("on\n")
         wait_for("the apply", lambda: phase(server, "slow-1") == "Succeeded")
     target, said = restored(home, home.directory / "a.tar")
-    assert "2 runs and workflows" in said.stdout
+    assert "2 runs or workflows" in said.stdout
     with Server(home, data=target) as again:
         wait_for("both runs to end", lambda: {phase(again, "slow-1"), phase(again, "wait-1")} == {"Canceled"})
         for run in ("slow-1", "wait-1"):
@@ -180,6 +206,39 @@ def test_a_damaged_cut_foreign_or_newer_archive_is_refused_before_anything_is_wr
         assert ("knows format 1" if what == "newer" else "archive") in result.stderr, (what, result.stderr)
         assert not target.exists(), what
         assert home.dayfly("backup", "--verify", home.directory / "bad.tar", code=None).returncode != 0, what
+
+
+def test_a_forged_archive_restores_neither_programs_nor_less_than_a_backup_nor_writes_to_the_terminal(home, server):
+    home.dayfly("secret", "set", "db", "password", input="s3cret\n")
+    home.dayfly("backup", home.directory / "good.tar")
+    server.stop()
+    header, database, *others = unpacked(home.directory / "good.tar")
+    restored(home, forged(home.directory / "same.tar", [header, database, *others]), name="same")
+
+    def with_sql(sql):
+        (home.directory / "forged.db").write_bytes(database[1])
+        with contextlib.closing(sqlite3.connect(home.directory / "forged.db")) as changed:
+            changed.executescript(sql)
+        return (database[0], (home.directory / "forged.db").read_bytes())
+
+    described = json.loads(header[1])
+    red = (header[0], json.dumps({**described, "createdAt": "\x1b[31mnow"}).encode())
+    newer = (header[0], json.dumps({**described, "format": 2, "version": "\x1b[2J"}).encode())
+    cases = {
+        "trigger": ([header, with_sql("CREATE TRIGGER t AFTER INSERT ON audit BEGIN DELETE FROM audit; END"), *others], "does not make"),
+        "view": ([header, with_sql("DROP TABLE labels; CREATE VIEW labels AS SELECT 1"), *others], "does not make"),
+        "no database": ([header, *others], "it has no database"),
+        "second database": ([header, database, *others, database], "it has two databases"),
+        "second header": ([header, database, *others, header], "it has two descriptions"),
+        "red": ([red, database, *others], "other than plain characters"),
+        "newer": ([newer, database, *others], "other than plain characters"),
+        "named": ([header, database, ("\x1b[31mred", b""), *others], "other than plain characters"),
+    }
+    for what, (members, words) in cases.items():
+        target, result = restored(home, forged(home.directory / "bad.tar", members), name=f"to {what}", code=None)
+        assert result.returncode != 0 and words in result.stderr, (what, result.stderr)
+        assert "\x1b" not in result.stderr + result.stdout, what
+        assert not (target / "dayfly.db").exists() and not (target / "restoring").exists(), what
 
 
 def test_restore_leaves_a_directory_with_something_in_it_alone(home, server):
@@ -261,8 +320,8 @@ def test_where_blobs_are_in_a_bucket_the_archive_says_so_and_has_the_rest(home, 
             provision(home, "net", 5)
             assert "states, plans and logs are in s3://blobs" in home.dayfly("backup", home.directory / "a.tar").stdout
             usage = home.json("storage", "usage")
-            assert usage["orphans"]["count"] == 0 and usage["total"]["states"]["count"] >= 2
-            sealed = [p for p in (bucket.files / name for name in bucket.objects()) if "probe" not in str(p)]
+            assert usage["orphans"]["count"] == 0 and usage["total"]["states"]["count"] == 1
+            sealed = [p for p in (bucket.files / name for name in bucket.objects()) if "probe" not in str(p) and p.name != "owner"]
             assert sum(usage["total"][kind]["bytes"] for kind in ("states", "plans", "logs", "outputs")) == sum(p.stat().st_size for p in sealed)
         with tarfile.open(home.directory / "a.tar") as archive:
             assert sorted(archive.getnames()) == ["SHA256SUMS", "backup.json", "dayfly.db", "key"]
@@ -270,7 +329,10 @@ def test_where_blobs_are_in_a_bucket_the_archive_says_so_and_has_the_rest(home, 
         assert "set blobs.location to it" in said.stdout
         refused = home.run(DAYFLY, "serve", "--data-directory", target, "--listen", "127.0.0.1:0")
         assert refused.returncode != 0 and "blobs.location: is not set" in refused.stderr
-        with Server(home, config=bucket.config(), data=target) as server:
+        with pytest.raises(AssertionError, match="blobs.takeOver: [0-9a-f]{32} makes it this one's") as other:
+            Server(home, config=bucket.config(), data=target).start()
+        former = re.search("blobs.takeOver: [0-9a-f]{32}", str(other.value)).group().replace("blobs.", "blobs:\n  ")
+        with Server(home, config=bucket.config().replace("blobs:", former), data=target) as server:
             assert home.dayfly("outputs", "net", "n").stdout.strip() == "5"
             provision(home, "net", 5)
             assert server.get("/v1/runs/net-2")["status"]["reason"] == "NoChanges"

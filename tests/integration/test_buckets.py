@@ -1,13 +1,12 @@
 """Blobs in a bucket: states, plans, logs and outputs of a service are on a real S3 server, sealed."""
 
-import http.client
 import shutil
 import subprocess
 
 import pytest
 
 from lib import web
-from lib.buckets import DROPPED, SECRET, S3, AzureStorage, GoogleStorage, Trouble, run_program
+from lib.buckets import SECRET, S3, AzureStorage, GoogleStorage, Trouble, run_program
 from lib.dayfly import DAYFLY, DEADLINE, ROOT, Server, wait_for
 
 MODULE = """
@@ -78,6 +77,12 @@ def test_nor_on_a_bad_way_to_azure(tmp_path):
         assert all(way.met.values()), way.met
 
 
+def test_what_somebody_did_to_an_object_of_azure_is_told_at_once(tmp_path):
+    with AzureStorage(tmp_path / "azure") as server:
+        server.env = {"AZURE_STORAGE_SAS_TOKEN": server.sas()}
+        run_program(server, "others")
+
+
 class Liar(web.Handler):
     """Adds names to each list that lead to another bucket, or out of the prefix, and remembers what is asked."""
 
@@ -86,18 +91,11 @@ class Liar(web.Handler):
     def pass_on(self):
         owner, body = self.server.owner, self.body()
         owner.asked.append(f"{self.command} {self.path}")
-        connection = http.client.HTTPConnection(owner.target, timeout=30)
-        connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            if name.lower() not in ("connection", "expect"):
-                connection.putheader(name, value)
-        connection.endheaders(body or None)
-        answer = connection.getresponse()
-        content = answer.read()
+        status, content, headers = self.forward(owner.target, body)
         if "list-type=2" in self.path:
             lies = "".join(f"<Contents><Key>{name}</Key><Size>9</Size><LastModified>2020-01-01T00:00:00Z</LastModified></Contents>" for name in self.NAMES)
             content = content.replace(b"</ListBucketResult>", lies.encode() + b"</ListBucketResult>")
-        self.answer(answer.status, content, **{n: v for n, v in answer.getheaders() if n.lower() not in DROPPED})
+        self.answer(status, content, **headers)
 
     do_GET = do_PUT = do_DELETE = pass_on
 
@@ -164,7 +162,7 @@ def test_a_run_leaves_everything_in_the_bucket_and_nothing_readable(home, s3):
         assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
         assert "Apply complete" in home.dayfly("logs", "net").stdout
         here = [str(p.relative_to(server.data / "blobs")) for p in (server.data / "blobs").rglob("*") if p.is_file()]
-        assert here == ["data/location"]  # which says where they are
+        assert sorted(here) == ["data/installation", "data/location"]  # which say whose they are, and where
     names = s3.objects()
     assert all(name.startswith("prod/dayfly/") for name in names) and any("state" in name for name in names)
     assert not any(b"the-content" in (s3.files / name).read_bytes() for name in names)
@@ -262,11 +260,43 @@ def test_a_move_that_was_killed_begins_again_and_nothing_is_lost(home, s3):
         assert "No changes" in provision(home).stdout
 
 
+def test_a_place_belongs_to_one_installation_until_another_one_takes_it_over(home, s3):
+    with serve(home, s3, prefix="prod"):
+        provision(home)
+    mark = s3.files / "prod" / "owner"
+    first = mark.read_text().split()[0]
+
+    def other(more=""):
+        return Server(home, config=s3.config("prod").replace("blobs:\n", "blobs:\n" + more), data=home.directory / "other")
+
+    for more in ("", f"  takeOver: {'0' * 32}\n"):
+        with pytest.raises(AssertionError, match=f"ended with 3:[^$]*s3://blobs/prod belongs to the dayfly installation {first}, .*blobs.takeOver: {first}"):
+            other(more).start()
+    assert mark.read_text().split()[0] == first
+    with other(f"  takeOver: {first}\n"):
+        assert mark.read_text().split()[0] != first
+    assert "belongs to the dayfly installation" in fails_to_serve(home, s3, prefix="prod")
+    mark.unlink()  # as in a place of an older version
+    with serve(home, s3, prefix="prod"):
+        assert mark.read_text().split()[0] == first and "No changes" in provision(home).stdout
+
+
 def test_a_bucket_that_is_not_there_and_keys_that_are_wrong_are_told(home, s3):
     home.env.update(s3.env)
+    file = home.directory / "doctor.yaml"
+
+    def doctor(code, **keys):
+        file.write_text(s3.config("x", **keys))
+        return home.dayfly("doctor", "--config", file, code=code).stdout
+
+    assert "[ok]   bucket: s3://blobs/x takes, gives back, lists and removes an object" in doctor(0) and s3.objects() == []
+    assert "[FAIL] bucket: blobs.location: s3://blobs/x: PUT probe/" in doctor(1, region="eu-north-1")
+    assert "doctor must reach it as the service does" in doctor(1, endpoint="http://127.0.0.1:1")
     said = fails_to_serve(home, s3, prefix="x", region="eu-north-1")
     assert "set the region to us-east-1" in said
     s3.env["AWS_SECRET_ACCESS_KEY"] = "not-the-key"
     said = fails_to_serve(home, s3)
+    home.env.update(s3.env)
+    assert "its keys need s3:PutObject" in doctor(1)
     assert "blobs.location: open s3://blobs" in said and "SignatureDoesNotMatch" in said
     assert SECRET not in said and "not-the-key" not in said

@@ -1,8 +1,11 @@
 """The Helm chart: what it refuses, what it renders, and its whole life on the real cluster."""
 
+import contextlib
 import ipaddress
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -10,14 +13,17 @@ import pytest
 import yaml
 
 from lib import crds
-from lib.cluster import typed
+from lib.cluster import typed, with_kubectl
 from lib.dayfly import ROOT, tool, wait_for
+from lib.executor import chart_objects
 from lib.ledger import MODULE, Ledger
-from lib.pods import claim_on, reach, runner_image
+from lib.pods import claim_on, config_map_of, reach, runner_image, volume_of
 from lib.release import CHART, Release, helm
 
 VERSION = (ROOT / "VERSION").read_text().strip()
-EXAMPLES = sorted(p.name for p in (CHART / "examples").glob("*.yaml") if not p.name.endswith("-patch.yaml"))
+THE_IMAGE = "terrakube-image.yaml"  # values of Terrakube's chart, not of ours
+EXAMPLES = sorted(p.name for p in (CHART / "examples").glob("*.yaml") if p.name != THE_IMAGE)
+BESIDE_TERRAKUBE = "shape=sidecar,terrakube.enabled=true,steps.namespace=infra,steps.create=false"  # as the example
 EVERYTHING = ["--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true"]
 FOREIGN = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}  # their definitions are not on the cluster
 GATED = """
@@ -96,6 +102,7 @@ def test_lint_finds_nothing(args):
     ("steps.namespace=Infra_Steps", "does not match pattern"),
     ("podMonitor.intervall=1s", "additional properties 'intervall' not allowed"),
     ("providers.mirror.volume.secret.secretName=x", "value must be one of 'csi', 'hostPath'"),
+    ("blobs.keySecret=a,blobs.keys[0]=../a", "does not match pattern"),
     ("config.timeout.plan=1h", "additional properties 'timeout' not allowed"),
     ("config.kubernetes.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
 ])
@@ -137,8 +144,43 @@ def test_the_chart_has_the_version_of_the_programs():
     assert chart["version"] == chart["appVersion"] == VERSION
     images = yaml.safe_load(chart["annotations"]["artifacthub.io/images"])
     assert [i["image"] for i in images] == [f"localhost/dayfly-spawner:{VERSION}", f"localhost/dayfly-runner:{VERSION}"]
-    patch = yaml.safe_load((CHART / "examples/terrakube-api-patch.yaml").read_text())
-    assert patch["spec"]["template"]["spec"]["containers"][0]["image"] == f"localhost/dayfly-spawner:{VERSION}"
+    theirs = yaml.safe_load((CHART / "examples" / THE_IMAGE).read_text())
+    assert f"localhost/dayfly-terrakube:{VERSION}" in [e["value"] for e in theirs["api"]["env"]]
+
+
+def of_terrakube(docs, kind, name):
+    """An object of Terrakube's own chart."""
+    found, = [d for d in docs if (d["kind"], d["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def test_a_release_beside_terrakube_takes_what_its_chart_makes_and_is_where_it_asks():
+    """Held against the recorded objects: settings, URL, port, and labels by which its API is let in."""
+    theirs, page = chart_objects(), (ROOT / "docs/terrakube.md").read_text()
+    docs = [d for d in yaml.safe_load_all(helm("template", "dayfly", CHART, "--namespace", "terrakube", "--values", CHART / "examples/terrakube.yaml",
+                                               "--set", "networkPolicy.enabled=true").stdout) if d]
+    container, = one(docs, "Deployment", "dayfly")["spec"]["template"]["spec"]["containers"]
+    executor, = of_terrakube(theirs, "Deployment", "terrakube-executor")["spec"]["template"]["spec"]["containers"]
+    assert container["envFrom"] == executor["envFrom"]
+    for source in container["envFrom"]:
+        assert of_terrakube(theirs, *(("ConfigMap", source["configMapRef"]["name"]) if "configMapRef" in source else ("Secret", source["secretRef"]["name"])))
+
+    url, = set(re.findall(r"api\.properties\.executorUrl=(\S+)", page + (CHART / "examples/terrakube.yaml").read_text()))
+    service = one(docs, "Service", "dayfly")
+    port, = [p for p in service["spec"]["ports"] if p["name"] == "terrakube"]
+    assert url == f"http://{service['metadata']['name']}:{port['port']}"
+    assert port["port"] == port["targetPort"] == of_terrakube(theirs, "Service", "terrakube-executor-service")["spec"]["ports"][0]["port"]
+    assert {"name": "terrakube", "containerPort": port["targetPort"]} in container["ports"]
+    # What the value of the command becomes in Terrakube's ConfigMap ends with the path of the route.
+    assert of_terrakube(theirs, "ConfigMap", "terrakube-api-config")["data"]["AzBuilderExecutorUrl"].endswith(":8090/api/v1/terraform-rs")
+
+    rule, = [r for r in one(docs, "NetworkPolicy", "dayfly")["spec"]["ingress"] if r["ports"][0]["port"] == 8090]
+    api = of_terrakube(theirs, "Deployment", "terrakube-api")["spec"]["template"]["metadata"]["labels"]
+    assert rule["from"][0]["podSelector"].get("matchLabels", {}).items() <= api.items()
+    labels = one(docs, "Deployment", "dayfly")["spec"]["template"]["metadata"]["labels"]
+    for name in ("terrakube-api-service", "terrakube-executor-service"):
+        selector = of_terrakube(theirs, "Service", name)["spec"]["selector"]
+        assert any(labels.get(key) != value for key, value in selector.items()), f"{name} would take our pods for its own"
 
 
 def test_rendering_twice_gives_the_same():
@@ -242,6 +284,25 @@ def test_a_state_service_is_told_with_its_token():
                                                    "tokenFile": "/etc/dayfly/state-service/token"}
     pod = one(docs, "Deployment")["spec"]["template"]["spec"]
     assert {"name": "state-service", "secret": {"secretName": "states"}} in pod["volumes"]
+
+
+def test_keys_of_a_bucket_come_from_a_secret_of_the_spawner_alone():
+    docs = render("--set", "blobs.keySecret=bucket,blobs.keys={key-2026,key-2025},config.blobs.location=s3://acme/prod")
+    said, pod = configuration(docs), one(docs, "Deployment")["spec"]["template"]["spec"]
+    assert said["blobs"] == {"location": "s3://acme/prod", "keyFiles": ["/etc/dayfly/blob-keys/key-2026", "/etc/dayfly/blob-keys/key-2025"]}
+    assert said["placement"]["never"]["secrets"] == ["bucket"]
+    assert {"name": "blob-keys", "secret": {"secretName": "bucket"}} in pod["volumes"]
+    assert {"name": "blob-keys", "mountPath": "/etc/dayfly/blob-keys", "readOnly": True} in pod["containers"][0]["volumeMounts"]
+    assert "blobs" not in configuration(render())
+    nowhere = helm("template", "df", CHART, "--set", "blobs.keySecret=bucket", check=False)
+    assert nowhere.returncode != 0 and "blobs.keySecret: its keys seal what is in a bucket: set config.blobs.location" in nowhere.stderr
+
+
+def test_blobs_are_moved_without_a_replica_of_the_old_configuration():
+    usual, moving = (one(render(*args), "Deployment")["spec"] for args in ([], ["--set", "config.blobs.location=s3://acme/prod,config.blobs.move=true"]))
+    assert (usual["strategy"]["type"], moving["strategy"]) == ("RollingUpdate", {"type": "Recreate"})
+    usual, moving = (s["template"]["spec"]["containers"][0]["startupProbe"]["failureThreshold"] for s in (usual, moving))
+    assert (usual, moving) == (120, 86400)
 
 
 def test_a_mirror_of_providers_is_a_volume_of_the_spawner_alone():
@@ -362,6 +423,20 @@ def test_the_api_is_open_to_steps_and_to_whom_the_values_name():
         assert rule["from"][:len(where)] == selected and {"podSelector": {"matchLabels": {"a": "b"}}} in rule["from"]
 
 
+def test_terrakubes_port_is_open_to_its_api_and_not_to_steps():
+    """Neither to those that took the API's label: the service and Terrakube set the others last."""
+    api = next(d for d in yaml.safe_load_all((ROOT / "tests/fixtures/terrakube/chart-4.7.4.yaml").read_text())
+               if d and d["kind"] == "Deployment" and d["metadata"]["name"] == "terrakube-api")["spec"]["template"]["metadata"]["labels"]
+    rules = one(render("--values", CHART / "examples/terrakube.yaml"), "NetworkPolicy", "dayfly")["spec"]["ingress"]
+    rule, = [r for r in rules if {"protocol": "TCP", "port": 8090} in r["ports"]]
+    peer, = rule["from"]
+    wanted = peer["podSelector"]["matchLabels"]
+    assert wanted == {"app.kubernetes.io/component": "terrakube-api"} and wanted.items() <= api.items()
+    refused = {e["key"]: e.get("values") for e in peer["podSelector"]["matchExpressions"]}
+    assert refused == {"app.kubernetes.io/name": ["dayfly-runner"], "terrakube.io/organization": None}
+    assert api["app.kubernetes.io/name"] not in refused["app.kubernetes.io/name"] and "terrakube.io/organization" not in api
+
+
 @pytest.mark.parametrize("shape", ["operator", "sidecar"])
 def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spawner_no_more(shape):
     docs = render("--set", f"shape={shape},runner.claim=secret")
@@ -374,7 +449,7 @@ def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spa
     subject, = one(docs, "RoleBinding", "df-dayfly-steps")["subjects"]
     assert (subject["name"], subject["namespace"]) == ("df-dayfly", "infra")
     rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly-steps")["rules"] for r in rule["resources"] if "patch" not in rule["verbs"]}
-    assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch"}, "persistentvolumeclaims": {"get"}, "namespaces": {"get"},
+    assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch", "delete"}, "persistentvolumeclaims": {"get"}, "namespaces": {"get"},
                       "secrets": {"create", "delete"}, "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
     # Where the service is, nobody can make it start a pod any more.
     assert not [rule for rule in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in rule["resources"] and "create" in rule["verbs"]]
@@ -389,7 +464,7 @@ def test_steps_that_began_beside_the_service_keep_what_they_need_there():
         account = one(docs, "ServiceAccount", "df-dayfly-runner", namespace)
         assert account["metadata"]["annotations"] == {"cloud": "role"} and account["automountServiceAccountToken"] is False
     rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly")["rules"] for r in rule["resources"]}
-    assert rights["jobs"] == {"get", "list", "watch", "delete"} and rights["pods"] == {"list", "watch"}
+    assert rights["jobs"] == {"get", "list", "watch", "delete"} and rights["pods"] == {"list", "watch", "delete"}
 
 
 def test_steps_beside_the_service_are_asked_for_with_one_value():
@@ -465,7 +540,14 @@ def test_every_alert_has_its_lines_in_the_runbook():
         assert rule["annotations"]["runbook_url"] == f"https://example.org/runbook#{rule['alert'].lower()}"
 
 
-# ---- on the cluster ----
+@pytest.fixture(scope="module")
+def with_notes(tmp_path_factory):
+    """The chart, with its notes as a template: helm shows them of an installation alone, which needs a cluster."""
+    chart = tmp_path_factory.mktemp("chart") / "dayfly"
+    shutil.copytree(CHART, chart)
+    text = (chart / "templates/NOTES.txt").read_text()
+    (chart / "templates/notes.yaml").write_text(f'{{{{ define "notes" }}}}{text}{{{{ end }}}}notes: {{{{ include "notes" . | toJson }}}}\n')
+    return chart
 
 
 @pytest.mark.parametrize("values, said, not_said", [
@@ -482,11 +564,18 @@ def test_every_alert_has_its_lines_in_the_runbook():
     ("shape=operator", ["an admin called kubernetes", "--set admission.enabled=true"], "name the person"),
     ("admission.enabled=true,admission.caBundle=QUJD", ["name the person", "df-dayfly.infra"], "admission.enabled"),
     ("shape=sidecar", ["What holds a step back"], "Who writes custom resources"),
+    ("shape=sidecar", ["A dry plan in a pod of its own", "get executors"], "errakube"),
+    (BESIDE_TERRAKUBE, ["helm -n infra test df", "executorUrl=http://df-dayfly:8090", "get taskactions", "beside Terrakube",
+                        "label --dry-run=server"], "WARNING"),
+    (BESIDE_TERRAKUBE + ",terrakube.requireToken=false", ["steps without a token are taken"], "leave steps.namespace empty"),
+    ("terrakube.enabled=true", ["Steps run in the namespace infra-steps"], "beside Terrakube"),
 ])
-def test_the_notes_name_what_is_there(cluster, values, said, not_said):
-    shown = helm("--kubeconfig", cluster.kubeconfig, "-n", "infra", "install", "df", CHART, "--dry-run=client", "--set",
-                 f"crds.install=false,{values}").stdout.partition("NOTES:")[2]
+def test_the_notes_name_what_is_there(with_notes, values, said, not_said):
+    shown = yaml.safe_load(helm("template", "df", with_notes, "-n", "infra", "--show-only", "templates/notes.yaml", "--set", values).stdout)["notes"]
     assert all(words in shown for words in said) and not_said not in shown, shown
+
+
+# ---- on the cluster ----
 
 
 def test_the_examples_that_the_package_index_shows_are_taken(namespace):
@@ -511,43 +600,12 @@ def test_the_api_server_takes_every_object(namespace, args):
     assert not [line for line in taken.stderr.splitlines() if "Warning" in line and "last-applied-configuration" not in line]
 
 
-def test_the_patch_for_terrakubes_api_fits_its_deployment(namespace):
-    pod = {"metadata": {"labels": {"app.kubernetes.io/name": "terrakube-api"}},
-           "spec": {"containers": [{"name": "terrakube-api", "image": "api"}]}}
-    namespace.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "terrakube-api"},
-                     "spec": {"replicas": 0, "selector": {"matchLabels": pod["metadata"]["labels"]}, "template": pod}})
-    patched = json.loads(namespace.kubectl("patch", "deployment", "terrakube-api", "--patch-file",
-                                           CHART / "examples/terrakube-api-patch.yaml", "-o", "json").stdout)
-    spec = patched["spec"]["template"]["spec"]
-    assert {c["name"] for c in spec["containers"]} == {"terrakube-api", "dayfly"}
-    docs = render("--values", CHART / "examples/terrakube-api.yaml")
-    made = {(d["kind"], d["metadata"]["name"].replace("df-dayfly", "dayfly")) for d in docs}
-    assert ("Deployment", "dayfly") not in made
-    for volume in spec["volumes"]:
-        if "configMap" in volume:
-            assert ("ConfigMap", volume["configMap"]["name"]) in made
-        if "persistentVolumeClaim" in volume:
-            assert ("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"]) in made
-
-
 def objects(namespace):
     """{kind/name} of everything in a namespace but what Kubernetes keeps for itself."""
     kinds = namespace.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").stdout.split()
     own = ("events", "events.events.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "replicasets.apps")
     found = namespace.kubectl("get", ",".join(k for k in kinds if k not in own), "-o", "name", "--ignore-not-found")
     return set(found.stdout.split())
-
-
-def volume_of(namespace, directory, claim):
-    """A volume on this machine that waits for a claim of this name; returns its name."""
-    directory.mkdir()
-    directory.chmod(0o777)
-    name = f"{claim}-{namespace.name}"
-    namespace.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-                     "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "capacity": {"storage": "1Gi"},
-                              "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
-                              "claimRef": {"namespace": namespace.name, "name": claim}}})
-    return name
 
 
 def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
@@ -572,7 +630,7 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
         first = release.spawners()
         release.upgrade("--set", "log.level=debug")
         assert release.spawners() != first
-        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        release.rollback()
         assert release.document("runs", run)["status"]["phase"] == "Running"
         namespace.apply(*[d for d in render("--set", "shape=sidecar", namespace=namespace.name) if d["kind"] == "Secret"])
         assert namespace.get("secret", "df-dayfly-authority")["data"] == authority, "what was filled in is not emptied"
@@ -619,24 +677,70 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
 
     release.home.dayfly("delete", "net")
     namespace.wait_gone("executor", "net")
+    assert namespace.get("lease", "df-dayfly")["spec"]["holderIdentity"]
     release.helm("uninstall", "df", "--wait", "--timeout", "2m")
+    wait_for("the Lease to be given back", lambda: not [n for n in namespace.get("leases") if n["metadata"]["name"] == "df-dayfly"])
     namespace.kubectl("delete", "configmap", "module-net")
     kept(namespace)
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
 
 
-def test_a_namespace_goes_with_the_release_in_it_and_the_log_says_what_stays(home, namespace, tofu):
-    crds.install(namespace.cluster)
-    release = Release(home, namespace, tofu, crds={"install": False})
-    release.install()
-    release.executor("net", 'resource "terraform_data" "a" {}\n')
-    release.run("net")
+# Says when it is in its middle, and would stay there for longer than any test.
+ENDLESS = """
+resource "terraform_data" "first" {}
+resource "terraform_data" "second" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" { command = "echo begun; exec sleep 900" }
+}
+"""
+
+
+@contextlib.contextmanager
+def logs_of_spawners(namespace):
+    """What the replicas say until their end, once the block is over."""
+    said = []
     with subprocess.Popen([f"{tool('kubernetes')}/kubectl", "--kubeconfig", namespace.cluster.kubeconfig, "-n", namespace.name,
                            "logs", "-f", "--tail=-1", "-l", "app.kubernetes.io/component=spawner"], stdout=subprocess.PIPE, text=True) as log:
-        namespace.cluster.kubectl("delete", "namespace", namespace.name, "--timeout=100s")
-        said, _ = log.communicate(timeout=30)
-    assert "its documents are let go" in said
-    assert "executor net: these resources stay, and no state will contain them: terraform_data.a" in said
+        yield said
+        said.append(log.communicate(timeout=30)[0])
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_namespace_goes_with_a_release_and_an_apply_in_it_and_the_log_says_what_stays(home, namespace, tofu, apart):
+    """The steps are beside the service, or in a namespace of their own, which stays, and where nobody would take their state."""
+    crds.install(namespace.cluster)
+    steps = namespace.in_steps() if apart else namespace
+    release = Release(home, namespace, tofu, crds={"install": False}, steps={"namespace": steps.name}).install()
+    for name, module, spec in (("net", 'resource "terraform_data" "a" {}\n', {}), ("busy", ENDLESS, {"timeouts": {"grace": "8s"}})):
+        release.executor(name, module, **spec)
+        steps.apply(config_map_of(home.directory / name, f"module-{name}"))
+    release.run("net")
+    _, run = release.begin("busy")
+    release.wait_log(run, "): begun")
+    with logs_of_spawners(namespace) as said:
+        namespace.cluster.kubectl("delete", "namespace", namespace.name, "--timeout=60s")
+    assert "its documents are let go" in said[0]
+    assert "executor net: these resources stay, and no state will contain them: terraform_data.a" in said[0]
+    assert f"executor busy: step {run}-apply is in the middle of an apply" in said[0]
+    assert "in none: terraform_data.first" in said[0]
+    wait_for("the apply to end", lambda: not [p for p in steps.get("pods") if p["status"]["phase"] == "Running"], 30)
+
+
+def test_a_namespace_without_an_operator_goes_by_the_runbooks_command(home, namespace, tofu):
+    """Its spawner was taken away in the middle of an apply."""
+    crds.install(namespace.cluster)
+    release = Release(home, namespace, tofu, crds={"install": False}).install()
+    release.executor("busy", ENDLESS, timeouts={"grace": "5s"})
+    _, run = release.begin("busy")
+    release.wait_log(run, "): begun")
+    namespace.kubectl("scale", "deployment", release.full, "--replicas=0")
+    wait_for("the spawner to go", lambda: not release.spawners())
+    namespace.cluster.kubectl("delete", "namespace", namespace.name, "--wait=false")
+    wait_for("the pods to go", lambda: not namespace.get("pods"))
+    line, = re.findall(r"^`(kubectl -n NS get executors.*)`\.$", (ROOT / "docs/runbook.md").read_text(), re.M)
+    env = {**os.environ, "PATH": with_kubectl(os.environ["PATH"]), "KUBECONFIG": str(namespace.cluster.kubeconfig)}
+    subprocess.run(["sh", "-c", line.replace("NS", namespace.name)], check=True, capture_output=True, env=env)
+    namespace.cluster.kubectl("wait", f"namespace/{namespace.name}", "--for=delete", "--timeout=60s")
 
 
 def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them(home, namespace, tofu):
@@ -697,7 +801,7 @@ def test_custom_resources_of_a_release_name_who_wrote_them(home, namespace, tofu
         assert set(first[0]) == {"ca.crt", "ca.key"} and first[1] == {first[0]["ca.crt"]}
         release.upgrade("--set", "log.level=debug")
         assert authority() == first and asked_for("second") == ("eve", "write")
-        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        release.rollback()
         assert authority() == first and asked_for("third") == ("eve", "write")
         release.upgrade("--set", "admission.enabled=false")
         assert authority() == (first[0], set()) and not guards()
@@ -731,7 +835,7 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
         refused = namespace.wait("run", "other", lambda r: r.get("status", {}).get("phase") == "Failed")
         assert "is not among the classes of this service: small" in refused["status"]["message"]
 
-        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        release.rollback()
         assert not set(release.spawners()) & {*before, *upgraded}
         namespace.apply(run_of("net", "after", **{"class": "large"}))
         namespace.wait("run", "after", lambda r: r.get("status", {}).get("phase") == "Pending")
@@ -771,7 +875,7 @@ def test_an_upgrade_to_a_configuration_that_makes_no_sense_leaves_a_replica_that
         namespace.apply(run_of("net", "meanwhile"))
         namespace.wait("run", "meanwhile", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
 
-        release.helm("rollback", "df", "1", "--wait", "--timeout", "2m")
+        release.rollback()
         assert len(release.spawners()) == 2
         namespace.apply(run_of("net", "afterwards"))
         namespace.wait("run", "afterwards", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)

@@ -285,7 +285,6 @@ BAD_INPUT = [
     (["create", "-f", "nothing.yaml"], "nothing.yaml"),
     (["secret", "set", "db", "password", "hunter2"], "seen by everybody"),
     (["secret", "set", "db", "password=hunter2"], "seen by everybody"),
-    (["state", "rollback", "net", "x"], "version"),
     (["state"], "needs one of: list, show"),
     (["token", "create", "--name", "ci"], "--role"),
     (["completion", "tcsh"], "bash, zsh and fish"),
@@ -325,9 +324,25 @@ def test_bad_documents_are_3_with_the_place(home, text, message):
 
 def test_what_is_not_there_is_1(home):
     for args in (["get", "run", "x-1"], ["logs", "x-1"], ["approve", "x-1"], ["why", "x-1"], ["outputs", "x"],
-                 ["delete", "x"], ["state", "list", "x"], ["run", "nothing-of-this-name"]):
+                 ["delete", "x"], ["state", "list", "x"]):
         result = home.dayfly(*args, code=1, cwd=home.directory)
         assert result.stderr.startswith("dayfly: "), args
+
+
+def test_a_module_that_is_not_there_is_a_wrong_argument(home):
+    for word in ("nosuch", "./nosuch", "no/such"):
+        assert "nosuch" in (said := home.dayfly("run", word, code=3, cwd=home.directory).stderr) or "no/such" in said, said
+    assert home.json("get", "executors")["items"] == []
+    assert "no executors, runs or taskactions" in home.dayfly("get", "all").stderr
+
+
+def test_a_variable_that_the_module_does_not_declare_is_refused_before_the_plan(home):
+    module = home.module("team", 'variable "team" {\n  default = "a"\n}\n')
+    for action in ("run", "plan"):
+        said = home.dayfly(action, module, "--var", "taem=x", code=3).stderr
+        assert "--var taem: the module declares no variable of this name; did you mean team?" in said
+    assert home.json("get", "runs")["items"] == []
+    home.dayfly("plan", module, "--var", "team=x")
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------

@@ -312,6 +312,7 @@ def test_state_versions_lock_and_rollback(home, server):
     assert "not locked" in home.dayfly("state", "unlock", "hello").stdout
 
     assert "is the current one already" in home.dayfly("state", "rollback", "hello", versions[0]["version"], code=3).stderr
+    assert 'version "x"' in home.dayfly("state", "rollback", "hello", "x", code=3).stderr
     home.dayfly("state", "rollback", "hello", first)
     assert home.json("state", "list", "hello")["items"][0]["rollbackOf"] == first
     home.dayfly("state", "rollback", "hello", 999, code=1)

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from lib import dayfly as d
+from lib.cluster import kubeconfig_of
 from lib.dayfly import wait_for
 
 LONG = "120s"  # nobody waits so long here: what happens sooner does not come of the end of a lease
@@ -20,6 +21,11 @@ SHORT = "3s"
 def executor(name):
     return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
             "spec": {"source": {"url": "file:///module.tar.gz", "kind": "archive"}}}
+
+
+def has_led(replica):
+    """By its log: "NAME leads" ends a message; "no replica leads at this moment" is another one's."""
+    return ' leads"}' in replica.log.read_text()
 
 
 class Replicas:
@@ -34,8 +40,10 @@ class Replicas:
             "election": {"enabled": True, "leaseDuration": duration}, "log": {"level": "debug"}})
         self.all = []
 
-    def add(self):
+    def add(self, pod=None):
+        """pod: the uid of the pod in which it runs, as its environment has it."""
         replica = d.Server(self.home, config=self.config, data=self.home.directory / f"data{len(self.all)}")
+        self.home.env["POD_UID"] = pod or f"pod-{len(self.all)}"
         replica.log = self.home.directory / f"serve{len(self.all)}.log"
         self.all.append(replica.start())
         wait_for("a leader", self.holder)
@@ -49,7 +57,7 @@ class Replicas:
         return self.spec().get("holderIdentity")
 
     def wait_leads(self, replica, seconds=60):
-        wait_for("it to lead", lambda: " leads" in replica.log.read_text(), seconds)
+        wait_for("it to lead", lambda: has_led(replica), seconds)
 
     def close(self):
         for replica in self.all:
@@ -82,7 +90,7 @@ def fixture_replicas(home, namespace):
 def test_the_first_leads_and_the_lease_says_so(replicas):
     group = replicas(LONG)
     first, second = group.all
-    assert " leads" in first.log.read_text() and " leads" not in second.log.read_text()
+    assert has_led(first) and not has_led(second)
     spec = group.spec()
     assert spec["holderIdentity"] in first.log.read_text()
     assert spec["leaseTransitions"] == 0 and spec["leaseDurationSeconds"] == 120
@@ -153,6 +161,32 @@ def test_a_leader_that_is_killed_is_replaced(replicas):
     assert second.request("POST", "/v1/executors", executor("net"))[0] == 201
 
 
+def test_a_process_that_is_started_again_in_its_pod_takes_over_what_the_one_before_held(replicas):
+    """And nobody else does: this Lease lasts longer than the test."""
+    group = replicas(LONG)
+    first, second = group.all
+    first.kill()
+    other, again = group.add(), group.add(pod="pod-0")
+    group.wait_leads(again)
+    assert group.spec()["leaseTransitions"] == 1
+    assert again.request("POST", "/v1/executors", executor("net"))[0] == 201
+    assert not [r for r in (second, other) if has_led(r)]
+
+
+def test_a_pod_whose_name_an_older_version_left_in_the_lease_takes_nothing_over(replicas):
+    """An older version writes the holder alone."""
+    group = replicas(LONG, 1)
+    first, = group.all
+    lease, = [found for found in group.namespace.get("leases") if found["metadata"]["name"] == "dayfly"]
+    first.kill()
+    nowhere = {"metadata": {"annotations": {"dayfly.dev/address": "https://127.0.0.1:1"}}, "spec": {"holderIdentity": "older"}}
+    group.namespace.kubectl("patch", "lease", "dayfly", "--type=merge", "-p", json.dumps(nowhere))
+    assert lease["metadata"]["annotations"]["dayfly.dev/holder-pod"] == f"pod-0/{lease['spec']['holderIdentity']}"
+    again = group.add(pod="pod-0")
+    wait_for("it to look for the leader", lambda: b"the leading replica does not answer" in again.request("POST", "/v1/executors", executor("net"))[2])
+    assert group.holder() == "older" and not has_led(again)
+
+
 def test_while_nobody_leads_documents_can_be_read_and_everything_else_is_to_be_tried_again(replicas):
     group = replicas(LONG)
     first, second = group.all
@@ -162,6 +196,39 @@ def test_while_nobody_leads_documents_can_be_read_and_everything_else_is_to_be_t
                                ("POST", "/v1/steps/u/claim", {"claimId": "0" * 32})):
         status, headers, answer = second.request(method, path, body, {"Authorization": "Bearer x"} if "steps" in path else {})
         assert status == 503 and headers["Retry-After"] and b"NoLeader" in answer, (path, answer)
+
+
+def reader(namespace, verbs):
+    """The rights of an account that sees everything, and what it may do with the Lease."""
+    rules = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]},
+             {"apiGroups": [""], "resources": ["pods", "events"], "verbs": ["list", "watch"]},
+             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch", *verbs]}]
+    api = "rbac.authorization.k8s.io"
+    namespace.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}},
+                    {"apiVersion": f"{api}/v1", "kind": "Role", "metadata": {"name": "reader"}, "rules": rules},
+                    {"apiVersion": f"{api}/v1", "kind": "RoleBinding", "metadata": {"name": "reader"},
+                     "roleRef": {"apiGroup": api, "kind": "Role", "name": "reader"},
+                     "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace.name}]})
+
+
+def test_a_replica_is_not_ready_and_says_why_when_nobody_can_take_the_lease(home, namespace, tmp_path):
+    """As when etcd refuses writes: it may read the Lease, and no more."""
+    reader(namespace, [])
+    config = json.loads(Replicas(home, namespace, SHORT).config)
+    config["kubernetes"]["kubeconfig"] = str(kubeconfig_of(namespace, "reader", tmp_path / "kubeconfig"))
+    replica = d.Server(home, config=json.dumps(config)).start()
+    try:
+        answer = wait_for("it to be not ready", lambda: (a := replica.request("GET", "/readyz?verbose"))[0] == 503 and a[2].decode())
+        assert "[-] leader: no replica has renewed the Lease dayfly for " in answer and "forbidden" in answer, answer
+        assert "[+] store ok" in answer and replica.request("GET", "/livez")[0] == 200
+        for _ in range(5):
+            assert replica.request("POST", "/v1/executors", executor("net"))[0] == 503
+        log = replica.log.read_text()
+        assert log.count("POST /v1/executors: no replica leads") == 1 and log.count("the lease: ") == 1, log
+        reader(namespace, ["create", "update"])
+        wait_for("it to be ready", lambda: replica.request("GET", "/readyz")[0] == 200)
+    finally:
+        replica.kill()
 
 
 def test_a_paused_leader_ends_when_it_goes_on_and_has_written_nothing(replicas):
@@ -182,7 +249,7 @@ def test_a_request_that_a_paused_leader_holds_is_given_up_when_another_leads(rep
     first.process.send_signal(signal.SIGSTOP)
     status, _, _ = second.request("GET", "/v1/executors", timeout=60)
     assert status in (200, 503)
-    wait_for("another leader", lambda: any(" leads" in r.log.read_text() for r in (second, third)))
+    wait_for("another leader", lambda: any(has_led(r) for r in (second, third)))
 
 
 def test_a_lease_that_somebody_deletes_is_made_again_and_counts_on(replicas):

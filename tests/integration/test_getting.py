@@ -441,6 +441,15 @@ def test_a_service_that_others_can_reach_names_the_command_that_makes_a_token(ho
     assert "dayfly token create" in error
 
 
+def test_a_start_that_a_wrong_configuration_prevents_has_one_exit_code(home):
+    file = home.directory / "wrong.yaml"
+    file.write_text("auth:\n  tokenFile: /nowhere/tokens\n")
+    for command in (["serve", "--listen", "127.0.0.1:0"], ["get", "executors"], ["get", "net"]):
+        for config, words in ((file, "/nowhere/tokens"), ("/nowhere.yaml", "/nowhere.yaml")):
+            error = home.dayfly(*command, "--config", config, code=3).stderr
+            assert words in error and "kind" not in error, error
+
+
 def test_who_has_no_token_is_told_where_one_is_taken_from(home):
     path, _ = token_file(home)
     with dayfly.Server(home, "--set", f"auth.tokenFile={path}"):
@@ -488,5 +497,5 @@ def test_manual_pages_make_their_directory(home):
 
 def test_a_word_that_is_nearly_right_is_guessed(three):
     assert "did you mean --auto-approve?" in three.dayfly("run", "one", "--auto-aprove", code=3).stderr
-    assert "did you mean three?" in three.dayfly("plan", "thre", code=1).stderr
-    assert "did you mean" not in three.dayfly("plan", "something-else", code=1).stderr
+    assert "did you mean three?" in three.dayfly("plan", "thre", code=3).stderr
+    assert "did you mean" not in three.dayfly("plan", "something-else", code=3).stderr

@@ -1,4 +1,4 @@
-"""The container images: what is in them, and that both programs work inside with a read-only root."""
+"""The container images: what is in them, and that the programs work inside with a read-only root."""
 
 import fcntl
 import hashlib
@@ -8,16 +8,21 @@ import pathlib
 import shutil
 import stat
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
 from lib import dayfly
+from lib.executor import chart_objects
 
 MB = 1000 * 1000
 VERSION = (dayfly.ROOT / "VERSION").read_text().strip()
-UID = 65532
+UID, ANY_UID = 65532, 1002
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="building and entering images needs root here")
 WORK = "/work"  # of the pod
+NAMES = ("spawner", "runner", "terrakube")
+ENTRYPOINTS = {"spawner": "dayfly", "runner": "dayfly-runner", "terrakube": "entrypoint"}
 MODULE = """
 resource "terraform_data" "a" {
   input = "hello"
@@ -65,7 +70,7 @@ def build(names, tmp):
     for part in ("images", "tools", "VERSION", "LICENSE"):
         source = dayfly.ROOT / part
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / part)
-    for library in ("curl", "microhttpd"):
+    for library in ("curl", "microhttpd", "hiredis"):
         (tree / "build" / library).symlink_to((dayfly.ROOT / "build" / library).resolve())
     programs = tmp / "programs"
     programs.mkdir()
@@ -85,7 +90,7 @@ def build_once(tmp):
     with open(tmp / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not said.exists():
-            text = build(["spawner", "runner"], tmp)[1]
+            text = build(NAMES, tmp)[1]
             said.write_text(text)
     return tmp / "tree/build/images", said.read_text()
 
@@ -96,7 +101,7 @@ def images(tmp_path_factory):
     parallel = "PYTEST_XDIST_WORKER" in os.environ
     archives, said = build_once((tmp_path_factory.getbasetemp().parent if parallel else tmp) / "built")
     made = {}
-    for name in ("spawner", "runner"):
+    for name in NAMES:
         assert f"localhost/dayfly-{name}:{VERSION}" in said
         directory = tmp / name
         directory.mkdir()
@@ -104,27 +109,34 @@ def images(tmp_path_factory):
     return made
 
 
-def inside(root, *command, mounts=(), timeout=dayfly.DEADLINE):
-    """Runs a program as the image's user, in its files, which are read-only but for /work and /tmp, as in a pod."""
+def entering(root, *command, mounts=(), uid=UID, **env):
+    """What runs a program as this user, in an image's files, which are read-only but for /work and /tmp, as in a pod."""
     script = 'set -e; r=$1; shift; mount --bind "$r" "$r"; mount -t proc proc "$r/proc"; ' \
         'mount -t tmpfs tmpfs "$r/tmp" -o mode=1777; mount -t tmpfs tmpfs "$r/dev"; ' \
         'for d in null zero urandom; do touch "$r/dev/$d"; mount --bind "/dev/$d" "$r/dev/$d"; done; ' \
         'while [ "$1" != -- ]; do mount --bind "$1" "$r$2"; shift 2; done; shift; ' \
         'mount -o remount,ro,bind "$r"; ' \
-        f'exec env -i PATH=/usr/local/bin:/usr/bin HOME=/work /usr/sbin/chroot --userspec={UID}:{UID} --groups= "$r" "$@"'
-    return subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", str(root),
-                           *[str(m) for m in mounts], "--", *map(str, command)],
-                          capture_output=True, text=True, timeout=timeout, check=False)
+        f'exec env -i "$@"'
+    environment = {"PATH": "/usr/local/bin:/usr/bin", "HOME": "/work", **env}
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", str(root), *[str(m) for m in mounts], "--",
+            *[f"{name}={value}" for name, value in environment.items()],
+            "/usr/sbin/chroot", f"--userspec={uid}:{uid}", "--groups=", str(root), *map(str, command)]
+
+
+def inside(root, *command, timeout=dayfly.DEADLINE, **how):
+    """Runs it to its end."""
+    return subprocess.run(entering(root, *command, **how), capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def test_they_are_small(images):
     assert images["runner"].size() <= 60 * MB
     assert images["spawner"].size() <= 60 * MB
+    assert images["terrakube"].size() <= 60 * MB
     assert (images["runner"].root / "usr/bin/dayfly-runner").stat().st_size <= 2 * MB
 
 
 def test_they_run_as_a_numeric_user_that_is_not_root(images):
-    for name, program in (("spawner", "dayfly"), ("runner", "dayfly-runner")):
+    for name, program in ENTRYPOINTS.items():
         config = images[name].config["config"]
         assert config["User"] == f"{UID}:{UID}"
         assert config["Entrypoint"] == [f"/usr/bin/{program}"]
@@ -145,7 +157,7 @@ def test_nothing_in_them_gives_rights_or_can_be_changed(images):
             if stat.S_ISLNK(mode):
                 continue
             assert not mode & (stat.S_ISUID | stat.S_ISGID), path
-            assert not mode & stat.S_IWOTH or path == image.root / "tmp", path
+            assert not mode & stat.S_IWOTH or path in (image.root / "tmp", image.root / "home/cnb"), path
             assert path.lstat().st_uid == 0, path
 
 
@@ -173,8 +185,8 @@ def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
         parts = {p["name"]: p for p in sbom["packages"]}
         assert len({p["SPDXID"] for p in sbom["packages"]}) == len(sbom["packages"]) > 20
         assert parts[f"dayfly-{name}"]["versionInfo"] == VERSION
-        assert {"libc6", "libssl3", "curl-static", "libarchive-static"} <= set(parts)
-        assert ("libmicrohttpd-static" in parts) == (name == "spawner")
+        assert {"libc6", "libssl3", "curl-static", "hiredis-static", "libarchive-static"} <= set(parts)
+        assert ("libmicrohttpd-static" in parts) == (name != "runner")
         for part in parts.values():
             assert part["versionInfo"] and part["externalRefs"][0]["referenceLocator"].startswith("pkg:")
             if not part["name"].startswith("dayfly-"):
@@ -183,14 +195,15 @@ def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
 
 def test_two_builds_of_one_commit_are_the_same_image(images, tmp_path):
     again, _ = build(["spawner", "runner"], tmp_path)
-    for name, image in images.items():
+    for name in ("spawner", "runner"):
+        image = images[name]
         manifest = json.loads(subprocess.run(["tar", "-xOf", again / f"{name}.tar", "index.json"], capture_output=True,
                                              check=True).stdout)
         assert manifest["manifests"][0]["digest"] == image.index["manifests"][0]["digest"]
 
 
-def test_both_programs_start_with_a_read_only_root(images):
-    for name, program in (("spawner", "dayfly"), ("runner", "dayfly-runner")):
+def test_the_programs_start_with_a_read_only_root(images):
+    for name, program in (("spawner", "dayfly"), ("runner", "dayfly-runner"), ("terrakube", "dayfly"), ("terrakube", "dayfly-runner")):
         result = inside(images[name].root, program, "version")
         assert (result.returncode, result.stderr) == (0, ""), result.stderr
         assert VERSION in result.stdout
@@ -198,6 +211,7 @@ def test_both_programs_start_with_a_read_only_root(images):
     assert refused.returncode != 0 and "Read-only" in refused.stderr
 
 
+@pytest.mark.parametrize("name", ["runner", "terrakube"])
 @pytest.mark.parametrize("command, said", [
     (["git", "ls-remote", "https://127.0.0.1:1/x"], "Failed to connect"),
     (["git", "-c", "core.sshCommand=ssh -o BatchMode=yes", "ls-remote", "ssh://git@127.0.0.1:1/x"], "Connection refused"),
@@ -205,9 +219,64 @@ def test_both_programs_start_with_a_read_only_root(images):
     (["ssh", "-V"], "OpenSSH"),
     (["sh", "-c", "env | sort | sed s/^/+/"], "+HOME"),
 ])
-def test_the_runner_has_what_sources_and_modules_need(images, command, said):
-    result = inside(images["runner"].root, *command)
+def test_a_runner_has_what_sources_and_modules_need(images, name, command, said):
+    result = inside(images[name].root, *command)
     assert said in result.stdout + result.stderr
+
+
+# ---- the executor of a Terrakube ----
+
+SCRIPT = """
+set -euo pipefail
+[[ "$(jq -r .a[0] <<< '{"a": ["found"]}')" = found ]]
+curl -sS --proto =https https://127.0.0.1:1/ || [ $? = 7 ]
+for tool in unzip tar git ssh openssl-is-not-there; do command -v $tool || echo no $tool; done
+"""
+
+
+def test_scripts_of_terrakube_find_their_tools(images):
+    result = inside(images["terrakube"].root, "bash", "-c", SCRIPT, uid=ANY_UID)
+    assert result.returncode == 0 and "Failed to connect" in result.stderr, result.stderr
+    assert result.stdout.split() == ["/usr/bin/unzip", "/usr/bin/tar", "/usr/bin/git", "/usr/bin/ssh", "no", "openssl-is-not-there"]
+
+
+def of_image(image, **env):
+    """The image's environment, and more."""
+    return {**dict(entry.split("=", 1) for entry in image.config["config"]["Env"]), **env}
+
+
+def test_as_a_job_of_terrakube_it_is_the_executor_of_one_step(images):
+    image = images["terrakube"]
+    result = inside(image.root, "entrypoint", uid=ANY_UID, **of_image(image, EphemeralFlagBatch="true"))
+    assert result.returncode == 1 and "EphemeralJobData" in result.stderr, result.stderr
+
+
+def test_with_arguments_it_is_the_runner(images):
+    image = images["terrakube"]
+    for flag in ({}, {"EphemeralFlagBatch": "true"}):
+        result = inside(image.root, "entrypoint", "version", uid=ANY_UID, **of_image(image, **flag))
+        assert (result.returncode, result.stdout) == (0, f"dayfly-runner {VERSION}\n"), result.stderr
+
+
+def test_without_anything_it_is_the_executor_of_all_steps(images):
+    image, address = images["terrakube"], f"127.0.0.1:{dayfly.free_port()}"
+    settings = {key: value for doc in chart_objects() if doc["metadata"]["name"].startswith("terrakube-executor-")
+                for key, value in (doc.get("data") or doc.get("stringData") or {}).items()}
+    env = of_image(image, **settings)
+    assert env.pop("DAYFLY_TERRAKUBE_LISTEN") == "0.0.0.0:8090"
+    command = entering(image.root, "entrypoint", uid=ANY_UID, DAYFLY_TERRAKUBE_LISTEN=address, DAYFLY_LISTEN="127.0.0.1:0", **env)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as serving:
+        try:
+            def is_ready():
+                assert serving.poll() is None, serving.stdout.read()
+                try:
+                    with urllib.request.urlopen(f"http://{address}/actuator/health/readiness", timeout=5) as answer:
+                        return answer.read() == b'{"status":"UP"}'
+                except (OSError, urllib.error.HTTPError):
+                    return False
+            dayfly.wait_for("the service to be ready", is_ready)
+        finally:
+            serving.kill()
 
 
 def test_a_whole_step_runs_in_the_runners_image(home, tofu, tmp_path):

@@ -4,6 +4,7 @@ integrations that many executors use. AWS's STS and S3 are moto's."""
 import base64
 import json
 import sys
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -206,7 +207,11 @@ def test_a_step_exchanges_an_identity_token_and_no_other_step_sees_it(asked):
             if name == "gcp":
                 identity["federation"]["tokenUrl"] = google.url
             send(home, "Integration", name, provider=provider, **identity)
-            assert "nothing was asked" in home.dayfly("integration", "test", name).stdout
+            said = home.dayfly("integration", "test", name).stdout
+            assert f"complete, and {token} has a token; {provider} was not asked: only a step" in said, said
+        token.rename(token.with_suffix(".away"))
+        assert f"engine.local.identityTokenFile: open {token}" in home.dayfly("integration", "test", "gcp", code=3).stderr
+        token.with_suffix(".away").rename(token)
         where = {"name": "AWS_ENDPOINT_URL_STS", "value": home.env["AWS_ENDPOINT_URL_STS"]}
         out = executor(home, "net", f'{sys.executable} -c "{WHO}" >$OUT && {exchange} >>$OUT && env >>$OUT; cat $ARM_OIDC_TOKEN_FILE_PATH',
                        integrations=[{"name": n} for n in IDENTITIES], environment=[where])
@@ -219,6 +224,55 @@ def test_a_step_exchanges_an_identity_token_and_no_other_step_sees_it(asked):
         assert "identity-of-the-step" not in log + everything_told(home, server, "net") and "***" in log
         apply(home, "blind")
         assert not blind.read_text()
+
+
+# Shows all that it was given, and the token as it is in the middle of the step. Nothing is declared sensitive.
+TALKATIVE = """
+resource "terraform_data" "all" {
+  provisioner "local-exec" {
+    command = "(env; cat $ARM_OIDC_TOKEN_FILE_PATH) | tee all; echo waiting; until [ -e $GO ]; do sleep 0.02; done; cat $ARM_OIDC_TOKEN_FILE_PATH | tee -a all"
+  }
+}
+output "all" { value = terraform_data.all.id == "" ? "" : file("${path.module}/all") }
+"""
+
+
+@pytest.mark.parametrize("storage", ["managed", "local"])
+def test_a_reader_gets_neither_the_keys_of_a_step_nor_its_token_nor_a_renewed_one(asked, storage):
+    home, file, token, go = asked, asked.directory / "tokens", asked.directory / "identity", asked.directory / "go"
+    tokens = {role: home.json("token", "create", "--name", role, "--role", role, "--token-file", file)["token"] for role in ("read", "admin")}
+    token.write_text("identity-when-it-began\n")
+    home.env["DAYFLY_TOKEN"] = tokens["admin"]
+    with Server(home, "--set", f"auth.tokenFile={file}", "--set", "engine.local.isolation=auto",
+                "--set", f"engine.local.identityTokenFile={token}") as server:
+        store(home, "aws", LONG_LIVED)
+        send(home, "Integration", "aws", provider="aws", secretRef={"name": "aws"}, assumeRole={"roleArn": ROLE})
+        send(home, "Integration", "azure", provider="azurerm", **IDENTITIES["azure"])
+        send(home, "Executor", "net", source={"url": f"file://{home.module('net', TALKATIVE)}", "kind": "directory"},
+             runtime={"name": home.runtime}, integrations=[{"name": "aws"}, {"name": "azure"}],
+             environment=[{"name": "GO", "value": str(go)}],
+             storage={"type": "managed"} if storage == "managed" else {"type": "local", "path": str(home.directory / "state")})
+        home.dayfly("run", "net", "--auto-approve", "--detach", "--no-env")
+
+        def told(role, *routes):
+            got = [server.request("GET", f"/v1/{r}", headers={"Authorization": f"Bearer {tokens[role]}"}) for r in routes]
+            return "".join(body.decode() for status, _, body in got if status == 200)
+        dayfly.wait_for("the first half", lambda: "waiting" in told("read", "runs/net-1/log").replace("echo waiting", ""))
+        token.write_text("identity-that-was-renewed\n")
+        go.touch()
+        home.dayfly("logs", "-f", "net-1")
+
+        outputs = ("executors/net/outputs", "runs/net-1/outputs")
+        for route in outputs:
+            everything = json.loads(told("admin", route))["all"]["value"]
+            session = [line.split("=", 1)[1] for line in everything.splitlines() if line.startswith(("AWS_SECRET", "AWS_SESSION", "AWS_ACCESS"))]
+            assert len(session) == 3 and "identity-when-it-began\nidentity-that-was-renewed\n" in everything
+            seen = json.loads(told("read", route))["all"]["value"]
+            assert "AWS_SESSION_TOKEN=***\n" in seen and seen.endswith("\n***\n***\n"), seen
+        log = told("read", "runs/net-1/log")
+        assert "AWS_SESSION_TOKEN=***" in log and log.count("(local-exec): ***") == 2
+        seen = told("read", "runs", "taskactions", "runs/net-1/log", "runs/net-1/events", *outputs) + server.log.read_text()
+        assert not [value for value in (*session, "identity-when-it-began", "identity-that-was-renewed") if value in seen]
 
 
 def test_a_certificate_is_a_file_of_the_step_with_its_bytes(home):
@@ -248,7 +302,8 @@ def test_a_named_integration_is_for_its_executors_alone(home):
     home.dayfly("run", "net", "--auto-approve", env={"GITHUB_TOKEN": "of-the-shell"})
     assert "GITHUB_TOKEN=v-github-token" in out.read_text()
 
-    assert "integration \"hub\" is in use by executor net" in home.dayfly("delete", "integration/hub", code=1).stderr
+    assert "integration \"hub\" is in use by executor net" in home.dayfly("delete", "integration", "hub", code=1).stderr
+    assert 'executor "integration"' not in home.dayfly("delete", "integration", "none", "hub", code=1).stderr
     assert "executor net, integration hub" in home.dayfly("secret", "delete", "hub", code=1).stderr
     narrower = send(home, "Integration", "hub", verb="apply", code=1, provider="github", secretRef={"name": "hub"}, executors=["other"])
     assert "is in use by executor net" in narrower.stderr
@@ -257,9 +312,38 @@ def test_a_named_integration_is_for_its_executors_alone(home):
     assert "changed" in home.dayfly("edit", "integration", "hub", env={"EDITOR": "sed -i 's/^spec:/spec:\\n  description: of the hub/'"}).stdout
     assert "of the hub" in home.dayfly("describe", "integration", "hub").stdout
     executor(home, "net", "true", verb="apply")
-    assert home.dayfly("delete", "integration/hub").stdout == "integration/hub deleted\n"
+    assert home.dayfly("delete", "integrations", "hub").stdout == "integration/hub deleted\n"
     assert not home.json("get", "integrations")["items"]
     assert [s["name"] for s in home.json("get", "secrets")["items"]] == ["hub"]
+
+
+class Authority(web.Handler):
+    """Of Azure, which exists in the cloud alone; as Microsoft documents it."""
+
+    def do_POST(self):  # noqa: N802
+        asked = dict(urllib.parse.parse_qsl(self.body().decode()))
+        good = self.path == "/t-1/oauth2/v2.0/token" and asked == {
+            "grant_type": "client_credentials", "client_id": "c-1", "client_secret": "open/+&sesame", "scope": "https://management.azure.com/.default"}
+        told = {"access_token": "of-azure", "expires_in": 3599} if good else {"error": "invalid_client", "error_description": "AADSTS7000215"}
+        return self.answer(200 if good else 401, json.dumps(told).encode(), Content_Type="application/json")
+
+
+def test_azure_is_asked_for_a_client_secret_and_nobody_for_other_keys(home):
+    keys = {"client_id": "c-1", "tenant_id": "t-1", "subscription_id": "s-1"}
+    with web.Server(Authority) as authority:
+        home.env["AZURE_AUTHORITY_HOST"] = authority.url
+        with Server(home) as server:
+            for name, secret in (("good", "open/+&sesame"), ("bad", "of-yesterday")):
+                store(home, name, {**keys, "client_secret": secret})
+                send(home, "Integration", name, provider="azurerm", secretRef={"name": name})
+            assert "Azure takes the client secret" in home.dayfly("integration", "test", "good").stdout
+            assert "HTTP 401" in home.dayfly("integration", "test", "bad", code=3).stderr
+            store(home, "dog", TABLE["datadog"][0])
+            send(home, "Integration", "dog", provider="datadog", secretRef={"name": "dog"})
+            said = home.dayfly("integration", "test", "dog").stdout
+            assert "has the keys that a step needs (api_key, api_url, app_key); datadog was not asked" in said, said
+            told = everything_told(home, server, "none")
+            assert not [v for v in ("of-azure", "of-yesterday", "sesame") if v in told + said]
 
 
 def test_only_an_admin_hands_out_an_identity_or_serves_every_executor(home):

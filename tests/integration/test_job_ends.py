@@ -84,6 +84,7 @@ CAUSES = {
     "rights": Cause("NotAllowed", "cannot create resource"),
     "by-secret": Cause("Unschedulable", "didn't match Pod's node affinity/selector", placement={"nodeSelector": {"disk": "nowhere"}}),
 }
+# Before the pending time is over: at once, or after the grace that a container's configuration has.
 AT_ONCE = {"image-never", "image-name", "env-from", "env-key", "limit-range", "pod-security", "pod-policy", "job-policy",
            "priority-class", "root", "command", "quantity", "field", "namespace"}
 TOLD_BY_KUBELET = AT_ONCE | {"image-registry", "secret", "config-map", "key", "volume", "container"}
@@ -298,14 +299,15 @@ def test_what_comes_within_the_pending_time_lets_the_step_go_on(home, namespace,
     with Pods(home, namespace, tofu) as world:
         world.executor("wait", SMALL, placement=missing)
         world.executor("again", SMALL, placement=refused)
-        run, failed = world.ask("wait", "dry-run"), world.ask("again", "dry-run")
+        run, refused = world.ask("wait", "dry-run"), world.ask("again", "dry-run")
         says(world, ["why", run], 'serviceaccount "late" not found')
         namespace.kubectl("create", "serviceaccount", "late")
         says(world, ["why", run], 'secret "late" not found')
-        assert world.ended(failed)["reason"] == "SecretMissing"
+        says(world, ["why", refused], 'secret "late" not found')
+        assert world.document("taskactions", f"{refused}-plan")["status"]["phaseHistory"][-1]["phase"] == "Initializing"
         namespace.kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
-        assert world.ended(world.ask("again", "dry-run"))["reason"] == "Planned"
-        assert world.ended(run)["reason"] == "Planned"
+        for name in (run, refused):
+            assert world.ended(name)["reason"] == "Planned"
 
 
 def test_an_unclaimed_step_that_loses_its_pod_or_its_job_gets_another(home, namespace, tofu):

@@ -25,10 +25,14 @@ def user(env):
     return {**os.environ, "PATH": with_kubectl(os.environ["PATH"]), **env}
 
 
-def make(*args, tree=ROOT, **env):
+def try_make(*args, tree=ROOT, **env):
     """`make` as a user calls it, in a checkout."""
-    result = subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env=user(env), capture_output=True,
-                            text=True, check=False)
+    return subprocess.run(["make", "--no-print-directory", *args], cwd=tree, env=user(env), capture_output=True,
+                          text=True, check=False)
+
+
+def make(*args, tree=ROOT, **env):
+    result = try_make(*args, tree=tree, **env)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -199,6 +203,7 @@ RARELY = {
     **{("", "configmaps", verb): "a blob with more than one piece" for verb in ("get", "list", "create", "delete")},
     ("", "persistentvolumeclaims", "get"): "a plugin cache",
     ("", "namespaces", "get"): "`dayfly doctor`",
+    ("", "pods", "delete"): "a pod that never claimed its step",
     ("batch", "jobs", "delete"): "a canceled step, a workflow that is taken away",
     ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
     ("coordination.k8s.io", "leases", "get"): "the watch was behind",
@@ -263,6 +268,17 @@ def test_definitions_come_and_go(cluster, tmp_path):
     make("install", tree=tmp_path, **env)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
     make("install", tree=tmp_path, **env)
+    executor = {"apiVersion": f"{group}/v1alpha1", "kind": "Executor", "metadata": {"name": "net", "namespace": "default"},
+                "spec": {"source": {"url": "file:///m", "kind": "directory"}}}
+    cluster.kubectl("create", "-f", "-", input=json.dumps(executor))
+    for status, said in (({"mayHoldResources": True}, "these Executors may hold resources: default/net "),
+                         ({"mayHoldResources": False}, "the namespace default has Executors, Runs or TaskActions, and no operator")):
+        cluster.kubectl("-n", "default", "patch", f"executors.{group}", "net", "--subresource=status", "--type=merge",
+                        "-p", json.dumps({"status": status}))
+        refused = try_make("uninstall", tree=tmp_path, **env)
+        assert refused.returncode != 0 and said in refused.stderr and "Nothing was deleted" in refused.stderr, refused
+        assert len(cluster.kubectl("get", *names, "-o", "name").stdout.split()) == len(names)
+    cluster.kubectl("-n", "default", "delete", f"executors.{group}", "net")
     make("uninstall", tree=tmp_path, **env)
     wait_for("the definitions to go", lambda: not cluster.kubectl("get", *names, "--ignore-not-found", "-o", "name").stdout)
     make("uninstall", tree=tmp_path, **env)

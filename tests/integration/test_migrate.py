@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from lib.backends import PATH, Azure
 from lib.buckets import ACCESS, S3, SECRET, GoogleStorage
 from lib.dayfly import BUILD, Home, Server, wait_for
 
@@ -147,6 +148,34 @@ def test_a_local_file_takes_the_state_and_gives_it_back(either_home, s3, gcs, tm
         assert plan(home, "file") == NOTHING
         again = home.dayfly("state", "migrate", "file", "--to", "managed")
         assert "is in this storage already" in again.stderr
+        gone = home.dayfly("delete", "file", "--forget", "--state-file", tmp_path / "kept.tfstate")
+        assert f"moved away from the local storage {tmp_path}/file.tfstate, which still keeps a copy" in gone.stderr
+
+
+def test_a_state_goes_to_azure_and_comes_back(home, s3, gcs, tmp_path):
+    """It takes what was applied there along, and leaves it while somebody else holds its lease."""
+    with Azure(tmp_path) as store:
+        home.env.update(store.env)
+        to_azure = ["--to", "azurerm", *(f"--setting={k}={v}" for k, v in store.config().items())]
+        with Server(home):
+            store.prepare(home)
+            create(home, "e", integrations=[], **store.credentials())
+            home.dayfly("run", "e", "--auto-approve")
+            before = json.loads(home.dayfly("state", "pull", "e").stdout)
+            home.dayfly("state", "migrate", "e", *to_azure)
+            assert store.states() == [PATH] and not store.lock()
+            assert what(json.loads(store.read())) == what(before)
+            home.dayfly("run", "e", "--auto-approve", "--replace", "terraform_data.one")
+            newest = store.read()
+            assert json.loads(newest)["serial"] > before["serial"]
+            held = store.hold()
+            refused = home.dayfly("state", "migrate", "e", "--back", code=1).stdout
+            assert "StateLocked" in refused and held in refused and store.lock()
+            store.request("PUT", f"/states/{PATH}?comp=lease", x_ms_lease_action="break")
+            home.dayfly("state", "migrate", "e", "--back")
+            kind, state = place_of(home, "e", s3, gcs)
+            assert (kind, what(state)) == ("managed", what(json.loads(newest))) and store.read() == newest
+            assert plan(home, "e") == NOTHING
 
 
 def test_a_place_that_belongs_to_another_state_is_refused(home, s3, gcs, tmp_path):
@@ -161,6 +190,10 @@ def test_a_place_that_belongs_to_another_state_is_refused(home, s3, gcs, tmp_pat
         home.dayfly("state", "migrate", "a", "--back")
         refused = home.dayfly("state", "migrate", "b", *to_s3(s3), "--path", "executors/a/terraform.tfstate", code=1)
         assert "executor a has its state" in refused.stderr
+        # What is wrong is named as it was given.
+        for options, given, words in ((["--to", "s3"], "", "--setting bucket: is required"), (["-f", "-"], "type: s3\n", "-f -: config.bucket: is required")):
+            refused = home.dayfly("state", "migrate", "b", *options, input=given, code=3).stderr
+            assert words in refused and "moveTo" not in refused, refused
         # Of nobody that is known here: the state itself shows it, and both stay as they are.
         home.dayfly("state", "migrate", "a", "--confirm")
         theirs = in_s3(s3, "a")
@@ -195,6 +228,8 @@ def test_a_lock_and_a_run_in_the_queue_are_respected(home, s3, gcs):
         home.dayfly("run", "q", "--no-wait", "--replace", "terraform_data.one")
         waiting = executor(home, "q")["status"]["lastRun"]["name"]
         moved = home.dayfly("state", "migrate", "q", *to_s3(s3), "-d").stdout.split()[0].partition("/")[2]
+        again = home.dayfly("state", "migrate", "q", *to_s3(s3), "-d", code=1).stderr
+        assert f"is being moved by run {moved}, which is Pending: wait for it" in again, again
         late = home.dayfly("run", "q", "--auto-approve", "-d").stdout.split()[0].partition("/")[2]
         home.dayfly("discard", waiting)
 
@@ -336,6 +371,13 @@ POINTS = [("runner", 4), ("runner", 6), ("runner", 8), ("runner", 13), ("spawner
 def test_whoever_is_killed_at_whatever_command_one_place_has_the_state(killed, s3, gcs):
     home = killed.home
     before = json.loads(home.dayfly("state", "pull", "k").stdout)
+    killed.stop_at(2)  # a person ends it there: the message does not say that something was tainted
+    run = home.dayfly("state", "migrate", "k", *to_s3(s3), "-d").stdout.split()[0].partition("/")[2]
+    wait_for("the check of the lock", (killed.directory / "reached").exists)
+    home.dayfly("cancel", run)
+    assert wait_for(f"the end of {run}", lambda: killed.end(run))["phase"] == "Canceled"
+    log = home.dayfly("logs", run).stdout
+    assert "the check of its lock failed" in log and "tofu taint" not in log, log
     for i, (victim, n) in enumerate(POINTS):
         target = [*to_s3(s3), "--path", f"killed/{i}.tfstate"]
         path = executor(home, "k")["spec"]["storage"].get("path")

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from lib.dayfly import DAYFLY, Server, alive, wait_for
+from lib import providers
+from lib.dayfly import DAYFLY, Server, alive, tool, wait_for
 
 MODULE = """
 variable "who" {
@@ -394,3 +395,51 @@ def test_what_is_declined_at_the_question_is_not_applied(home):
     assert "hello world" in result.stdout
     name = home.json("get", "executors")["items"][0]["metadata"]["name"]
     assert home.json("state", "list", name)["items"] == []
+
+
+# ---- init, where it would do nothing ---------------------------------------------------------------------------------
+
+def log_of(home, run):
+    return home.dayfly("logs", run).stdout
+
+
+def test_a_plan_runs_no_init_where_that_would_only_note_the_backend(home):
+    module = home.module("hello", MODULE)
+    home.dayfly("run", module, "--auto-approve")
+    home.dayfly("run", "hello", "--action", "provision", "--auto-approve", "--var", "who=you")
+    assert "Initializing" in log_of(home, "hello-1")
+    assert "dayfly: no init" in log_of(home, "hello-2") and "Initializing" not in log_of(home, "hello-2")
+    assert home.json("outputs", "hello")["greeting"]["value"] == "hello you"
+
+
+@pytest.mark.parametrize("note, said", [
+    ('{"version": 3, "backend": {"type": "http", "config": {"address": null}, "hash": 1}}', "dayfly: no init"),
+    ('{"version": 3, "backend": {"type": "http", "config": {"address": "http://127.0.0.1:1"}, "hash": 1}}', "Initializing"),
+    ("{", "Initializing"),
+])
+def test_a_note_that_somebody_else_wrote_leads_nowhere_else(home, note, said):
+    home.dayfly("run", home.module("hello", MODULE), "--auto-approve")
+    kept, = (home.directory / "cache").glob("**/notes/*")
+    kept.write_text(note)
+    home.dayfly("run", "hello", "--action", "dry-run", "--var", "who=you")
+    log = log_of(home, "hello-2")
+    assert said in log and "2 to change" in log, log
+
+
+def test_a_tool_that_wants_an_init_nevertheless_gets_it(home):
+    home.env["DAYFLY_PROVIDERS_FILESYSTEM_MIRROR"] = str(home.directory / "mirror")
+    providers.packed(tool("provider"), home.directory / "mirror")
+    home.dayfly("run", home.module("hello", MODULE), "--auto-approve")
+    home.module("hello", f'terraform {{\n required_providers {{\n simple = {{ source = "{providers.SOURCE}" }}\n }}\n}}\n{MODULE}')
+    home.dayfly("run", "hello", "--action", "dry-run", "--var", "who=you")
+    log = log_of(home, "hello-2")
+    assert "dayfly: init after all" in log and "- Installed" in log and "2 to change" in log, log
+
+
+def test_a_module_that_came_to_need_more_gets_its_init(home):
+    module = home.module("hello", MODULE)
+    home.dayfly("run", module, "--auto-approve")
+    home.module("hello/more", 'resource "terraform_data" "more" { input = 1 }')
+    home.module("hello", MODULE + 'module "more" { source = "./more" }')
+    home.dayfly("run", "hello", "--action", "provision", "--auto-approve")
+    assert "- more in more" in log_of(home, "hello-2")

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from lib import workflows
-from lib.cluster import compact
+from lib.cluster import FullEtcd, compact
 from lib.dayfly import wait_for
 from lib.kube_proxy import KubeProxy
 from lib.ledger import MOUNT
@@ -329,3 +329,33 @@ def test_the_cluster_that_keeps_everything_may_go_away_in_mid_apply(alone, repli
     world.check_run(run)
     world.check_at_most_once()
     world.check_nothing_left(["net"])
+
+
+def test_an_apply_outlives_an_etcd_that_is_full_and_the_service_says_so(alone, replicas):
+    world = replicas()
+    full = FullEtcd(alone, world.namespace)
+    try:
+        world.make("net")
+        world.ledger.hold("second", "net-1-apply")
+        run = world.request("net", "one")
+        world.ledger.wait_held("second", "net-1-apply")
+        full.fill()
+        follower = world.spawners[1 - world.leader()]
+
+        def not_ready():
+            status, _, body = follower.request("GET", "/readyz?verbose")
+            return status == 503 and body.decode()
+        said = wait_for("it to be not ready", not_ready)
+        assert "[-] leader: " in said and "database space exceeded" in said and "[+] store ok" in said, said
+        assert follower.request("GET", "/livez")[0] == 200
+        world.ledger.let_go("second", "net-1-apply")  # its state, log and result find nobody who could keep them
+        time.sleep(2)
+        full.empty()
+        world.finish(run)
+        world.check_run(run)
+        world.finish(world.request("net", "two"))
+        world.check_at_most_once()
+        world.check_nothing_left(["net"])
+        assert follower.request("GET", "/readyz")[0] == 200
+    finally:
+        full.close()

@@ -29,6 +29,17 @@ def versions(server, executor):
     return [v["version"] for v in server.get(f"/v1/executors/{executor}/state/versions")["items"]]
 
 
+def days_ago(days):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - days * 86400))
+
+
+def age_versions(server, days=8, newest=10**6):
+    """Makes the versions up to that one older than the week that each stays."""
+    for meta in (server.data / "blobs" / "data" / "state").glob("*/0*.json"):
+        if int(meta.stem) <= newest:
+            meta.write_text(json.dumps({**json.loads(meta.read_text()), "createdAt": days_ago(days)}))
+
+
 def blobs(server):
     return sorted(str(p.relative_to(server.data / "blobs")) for p in (server.data / "blobs").rglob("*") if p.is_file())
 
@@ -54,12 +65,22 @@ def test_the_newest_versions_of_a_state_stay(home):
         newest = versions(server, "net")
         assert len(newest) >= 4
     with serve(home, stateVersions=2) as server:
+        home.dayfly("gc")
+        assert versions(server, "net") == newest, "those of the last week"
+        age_versions(server)
+        home.dayfly("gc")
         wait_for("old versions to go", lambda: versions(server, "net") == newest[:2])
         home.dayfly("state", "rollback", "net", newest[1])
         assert home.dayfly("state", "show", "net").stdout
         assert sum(".tfstate" in blob for blob in blobs(server)) == 3
         gone = home.dayfly("state", "show", "net", "--version", newest[2], code=None)
         assert gone.returncode != 0 and f"there is no state version {newest[2]}; there are {newest[1]} to" in gone.stderr
+    # Without a service: what is beyond is told before it is removed.
+    alone = ("--data-directory", server.data, "--config", home.directory / "dayfly.yaml")
+    home.env["DAYFLY_SERVER"] = ""
+    assert home.dayfly("gc", "--dry-run", *alone).stdout == "1 version of the state of net would be removed\n"
+    assert home.dayfly("gc", *alone).stdout == "1 version of the state of net removed\n"
+    assert sum(".tfstate" in blob for blob in blobs(server)) == 2
 
 
 def test_gc_shows_first_and_removes_then(home):
@@ -67,10 +88,11 @@ def test_gc_shows_first_and_removes_then(home):
         provision(home, times=3)
     with serve(home, runs=1, stateVersions=1) as server:
         wait_for("the first sweep", lambda: names(server, "runs") == ["net-3"])
-        assert home.dayfly("gc").stdout == "Nothing is beyond retention.*\n"
+        assert home.dayfly("gc").stdout == "Nothing is older than retention keeps.\n"
         provision(home)
+        age_versions(server)
         shown = home.dayfly("gc", "--dry-run").stdout
-        assert "Run net-3 would be removed" in shown and "versions of the state of net would be removed" in shown
+        assert "Run net-3 would be removed" in shown and " of the state of net would be removed" in shown
         assert names(server, "runs") == ["net-3", "net-4"]
         removed = home.json("gc")["items"]
         assert {"kind": "Run", "name": "net-3"} in removed and names(server, "runs") == ["net-4"]
@@ -112,6 +134,7 @@ def test_an_executor_says_how_much_of_it_stays(home):
         retain(home, "all", runs=0, stateVersions=0)
         for name in ("net", "db", "all"):
             provision(home, name, times=3)
+        age_versions(server)
         home.dayfly("gc")
         assert names(server, "runs") == ["all-1", "all-2", "all-3", "all-4", "db-3", "db-4", "net-4"]
         assert [len(versions(server, name)) for name in ("net", "db")] == [1, 2] and len(versions(server, "all")) >= 3
@@ -124,20 +147,26 @@ def test_an_executor_says_how_much_of_it_stays(home):
 
 def test_the_version_that_a_waiting_plan_was_made_from_stays(home):
     with serve(home, stateVersions=1) as server:
-        provision(home, times=3)
+        provision(home, times=2)
+        of_step = versions(server, "net")[0]
+        home.dayfly("state", "rollback", "net", of_step - 1)  # a person's, which stays for the plan alone
         home.dayfly("run", "net", "--no-wait", "--var", "n=9", cwd=home.directory)
-        wait_for("the plan", lambda: server.get("/v1/runs/net-4")["status"]["phase"] == "WaitingApproval")
-        current = versions(server, "net")[0]
-        home.dayfly("state", "rollback", "net", current - 1)
-        assert versions(server, "net")[0] == current + 1
+        wait_for("the plan", lambda: server.get("/v1/runs/net-3")["status"]["phase"] == "WaitingApproval")
+        home.dayfly("state", "rollback", "net", of_step - 1)
+        current = of_step + 1
+        age_versions(server, 8)
+        age_versions(server, 20, newest=current)
+    with sqlite3.connect(server.data / "dayfly.db") as database:
+        database.execute("UPDATE documents SET body = json_set(body, '$.metadata.creationTimestamp', ?) WHERE name = 'net-3'", (days_ago(15),))
+    with serve(home, stateVersions=1) as server:
         home.dayfly("gc")
-        assert versions(server, "net") == [current + 1, current]
-        plan = server.get("/v1/taskactions/net-4-plan")["metadata"]["uid"]
+        assert versions(server, "net") == [current + 1, current, of_step]
+        plan = server.get("/v1/taskactions/net-3-plan")["metadata"]["uid"]
         assert f"data/plans/{plan}" in blobs(server)
-        home.dayfly("discard", "net-4", "-f", code=None)
+        home.dayfly("discard", "net-3", "-f", code=None)
         wait_for("the plan to go", lambda: f"data/plans/{plan}" not in blobs(server))
         home.dayfly("gc")
-        assert versions(server, "net") == [current + 1]
+        assert versions(server, "net") == [current + 1, of_step]
 
 
 def test_plans_of_ended_runs_and_old_logs_go_and_their_runs_stay(home):
@@ -192,9 +221,11 @@ def test_usage_counts_what_there_is_of_each_executor(home):
         kept = [server.data / "blobs" / key for key in blobs(server)]
         for kind, directory in (("states", "state"), ("logs", "logs"), ("plans", "plans"), ("outputs", "outputs")):
             there = [p for p in kept if f"/data/{directory}/" in str(p)]
-            assert usage["total"][kind] == {"count": len(there), "bytes": sum(p.stat().st_size for p in there)}
+            counted = [p for p in there if p.suffix not in (".json", ".events")]  # a version of a state and a log are two files each
+            assert usage["total"][kind] == {"count": len(counted), "bytes": sum(p.stat().st_size for p in there)}
             assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
         assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
+        assert (net["states"]["count"], db["states"]["count"], net["outputs"]["count"]) == (len(versions(server, "net")), 1, 0)
         alone, = home.json("storage", "usage", "db")["executors"]
         assert {k: v for k, v in alone.items() if k != "documents"} == {k: v for k, v in db.items() if k != "documents"}  # they lose labels
         assert "net" in home.dayfly("storage", "usage").stdout
@@ -204,8 +235,7 @@ def test_usage_counts_what_there_is_of_each_executor(home):
 
 def age_audit(server, days):
     with sqlite3.connect(server.data / "dayfly.db") as database:
-        at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - days * 86400))
-        database.execute("UPDATE audit SET body = json_set(body, '$.at', ?)", (at,))
+        database.execute("UPDATE audit SET body = json_set(body, '$.at', ?)", (days_ago(days),))
 
 
 def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
@@ -230,8 +260,9 @@ def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
 
 def test_a_killed_removal_is_completed_by_the_next(home):
     """Killed at several of its unlinks, of whatever they are: every state opens, and what was to go is gone in the end."""
-    with serve(home, runs=0, stateVersions=0):
+    with serve(home, runs=0, stateVersions=0) as server:
         provision(home, times=4)
+        age_versions(server)
     for nth in (1, 4, 7):
         server = Server(home, config="retention: {runs: 1, stateVersions: 1}\n")
         server.process = home.popen("strace", "-f", "-o", "/dev/null", "-e", "trace=unlink", "-e",

@@ -42,12 +42,12 @@ def parts_of(bundle):
 
 def test_a_plan_is_kept_with_its_json_for_those_who_decide(steps):
     steps.run("plan", "Planned")
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "backend"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "masks", "backend"]
 
 
 def test_a_plan_that_nobody_reviews_is_not_shown_and_can_be_applied(steps):
     steps.run("plan", "Planned", reviewed=False)
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "backend"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "masks", "backend"]
     steps.run("apply", "Applied")
     assert steps.resources() == {"hello": "ok"}
 
@@ -256,6 +256,17 @@ output "leaked" { value = base64encode(var.leak) }
     assert "***" in said[0]
 
 
+def test_what_a_plan_masked_is_masked_in_its_apply_and_in_the_outputs(steps):
+    """A plan may hold keys that were made for its step alone."""
+    key = "key-of-the-plans-step"
+    steps.run("plan", "Planned", mask=[key], variables={"name": key})
+    steps.run("apply", "Applied", mask=["key-of-the-applys-step"])
+    assert key in steps.state.read_text()
+    assert 'greeting = "hello ***"' in steps.log() and key not in steps.log() + json.dumps(steps.events())
+    outputs = json.loads((steps.report / "outputs").read_text())
+    assert outputs["greeting"]["shown"] == "hello ***" and outputs["greeting"]["value"] == f"hello {key}"
+
+
 def test_a_secret_in_an_error_is_masked_in_the_message(steps):
     (steps.module / "fail.tf").write_text("""
 variable "leak" { sensitive = false }
@@ -438,7 +449,12 @@ def test_version_is_one_line(home):
     assert done.stdout == f"dayfly-runner {(dayfly.ROOT / 'VERSION').read_text().strip()}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["nonsense"], ["step"], ["step", "--file", "x"], ["step", "--handoff-fd", "x"],
+def test_without_a_command_it_says_what_it_can(home):
+    done = home.run(dayfly.RUNNER)
+    assert done.returncode == 0 and "step --handoff-fd N" in done.stdout
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["step"], ["step", "--file", "x"], ["step", "--handoff-fd", "x"],
                                    ["step", "--handoff-fd", "1"], ["step", "--report-dir", "x"],
                                    ["step", "--file", "x", "--report-dir", "y", "z"], ["step", "--nonsense"],
                                    ["step", "--handoff-fd", "3", "--file", "x", "--report-dir", "y"], ["probe"],

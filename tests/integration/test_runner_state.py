@@ -5,11 +5,12 @@ import json
 import pytest
 
 from lib import web
-from lib.steps import Steps
+from lib.steps import HELLO, Steps
 
 
 STATE = json.dumps({"version": 4, "terraform_version": "1.6.0", "serial": 1, "lineage": "another", "outputs": {},
                     "resources": [], "check_results": None}).encode()
+BAD = 'resource "terraform_data" "bad" {\n  provisioner "local-exec" { command = "exit 1" }\n}\n'
 
 
 class Handler(web.Handler):
@@ -103,6 +104,19 @@ def test_a_state_that_cannot_be_stored_is_kept_and_said(either_home, state_serve
     assert not (steps.work / "module" / "errored.tfstate").exists()
 
 
+@pytest.mark.parametrize("ends", ["well", "badly"])
+def test_a_file_of_the_source_is_not_taken_for_a_state_that_could_not_be_stored(home, ends):
+    steps = Steps(home, HELLO if ends == "well" else BAD, **{"errored.tfstate": STATE.decode()})
+    home.repository(steps.module)
+    source = {"url": f"file://{steps.module}", "kind": "git", "branch": "main"}
+    steps.run("plan", "Planned", source=source)
+    if ends == "well":
+        steps.run("apply", "Applied", source=source)
+    else:
+        assert "errored" not in steps.run("apply", "ApplyFailed", code=1, source=source)["message"]
+    assert not (steps.report / "errored-state").exists() and "errored" not in steps.log()
+
+
 # ---- an answer that breaks off ----
 
 AGAIN = "dayfly: the answer with the state broke off before the command began its work; it is run again"
@@ -119,7 +133,7 @@ def applied(either_home, state_server):
 
 
 def test_a_state_that_breaks_off_fails_neither_plan_nor_apply(applied, state_server):
-    state_server.breaks = [True, False, True]  # init, init, plan
+    state_server.breaks = [True, True]  # the plan, which needs no init
     applied.run("plan", "Planned", state=state_server.document())
     assert applied.log().count(AGAIN) == 2 and not state_server.breaks and state_server.lock is None
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lib.dayfly import Server
+from lib.dayfly import Server, wait_for
 
 ONE = 'resource "terraform_data" "one" {\n  input = "one"\n}\n'
 TWO = ONE + 'resource "terraform_data" "two" {\n  input = "two"\n}\n'
@@ -410,6 +410,42 @@ def test_delete_with_forget_leaves_the_resources_and_writes_the_state_first(eith
     home.dayfly("get", "executor", "net", code=1)
 
 
+def test_an_executor_in_use_is_abandoned_with_its_state_in_a_file(home, server):
+    """Its apply is canceled, its lock is another one's, and nothing of it is destroyed."""
+    module = home.module("net", TWO)
+    home.dayfly("run", module, "--auto-approve")
+    held = home.directory / "held"
+    (module / "main.tf").write_text(TWO + f"""
+resource "terraform_data" "slow" {{
+  provisioner "local-exec" {{ command = "touch {held}; exec sleep 600" }}
+}}
+""")
+    home.dayfly("run", module, "--auto-approve", "-d")
+    wait_for("the apply", held.exists)
+    home.dayfly("abandon", "net", cwd=home.directory)
+    kept = json.loads((home.directory / "net.tfstate").read_text())
+    assert {"one", "two"} <= {r["name"] for r in kept["resources"]}
+    home.dayfly("get", "executor", "net", code=1)
+    entry = next(e for e in home.json("get", "audit")["items"] if e["action"] == "abandon")
+    assert (entry["kind"], entry["name"], entry["outcome"]) == ("Executor", "net", "done")
+
+
+def test_an_executor_whose_state_is_locked_and_unreadable_is_abandoned_by_an_admin_alone(guarded):
+    home = guarded.home
+    executor(home, "net", home.module("net", ONE))
+    home.dayfly("run", "net", "--auto-approve")
+    home.dayfly("state", "lock", "net")
+    state = next(guarded.data.rglob("*.tfstate"))
+    state.write_bytes(b"not " + state.read_bytes())
+    guarded.be("writer")
+    assert "needs the role admin" in home.dayfly("abandon", "net", code=1, cwd=home.directory).stderr
+    guarded.be("boss")
+    home.dayfly("delete", "net", "--forget", code=None, cwd=home.directory)
+    done = home.dayfly("abandon", "net", cwd=home.directory)
+    assert "no state was kept here" in done.stderr and not (home.directory / "net.tfstate").exists()
+    home.dayfly("get", "executor", "net", code=1)
+
+
 def test_a_state_that_was_written_after_the_copy_is_not_forgotten(home, server):
     module = home.module("net", TWO)
     home.dayfly("run", module, "--auto-approve")
@@ -511,6 +547,9 @@ def test_a_destroy_that_waits_speaks_of_its_approval_alone(home):
 
 OVERRIDES = {"a later override file": ("zzzzz_override.tf", 'terraform {\n  backend "local" {\n    path = "%s/evil.tfstate"\n  }\n}\n'),
              "the same backend with settings": ("zzzzz_override.tf", 'terraform {\n  backend "http" {\n    update_method = "PUT"\n  }\n}\n%.0s'),
+             "the same backend without a check of its certificate":
+                 ("zzzzz_override.tf", 'terraform {\n  backend "http" {\n    skip_cert_verification = true\n  }\n}\n%.0s'),
+             "the same backend with other pauses": ("zzzzz_override.tf", 'terraform {\n  backend "http" {\n    retry_max = 9\n  }\n}\n%.0s'),
              "a .tofu file of our name": ("zzzz_dayfly_override.tofu.json", "{}%.0s")}
 
 

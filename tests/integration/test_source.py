@@ -218,6 +218,15 @@ def test_every_kind_of_ref_over_every_transport(work, remote, repository):
     assert os.access(work.checkout / "net/run.sh", os.X_OK)
 
 
+def test_a_name_is_the_branch_and_else_the_tag(work, remote, repository):
+    url = remote.url("module.git")
+    assert work.fetch_ok(url, ref="main", **remote.members).commit == repository.second
+    result = work.fetch_ok(url, ref="v1.0", **remote.members)
+    assert result.commit == repository.first and f"fetching {url}, branch or tag v1.0" in result.log
+    assert work.fetch_ok(url, ref="v1.0", planned=repository.second, **remote.members).commit == repository.second
+    work.refused(url, ref="absent", **remote.members, reason="SourceFailed", says="there is no such branch or tag")
+
+
 def test_the_planned_commit_is_fetched_even_though_the_branch_moved(work, remote, repository):
     result = work.fetch_ok(remote.url("module.git"), planned=repository.first, branch="main", **remote.members)
     assert result.commit == repository.first
@@ -467,6 +476,15 @@ def test_mistakes_over_ssh_are_named_with_the_way_out(work, world, ssh, reposito
     work.refused(ssh.url(f"{world}/absent.git"), branch="main", credentials=good, reason="SourceFailed",
                  says="there is no git repository")
     assert work.fetch_ok(url, branch="main", credentials=good).commit == repository.second
+
+
+def test_a_server_of_any_host_key_is_taken_only_when_told_and_then_said(work, world, ssh, repository):
+    url, key = ssh.url(f"{world}/module.git"), {"sshPrivateKey": ssh.key}
+    result = work.fetch_ok(url, branch="main", credentials={**key, "acceptsHostKeys": True})
+    assert result.commit == repository.second and "no known hosts are configured: whichever key" in result.log
+    stranger = ssh.known_hosts.split()[0] + " " + " ".join((ssh.directory / "other.pub").read_text().split()[:2]) + "\n"
+    work.refused(url, branch="main", credentials={**key, "acceptsHostKeys": True, "knownHosts": stranger},
+                 reason="SourceRefused", says="is not the pinned one")
 
 
 def test_a_private_directory_with_a_blank_and_a_percent_sign_serves_ssh(tmp_path, world, ssh, repository):

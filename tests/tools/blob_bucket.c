@@ -17,6 +17,7 @@
 #include "tests/unit/chunked_suite.h"
 
 #include "common/blob/azblob.h"
+#include "common/blob/bucket_owner.h"
 #include "common/blob/gcs.h"
 #include "common/blob/s3.h"
 #include "common/http/http.h"
@@ -282,6 +283,75 @@ static void objects_of_others_are_left_alone(void **state)
         assert_true(is_there(*state, names[i]));
 }
 
+/* ---- whose a place is ------------------------------------------------------------------------- */
+
+enum { CLAIMANTS = 4 };
+
+struct claimant {
+    const char *state;
+    char id[8];
+    int result;
+    struct df_err err;
+};
+
+static int claim(const char *state, const char *id, const char *former, struct df_err *err)
+{
+    struct df_bucket *b = driver(state);
+    int result = df_bucket_claim(b, id, former, err);
+    b->ops->close(b);
+    return result;
+}
+
+static void *claim_beside_others(void *arg)
+{
+    struct claimant *c = arg;
+    c->result = claim(c->state, c->id, NULL, &c->err);
+    return NULL;
+}
+
+static void of_installations_that_come_at_once_one_has_the_place(void **state)
+{
+    struct claimant all[CLAIMANTS] = {0};
+    pthread_t threads[CLAIMANTS];
+    int winners = 0;
+    for (int i = 0; i < CLAIMANTS; i++) {
+        all[i].state = *state;
+        (void)snprintf(all[i].id, sizeof(all[i].id), "id-%d", i);
+        assert_int_equal(pthread_create(&threads[i], NULL, claim_beside_others, &all[i]), 0);
+    }
+    for (int i = 0; i < CLAIMANTS; i++) {
+        (void)pthread_join(threads[i], NULL);
+        winners += all[i].result == 0;
+        if (all[i].result < 0)
+            assert_string_equal(all[i].err.reason, "ForeignBlobs");
+    }
+    assert_int_equal(winners, 1);
+}
+
+static void a_place_is_taken_over_from_the_installation_that_is_named_alone(void **state)
+{
+    struct df_err err = {0};
+    assert_int_equal(claim(*state, "first", NULL, &err), 0);
+    assert_int_equal(claim(*state, "first", NULL, &err), 0);
+    assert_int_equal(claim(*state, "second", "third", &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_non_null(strstr(err.message, "blobs.takeOver: first"));
+    assert_int_equal(claim(*state, "second", "first", &err), 0);
+    assert_int_equal(claim(*state, "second", "first", &err), 0); /* the key may stay */
+    assert_int_equal(claim(*state, "first", NULL, &err), -1);
+}
+
+/* It is no mark, and nobody's who could be named: nothing is overwritten. */
+static void an_object_of_this_name_that_is_empty_is_no_free_place(void **state)
+{
+    struct df_err err = {0};
+    struct df_bucket *behind = driver(*state);
+    assert_int_equal(behind->ops->put(behind, "owner", "", 0, NULL, &err), 0);
+    behind->ops->close(behind);
+    assert_int_equal(claim(*state, "first", NULL, &err), -1);
+    assert_string_equal(err.reason, "ForeignBlobs");
+}
+
 static void assert_open_fails(const struct where *w, const char *word)
 {
     struct df_err err = {0};
@@ -317,10 +387,92 @@ static void options_that_cannot_be_are_refused_by_name(void **state)
     w = good;
     w.endpoint = "ftp://x";
     assert_open_fails(&w, "\"ftp://x\" is not an endpoint");
+    w.endpoint = "https://acme.blob.core.windows.net/?sig=x";
+    assert_open_fails(&w, "with neither a user nor a query");
+    w.endpoint = "https://key:s3cret@minio.example";
+    assert_open_fails(&w, "with neither a user nor a query");
     w = good;
     w.region = "eu central";
     if (is_kind("s3"))
         assert_open_fails(&w, "\"eu central\" is not a region");
+}
+
+/* ---- what somebody else did to an object of Azure --------------------------------------------- */
+
+enum { HALF_A_MINUTE_MS = 30000 };
+
+/* Of a shared access signature: such a request needs no signature of its own. */
+static void do_behind(const char *state, const char *name, const char *what, const char *header)
+{
+    const struct where w = where_of(state);
+    struct df_err err = {0};
+    DF_HTTP struct df_http *h = NULL;
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    DF_STRS struct df_strs headers = {0};
+    DF_FREE char *url = df_strf("%s/%s/%s/%s?comp=%s&%s", w.endpoint, w.bucket, w.prefix, name,
+                                what, getenv("AZURE_STORAGE_SAS_TOKEN"));
+    const struct df_http_options o = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("PUT", url);
+    (void)df_strs_add(&headers, "Content-Length: 0");
+    (void)df_strs_add(&headers, "x-ms-version: 2021-12-02");
+    (void)df_strs_add(&headers, "x-ms-lease-duration: -1");
+    (void)df_strs_add(&headers, header);
+    req.headers = &headers;
+    req.timeout_ms = HALF_A_MINUTE_MS;
+    if (df_http_new(&o, &h, &err) < 0 || df_http_send(h, &req, &res, &err) < 0)
+        fail_msg("%s", err.message);
+    if (res.status >= 300)
+        fail_msg("%s: %d %s", what, res.status, df_buf_str(&res.body));
+}
+
+static void put_object(const char *state, const char *name)
+{
+    struct df_bucket *b = driver(state);
+    assert_int_equal(b->ops->put(b, name, "one", 3, NULL, NULL), 0);
+    b->ops->close(b);
+}
+
+static void assert_refused(const struct df_err *err, enum df_err_class cls, const char *code)
+{
+    if (err->cls != cls || !strstr(err->message, code))
+        fail_msg("class %d instead of %d: %s", (int)err->cls, (int)cls, err->message);
+}
+
+static void an_object_that_somebody_leased_is_denied(void **state)
+{
+    struct df_err put_err = {0}, remove_err = {0};
+    put_object(*state, "heads/a");
+    do_behind(*state, "heads/a", "lease", "x-ms-lease-action: acquire");
+    struct df_bucket *b = driver(*state);
+    assert_int_equal(b->ops->put(b, "heads/a", "two", 3, NULL, &put_err), -1);
+    assert_int_equal(b->ops->remove(b, "heads/a", NULL, &remove_err), -1);
+    b->ops->close(b);
+    assert_refused(&put_err, DF_ERR_DENIED, "LeaseIdMissing");
+    assert_refused(&remove_err, DF_ERR_DENIED, "LeaseIdMissing");
+}
+
+static void an_object_with_snapshots_is_not_removed(void **state)
+{
+    struct df_err err = {0};
+    put_object(*state, "heads/a");
+    do_behind(*state, "heads/a", "snapshot", "x-ms-meta-by: somebody");
+    struct df_bucket *b = driver(*state);
+    assert_int_equal(b->ops->remove(b, "heads/a", NULL, &err), -1);
+    b->ops->close(b);
+    assert_refused(&err, DF_ERR_USER, "SnapshotsPresent");
+}
+
+static void an_archived_object_is_not_read(void **state)
+{
+    struct df_err err = {0};
+    struct df_bucket_version version;
+    DF_BUF struct df_buf content = DF_BUF_INIT(MIB);
+    put_object(*state, "heads/a");
+    do_behind(*state, "heads/a", "tier", "x-ms-access-tier: Archive");
+    struct df_bucket *b = driver(*state);
+    assert_int_equal(b->ops->get(b, "heads/a", &content, &version, &err), -1);
+    b->ops->close(b);
+    assert_refused(&err, DF_ERR_USER, "BlobArchived");
 }
 
 /* ---- on a way on which requests fail ----------------------------------------------------------- */
@@ -428,8 +580,17 @@ static const struct CMUnitTest usual[] = {
     blob_test(an_object_that_was_moved_or_changed_is_refused),
     blob_test(more_blobs_than_a_page_holds_are_listed),
     blob_test(objects_of_others_are_left_alone),
+    blob_test(of_installations_that_come_at_once_one_has_the_place),
+    blob_test(a_place_is_taken_over_from_the_installation_that_is_named_alone),
+    blob_test(an_object_of_this_name_that_is_empty_is_no_free_place),
     blob_test(a_bucket_that_is_not_there_is_named_at_once),
     blob_test(options_that_cannot_be_are_refused_by_name),
+};
+
+static const struct CMUnitTest others[] = {
+    blob_test(an_object_that_somebody_leased_is_denied),
+    blob_test(an_object_with_snapshots_is_not_removed),
+    blob_test(an_archived_object_is_not_read),
 };
 
 static const struct CMUnitTest trouble[] = {
@@ -444,7 +605,7 @@ static const struct CMUnitTest simple[] = {
     blob_test(the_list_is_sorted_and_below_its_prefix_alone),
 };
 
-/* blob_bucket [trouble|clock] */
+/* blob_bucket [trouble|clock|others] */
 int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
@@ -454,5 +615,7 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests_name("a bucket in trouble", trouble, NULL, NULL);
     if (df_streq(which, "clock"))
         return cmocka_run_group_tests_name("a bucket with another clock", simple, NULL, NULL);
+    if (df_streq(which, "others"))
+        return cmocka_run_group_tests_name("a bucket that others use", others, NULL, NULL);
     return cmocka_run_group_tests_name("blobs in a bucket", usual, NULL, NULL);
 }

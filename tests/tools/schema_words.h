@@ -321,8 +321,9 @@ static const struct text texts[] = {
     {"executorRef.uid", "Set by the service."},
     {"action", "For a run: provision, dry-run, destroy or state. For a TaskAction: workflow; the "
                "other values are steps, which the service creates."},
-    {"command", "For the action state: mv, rm, import, force-unlock, push-errored or migrate with "
-                "their arguments."},
+    {"command",
+     "For the action state: mv, rm, import, force-unlock, push-errored, migrate, history or "
+     "rollback with their arguments."},
     {"moveTo", "For the command migrate: the storage to which the state moves."},
     {"autoApprove", "The plan of this run needs no approval."},
     {"decision", "For a run that waits for approval: set it once, to approve or discard the plan."},

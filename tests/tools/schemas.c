@@ -10,6 +10,7 @@
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
 #include "spawner/model/tables.h"
+#include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
 #include "tests/tools/schema_words.h"
 
@@ -296,11 +297,24 @@ static void add_step_members(cJSON *spec, enum dialect d)
             DF_BUG("no memory");
 }
 
-/* Of a step or a workflow. */
+/* Those that only a step of Terrakube has. */
+static void add_terrakube_members(cJSON *spec, enum dialect d)
+{
+    cJSON *properties = df_json_object_at(spec, "properties");
+    cJSON *actions = df_json_array_at(df_json_object_at(properties, "action"), "enum");
+    for (const struct df_field *f = df_terrakube_rows; f->name; f++)
+        if (is_in(d, f) && !df_json_at(properties, f->name))
+            (void)add(properties, f->name, schema_of(f, f->name, d));
+    if (df_json_append_str(actions, DF_ACTION_TERRAKUBE, NULL) < 0)
+        DF_BUG("no memory");
+}
+
+/* Of a step, a workflow or a step of Terrakube. */
 static cJSON *task_spec(enum dialect d)
 {
     cJSON *spec = spec_of(df_workflow_rows, d);
     add_step_members(spec, d);
+    add_terrakube_members(spec, d);
     cJSON_DeleteItemFromObject(spec, "required");
     append(spec, "required", cJSON_CreateString("action"));
     append(spec, "required", cJSON_CreateString("targetResource"));

@@ -496,6 +496,8 @@ static int blocks_of_a_module(struct df_err *err)
     return 0;
 }
 
+#include "tests/torture/terrakube.h"
+
 static const struct {
     const char *name;
     int (*run)(struct df_err *err);
@@ -513,12 +515,18 @@ static const struct {
                  {"trees", trees},
                  {"process", process},
                  {"http", http_refused},
+                 {"redis", redis_refused},
+                 {"settings", terrakube_settings},
+                 {"wire", terrakube_wire},
                  {"metrics", metrics},
                  {"kubeconfig", kubeconfig},
                  {"kube", kube_refused},
                  {"packed", packed},
                  {"hcl", blocks_of_a_module},
-                 {"kubestore", kube_objects}};
+                 {"kubestore", kube_objects},
+                 {"job of Terrakube", terrakube_job},
+                 {"storage of Terrakube", terrakube_storage},
+                 {"API of Terrakube", terrakube_refused}};
 
 /* Returns how many allocations were failed, or -1 when the scenario fails without any. */
 static long torture(int (*run)(struct df_err *err))

@@ -203,9 +203,8 @@ struct world {
 static char config_engine[] = "local";
 static char server_url[] = "http://127.0.0.1:8030";
 
-static void world_open(struct world *w, const char *dir)
+static inline void world_configure(struct world *w, const char *dir)
 {
-    struct df_err err = {0};
     *w = (struct world){.dir = strdup(dir)};
     w->config = (struct df_config){.engine = config_engine,
                                    .workers = 3,
@@ -218,14 +217,11 @@ static void world_open(struct world *w, const char *dir)
                                    .plan_life_s = 3600};
     w->s.config = &w->config;
     w->s.server_url = server_url;
-    DF_FREE char *db = df_fs_join(dir, "dayfly.db");
-    DF_FREE char *key = df_fs_join(dir, "key");
-    DF_FREE char *blobs = df_fs_join(dir, "blobs");
-    if (df_store_sqlite_open(db, &w->s.store, &err) < 0 ||
-        df_vault_open(db, key, &w->s.vault, &err) < 0 ||
-        df_blob_open(blobs, &w->s.blobs, &err) < 0 ||
-        df_states_open(w->s.blobs, w->s.vault, &w->s.states, &err) < 0)
-        fail_msg("open the world: %s", err.message);
+}
+
+/* When its store, vault, blobs and states are open. */
+static inline void world_populate(struct world *w)
+{
     w->engine.engine.ops = &fake_ops;
     w->engine.s = &w->s;
     (void)pthread_mutex_init(&w->engine.lock, NULL);
@@ -234,6 +230,21 @@ static void world_open(struct world *w, const char *dir)
     assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
     df_subscribe(w->s.journal, &w->all, NULL, 0, false);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+}
+
+static inline void world_open(struct world *w, const char *dir)
+{
+    struct df_err err = {0};
+    world_configure(w, dir);
+    DF_FREE char *db = df_fs_join(dir, "dayfly.db");
+    DF_FREE char *key = df_fs_join(dir, "key");
+    DF_FREE char *blobs = df_fs_join(dir, "blobs");
+    if (df_store_sqlite_open(db, &w->s.store, &err) < 0 ||
+        df_vault_open(db, key, &w->s.vault, &err) < 0 ||
+        df_blob_open(blobs, &w->s.blobs, &err) < 0 ||
+        df_states_open(w->s.blobs, w->s.vault, &w->s.states, &err) < 0)
+        fail_msg("open the world: %s", err.message);
+    world_populate(w);
 }
 
 /* Take the mark, read, and wait: no change of a document is missed in between. */
@@ -419,7 +430,9 @@ static char *make_bundle(const struct runner *r, const char *run, const char *pl
     const char *tmp = df_blob_tmp_dir(r->w->s.blobs);
     DF_FREE char *plan = df_strf("%s/plan-file", tmp);
     char *path = df_strf("%s/bundle-%s", tmp, r->uid);
-    DF_FREE char *header_text = df_strf("{'run':'%s','step':'%s','action':'plan'}", run, r->uid);
+    DF_FREE char *action = value_of(r->w, DF_KIND_TASK_ACTION, r->name, "spec.action");
+    DF_FREE char *header_text =
+        df_strf("{'run':'%s','step':'%s','action':'%s'}", run, r->uid, action);
     DF_JSON cJSON *header = json(header_text);
     const struct df_bundle_part parts[] = {{.name = "plan", .path = plan}};
     DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

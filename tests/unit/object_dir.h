@@ -109,8 +109,8 @@ static inline int object_write(struct df_objects *o, const char *path, const voi
     return rename(unfinished, path) < 0 ? df_fail_errno(err, errno, "rename") : 0;
 }
 
-static inline int object_write_head(struct df_objects *o, const char *path,
-                                    const struct df_blob_head *h, struct df_err *err)
+static inline int object_write_head(struct df_objects *o, const char *path, struct df_blob_head *h,
+                                    struct df_err *err)
 {
     char version[17];
     DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_MIB);
@@ -123,7 +123,10 @@ static inline int object_write_head(struct df_objects *o, const char *path,
                       (long long)h->chunk_size, ids);
     (void)df_buf_add(&b, h->seal, sizeof(h->seal));
     (void)df_buf_add(&b, df_buf_str(&h->tail), h->tail.len);
-    return df_buf_check(&b, err) < 0 ? -1 : object_write(o, path, b.data, b.len, err);
+    if (df_buf_check(&b, err) < 0 || object_write(o, path, b.data, b.len, err) < 0)
+        return -1;
+    (void)snprintf(h->version, sizeof(h->version), "%s", version);
+    return 0;
 }
 
 /* ---- the five operations -------------------------------------------------------------------- */
@@ -179,7 +182,7 @@ static inline int object_get(struct df_objects *o, const struct df_blob_head *h,
                       err);
 }
 
-static inline int object_put(struct df_objects *o, const struct df_blob_head *h,
+static inline int object_put(struct df_objects *o, struct df_blob_head *h,
                              const struct df_object_chunk *chunk, struct df_err *err)
 {
     long number = 0;
@@ -308,7 +311,7 @@ static inline int object_dir_open(const char *path, const char *directory,
         free(copy);
         return df_fail_oom(err);
     }
-    *o = (struct object_dir){{&ops, *sizes}, copy};
+    *o = (struct object_dir){{&ops, *sizes, .tells_versions = true}, copy};
     return df_blob_chunked_open(&o->objects, directory, ret, err);
 }
 

@@ -10,7 +10,8 @@
 
 /* ---- a world of lines ---- */
 
-/* "name namespace class target priority": class "-" for none. Made in the order of the lines. */
+/* "name namespace class target priority": class "-" for none. A name that ends with "!" is of an
+ * apply, whose run has its plan. Made in the order of the lines. */
 static cJSON *task_of(const char *line, int64_t second)
 {
     char name[32], name_space[32], class_name[32], target[32], at[40];
@@ -28,6 +29,8 @@ static cJSON *task_of(const char *line, int64_t second)
         assert_int_equal(df_json_add_str(spec, "class", class_name, NULL), 0);
     if (priority)
         assert_int_equal(df_json_add_num(spec, "priority", priority, NULL), 0);
+    if (name[strlen(name) - 1] == '!')
+        assert_int_equal(df_json_add_str(spec, "planFrom", "its-plan", NULL), 0);
     return task;
 }
 
@@ -112,6 +115,27 @@ static const struct row {
      99,
      "{}",
      "a1 a2"},
+    {"what has begun is finished before anything begins, the oldest first",
+     {"a n - x 0", "b n - y 0", "c! n - z 0", "d! n - v 0"},
+     {.all = 0},
+     3,
+     99,
+     "{}",
+     "c! d! a"},
+    {"an apply does not go before a plan of higher priority",
+     {"a n - x 1", "b! n - y 0", "c! n - z -1", "d n - v 0"},
+     {.all = 0},
+     3,
+     99,
+     "{}",
+     "a b! d"},
+    {"an apply of a full class holds back no plan",
+     {"a n - x 0", "b! n gpu y 0", "c! m - z 0"},
+     {.name_space = "m", .in_namespace = 2, .class_name = "gpu", .of_class = 1},
+     9,
+     2,
+     "{\"gpu\":{\"limit\":1}}",
+     "a"},
     {"a full namespace holds back its own alone",
      {"a n - x 0", "b m - y 0"},
      {.name_space = "n", .in_namespace = 2},
@@ -196,6 +220,23 @@ static void who_had_a_turn_comes_behind_who_waits_though_his_step_is_older(void 
     start_next(&a, "c1");
     start_next(&a, "b1");
     start_next(&a, "a2");
+    df_admission_free(&a);
+}
+
+static void an_apply_takes_no_turn_and_gives_its_executor_none(void **state)
+{
+    (void)state;
+    struct df_admission a = {0};
+    arrive(&a, "x1 n - x 0", 0);
+    start_next(&a, "x1");
+    arrive(&a, "x1! n - x 0", 1);
+    arrive(&a, "x2 n - x 0", 2);
+    arrive(&a, "y1 n - y 0", 3);
+    start_next(&a, "x1!");
+    start_next(&a, "x2");
+    arrive(&a, "x3 n - x 0", 1);
+    start_next(&a, "y1");
+    start_next(&a, "x3");
     df_admission_free(&a);
 }
 
@@ -302,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_of_limits_and_orders_holds),
         cmocka_unit_test(who_had_a_turn_comes_behind_who_waits_though_his_step_is_older),
+        cmocka_unit_test(an_apply_takes_no_turn_and_gives_its_executor_none),
         cmocka_unit_test(who_leaves_without_a_turn_costs_nobody_his),
         cmocka_unit_test(limits_that_cannot_bind_are_not_counted_and_others_once),
         cmocka_unit_test(a_count_that_fails_is_no_decision),

@@ -44,7 +44,12 @@ static void close_policy(struct policy *p)
 }
 
 enum who { R = DF_ROLE_READ, W = DF_ROLE_WRITE, A = DF_ROLE_ADMIN };
-enum level { EXECUTOR = DF_ALLOW_EXECUTOR, RUN = DF_ALLOW_RUN, WORKFLOW = DF_ALLOW_WORKFLOW };
+enum level {
+    EXECUTOR = DF_ALLOW_EXECUTOR,
+    RUN = DF_ALLOW_RUN,
+    WORKFLOW = DF_ALLOW_WORKFLOW,
+    TERRAKUBE = DF_ALLOW_TERRAKUBE
+};
 
 /* message NULL: it is allowed. */
 struct row {
@@ -131,6 +136,20 @@ static const struct row rows[] = {
     {W, WORKFLOW, "{'nodeSelector':{'a':'b'},'tolerations':[{'key':'a'}]}", NULL},
     {W, WORKFLOW, "{'annotations':{'a':'b'}}", "placement.annotations: a caller with the role write may not set it for a workflow"},
     {W, WORKFLOW, HOST, "placement.podTemplate: "},
+    /* a workspace of Terrakube: where its steps run as before, nothing that it can reach */
+    {W, TERRAKUBE, "{'nodeSelector':{'a':'b'},'tolerations':[{'key':'a'}],'labels':{'c':'d'},'annotations':{'a':'b'},'podAnnotations':{'a':'b'},"
+                   "'resources':{'requests':{'memory':'64Gi'}},'env':[{'name':'A','value':'b'}]}", NULL},
+    {W, TERRAKUBE, "{'pluginCache':{'claimName':'cache','mountPath':'/c'}}", NULL},
+    {W, TERRAKUBE, "{'envFrom':[{'configMapRef':{'name':'terrakube-executor-config'}}],'serviceAccountName':'steps'}", NULL},
+    {W, TERRAKUBE, "{'envFrom':[{'configMapRef':{'name':'any'}}]}", "placement.envFrom[0].configMapRef.name: a caller with the role write may not take the ConfigMap \"any\" for a workspace of Terrakube (placement.allow.write.terrakube.configMaps)"},
+    {W, TERRAKUBE, "{'configMapMounts':[{'name':'any','mountPath':'/data'}]}", "ConfigMap \"any\""},
+    {W, TERRAKUBE, "{'configMapMounts':[{'name':'any','mountPath':'/data'}]}", NULL, NULL, "{'configMaps':['*']}"},
+    {W, TERRAKUBE, "{'serviceAccountName':'terrakube-api'}", "may not take the service account \"terrakube-api\" for a workspace of Terrakube"},
+    {W, TERRAKUBE, "{'serviceAccountName':'deployer-2'}", NULL, NULL, "{'serviceAccounts':['deployer-*']}"},
+    {W, TERRAKUBE, "{'podSecurityContext':{'runAsUser':0}}", "placement.podSecurityContext: a caller with the role write may not set it for a workspace of Terrakube (placement.allow.write.terrakube.fields)"},
+    {W, TERRAKUBE, "{'securityContext':{'allowPrivilegeEscalation':true}}", "placement.securityContext: "},
+    {W, TERRAKUBE, "{'podSecurityContext':{'fsGroup':1000}}", NULL, NULL, "{'fields':['*','podSecurityContext']}"},
+    {W, TERRAKUBE, "{'serviceAccountName':'spawner'}", OURS, NULL, "{'serviceAccounts':['*']}"},
     /* nobody */
     {A, RUN, "{'serviceAccountName':'spawner'}", "placement.serviceAccountName: the service account \"spawner\" " OURS},
     {A, EXECUTOR, "{'secretMounts':[{'name':'ok','mountPath':'/a'},{'name':'dayfly-key','mountPath':'/s'}]}", "placement.secretMounts[1].name: the Secret \"dayfly-key\" " OURS},

@@ -70,8 +70,8 @@ static void probes_answer(void **state)
     REPLY struct reply ready = get(w, "/readyz?verbose", "");
     assert_int_equal(ready.status, 200);
     assert_string_equal(
-        ready.body,
-        "[+] store ok\n[+] blobs ok\n[+] tokens ok\n[+] certificate ok\n[+] serving ok\nok\n");
+        ready.body, "[+] store ok\n[+] blobs ok\n[+] tokens ok\n[+] certificate ok\n[+] leader ok\n"
+                    "[+] serving ok\nok\n");
 }
 
 static void what_is_wrong_with_a_request_is_said_as_a_problem(void **state)

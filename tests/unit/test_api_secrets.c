@@ -128,7 +128,9 @@ static void only_an_admin_or_the_owner_makes_the_executor_that_a_secret_is_for(v
         PUT("admin", "db/password?executors=net", 204, NULL),
         PUT("write", "mine/key?executors=own-net", 204, NULL),
         /* Its name would open the secret, whether it names it now or later. */
-        MAKE("write", PLAIN("net"), 403, "only its owner or an admin makes this executor"),
+        MAKE("write", PLAIN("net"), 403,
+             "of admin-name is for the executor net: only its owner or an admin makes this "
+             "executor, or takes it out of the list"),
         MAKE("write", NAMES("net", "db"), 403, "SecretNotAllowed"),
         MAKE("admin", NAMES("net", "db"), 201, NULL),
         MAKE("other", NAMES("own-net", "mine"), 403, "SecretNotAllowed"),

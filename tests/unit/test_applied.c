@@ -1,5 +1,5 @@
 /* What people write with kubectl, as the control loop finds it in the store: documents without
- * status, notes that nobody signed, and deletions. */
+ * status, and notes that nobody signed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,78 +9,7 @@
 
 #include "spawner/control/loop.h"
 #include "spawner/model/accepted.h"
-#include "tests/unit/control_loop.h"
-
-static void apply(struct world *w, enum df_kind kind, const char *name, const char *spec)
-{
-    struct df_err err = {0};
-    DF_FREE char *text =
-        df_strf("{'metadata':{'name':'%s','namespace':'default'},'spec':%s}", name, spec);
-    DF_JSON cJSON *doc = json(text);
-    if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void apply_executor(struct world *w, const char *name)
-{
-    apply(w, DF_KIND_EXECUTOR, name, "{'source':{'url':'file:///nowhere','kind':'directory'}}");
-}
-
-#define RUN_NET "{'executorRef':{'name':'net'},'action':'provision'}"
-
-/* Sets one member of the document, as a patch would. */
-struct patch {
-    const char *object, *member, *value;
-};
-
-static int set_member(cJSON *doc, void *arg, struct df_err *err)
-{
-    const struct patch *p = arg;
-    return df_json_set(df_json_object_at(doc, p->object), p->member, json(p->value), err);
-}
-
-static void patch(struct world *w, enum df_kind kind, const char *name, const char *object,
-                  const char *member, const char *value)
-{
-    struct patch p = {object, member, value};
-    struct df_err err = {0};
-    if (df_store_modify(w->s.store, kind, name, set_member, &p, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void delete (struct world *w, enum df_kind kind, const char *name)
-{
-    patch(w, kind, name, "metadata", "deletionTimestamp", "'2026-11-21T20:17:40Z'");
-}
-
-static void await_gone(struct world *w, enum df_kind kind, const char *name)
-{
-    for (;;) {
-        uint64_t mark = changes_mark(w);
-        DF_JSON cJSON *doc = get(w, kind, name);
-        if (!doc)
-            return;
-        wait_for_change(w, mark);
-    }
-}
-
-/* The status of one of three conditions. */
-static void await_condition(struct world *w, enum df_kind kind, const char *name, const char *type,
-                            const char *status, const char *reason)
-{
-    for (;;) {
-        uint64_t mark = changes_mark(w);
-        DF_JSON cJSON *doc = get(w, kind, name);
-        const cJSON *c;
-        cJSON_ArrayForEach (c, df_json_at(doc, "status.conditions")) {
-            if (df_streq(df_json_str(c, "type"), type) &&
-                df_streq(df_json_str(c, "status"), status) &&
-                df_streq(df_json_str(c, "reason"), reason))
-                return;
-        }
-        wait_for_change(w, mark);
-    }
-}
+#include "tests/unit/applied_words.h"
 
 /* ---- taking in ---- */
 
@@ -554,76 +483,6 @@ static void a_separate_approver_has_a_name(void **state)
     assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
 }
 
-/* ---- deletions ---- */
-
-static void a_deleted_run_is_canceled_and_then_goes_with_its_steps(void **state)
-{
-    struct world *w = *state;
-    begin(w, ASKING);
-    (void)await_start(w, "net-1-plan");
-    delete (w, DF_KIND_RUN, "net-1");
-    await_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "it was deleted");
-    end_processes(w, "net-1-plan", -1, "killed by signal 2");
-    await_gone(w, DF_KIND_RUN, "net-1");
-    await_gone(w, DF_KIND_TASK_ACTION, "net-1-plan");
-}
-
-static void what_nobody_took_in_goes_at_once(void **state)
-{
-    struct world *w = *state;
-    apply_executor(w, "net");
-    apply(w, DF_KIND_RUN, "first", RUN_NET);
-    start(w); /* which does not queue what was never accepted */
-    delete (w, DF_KIND_EXECUTOR, "net");
-    delete (w, DF_KIND_RUN, "first");
-    await_gone(w, DF_KIND_EXECUTOR, "net");
-    await_gone(w, DF_KIND_RUN, "first");
-}
-
-static void a_deleted_executor_says_what_it_waits_for(void **state)
-{
-    struct world *w = *state;
-    begin_planned(w);
-    delete (w, DF_KIND_EXECUTOR, "net");
-    await_condition(w, DF_KIND_EXECUTOR, "net", "Progressing", "True", "Deleting");
-    patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");
-    await_gone(w, DF_KIND_EXECUTOR, "net");
-    await_gone(w, DF_KIND_RUN, "net-1");
-}
-
-/* One pass of the loop over an executor, in this thread. */
-static int pass_over(struct world *w, const char *name, struct df_err *err)
-{
-    int64_t wake_us = 0;
-    return df_reconcile_executor(w->s.control, name, &wake_us, err);
-}
-
-static void must_pass_over(struct world *w, const char *name)
-{
-    struct df_err err = {0};
-    if (pass_over(w, name, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-/* The pass must fail, because the loop repeats only a pass that failed. */
-static void a_deletion_that_fails_is_tried_again(void **state)
-{
-    struct world *w = *state;
-    struct df_err err = {0};
-    apply_executor(w, "net");
-    must_pass_over(w, "net");
-    DF_FREE char *uid = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
-    DF_FREE char *version = df_strf("state/%s/00000001.json", uid);
-    assert_int_equal(df_blob_put(w->s.blobs, version, "{", 1, NULL), 0);
-    delete (w, DF_KIND_EXECUTOR, "net");
-    assert_int_equal(pass_over(w, "net", &err), -1);
-    assert_non_null(strstr(err.message, "is damaged"));
-    assert_value(w, DF_KIND_EXECUTOR, "net", "status.deleting", "");
-    assert_int_equal(df_blob_delete(w->s.blobs, version, NULL), 0);
-    must_pass_over(w, "net");
-    await_gone(w, DF_KIND_EXECUTOR, "net");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -648,10 +507,6 @@ int main(void)
         TEST(a_role_is_that_of_the_stamp),
         TEST(a_requesters_own_approval_is_taken_away_and_somebody_elses_counts),
         TEST(a_separate_approver_has_a_name),
-        TEST(a_deleted_run_is_canceled_and_then_goes_with_its_steps),
-        TEST(what_nobody_took_in_goes_at_once),
-        TEST(a_deleted_executor_says_what_it_waits_for),
-        TEST(a_deletion_that_fails_is_tried_again),
     };
     (void)alarm(120); /* what never comes */
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);

@@ -203,6 +203,16 @@ static void an_empty_file_changes_nothing(void **state)
     }
 }
 
+static void a_file_that_is_not_there_is_a_wrong_configuration(void **state)
+{
+    (void)state;
+    struct df_config c = {0};
+    struct df_err err = {0};
+    assert_int_equal(df_config_load("/nowhere.yaml", home_env, NULL, &c, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_non_null(strstr(err.message, "/nowhere.yaml"));
+}
+
 static void the_first_of_several_engines_is_that_of_new_steps(void **state)
 {
     (void)state;
@@ -252,6 +262,10 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"blobs: {location: /data}\n",
          "blobs.location: \"/data\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
          "azblob://ACCOUNT/CONTAINER/PREFIX"},
+        {"blobs: {location: 'azblob://acme/states/prod?sv=2022&sig=S3CRET'}\n",
+         "blobs.location: \"azblob://acme/states/prod\" has a query behind it"},
+        {"blobs: {location: 'https://acme.blob.core.windows.net/states?sig=S3CRET'}\n",
+         "blobs.location: \"https://acme.blob.core.windows.net/states\" has a query behind it"},
         {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
         {"engine: {local: {isolation: maybe}}\n",
          "engine.local.isolation: \"maybe\" is neither auto, strict nor none"},
@@ -657,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_file_sets_every_key),
         cmocka_unit_test(flags_beat_the_environment_and_that_beats_the_file),
         cmocka_unit_test(an_empty_file_changes_nothing),
+        cmocka_unit_test(a_file_that_is_not_there_is_a_wrong_configuration),
         cmocka_unit_test(the_first_of_several_engines_is_that_of_new_steps),
         cmocka_unit_test(faults_of_a_file_name_the_key_and_the_line),
         cmocka_unit_test(isolation_is_strict_with_tokens_unless_it_is_set),

@@ -25,6 +25,8 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     while (!fake_find(&w->engine, "net-1-plan")->cancels)
         (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
     (void)pthread_mutex_unlock(&w->engine.lock);
+    await_value(w, DF_KIND_RUN, "net-1", "status.message",
+                "is canceled: waits for the end of step net-1-plan, whose grace period is 900s");
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "canceled by ann: wrong branch");

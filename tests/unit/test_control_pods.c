@@ -105,6 +105,26 @@ static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **s
     assert_int_equal(fake_find(&w->engine, "dns-1-plan")->starts, 1);
 }
 
+static void observe_cause(struct world *w, const char *step, const char *cause)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    (void)snprintf(fake_find(&w->engine, step)->seen.cause, 256, "%s", cause);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    df_control_notify(w->s.control, step);
+}
+
+static void what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    begin(w, AUTO);
+    (void)await_start(w, "net-1-plan");
+    observe_cause(w, "net-1-plan", "no node takes the pod");
+    await_value(w, DF_KIND_RUN, "net-1", "status.message", "no node takes the pod");
+    observe_cause(w, "net-1-plan", "");
+    await_value(w, DF_KIND_RUN, "net-1", "status.message", "");
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -113,6 +133,7 @@ int main(void)
         TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
         TEST(what_an_interrupted_runner_left_behind_is_explained_as_well),
         TEST(steps_in_pods_live_on_when_the_spawner_stops),
+        TEST(what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over),
         TEST(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
     };
     return cmocka_run_group_tests_name("control_pods", tests, NULL, NULL);

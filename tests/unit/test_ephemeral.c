@@ -65,6 +65,8 @@ static const struct {
      "{'configMapMounts':[{'name':'certs','mountPath':'/mnt/certs'}]}"},
     {ONE("EPHEMERAL_CONFIG_MAP_MOUNT_PATH", "/mnt"), "{}"},
     {ONE("PVC_CLAIM_NAME", "c"), "{}"},
+    {ONE("TF_PLUGIN_CACHE_DIR", "cache"), "{}"},
+    {ONE("TF_PLUGIN_CACHE_DIR", "$HOME/.cache"), "{}"},
     {ONE("TF_PLUGIN_CACHE_DIR", "/cache"),
      "{'pluginCache':{'claimName':'terrakube-plugin-pvc','mountPath':'/cache','optional':true}}"},
     {"[{'name':'PVC_CLAIM_NAME','value':'mine'},{'name':'TF_PLUGIN_CACHE_DIR','value':'/cache'}]",
@@ -130,7 +132,8 @@ static const struct {
     {"[{'name':'EPHEMERAL_CONFIG_MAP_NAME','value':'c'},"
      "{'name':'EPHEMERAL_CONFIG_MAP_MOUNT_PATH','value':'data'}]",
      "\"data\" is not a path to mount at"},
-    {ONE("TF_PLUGIN_CACHE_DIR", "cache"), "TF_PLUGIN_CACHE_DIR.pluginCache.mountPath: \"cache\""},
+    {"[{'name':'PVC_CLAIM_NAME','value':'mine'},{'name':'TF_PLUGIN_CACHE_DIR','value':'cache'}]",
+     "TF_PLUGIN_CACHE_DIR.pluginCache.mountPath: \"cache\""},
     {"[{'name':'EPHEMERAL_CPU_REQUEST','value':'2'},{'name':'EPHEMERAL_CPU_LIMIT','value':'500m'}]",
      "\"2\" is more than the limit \"500m\""},
     /* slips */

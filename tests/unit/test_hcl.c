@@ -222,6 +222,20 @@ static void literals_are_listed_with_the_names_before_them(void **state)
     }
 }
 
+static void a_text_is_closed_that_leaves_what_is_around_it_alone(void **state)
+{
+    (void)state;
+    static const char *const closed[] = {
+        "", "1 # )", "[\"a\", (1)]", "{ a = \")\" } // (", "<<END\n)\nEND)\nEND\n", "/* ( */ 1"};
+    static const char *const open[] = {"[1",      "1)",       "[1]) x = (2", "\"a",
+                                       "\"a\\\"", "1 /* one", "<<END\nE",    "<<END\nEND)\n",
+                                       "[1)]) (["};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(closed); i++)
+        assert_true(df_hcl_is_closed(closed[i]));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(open); i++)
+        assert_false(df_hcl_is_closed(open[i]));
+}
+
 static void put(const char *dir, const char *name, const char *text)
 {
     DF_FREE char *path = df_fs_join(dir, name);
@@ -346,6 +360,7 @@ int main(void)
         cmocka_unit_test(sensitive_variables_are_seen),
         cmocka_unit_test(plain_attributes_are_values_and_expressions_are_not),
         cmocka_unit_test(literals_are_listed_with_the_names_before_them),
+        cmocka_unit_test(a_text_is_closed_that_leaves_what_is_around_it_alone),
         scratch_test(each_program_reads_its_own_files_overrides_last),
         scratch_test(an_override_decides_the_backend),
         scratch_test(a_directory_without_configuration_has_no_files),

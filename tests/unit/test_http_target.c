@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "common/http/http.h"
 #include "common/http/target.h"
 
 static void a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link(void **state)
@@ -51,9 +52,32 @@ static void a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link(
     }
 }
 
+static void an_origin_is_scheme_host_and_port(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } cases[] = {
+        {"https://a.example/x", "HTTPS://A.example:443/y?z", true},
+        {"http://a.example", "http://a.example:80", true},
+        {"http://a.example:80", "https://a.example:80", false},
+        {"http://a.example", "http://a.example:8080", false},
+        {"http://a.example", "http://b.example", false},
+        {"http://a.example", "http://a.example@b.example", false},
+        {"http://a.example", "http://u@a.example", false},
+        {"file:///x", "file:///x", false},
+        {"", "", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        if (df_url_same_origin(cases[i].one, cases[i].other) != cases[i].same)
+            fail_msg("%s and %s", cases[i].one, cases[i].other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_origin_is_scheme_host_and_port),
         cmocka_unit_test(a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link),
     };
     return cmocka_run_group_tests_name("http targets", tests, NULL, NULL);

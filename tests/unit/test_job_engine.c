@@ -424,6 +424,22 @@ static void a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is(void **
     close_world(&w);
 }
 
+/* Its grace period is for a tool that stores its state. */
+static void a_canceled_pod_goes_at_once_only_if_it_has_not_claimed(void **state)
+{
+    (void)state;
+    static const struct objects objects = {"", POD_WITH("own", "p1", OWNED("j2", "true")), "", ""};
+    struct df_engine_step step = {.name = "net-1-apply", .uid = "u1", .was_created = true};
+    struct world w;
+    open_world(&w, &objects);
+    for (int claims = 1; claims >= 0; claims--) {
+        step.was_claimed = claims;
+        assert_int_equal(w.engine->ops->cancel(w.engine, &step, NULL), 0);
+        assert_int_equal(asked(&w, "DELETE /api/v1/namespaces/build/pods/own"), !claims);
+    }
+    close_world(&w);
+}
+
 #define OLD "/apis/batch/v1/namespaces/old/jobs"
 #define NEW "/apis/batch/v1/namespaces/build/jobs"
 
@@ -484,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_look_without_lists_is_to_be_repeated),
         cmocka_unit_test(only_the_pod_that_the_job_controls_may_claim),
         cmocka_unit_test(a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is),
+        cmocka_unit_test(a_canceled_pod_goes_at_once_only_if_it_has_not_claimed),
         cmocka_unit_test(a_step_ends_in_the_namespace_in_which_it_was_started),
         cmocka_unit_test(steps_in_too_many_namespaces_are_refused),
     };

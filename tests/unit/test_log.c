@@ -183,6 +183,22 @@ static void words_of_levels_are_read(void **state)
     assert_int_equal(level, DF_LOG_ERROR);
 }
 
+static void a_line_that_repeats_is_written_once_and_then_each_minute_with_a_count(void **state)
+{
+    (void)state;
+    struct df_log_gate gate = {0};
+    unsigned skipped = 7;
+    const int64_t second = 1000000;
+    assert_true(df_log_gate_passes(&gate, 5 * second, &skipped));
+    assert_int_equal(skipped, 0);
+    for (int64_t at = 5; at < 65; at++)
+        assert_false(df_log_gate_passes(&gate, at * second, &skipped));
+    assert_true(df_log_gate_passes(&gate, 65 * second, &skipped));
+    assert_int_equal(skipped, 60);
+    assert_true(df_log_gate_passes(&gate, 500 * second, &skipped));
+    assert_int_equal(skipped, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +208,7 @@ int main(void)
         scratch_test(a_long_message_is_cut_to_a_whole_line),
         scratch_test(lines_of_threads_do_not_mix),
         scratch_test(words_of_levels_are_read),
+        cmocka_unit_test(a_line_that_repeats_is_written_once_and_then_each_minute_with_a_count),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

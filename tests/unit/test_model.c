@@ -587,6 +587,7 @@ static void every_field_and_provider_is_documented(void **state)
     for (int kind = 0; kind < DF_KIND_COUNT; kind++)
         check_documented(df_table((enum df_kind)kind), df_buf_str(&page));
     check_documented(df_workflow_table(), df_buf_str(&page));
+    check_documented(df_terrakube_table(), df_buf_str(&page));
     for (size_t i = 0; df_integration_providers[i]; i++)
         assert_true(is_documented(df_buf_str(&page), df_integration_providers[i]));
 }

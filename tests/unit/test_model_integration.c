@@ -238,6 +238,15 @@ static void an_integration_has_one_way_to_credentials_of_its_provider(void **sta
         {"{'provider':'aws','assumeRole':{" ROLE ",'duration':'13h'}}", "from 15m to 12h"},
         {"{'provider':'aws','assumeRole':{" ROLE ",'sessionPolicy':'Allow'}}",
          "spec.assumeRole.sessionPolicy: is not a policy in JSON"},
+        {"{'provider':'aws','assumeRole':{" ROLE ",'region':'cn-north-1'}}", NULL},
+        {"{'provider':'aws','assumeRole':{" ROLE ",'region':'x@evil.example/?'}}",
+         "spec.assumeRole.region: \"x@evil.example/?\" is not a region"},
+        {"{'provider':'aws','assumeRole':{" ROLE ",'region':'evil.example:443'}}",
+         "is not a region"},
+        {"{'provider':'aws','webIdentity':{" ROLE ",'region':'a/b'}}",
+         "spec.webIdentity.region: \"a/b\" is not a region"},
+        {"{'provider':'aws','webIdentity':{" ROLE ",'region':'eu-central-1-0123456789-012345678'}}",
+         "spec.webIdentity.region: is longer than 32 bytes"},
         {"{'provider':'github','secretRef':{'name':'s'},'executors':['*','a']}", "stands alone"},
         {"{'provider':'github','secretRef':{'name':'s'},'executors':['A']}",
          "spec.executors[0]: \"A\" is not a valid name"},
@@ -298,6 +307,39 @@ static void a_role_comes_from_the_document_or_from_the_keys_of_the_contract(void
     assert_non_null(strstr(err.message, "seconds from 900 to 43200"));
 }
 
+/* The region becomes a part of the host that gets the keys. A stored document is older than the rule. */
+static void a_region_that_names_another_host_is_not_asked(void **state)
+{
+    (void)state;
+    static const char *const regions[] = {
+        "a@evil.example/?", "evil.example#", "a.b",
+        "EU-WEST-1",        "eu west",       "0123456789-0123456789-0123456789"};
+    DF_JSON cJSON *keys = json("{'aws_assumed_role_name':'r','aws_account':'1'}");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(regions) - 1; i++) {
+        DF_JSON cJSON *spec = json("{'assumeRole':{" ROLE "}}");
+        DF_JSON cJSON *secret = cJSON_Duplicate(keys, true);
+        DF_INTEGRATION_ROLE role = {0};
+        DF_AWS_KEYS got = {0};
+        const struct df_sts sts = {.region = regions[i]};
+        struct df_err err = {0};
+        assert_int_equal(df_json_add_str(secret, "aws_default_region", regions[i], NULL), 0);
+        assert_int_equal(df_integration_role_of(NULL, secret, &role, &err), -1);
+        assert_non_null(strstr(err.message, "the key aws_default_region of its secret"));
+        assert_int_equal(
+            df_json_add_str(cJSON_GetObjectItem(spec, "assumeRole"), "region", regions[i], NULL),
+            0);
+        assert_int_equal(df_integration_role_of(spec, NULL, &role, &err), -1);
+        assert_string_equal(err.reason, "InvalidStep");
+        assert_int_equal(df_sts_assume_role(
+                             &sts, &(struct df_aws_role){"arn:", "s", NULL, NULL, 900}, &got, &err),
+                         -1);
+        assert_int_equal(err.cls, DF_ERR_USER);
+        assert_non_null(strstr(err.message, "is not a region of AWS"));
+        df_integration_role_free(&role);
+    }
+    assert_true(df_aws_region_is_good(regions[DF_ARRAY_SIZE(regions) - 1]));
+}
+
 static void the_audience_of_a_token_is_that_of_the_cloud_unless_the_document_names_one(void **state)
 {
     (void)state;
@@ -340,6 +382,7 @@ int main(void)
         cmocka_unit_test(an_entry_names_an_integration_or_has_a_provider_and_a_secret),
         cmocka_unit_test(an_integration_has_one_way_to_credentials_of_its_provider),
         cmocka_unit_test(only_keys_of_a_secret_are_no_identity),
+        cmocka_unit_test(a_region_that_names_another_host_is_not_asked),
         cmocka_unit_test(a_role_comes_from_the_document_or_from_the_keys_of_the_contract),
         cmocka_unit_test(
             the_audience_of_a_token_is_that_of_the_cloud_unless_the_document_names_one),

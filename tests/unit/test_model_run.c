@@ -49,7 +49,7 @@ static const char executor_automatic[] = "{'spec':{'approval':'automatic'}}";
 struct expectation {
     const char *what;
     const char *run, *executor, *plan, *apply;
-    bool not_first;
+    bool not_first, lost_lives;
     enum df_run_next next;
     const char *phase, *reason, *message;
     struct df_approval_rules approval;
@@ -65,7 +65,7 @@ static const struct expectation expectations[] = {
     {"a command on the state that vanished is not made again",
      "{'spec':{'action':'state'},'status':{'phase':'Running','steps':[{'name':'state',"
      "'taskAction':'x'}]}}",
-     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "InternalError",
+     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "StepDeleted",
      .message = "state step was deleted"},
     {"a command on the state is waited for",
      "{'spec':{'action':'state'},'status':{'phase':'Running'}}", executor_required, live,
@@ -102,13 +102,21 @@ static const struct expectation expectations[] = {
     {"a plan that vanished is not made again",
      "{'spec':{'action':'provision'},'status':{'phase':'Running','steps':[{'name':'plan',"
      "'taskAction':'x'}]}}",
-     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "InternalError",
+     executor_required, .next = DF_RUN_FINISH, .phase = "Failed", .reason = "StepDeleted",
      .message = "plan step was deleted"},
     {"an apply that vanished is not made again",
      "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
      "{'name':'plan','taskAction':'x'},{'name':'apply','taskAction':'y'}]}}",
      executor_required, plan_done, .next = DF_RUN_FINISH, .phase = "Failed",
-     .reason = "InternalError", .message = "apply step was deleted"},
+     .reason = "StepDeleted", .message = "apply step was deleted"},
+    {"an apply that vanished and lives is ended before its run",
+     "{'spec':{'action':'provision','autoApprove':true,'cancel':{}},'status':{'phase':'Running',"
+     "'steps':[{'name':'plan','taskAction':'x'},{'name':'apply','taskAction':'y'}]}}",
+     executor_required, plan_done, .lost_lives = true, .next = DF_RUN_END_LOST},
+    {"a plan that vanished is not missed by its apply",
+     "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
+     "{'name':'plan','taskAction':'x'},{'name':'apply','taskAction':'y'}]}}",
+     executor_required, NULL, live, .next = DF_RUN_WAIT},
     {"a step that is only planned for is no step that was there",
      "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
      "{'name':'plan','taskAction':'x'},{'name':'apply','phase':'Pending'}]}}",
@@ -231,7 +239,8 @@ static void a_run_is_decided_as_the_table_says(void **state)
         DF_JSON cJSON *run = json(e->run), *executor = e->executor ? json(e->executor) : NULL;
         DF_JSON cJSON *plan = e->plan ? json(e->plan) : NULL;
         DF_JSON cJSON *apply = e->apply ? json(e->apply) : NULL;
-        struct df_run_view view = {run, executor, plan, apply, !e->not_first, e->approval};
+        struct df_run_view view = {run,           executor,      plan,       apply,
+                                   !e->not_first, e->lost_lives, e->approval};
         struct df_run_verdict v = df_run_next(&view, noon());
         if (v.next != e->next || (e->phase && !df_streq(v.phase, e->phase)) ||
             (e->reason && !df_streq(v.reason, e->reason)) ||
@@ -304,7 +313,7 @@ static const char *const noted[] = {
 
 struct combination {
     size_t action, phase, decision, executor, plan, apply, steps;
-    bool cancel, automatic, first;
+    bool cancel, automatic, first, lost_lives;
 };
 
 /* Counts through all combinations like an odometer; false at the end. */
@@ -316,7 +325,7 @@ static bool advance(struct combination *c)
                                    DF_ARRAY_SIZE(decisions), DF_ARRAY_SIZE(executors),
                                    DF_ARRAY_SIZE(plans),     DF_ARRAY_SIZE(applies),
                                    DF_ARRAY_SIZE(noted)};
-    bool *flags[] = {&c->cancel, &c->automatic, &c->first};
+    bool *flags[] = {&c->cancel, &c->automatic, &c->first, &c->lost_lives};
     for (size_t i = 0; i < DF_ARRAY_SIZE(flags); i++) {
         *flags[i] = !*flags[i];
         if (*flags[i])
@@ -364,6 +373,7 @@ static void check_invariants(const struct combination *c, const struct df_run_ve
     bool approved =
         c->decision == 1 || (c->decision == 0 && c->phase != 3 &&
                              (c->automatic || executors[c->executor] == executor_automatic));
+    bool is_lost = !apply && (c->steps == 2 || (c->steps == 1 && !plan));
     switch (v->next) {
     case DF_RUN_START:
         assert_true(!final && !plan && !apply && c->steps == 0);
@@ -381,11 +391,15 @@ static void check_invariants(const struct combination *c, const struct df_run_ve
     case DF_RUN_CANCEL_STEP:
         assert_true(!final && last == live && (c->cancel || !executors[c->executor]));
         break;
+    case DF_RUN_END_LOST:
+        assert_true(!final && is_lost && c->lost_lives && v->wake_us > noon());
+        break;
     case DF_RUN_FINISH:
         assert_true(!final && v->reason[0]);
         assert_true(is_any(v->phase, phases + 4, 4));
         /* What lives is not given up. A step that was noted and is gone does not live. */
-        assert_true(!is_live || (c->steps == 2 && !apply) || (c->steps >= 1 && !plan));
+        assert_true(!is_live || is_lost);
+        assert_true(!is_lost || !c->lost_lives);
         assert_true(last != applied || df_streq(v->phase, "Succeeded") || !plan);
         break;
     case DF_RUN_WAIT:
@@ -413,13 +427,14 @@ static void every_combination_keeps_the_promises(void **state)
     struct combination c = {0};
     do {
         DF_JSON cJSON *run = combined_run(&c);
-        struct df_run_view view = {run, executor_docs[c.executor], plan_docs[c.plan],
-                                   apply_docs[c.apply], c.first};
+        struct df_run_view view = {
+            run,         executor_docs[c.executor], plan_docs[c.plan], apply_docs[c.apply], c.first,
+            c.lost_lives};
         struct df_run_verdict v = df_run_next(&view, noon());
         check_invariants(&c, &v);
         count++;
     } while (advance(&c));
-    assert_int_equal(count, 8 * 3 * 8 * 3 * 3 * 9 * 6 * 3);
+    assert_int_equal(count, 16 * 3 * 8 * 3 * 3 * 9 * 6 * 3);
     for (size_t i = 1; i < DF_ARRAY_SIZE(plans); i++)
         cJSON_Delete(plan_docs[i]);
     for (size_t i = 1; i < DF_ARRAY_SIZE(applies); i++)

@@ -94,6 +94,24 @@ static void no_state_and_an_empty_one_are_told_apart_from_one_that_holds_somethi
     }
 }
 
+static void the_head_of_a_state_has_its_lineage(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    struct df_pulled p = {0};
+    assert_int_equal(
+        df_pulled_read_head("{\"version\":4,\"serial\":7,\"lineage\":\"L\",\"outp", &p, &err), 0);
+    assert_true(p.exists && p.serial == 7);
+    assert_string_equal(p.lineage, "L");
+    assert_int_equal(df_pulled_read_head("{\"version\":4,\"serial\":0,\"lineage\":\"\"}", &p, &err),
+                     0);
+    assert_false(p.exists);
+    assert_int_equal(df_pulled_read_head(" \n", &p, &err), 0);
+    assert_false(p.exists);
+    assert_int_equal(df_pulled_read_head("{\"version\":4,\"serial\":7,\"lin", &p, &err), -1);
+    assert_string_equal(err.reason, "StateRefused");
+}
+
 static void what_is_no_state_is_refused(void **state)
 {
     (void)state;
@@ -275,7 +293,8 @@ static void an_edit_of_a_custom_resource_keeps_the_storage_that_has_the_state(vo
         struct df_err err = {0};
         DF_JSON cJSON *e = executor_in(managed, rows[i].status);
         DF_JSON cJSON *edited = executor_in(rows[i].edited, "{}");
-        assert_int_equal(df_move_check_edit(e, edited, &err), rows[i].is_refused ? -1 : 0);
+        assert_int_equal(df_executor_check_provisioned_storage(e, edited, &err),
+                         rows[i].is_refused ? -1 : 0);
         if (rows[i].is_refused)
             assert_string_equal(err.reason, "StorageChange");
     }
@@ -291,7 +310,7 @@ static void an_edit_may_name_the_storage_to_which_a_move_is_going(void **state)
     assert_int_equal(df_json_set(df_json_object_at(e, "status"), "movingTo",
                                  cJSON_Duplicate(df_json_at(edited, "spec.storage"), true), &err),
                      0);
-    assert_int_equal(df_move_check_edit(e, edited, &err), 0);
+    assert_int_equal(df_executor_check_provisioned_storage(e, edited, &err), 0);
 }
 
 /* In a cluster the spec is written before the status; the service may die in between. */
@@ -344,7 +363,7 @@ static void who_wrote_or_locked_the_old_place_meanwhile_keeps_the_state_there(vo
     struct df_spawner s = {.states = w.states};
     struct df_err err = {0};
     DF_JSON cJSON *e = executor_in(managed, "{}"), *run = moving_run(managed, local, "Running");
-    DF_JSON cJSON *step = json("{'status':{'state':{'lineage':'L','serial':3}}}");
+    DF_JSON cJSON *step = json("{'status':{'tofuState':{'lineage':'L','serial':3}}}");
     DF_JSON cJSON *nothing = json("{'status':{}}");
     assert_int_equal(df_moved_check(&s, run, e, nothing, &err), 0);
     must_put(&w, 3);
@@ -362,12 +381,37 @@ static void who_wrote_or_locked_the_old_place_meanwhile_keeps_the_state_there(vo
     assert_int_equal(df_moved_check(&s, run, done, step, &err), 0);
 }
 
+static void a_state_gets_another_serial_and_keeps_every_other_byte(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *then; /* NULL: refused */
+    } rows[] = {
+        {"{\"version\":4,\"serial\":7,\"lineage\":\"L\"," BODY,
+         "{\"version\":4,\"serial\":12,\"lineage\":\"L\"," BODY},
+        {"{\n  \"version\": 4,\n  \"serial\": 123,\n  \"lineage\": \"serial\",\n \"x\": 1e400}\n",
+         "{\n  \"version\": 4,\n  \"serial\": 12,\n  \"lineage\": \"serial\",\n \"x\": 1e400}\n"},
+        {"{\"version\":4,\"lineage\":\"L\"}", NULL},
+        {"", NULL},
+        {"[]", NULL},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_BUF struct df_buf text = DF_BUF_INIT(DF_KIB), out = DF_BUF_INIT(DF_KIB);
+        assert_int_equal(df_buf_adds(&text, rows[i].text), 0);
+        assert_int_equal(df_pulled_renumber(&text, 12, &out, &err), rows[i].then ? 0 : -1);
+        assert_string_equal(df_buf_str(&out), rows[i].then ? rows[i].then : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_gets_another_serial_and_keeps_every_other_byte),
         cmocka_unit_test(a_state_is_read_in_the_layout_of_either_tool),
         cmocka_unit_test(states_differ_by_lineage_and_by_what_they_hold),
         cmocka_unit_test(no_state_and_an_empty_one_are_told_apart_from_one_that_holds_something),
+        cmocka_unit_test(the_head_of_a_state_has_its_lineage),
         cmocka_unit_test(what_is_no_state_is_refused),
         cmocka_unit_test(a_move_gets_the_defaults_of_a_storage),
         cmocka_unit_test(a_move_without_a_place_and_a_place_without_a_move_are_refused),

@@ -21,7 +21,7 @@
 
 struct fixture {
     char *dir;
-    struct df_redact_set *set;
+    struct df_masks *masks;
     struct df_report *report;
     struct df_output *output;
     int echo[2];
@@ -32,9 +32,9 @@ static int open_output(struct fixture *f, const char *const *secrets)
     DF_STRS struct df_strs v = {0};
     for (; *secrets; secrets++)
         (void)df_strs_add(&v, *secrets);
-    return df_redact_set_new(&v, &f->set, NULL) < 0 ||
+    return df_masks_new(&v, NULL, &f->masks, NULL) < 0 ||
                    df_report_to_directory(f->dir, &f->report, NULL) < 0 ||
-                   df_output_new(f->set, f->report, f->echo[1], &f->output, NULL) < 0
+                   df_output_new(f->masks, f->report, f->echo[1], &f->output, NULL) < 0
                ? -1
                : 0;
 }
@@ -43,7 +43,7 @@ static void close_output(struct fixture *f)
 {
     df_output_free(f->output);
     df_report_free(f->report);
-    df_redact_set_free(f->set);
+    df_masks_free(f->masks);
 }
 
 static const char *const no_secrets[] = {NULL};

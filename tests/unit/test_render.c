@@ -14,6 +14,7 @@
 #include "spawner/cli/outputs.h"
 #include "spawner/cli/reasons.h"
 #include "spawner/cli/summary.h"
+#include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
@@ -157,7 +158,7 @@ static void lists_show_the_columns_of_their_kind(void **state)
          "AT   ACTOR   ROLE    ACTION   KIND   NAME    OUTCOME   DETAIL\n"
          "t    ci      write   create   Run    net-1   ok        ^[[2J\n",
          true},
-        {"taskactions", "[]", "NAME   ACTION   REASON   EXIT CODE   PLAN   AGE\n", false},
+        {"taskactions", "[]", "NAME   OF   ACTION   REASON   EXIT CODE   PLAN   AGE\n", false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         const struct df_shown *kind = NULL;
@@ -380,6 +381,80 @@ static void reasons_are_sentences_and_known_once(void **state)
     assert_null(df_reason_find(""));
 }
 
+static void a_step_has_an_owner_wherever_it_comes_from(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{'runRef':{'name':'net-3'}}", "net-3"},
+        {"{'targetResource':'deployment/web'}", "deployment/web"},
+        {"{'targetResource':'terrakube/e4','terrakube':{'organizationName':'acme',"
+         "'workspaceName':'net','workspace':'e4','job':'12'}}",
+         "acme/net, job 12"},
+        {"{'terrakube':{'workspace':'e4','job':'12'}}", "e4, job 12"},
+        {"{'terrakube':{'organizationName':'acme','job':'12'}}", "job 12"},
+        {"{}", ""},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *spec = json(cases[i][0]);
+        DF_BUF struct df_buf out = DF_BUF_INIT(DF_KIB);
+        df_text_owner(spec, &out);
+        assert_string_equal(df_buf_str(&out), cases[i][1]);
+    }
+}
+
+/* These reasons belong to what a job of Terrakube has not: documents, stored plans, moved states,
+ * secrets of dayfly. */
+static bool is_never_of_terrakube(const char *word)
+{
+    static const char *const words[] = {"Accepted",
+                                        "BackendMissing",
+                                        "Deleting",
+                                        "ExecutorGone",
+                                        "IntegrationFailed",
+                                        "IntegrationNotAllowed",
+                                        "InternalError",
+                                        "InvalidDocument",
+                                        "NoSuchVersion",
+                                        "PlanOfOtherRun",
+                                        "PlanUsed",
+                                        "SecretNotAllowed",
+                                        "SecretSourceDenied",
+                                        "SecretSourceUnavailable",
+                                        "SecretUnreadable",
+                                        "SensitiveValue",
+                                        "StateBelongsToAnother",
+                                        "StateChanged",
+                                        "StateMoveFailed",
+                                        "StateMoved",
+                                        "StateUnreadable",
+                                        "StorageChanged",
+                                        "TargetLocked",
+                                        "ToolVersionChanged",
+                                        "PodsExhausted",
+                                        "WorkflowFailed"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++)
+        if (df_streq(words[i], word))
+            return true;
+    return false;
+}
+
+static void steps_of_terrakube_are_explained_without_runs_and_executors(void **state)
+{
+    (void)state;
+    static const char *const strange[] = {"EXECUTOR", "`dayfly", "spec.", "he executor",
+                                          "The run "};
+    for (const struct df_reason *r = df_reasons; r->word; r++) {
+        const struct df_reason *said = df_reason_of_terrakube(r->word);
+        assert_non_null(said);
+        assert_string_equal(said->word, r->word);
+        for (size_t i = 0; i < DF_ARRAY_SIZE(strange) && !is_never_of_terrakube(r->word); i++)
+            if (strstr(said->meaning, strange[i]) || (said->next && strstr(said->next, strange[i])))
+                fail_msg("%s: %s %s", r->word, said->meaning, said->next);
+    }
+    assert_string_equal(df_reason_of_terrakube("VariableInvalid")->word, "VariableInvalid");
+    assert_null(df_reason_of_terrakube("Nonsense"));
+}
+
 /* ---- the view ---------------------------------------------------------------------------------
  */
 
@@ -518,6 +593,8 @@ int main(void)
         cmocka_unit_test(a_step_without_such_a_list_shows_nothing),
         cmocka_unit_test(every_reason_of_the_documentation_has_its_sentences),
         cmocka_unit_test(reasons_are_sentences_and_known_once),
+        cmocka_unit_test(a_step_has_an_owner_wherever_it_comes_from),
+        cmocka_unit_test(steps_of_terrakube_are_explained_without_runs_and_executors),
         cmocka_unit_test(a_pipe_gets_plain_lines),
         cmocka_unit_test(a_pipe_gets_the_bytes_of_the_log_as_they_are),
         cmocka_unit_test(a_terminal_has_one_line_at_the_bottom_that_is_taken_away_for_others),

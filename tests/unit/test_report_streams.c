@@ -214,6 +214,24 @@ static void a_flood_needs_no_memory(void **state)
     assert_peak_below(before + 12 * 1024); /* the server's share included */
 }
 
+/* Otherwise a pod whose TaskAction was deleted by force would live for its whole grace period. */
+static void the_log_of_a_step_that_nobody_knows_any_more_is_not_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    df_report_free(f->report);
+    free(f->endpoint);
+    f->endpoint = NULL; /* a pod: the spawner never moves */
+    open_report(f, 3600 * 1000);
+    assert_int_equal(claim(f, NULL), 0);
+    server_lock(&f->server);
+    f->server.refuse = "/streams";
+    f->server.refuse_times = 1000000;
+    f->server.refuse_status = 404;
+    server_unlock(&f->server);
+    say(f, "never taken\n");
+    (void)!finish(f, NULL);
+}
+
 /* The engine of a runner that was killed can deliver the rest. */
 static void what_was_not_delivered_lies_in_the_spool(void **state)
 {
@@ -232,6 +250,7 @@ static void what_was_not_delivered_lies_in_the_spool(void **state)
 
 int main(void)
 {
+    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         with_step(a_line_reaches_the_spawner_without_being_asked_for),
         with_server(what_was_said_before_the_claim_is_sent_after_it),
@@ -247,6 +266,7 @@ int main(void)
         with_step(a_stream_that_is_refused_does_not_hold_up_the_rest),
         with_step(a_spawner_that_stalls_holds_nobody_up),
         with_step(a_flood_needs_no_memory),
+        with_server(the_log_of_a_step_that_nobody_knows_any_more_is_not_waited_for),
         with_step(what_was_not_delivered_lies_in_the_spool),
     };
     struct df_err err = {0};

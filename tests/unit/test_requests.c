@@ -6,6 +6,10 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "spawner/requests/leftovers.h"
 #include "tests/unit/control_loop.h"
 
 /* ---- executors ---- */
@@ -108,6 +112,37 @@ static void a_change_raises_the_revision_and_needs_the_newest_version(void **sta
     assert_int_equal(df_json_int(changed, "spec.variables.n", -1), 0);
 }
 
+/* ---- orphans ---- */
+
+/* A plan of no step. */
+static void leave_orphan(const struct world *w, int n, bool old)
+{
+    const struct timespec times[2] = {{old ? 1 : 0, old ? 0 : UTIME_NOW}, {1, old ? 0 : UTIME_NOW}};
+    DF_FREE char *path = df_strf("%s/blobs/data/plans/00000000-0000-4000-8000-%012d", w->dir, n);
+    DF_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(futimens(fd, times), 0);
+}
+
+static void orphans_that_stay_do_not_hide_those_that_can_be_removed(void **state)
+{
+    enum { OLD = 20 };
+    struct world *w = *state;
+    DF_JSON cJSON *items = cJSON_CreateArray();
+    int gone = 0;
+    const cJSON *item;
+    assert_int_equal(df_blob_put(w->s.blobs, "plans/first", "x", 1, NULL), 0);
+    for (int i = 0; i < DF_LIMIT_ORPHANS + OLD; i++)
+        leave_orphan(w, i, false);
+    for (int i = 0; i < OLD; i++)
+        leave_orphan(w, DF_LIMIT_ORPHANS + OLD + i, true);
+    assert_int_equal(df_leftovers_orphans(&w->s, true, false, items, NULL), 0);
+    cJSON_ArrayForEach (item, items)
+        gone += !df_json_str(item, "kept");
+    assert_int_equal(gone, OLD);
+    assert_int_equal(cJSON_GetArraySize(items), DF_LIMIT_ORPHANS + OLD);
+}
+
 int main(void)
 {
     (void)alarm(120);
@@ -116,6 +151,7 @@ int main(void)
         TEST(a_new_executor_has_its_first_status_and_the_marks_of_the_service),
         TEST(labels_of_the_service_are_not_for_clients),
         TEST(a_change_raises_the_revision_and_needs_the_newest_version),
+        TEST(orphans_that_stay_do_not_hide_those_that_can_be_removed),
     };
     return cmocka_run_group_tests_name("requests", tests, NULL, NULL);
 }

@@ -53,6 +53,20 @@ static void the_step_gets_the_values_and_documents_get_names(void **state)
         assert_nowhere(w, (enum df_kind)kind);
 }
 
+static void a_variable_of_a_run_does_not_lead_the_state_elsewhere(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *body =
+        json("{'action':'provision','secrets':{'environment':{'AWS_ENDPOINT_URL':'http://x'}}}");
+    const struct df_run_request request = {.body = body, .role = DF_ROLE_ADMIN, .actor = "tester"};
+    struct df_err err = {0};
+    make_executor(w, "db", "'storage':{'type':'s3','config':{'bucket':'b','region':'r'}}");
+    assert_fails(df_request_create_run(&w->s, "db", &request, NULL, &err), err, DF_ERR_USER,
+                 "InvalidDocument");
+    assert_non_null(strstr(err.message, "set spec.storage.config.endpoints.s3"));
+    assert_int_equal(entries(w), 0);
+}
+
 static void they_are_gone_when_the_run_is_over(void **state)
 {
     struct world *w = *state;
@@ -187,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_step_gets_the_values_and_documents_get_names),
+        TEST(a_variable_of_a_run_does_not_lead_the_state_elsewhere),
         TEST(they_are_gone_when_the_run_is_over),
         TEST(a_step_whose_secrets_are_lost_fails_and_says_so),
         TEST(a_step_whose_secrets_do_not_open_fails_and_its_run_ends),

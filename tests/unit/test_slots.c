@@ -33,6 +33,19 @@ static void await_message(struct world *w, const char *step, const char *message
     }
 }
 
+/* Waits until the step is told that it has no slot, whatever the words. */
+static void await_refused(struct world *w, const char *step)
+{
+    for (bool waits = false; !waits;) {
+        uint64_t mark = changes_mark(w);
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
+        waits = task && df_streq(df_task_reason(task), "Queued") &&
+                !df_str_empty(df_task_message(task));
+        if (!waits)
+            wait_for_change(w, mark);
+    }
+}
+
 /* An executor each, with one dry run. spec: of the executor, or "". */
 static void ask(struct world *w, const char *executor, const char *spec, const char *body)
 {
@@ -129,6 +142,28 @@ static void the_higher_priority_starts_first_whenever_it_came(void **state)
     assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
     report(&r, NOTHING_TO_DO);
     finish(w, "low-1-plan");
+    await_settled(w);
+}
+
+static void what_has_begun_is_finished_before_another_run_begins(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", AUTO);
+    (void)await_start(w, "net-1-plan");
+    ask(w, "dns", "", DRY);
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    ask(w, "high", "", "{'action':'dry-run','priority':9}");
+    await_message(w, "high-1-plan", "1 step runs, the limit is 1; it is the next");
+    play_plan(w, "net-1", "net-1-plan");
+    struct runner high = claim(w, "high-1-plan");
+    await_refused(w, "net-1-apply");
+    report(&high, NOTHING_TO_DO);
+    (void)await_start(w, "net-1-apply");
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    play_apply(w, "net-1-apply");
+    finish(w, "dns-1-plan");
     await_settled(w);
 }
 
@@ -298,6 +333,7 @@ int main(void)
         TEST(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
         TEST(a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before),
         TEST(the_higher_priority_starts_first_whenever_it_came),
+        TEST(what_has_begun_is_finished_before_another_run_begins),
         TEST(the_order_outlives_a_restart),
         TEST(who_waits_in_vain_holds_nobody_back),
         TEST(who_fails_before_it_asks_holds_nobody_back),

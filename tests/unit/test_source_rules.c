@@ -49,6 +49,19 @@ static void good_urls_are_split(void **state)
     }
 }
 
+static void plain_http_to_a_server_is_a_fault_unless_it_is_accepted(void **state)
+{
+    (void)state;
+    struct df_source_url u = {0};
+    assert_non_null(df_source_url_fault("http://git.example:3000/a", &u));
+    assert_null(df_source_open_url_fault("http://git.example:3000/a", &u));
+    assert_true(u.is_open);
+    assert_part("", u.host, u.host_len, "git.example:3000");
+    assert_non_null(df_source_open_url_fault("http://joe:secret@git.example/a", &u));
+    assert_null(df_source_open_url_fault("http://127.0.0.1/a", &u));
+    assert_false(u.is_open);
+}
+
 static void what_of_a_url_is_never_taken_has_a_fault(void **state)
 {
     (void)state;
@@ -177,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_urls_are_split),
+        cmocka_unit_test(plain_http_to_a_server_is_a_fault_unless_it_is_accepted),
         cmocka_unit_test(what_of_a_url_is_never_taken_has_a_fault),
         cmocka_unit_test(refs_are_names_that_git_allows),
         cmocka_unit_test(a_commit_is_all_of_its_digits),

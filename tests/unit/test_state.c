@@ -419,6 +419,28 @@ static void an_errored_state_that_is_refused_is_kept(void **state)
     assert_current(&w, 6);
 }
 
+/* The serial of another state says nothing. */
+static void an_errored_state_of_another_lineage_is_refused_and_kept(void **state)
+{
+    static const struct {
+        const char *lineage;
+        int serial;
+    } rows[] = {{"M", 6}, {"M", 5}, {"M", 4}, {"", 6}};
+    WORLD w = open_world(*state);
+    must_put(&w, 5);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *list = NULL;
+        DF_FREE char *text = state_text(rows[i].serial, rows[i].lineage, "");
+        keep_errored(&w, STEP, text);
+        assert_failed(df_state_push_errored(w.states, UID, STEP, "me", &err), &err, DF_ERR_CONFLICT,
+                      "ForeignLineage");
+        assert_int_equal(df_state_errored(w.states, UID, &list, &err), 0);
+        assert_int_equal(cJSON_GetArraySize(list), 1);
+        assert_current(&w, 5);
+    }
+}
+
 /* ---- damage and death ----------------------------------------------------------------------- */
 
 static void a_file_without_its_meta_was_never_stored(void **state)
@@ -575,6 +597,7 @@ int main(void)
         scratch_test(a_push_of_what_cannot_be_taken_over_is_refused),
         scratch_test(an_errored_state_is_kept_listed_and_pushed),
         scratch_test(an_errored_state_that_is_refused_is_kept),
+        scratch_test(an_errored_state_of_another_lineage_is_refused_and_kept),
         scratch_test(a_file_without_its_meta_was_never_stored),
         scratch_test(damage_to_the_current_version_stops_everything_loudly),
         scratch_test(a_damaged_old_version_does_not_hide_the_others),

@@ -157,6 +157,35 @@ static void knowing_the_id_of_a_steps_lock_is_not_enough_to_write(void **state)
     assert_string_equal(step, "");
 }
 
+static int put_by_person(const struct world *w, int serial, const char *more, const char *lock_id,
+                         struct df_err *err)
+{
+    DF_FREE char *text = state_text(serial, "L", more);
+    const struct df_state_writer by = {.lock_id = lock_id, .actor = "ci", .needs_lock = true};
+    return put_text(w, text, &by, err);
+}
+
+static void without_a_lock_a_person_replaces_no_state_that_holds_resources(void **state)
+{
+    static const char *const full = ",\"resources\":[{\"mode\":\"managed\",\"type\":\"t\","
+                                    "\"name\":\"n\",\"instances\":[{}]}]";
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    const struct df_state_writer nobody = {.actor = "ci", .needs_lock = true};
+    assert_int_equal(put_by_person(&w, 1, "", NULL, &err), 0);
+    assert_int_equal(put_by_person(&w, 2, full, NULL, &err), 0); /* nothing is lost yet */
+    assert_int_equal(put_by_person(&w, 2, full, NULL, &err), 0); /* repeated after a lost answer */
+    assert_failed(put_by_person(&w, 3, "", NULL, &err), &err, DF_ERR_CONFLICT, "StateExists");
+    assert_failed(put_by_person(&w, 3, "", "A", &err), &err, DF_ERR_CONFLICT, "StateExists");
+    assert_failed(df_state_delete(w.states, UID, &nobody, &err), &err, DF_ERR_CONFLICT,
+                  "StateExists");
+    assert_current(&w, 2);
+    must_lock(&w, "A", NULL);
+    assert_int_equal(put_by_person(&w, 3, full, "A", &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    must_put(&w, 4); /* a step has its own rules */
+}
+
 static void a_damaged_lock_protects_until_an_admin_removes_it(void **state)
 {
     WORLD w = open_world(*state);
@@ -183,6 +212,7 @@ int main(void)
         scratch_test(a_lock_without_id_or_beyond_its_cap_is_refused),
         scratch_test(while_it_is_locked_only_the_holder_writes),
         scratch_test(knowing_the_id_of_a_steps_lock_is_not_enough_to_write),
+        scratch_test(without_a_lock_a_person_replaces_no_state_that_holds_resources),
         scratch_test(a_damaged_lock_protects_until_an_admin_removes_it),
     };
     return cmocka_run_group_tests_name("state_lock", tests, NULL, NULL);

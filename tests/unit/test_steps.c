@@ -33,6 +33,24 @@ static void a_step_is_claimed_once_and_the_same_claim_may_ask_again(void **state
     df_json_wipe(again);
 }
 
+static void what_people_read_of_a_claim_does_not_repeat_it(void **state)
+{
+    struct world *w = *state;
+    struct fake_step *s = await_start(w, "net-1-plan");
+    cJSON *first = NULL, *other = NULL;
+    struct df_err err;
+    assert_int_equal(try_claim(w, s, CLAIM_A, &first, NULL), 0);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    const char *shown = df_json_str(task, "status.claimedBy.claimId");
+    assert_int_equal(strlen(shown), 64);
+    assert_null(strstr(CLAIM_A, shown));
+    DF_FREE char *whole = df_strf("{'claimId':'%s'}", shown);
+    assert_fails(try_claim(w, s, whole, &other, &err), err, DF_ERR_USER, "InvalidDocument");
+    DF_FREE char *part = df_strf("{'claimId':'%.32s'}", shown);
+    assert_fails(try_claim(w, s, part, &other, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
+    df_json_wipe(first);
+}
+
 static void what_is_no_claim_opens_nothing(void **state)
 {
     struct world *w = *state;
@@ -243,6 +261,27 @@ static void a_missing_key_ends_the_step_and_is_named(void **state)
     assert_non_null(strstr(err.message, "secret app has no key \"password\""));
 }
 
+static int setup_bucket(void **state)
+{
+    return setup_with(state, "'secrets':[{'name':'app','as':'env'}],'storage':{'type':'s3',"
+                             "'path':'p','config':{'bucket':'b','region':'r'}}");
+}
+
+static void a_key_that_leads_the_state_elsewhere_ends_the_step_and_is_named(void **state)
+{
+    struct world *w = *state;
+    set_secret(w, "app", "AWS_ENDPOINT_URL_S3", "http://elsewhere");
+    struct fake_step *s = await_start(w, "net-1-plan");
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    await_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidStep");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "environment: AWS_ENDPOINT_URL_S3 would lead the state to another place than the "
+                 "executor's spec.storage says: set spec.storage.config.endpoints.s3, which comes "
+                 "first");
+}
+
 static int setup_source(void **state)
 {
     if (world_setup(state) < 0)
@@ -397,6 +436,7 @@ static void a_plan_may_read_the_state_and_an_apply_may_write_it(void **state)
 }
 
 #define TEST_RICH(fn) cmocka_unit_test_setup_teardown(fn, setup_rich, world_teardown)
+#define TEST_BUCKET(fn) cmocka_unit_test_setup_teardown(fn, setup_bucket, world_teardown)
 
 int main(void)
 {
@@ -404,6 +444,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_step_is_claimed_once_and_the_same_claim_may_ask_again),
+        TEST(what_people_read_of_a_claim_does_not_repeat_it),
         TEST(what_is_no_claim_opens_nothing),
         TEST(tokens_are_kept_as_hashes_alone),
         TEST(a_step_that_was_canceled_before_its_claim_is_over),
@@ -413,6 +454,7 @@ int main(void)
         TEST_RICH(a_secret_that_its_executor_may_not_use_any_more_ends_the_step),
         TEST_RICH(a_secret_that_does_not_open_ends_the_step_at_once_and_is_named),
         TEST_RICH(a_missing_key_ends_the_step_and_is_named),
+        TEST_BUCKET(a_key_that_leads_the_state_elsewhere_ends_the_step_and_is_named),
         cmocka_unit_test_setup_teardown(
             a_sources_secret_becomes_its_credentials_and_storage_a_backend, setup_source,
             world_teardown),

@@ -77,7 +77,41 @@ static const struct {
     {"'storage':{'type':'module','overrideBackend':true}", "is for other types than module"},
     {"'storage':{'type':'managed','overrideBackend':true}", NULL},
     {"'storage':{'type':'module','config':{'bucket':'b'}}", "is for other types than module"},
-    {"'storage':{'type':'s3','path':'a/./b','config':{'bucket':'b','region':'r'}}", "/./"},
+    {"'storage':{'type':'s3','path':'a/./b','config':{'bucket':'b','region':'r'}}", "./"},
+    {"'storage':{'type':'s3','path':'a//b','config':{'bucket':'b','region':'r'}}", "//"},
+    {"'storage':{'type':'s3','path':'./a','config':{'bucket':'b','region':'r'}}", "./"},
+    {"'storage':{'type':'s3','path':'a.','config':{'bucket':'b','region':'r'}}", "or ."},
+    {"'storage':{'type':'s3','path':'a\\\\b','config':{'bucket':'b','region':'r'}}", "\\"},
+    {"'storage':{'type':'s3','path':'a?b','config':{'bucket':'b','region':'r'}}",
+     "may not have ? or # in it"},
+    {"'storage':{'type':'s3','config':{'bucket':123456,'region':'r'}}", NULL},
+    {"'storage':{'type':'s3','config':{'bucket':true,'region':'r'}}",
+     "spec.storage.config.bucket: must be a string"},
+    {"'storage':{'type':'s3','config':{'bucket':'','region':'r'}}", "bucket: must be a string"},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoint':'minio:9000'}}",
+     "spec.storage.config.endpoint: must be a URL such as https://HOST:PORT"},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoints':{'s3':'http://h?x'}}}",
+     "spec.storage.config.endpoints.s3: must be a URL"},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoint':"
+     "'https://other.s3.amazonaws.com'}}",
+     "has the name of a bucket in its host"},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoint':"
+     "'https://s3-mine.s3.eu-west-1.amazonaws.com'}}",
+     "has the name of a bucket in its host"},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoint':"
+     "'https://bucket.vpce-1a2b.s3.us-east-1.vpce.amazonaws.com'}}",
+     NULL},
+    {"'storage':{'type':'s3','config':{'bucket':'b','region':'r','endpoint':"
+     "'https://s3.dualstack.eu-west-1.amazonaws.com'}}",
+     NULL},
+    {"'storage':{'type':'gcs','config':{'bucket':'b','storage_custom_endpoint':"
+     "'https://other.storage.googleapis.com'}}",
+     "has the name of a bucket in its host"},
+    {"'storage':{'type':'local','path':'/proc/self/root/s'}",
+     "spec.storage.path: may not be in /proc, /sys or /dev"},
+    {"'storage':{'type':'local','path':'/dev/shm/s'}", "may not be in /proc, /sys or /dev"},
+    {"'storage':{'type':'local','path':'/sys/s'}", "may not be in /proc, /sys or /dev"},
+    {"'storage':{'type':'local','path':'/process/s?'}", NULL},
     {"'storage':{'type':'s3','path':'a%2fb','config':{'bucket':'b','region':'r'}}", "%"},
     {"'storage':{'type':'s3','path':'a/','config':{'bucket':'b','region':'r'}}", "end with /"},
     {"'storage':{'type':'s3','path':'a','config':{'bucket':'b','region':'r','assume_role':"
@@ -139,6 +173,8 @@ static void a_state_is_locked_and_encrypted_by_default(void **state)
          "'unlock_address':'https://x/l'}}"},
         {"{'type':'gcs','config':{'bucket':'b'}}",
          "{'type':'gcs','path':'executors/net','config':{'bucket':'b'}}"},
+        {"{'type':'gcs','path':'p','config':{'bucket':12345678901234567890123}}",
+         "{'type':'gcs','path':'p','config':{'bucket':'12345678901234567890123'}}"},
         {"{'type':'managed'}", "{'type':'managed'}"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
@@ -152,10 +188,12 @@ static void a_state_is_locked_and_encrypted_by_default(void **state)
 
 /* ---- locations ---- */
 
-#define S3(bucket, more) "{'type':'s3','path':'p','config':{'bucket':'" bucket "'" more "}}"
+#define S3(bucket, more) "{'type':'s3','path':'p/q','config':{'bucket':" bucket more "}}"
+#define S3_AT(address) S3("'b'", ",'region':'eu-west-1','endpoints':{'s3':'" address "'}")
 #define AZURE(account, more)                                                                       \
     "{'type':'azurerm','path':'p','config':{'storage_account_name':'" account                      \
     "','container_name':'c'" more "}}"
+#define GCS(more) "{'type':'gcs','path':'p','config':{'bucket':'b'" more "}}"
 #define WEB(address) "{'type':'http','config':{'address':'" address "'}}"
 
 static char *location_of(const char *storage)
@@ -167,36 +205,151 @@ static char *location_of(const char *storage)
     return location;
 }
 
-static void executors_with_one_state_have_one_location(void **state)
+/* Each pair leads to one object. */
+static void one_place_has_one_text_however_it_is_written(void **state)
 {
     (void)state;
     static const struct {
         const char *one, *other;
-        bool same;
-    } cases[] = {
-        {S3("b", ""), S3("b", ",'region':'r','encrypt':false"), true},
-        {S3("b", ""), S3("c", ""), false},
-        {S3("b", ",'endpoint':'http://x:80'"), S3("b", ",'endpoints':{'s3':'HTTP://X/'}"), true},
-        {S3("b", ",'endpoint':'https://x'"), S3("b", ",'endpoint':'https://x:443/'"), true},
-        {S3("b", ",'endpoint':'https://x'"), S3("b", ",'endpoint':'https://x:4430'"), false},
-        {S3("b", ",'endpoint':'https://x'"), S3("b", ",'endpoint':'http://x'"), false},
-        {S3("b", ""), S3("b", ",'endpoints':{'s3':'https://s3.eu-west-1.amazonaws.com'}"), true},
-        {S3("b", ""), S3("b", ",'endpoints':{'s3':'https://notamazonaws.com'}"), false},
-        {AZURE("a", ""), AZURE("a", ",'environment':'public'"), true},
-        {AZURE("a", ""), AZURE("a", ",'environment':'china'"), false},
-        {AZURE("a", ""), AZURE("b", ""), false},
-        {WEB("https://x/s"), WEB("https://X:443/s/"), true},
-        {WEB("https://x/s"), WEB("https://x/S"), false},
+    } same[] = {
+        {S3("'b'", ""), S3("'b'", ",'region':'r','encrypt':false")},
+        {S3("'b'", ""), S3("'b'", ",'endpoint':''")},
+        {S3("'b'", ""), S3("'b'", ",'endpoints':{'s3':''}")},
+        {S3("'123456'", ""), S3("123456", "")},
+        {S3("'b'", ",'endpoint':'http://x'"), S3_AT("http://x")},
+        {S3("'b'", ",'endpoint':'http://y','endpoints':{'s3':'http://x'}"), S3_AT("http://x")},
+        {S3_AT("http://x"), S3_AT("HTTP://X:80/")},
+        {S3_AT("http://x"), S3_AT("http://x.:0080//")},
+        {S3_AT("https://x"), S3_AT("https://x:443/")},
+        {S3_AT("https://x"), S3_AT("http://x")},
+        {S3_AT("http://[::1]:9000"), S3_AT("http://[::1]:9000/")},
+        {S3("'b'", ""), S3_AT("https://s3.eu-west-1.amazonaws.com")},
+        {S3("'b'", ""), S3_AT("https://s3.amazonaws.com")},
+        {S3("'b'", ""), S3_AT("https://s3.amazonaws.com.")},
+        {S3("'b'", ""), S3_AT("https://S3-eu-west-1.AmazonAWS.com:443/")},
+        {S3("'b'", ""), S3_AT("https://s3.dualstack.eu-west-1.amazonaws.com")},
+        {S3("'b'", ""), S3_AT("https://bucket.vpce-1.s3.eu-west-1.vpce.amazonaws.com")},
+        {S3("'b'", ",'region':'cn-north-1'"), S3_AT("https://s3.cn-north-1.amazonaws.com.cn")},
+        {S3("'b'", ",'region':'us-gov-west-1'"), S3_AT("https://s3.us-gov-east-1.amazonaws.com")},
+        /* A path before the bucket: the first part of the object's name. */
+        {"{'type':'s3','path':'q','config':{'bucket':'p','endpoint':'http://x/b'}}",
+         S3_AT("http://x")},
+        {S3_AT("http://x/a/%62"), S3_AT("http://x/./a//b/")},
+        {AZURE("a", ""), AZURE("a", ",'environment':'public'")},
+        {AZURE("a", ""), AZURE("A", ",'environment':'AzurePublicCloud'")},
+        {AZURE("a", ""), AZURE("a", ",'environment':''")},
+        {AZURE("a", ""), AZURE("a", ",'metadata_host':'management.azure.com:443'")},
+        {AZURE("a", ",'environment':'china'"),
+         AZURE("a", ",'metadata_host':'https://management.chinacloudapi.cn/'")},
         {"{'type':'gcs','config':{'bucket':'b'}}",
-         "{'type':'gcs','path':'executors/net','config':{'bucket':'b'}}", true},
-        {"{'type':'gcs','path':'p','config':{'bucket':'b'}}", S3("b", ""), false},
-        {"{'type':'local','path':'/a'}", "{'type':'local','path':'/b'}", false},
+         "{'type':'gcs','path':'executors/net','config':{'bucket':'b'}}"},
+        {GCS(""), GCS(",'storage_custom_endpoint':'https://storage.googleapis.com/storage/v1/b'")},
+        {GCS(""), GCS(",'storage_custom_endpoint':'https://restricted.googleapis.com'")},
+        {GCS(",'storage_custom_endpoint':'http://x:4443/storage/v1/'"),
+         GCS(",'storage_custom_endpoint':'http://X:4443'")},
+        {GCS(""), "{'type':'s3','path':'p/default.tfstate','config':{'bucket':'b','endpoint':"
+                  "'https://storage.googleapis.com'}}"},
+        {WEB("https://x/s"), WEB("https://X:443/s/")},
+        {WEB("https://x/s"), WEB("http://x/s")},
+        {WEB("https://x/s"), WEB("https://x/a/../%73")},
+        {WEB("https://x/s"), WEB("https://x//./s#part")},
+        {WEB("https://x/s"), WEB("https://x/s?")},
+        {WEB("https://x/a%2fb?c=%2f"), WEB("https://x/a%2Fb?c=%2F#d")},
+        {"{'type':'local','path':'/a/b'}", "{'type':'local','path':'//a/./c/../b'}"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(same); i++) {
+        DF_FREE char *one = location_of(same[i].one), *other = location_of(same[i].other);
+        assert_non_null(one);
+        if (!df_streq(one, other))
+            fail_msg("%s: \"%s\"; %s: \"%s\"", same[i].one, one, same[i].other, other);
+    }
+}
+
+static void different_places_have_different_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *one, *other;
+    } different[] = {
+        {S3("'b'", ""), S3("'c'", "")},
+        {S3("'1'", ""), S3("2", "")},
+        {S3("'b'", ""), "{'type':'s3','path':'P/q','config':{'bucket':'b'}}"},
+        {S3("'b'", ""), S3_AT("https://notamazonaws.com")},
+        {S3("'b'", ""), S3("'b'", ",'region':'cn-north-1'")},
+        {S3("'b'", ""), S3("'b'", ",'region':'us-gov-west-1'")},
+        {S3_AT("https://x"), S3_AT("https://x:4430")},
+        {S3_AT("https://x"), S3_AT("https://y")},
+        {S3_AT("https://x"), S3_AT("https://x/tenant")},
+        {S3_AT("https://x:80"), S3_AT("http://x:80")},
+        {S3_AT("http://[::1]:9000"), S3_AT("http://[::1]:9001")},
+        {AZURE("a", ""), AZURE("a", ",'environment':'china'")},
+        {AZURE("a", ""), AZURE("a", ",'metadata_host':'stack.example.org'")},
+        {AZURE("a", ""), AZURE("b", "")},
+        {GCS(""), S3("'b'", "")},
+        {GCS(""), GCS(",'storage_custom_endpoint':'http://x:4443'")},
+        {GCS(""), "{'type':'gcs','path':'q','config':{'bucket':'b'}}"},
+        {WEB("https://x/s"), WEB("https://x/S")},
+        {WEB("https://x/s"), WEB("https://x/s?of=b")},
+        {WEB("https://x/s?of=a"), WEB("https://x/s?of=b")},
+        {WEB("https://x/a/b"), WEB("https://x/a%2Fb")},
+        {WEB("https://x/a"), WEB("https://x/%zz")},
+        {"{'type':'local','path':'/a'}", "{'type':'local','path':'/b'}"},
+        {"{'type':'local','path':'/a'}", "{'type':'local','path':'/A'}"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(different); i++) {
+        DF_FREE char *one = location_of(different[i].one), *other = location_of(different[i].other);
+        assert_non_null(one);
+        if (df_streq(one, other))
+            fail_msg("%s and %s: \"%s\"", different[i].one, different[i].other, one);
+    }
+}
+
+/* ---- the environment ---- */
+
+#define BUCKET(more) "'storage':{'type':'s3','config':{'bucket':'b','region':'r'" more "}}"
+#define SETS(name, value) ",'environment':[{'name':'" name "','value':'" value "'}]"
+#define BLOB                                                                                       \
+    "'storage':{'type':'azurerm','config':{'resource_group_name':'r','storage_account_name':'s',"  \
+    "'container_name':'c'}}"
+#define GOOGLE "'storage':{'type':'gcs','config':{'bucket':'b'}}"
+
+static void variables_do_not_lead_the_state_elsewhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member, *fault;
+    } cases[] = {
+        {BUCKET("") SETS("AWS_ENDPOINT_URL_S3", "http://x"),
+         "spec.environment[0]: AWS_ENDPOINT_URL_S3 would lead the state to another place than "
+         "spec.storage says; set spec.storage.config.endpoints.s3, which comes first"},
+        {BUCKET("") SETS("AWS_ENDPOINT_URL", "http://x"), "config.endpoints.s3"},
+        {BUCKET("") SETS("AWS_S3_ENDPOINT", "http://x"), "config.endpoints.s3"},
+        {BUCKET(",'endpoint':''") SETS("AWS_ENDPOINT_URL", "http://x"), "config.endpoints.s3"},
+        {BUCKET("") ",'secrets':[{'name':'s','keys':['k'],'as':'env','env':'AWS_ENDPOINT_URL'}]",
+         "spec.secrets: AWS_ENDPOINT_URL would lead"},
+        {BUCKET("") SETS("AWS_ENDPOINT_URL_S3", ""), NULL},
+        {BUCKET("") SETS("AWS_ENDPOINT_URL_S3", "https://s3.eu-west-1.amazonaws.com"), NULL},
+        {BUCKET("") SETS("AWS_ENDPOINT_URL_EC2", "http://x"), NULL},
+        {BUCKET(",'endpoint':'http://y'") SETS("AWS_ENDPOINT_URL", "http://x"), NULL},
+        {BUCKET(",'endpoints':{'s3':'http://y'}") SETS("AWS_ENDPOINT_URL", "http://x"), NULL},
+        {"'storage':{'type':'managed'}" SETS("AWS_ENDPOINT_URL_S3", "http://x"), NULL},
+        {BLOB SETS("ARM_ENVIRONMENT", "china"), "config.environment"},
+        {BLOB SETS("ARM_ENVIRONMENT", "public"), NULL},
+        {BLOB SETS("ARM_METADATA_HOSTNAME", "x"), "config.metadata_host"},
+        {BLOB SETS("ARM_METADATA_HOST", "x"), "config.metadata_host"},
+        {BLOB SETS("AWS_ENDPOINT_URL", "http://x"), NULL},
+        {GOOGLE SETS("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "http://x"),
+         "config.storage_custom_endpoint"},
+        {GOOGLE SETS("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "http://x"),
+         "config.storage_custom_endpoint"},
+        {GOOGLE SETS("STORAGE_EMULATOR_HOST", "x:80"), "config.storage_custom_endpoint"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_FREE char *one = location_of(cases[i].one), *other = location_of(cases[i].other);
-        assert_non_null(one);
-        if (df_streq(one, other) != cases[i].same)
-            fail_msg("%s: \"%s\"; %s: \"%s\"", cases[i].one, one, cases[i].other, other);
+        DF_JSON cJSON *j = executor_with(cases[i].member);
+        if (cases[i].fault)
+            assert_refused(DF_KIND_EXECUTOR, j, cases[i].member, cases[i].fault);
+        else
+            assert_admitted(DF_KIND_EXECUTOR, j, cases[i].member);
     }
 }
 
@@ -207,13 +360,35 @@ static void states_that_dayfly_or_the_module_places_have_no_location(void **stat
     assert_null(location_of("{'type':'module'}"));
 }
 
+static void a_message_says_where_a_storage_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *storage, *words;
+    } rows[] = {
+        {"{'type':'s3','path':'a/b','config':{'bucket':'states','region':'r','use_lockfile':true}}",
+         "the s3 storage a/b, bucket states, region r"},
+        {"{'type':'local','path':'/s/net'}", "the local storage /s/net"},
+        {"{'type':'managed'}", "the managed storage"},
+        {"{}", "the managed storage"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *storage = json(rows[i].storage);
+        DF_FREE char *words = df_storage_words(storage);
+        assert_string_equal(words, rows[i].words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(storage_is_checked),
         cmocka_unit_test(a_state_is_locked_and_encrypted_by_default),
-        cmocka_unit_test(executors_with_one_state_have_one_location),
+        cmocka_unit_test(one_place_has_one_text_however_it_is_written),
+        cmocka_unit_test(different_places_have_different_texts),
+        cmocka_unit_test(variables_do_not_lead_the_state_elsewhere),
         cmocka_unit_test(states_that_dayfly_or_the_module_places_have_no_location),
+        cmocka_unit_test(a_message_says_where_a_storage_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,31 @@ static void a_damaged_database_is_recognised_and_left_alone(void **state)
     assert_left_alone(path, "is damaged");
 }
 
+/* A database may come with a backup that somebody forged. */
+static void what_a_forged_database_brings_along_is_refused_and_never_executed(void **state)
+{
+    static const char *const additions[] = {
+        "CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM documents; END",
+        "CREATE VIEW v AS SELECT body FROM documents",
+        "CREATE TABLE theirs (x)",
+        "CREATE INDEX i ON documents (name) WHERE body > 'a'",
+    };
+    DF_FREE char *path = database_in(*state);
+    struct df_err err = {0};
+    df_store_close(suite_open(*state));
+    assert_int_equal(df_store_sqlite_check(path, &err), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(additions); i++) {
+        DF_FREE char *name = df_strf("net-%zu", i);
+        execute(path, additions[i]);
+        assert_int_equal(df_store_sqlite_check(path, &err), -1);
+        assert_non_null(strstr(err.message, "that dayfly does not make"));
+        STORE *s = suite_open(*state); /* a service whose disk was written to */
+        make(s, DF_KIND_RUN, name, "{}");
+        DF_JSON cJSON *first = NULL;
+        assert_int_equal(df_store_get(s, DF_KIND_RUN, "net-0", &first, &err), 0);
+    }
+}
+
 static void a_log_without_its_database_is_not_played_into_a_new_one(void **state)
 {
     struct df_err err = {0};
@@ -358,6 +383,7 @@ int main(void)
         scratch_test(a_path_into_nowhere_is_named),
         scratch_test(a_log_that_was_taken_over_by_half_is_taken_over_again),
         scratch_test(a_damaged_database_is_recognised_and_left_alone),
+        scratch_test(what_a_forged_database_brings_along_is_refused_and_never_executed),
         scratch_test(a_log_without_its_database_is_not_played_into_a_new_one),
         scratch_test(what_an_interrupted_first_start_left_is_no_hindrance),
         scratch_test(a_path_with_signs_that_mean_something_in_a_uri_works),

@@ -76,8 +76,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [get, list, watch, create, delete]
 # Why a step does not start, and how it ended.
 - apiGroups: [""]
-  resources: [pods, events]
+  resources: [events]
   verbs: [list, watch]
+# A pod whose runner never claimed its step has nothing to store, and is deleted without its grace period.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, delete]
 # A plugin cache is mounted from a claim if there is one.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
@@ -155,10 +159,20 @@ names:
 {{- mustMergeOverwrite $p (deepCopy .Values.runner.placement) | toYaml }}
 {{- end }}
 
+{{/* The settings of Terrakube's executor: a list of envFrom */}}
+{{- define "dayfly.terrakubeEnv" -}}
+{{- $from := list }}
+{{- if .Values.terrakube.enabled }}
+{{- range .Values.terrakube.configMaps }}{{- $from = append $from (dict "configMapRef" (dict "name" .)) }}{{- end }}
+{{- range .Values.terrakube.secrets }}{{- $from = append $from (dict "secretRef" (dict "name" .)) }}{{- end }}
+{{- end }}
+{{- toJson $from }}
+{{- end }}
+
 {{/* What belongs to the release itself: no step gets it. */}}
 {{- define "dayfly.never" -}}
 serviceAccounts: {{ list (include "dayfly.account" .) (printf "%s-admin" (include "dayfly.fullname" .)) | toJson }}
-secrets: {{ compact (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret) | toJson }}
+secrets: {{ compact (concat (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret .Values.blobs.keySecret) (ternary .Values.terrakube.secrets list .Values.terrakube.enabled)) | toJson }}
 {{- $data := ternary "" (default (printf "%s-data" (include "dayfly.fullname" .)) .Values.persistence.existingClaim) (ne (include "dayfly.operator" .) "") }}
 {{- $mirror := dig "persistentVolumeClaim" "claimName" "" .Values.providers.mirror.volume }}
 {{- with compact (list $data $mirror) }}
@@ -166,7 +180,13 @@ claims: {{ toJson . }}
 {{- end }}
 {{- end }}
 
+{{/* Blobs go to another place when the service starts: replicas that use the old one end before, and it may take hours. */}}
+{{- define "dayfly.moves" -}}
+{{- if dig "blobs" "move" false .Values.config }}true{{ end }}
+{{- end }}
+
 {{- define "dayfly.config" -}}
+{{- if and .Values.blobs.keySecret (not (dig "blobs" "location" "" .Values.config)) }}{{ fail "blobs.keySecret: its keys seal what is in a bucket: set config.blobs.location" }}{{ end }}
 {{- $file := tpl (.Files.Get "files/dayfly.yaml") . | fromYaml }}
 {{- mustMergeOverwrite $file (deepCopy .Values.config) | toYaml }}
 {{- end }}

@@ -13,10 +13,12 @@
 #include "common/json/json.h"
 #include "spawner/model/model.h"
 
-/* How long a failed start may last before it counts as failed. Missing keys and invalid names fail
- * at once. */
+/* How long a failed start may last before it counts as failed. Invalid names, and a container that
+ * would run as root, fail at once. */
 #define DF_POD_PULL_GRACE_SECONDS 180
 #define DF_POD_CREATE_GRACE_SECONDS 180
+/* The Secret or ConfigMap that a container's environment names may be written a moment later. */
+#define DF_POD_CONFIG_GRACE_SECONDS 30
 /* If a kubelet does not report on a pod of its node for so long, the node has a fault. */
 #define DF_POD_KUBELET_SECONDS 3
 

@@ -22,7 +22,8 @@ static const struct wait waits[] = {
      "ImagePullFailed"},
     {"CreateContainerError", DF_POD_PERMANENT, DF_FAULT_USER, DF_POD_CREATE_GRACE_SECONDS,
      "ContainerFailed"},
-    {"CreateContainerConfigError", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ContainerFailed"},
+    {"CreateContainerConfigError", DF_POD_PERMANENT, DF_FAULT_USER, DF_POD_CONFIG_GRACE_SECONDS,
+     "ContainerFailed"},
     {"InvalidImageName", DF_POD_PERMANENT, DF_FAULT_USER, 0, "ImageNameInvalid"},
     {"ErrImageNeverPull", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
     {"RegistryUnavailable", DF_POD_RETRYABLE, DF_FAULT_SYSTEM, 0, "ImagePullFailed"},
@@ -80,14 +81,14 @@ void df_pod_diagnose_waiting(const struct df_pod_view *view, const cJSON *status
     bool throttled = message && strstr(message, "429 Too Many Requests");
     v->class = wait->class;
     v->fault = throttled ? DF_FAULT_SYSTEM : wait->fault;
-    if (in_grace(view, wait)) {
+    bool is_pull = df_streq(wait->reason, "ImagePullFailed");
+    const char *reason =
+        wait->reason && !is_pull ? df_pod_cause(message, wait->reason) : wait->reason;
+    if (!df_streq(reason, "RunsAsRoot") && in_grace(view, wait)) {
         v->class = DF_POD_INITIALIZING;
         v->fault = DF_FAULT_NONE;
     }
     df_pod_code(v, df_json_str(unready_condition(view->pod), "reason"), word);
-    bool is_pull = df_streq(wait->reason, "ImagePullFailed");
-    const char *reason =
-        wait->reason && !is_pull ? df_pod_cause(message, wait->reason) : wait->reason;
     if (reason)
         df_pod_explain(v, reason, message ? message : word);
 }

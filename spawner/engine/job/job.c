@@ -153,7 +153,14 @@ static int job_leftover(struct df_engine *e, const struct df_engine_step *step, 
 static int job_cancel(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
 {
     struct df_job_call c;
-    return begin_call(e, step, &c, err) < 0 ? -1 : df_job_delete_own(&c, false, err);
+    /* A workflow has no claim: nobody knows here whether its pod has begun. */
+    bool is_unclaimed = !step->was_claimed && !step->workflow.spec;
+    if (begin_call(e, step, &c, err) < 0)
+        return -1;
+    /* Before the Job: its deletion gives the pod the whole grace period. */
+    if (is_unclaimed && df_job_delete_unclaimed(&c, err) < 0)
+        return -1;
+    return df_job_delete_own(&c, false, err);
 }
 
 static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)

@@ -237,9 +237,16 @@ static int put_labels(cJSON *metadata, const struct df_job_spec *spec, struct df
         {DF_LABEL_ACTION, spec->action},
     };
     cJSON *map = df_json_object_at(metadata, "labels");
+    const cJSON *more;
+    if (!map)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (more, spec->labels) {
+        if (df_json_set_str(map, more->string, more->valuestring, err) < 0)
+            return -1;
+    }
     for (size_t i = 0; i < DF_ARRAY_SIZE(labels); i++)
-        if (!map || df_json_set_str(map, labels[i].key, labels[i].value, err) < 0)
-            return df_fail_oom(err);
+        if (labels[i].value && df_json_set_str(map, labels[i].key, labels[i].value, err) < 0)
+            return -1;
     return 0;
 }
 

@@ -49,10 +49,11 @@ enum df_claim_mode {
 };
 
 struct df_job_spec {
-    const char *name;      /* of the Job: the step's */
-    const char *namespace; /* where it runs */
-    const char *uid;       /* of the TaskAction */
-    const char *run, *executor, *action;
+    const char *name;                    /* of the Job: the step's */
+    const char *namespace;               /* where it runs */
+    const char *uid;                     /* of the TaskAction */
+    const char *run, *executor, *action; /* run, executor: NULL: not of a run */
+    const cJSON *labels;                 /* further ones; or NULL */
     enum df_claim_mode claim;
     const char *image;      /* of the runner, unless the placement has another one; or NULL */
     const char *server_url; /* for the handoff; NULL: the pod cannot reach the spawner */

@@ -58,6 +58,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .run = step->run,
         .executor = step->executor,
         .action = step->action,
+        .labels = step->labels,
         .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
         .image = o->image,
         .server_url = o->reachable ? step->server_url : NULL,

@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/fs.h"
+#include "spawner/store/documents/schema.h"
 
 #define APPLICATION_ID 0x64666c79 /* "dfly" */
 #define SCHEMA_VERSION 1
@@ -16,24 +17,6 @@
 #define MAX_STATEMENTS 32
 
 #define WAY_OUT "restore it from a copy, or start with another --data-directory"
-
-/* created: the resource version at which a document was created; it orders lists and is never
- * reused. counter has one row. Values in secrets and key_check are sealed by the vault. */
-static const char schema[] =
-    "CREATE TABLE counter (version INTEGER NOT NULL);"
-    "INSERT INTO counter VALUES (0);"
-    "CREATE TABLE documents (created INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT "
-    "NULL,"
-    " uid TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body TEXT NOT NULL, UNIQUE (kind, name));"
-    "CREATE INDEX documents_by_kind ON documents (kind);"
-    "CREATE TABLE labels (kind INTEGER NOT NULL, label TEXT NOT NULL, created INTEGER NOT NULL,"
-    " PRIMARY KEY (kind, label, created)) WITHOUT ROWID;"
-    "CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);"
-    "CREATE TABLE secrets (name TEXT NOT NULL, key TEXT NOT NULL, sealed BLOB NOT NULL,"
-    " updated INTEGER NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID;"
-    "CREATE TABLE key_check (sealed BLOB NOT NULL);"
-    "PRAGMA application_id = 0x64666c79;"
-    "PRAGMA user_version = 1;";
 
 struct df_db {
     sqlite3 *handle;
@@ -249,7 +232,7 @@ static int fill_new(const char *path, struct df_err *err)
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(handle, "BEGIN", NULL, NULL, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(handle, schema, NULL, NULL, NULL);
+        rc = sqlite3_exec(handle, df_db_schema, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(handle, "COMMIT; PRAGMA journal_mode = WAL", NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : fail_with(path, handle, rc, err);
@@ -352,6 +335,16 @@ static int tune_connection(struct df_db *db, struct df_err *err)
     return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
 }
 
+/* The file may be another's work (a forged backup): nothing that it brings along is executed, and no
+ * statement gets at SQLite's own tables. Ours has neither triggers nor views. */
+static void distrust_content(struct df_db *db)
+{
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
 static int connect_to(struct df_db *db, enum df_db_check check, struct df_err *err)
 {
     int rc =
@@ -360,6 +353,7 @@ static int connect_to(struct df_db *db, enum df_db_check check, struct df_err *e
         return fail_sqlite(db, rc, err);
     if (sqlite3_db_readonly(db->handle, "main") == 1)
         return fail_sqlite(db, SQLITE_READONLY, err);
+    distrust_content(db);
     /* Until the file is known to be undamaged, closing must not write into it. */
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (tune_connection(db, err) < 0 || check_version(db, err) < 0 ||

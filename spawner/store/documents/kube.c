@@ -176,6 +176,16 @@ static void refresh_cached(struct write *w)
     }
 }
 
+/* The documents are valid here: what the API server does not decode, an older definition lacks. */
+static int fail_definition(const struct write *w, const struct df_err *why, struct df_err *err)
+{
+    return df_fail_reason(err, why->cls, why->reason,
+                          "the cluster's definition of %s does not have a field of %s, because it "
+                          "is older than version " DF_VERSION ": `dayfly doctor` names the fields, "
+                          "and `make install` or the chart renews the definition",
+                          df_kind_plural(w->kind), w->name);
+}
+
 /* Translates an error of the API server into one of store.h. */
 static int translate_error(struct write *w, const struct df_err *why, struct df_err *err)
 {
@@ -188,6 +198,8 @@ static int translate_error(struct write *w, const struct df_err *why, struct df_
         return df_backend_fail_conflict(w->kind, w->name, err);
     if (why->cls == DF_ERR_NOT_FOUND)
         return df_backend_fail_absent(w->kind, w->name, err);
+    if (strstr(why->message, "strict decoding"))
+        return fail_definition(w, why, err);
     return df_err_pass(err, why);
 }
 

@@ -58,8 +58,8 @@ static int fail_meta(const char *key, const struct df_err *why, struct df_err *e
                           key, why->message);
 }
 
-static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
-                     struct df_err *err)
+int df_state_load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
+                       struct df_err *err)
 {
     struct df_state_key key;
     struct df_err why = {0};
@@ -74,8 +74,7 @@ static int load_meta(struct df_states *s, const char *uid, int64_t number, cJSON
     return 0;
 }
 
-/* Returns the number in "<digits>.json", 0 for other names. */
-static int64_t number_in(const char *key)
+int64_t df_state_number_in(const char *key)
 {
     const char *name = strrchr(key, '/') + 1;
     size_t digits = strspn(name, "0123456789");
@@ -87,7 +86,7 @@ static int64_t number_in(const char *key)
     return df_parse_i64(text, 1, INT64_MAX, &number, NULL) < 0 ? 0 : number;
 }
 
-static int list_keys(struct df_states *s, const char *uid, struct df_strs *ret, struct df_err *err)
+int df_state_list(struct df_states *s, const char *uid, struct df_strs *ret, struct df_err *err)
 {
     struct df_state_key key;
     if (df_state_key(uid, "", &key, err) < 0)
@@ -98,11 +97,11 @@ static int list_keys(struct df_states *s, const char *uid, struct df_strs *ret, 
 static int highest_number(struct df_states *s, const char *uid, int64_t *ret, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};
-    if (list_keys(s, uid, &keys, err) < 0)
+    if (df_state_list(s, uid, &keys, err) < 0)
         return -1;
     int64_t highest = 0;
     for (size_t i = 0; i < keys.len; i++) {
-        int64_t number = number_in(keys.items[i]);
+        int64_t number = df_state_number_in(keys.items[i]);
         highest = number > highest ? number : highest;
     }
     *ret = highest;
@@ -138,7 +137,7 @@ static int read_version(struct df_states *s, const char *uid, int64_t number, st
 {
     struct version v = {.number = number};
     DF_JSON cJSON *meta = NULL;
-    if (load_meta(s, uid, number, &meta, err) < 0)
+    if (df_state_load_meta(s, uid, number, &meta, err) < 0)
         return -1;
     const char *lineage = df_json_str(meta, "lineage"), *sha256 = df_json_str(meta, "sha256");
     const char *key_id = df_json_str(meta, "keyId");
@@ -154,15 +153,42 @@ static int read_version(struct df_states *s, const char *uid, int64_t number, st
     return 0;
 }
 
+/* Reads the version that was the newest, if it is still there and the next one is not: each is made with
+ * the number behind the one before. *ret_found: false if only a list can tell. */
+static int try_hint(struct df_states *s, const char *uid, struct version *ret, bool *ret_found,
+                    struct df_err *err)
+{
+    int64_t number = df_state_hint(s, uid), next_size = 0;
+    struct df_state_key next;
+    struct df_err why = {0};
+    *ret_found = false;
+    if (!number)
+        return 0;
+    if (meta_key(uid, number + 1, &next, err) < 0 ||
+        df_blob_size(s->blobs, next.text, &next_size, err) < 0)
+        return -1;
+    if (next_size)
+        return 0;
+    if (read_version(s, uid, number, ret, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    *ret_found = true;
+    return 0;
+}
+
 static int find_current(struct df_states *s, const char *uid, struct version *ret,
                         struct df_err *err)
 {
     struct version v = {0};
     int64_t number = 0;
-    if (highest_number(s, uid, &number, err) < 0)
+    bool found = false;
+    if (try_hint(s, uid, &v, &found, err) < 0)
         return -1;
-    if (number && (read_version(s, uid, number, &v, err) < 0 || check_file(s, uid, &v, err) < 0))
+    if (!found && (highest_number(s, uid, &number, err) < 0 ||
+                   (number && read_version(s, uid, number, &v, err) < 0)))
         return -1;
+    if (v.number && check_file(s, uid, &v, err) < 0)
+        return -1;
+    df_state_remember(s, uid, v.number);
     *ret = v;
     return 0;
 }
@@ -240,10 +266,10 @@ static int fail_no_version(struct df_states *s, const char *uid, int64_t number,
 {
     DF_STRS struct df_strs keys = {0};
     int64_t oldest = 0, newest = 0;
-    if (list_keys(s, uid, &keys, err) < 0)
+    if (df_state_list(s, uid, &keys, err) < 0)
         return -1;
     for (size_t i = 0; i < keys.len; i++) {
-        int64_t n = number_in(keys.items[i]);
+        int64_t n = df_state_number_in(keys.items[i]);
         oldest = oldest ? oldest : n;
         newest = n > newest ? n : newest;
     }
@@ -282,7 +308,7 @@ static int append_version(struct df_states *s, const char *uid, int64_t number, 
 {
     struct df_err why = {0};
     cJSON *meta = NULL;
-    if (load_meta(s, uid, number, &meta, &why) == 0)
+    if (df_state_load_meta(s, uid, number, &meta, &why) == 0)
         return df_json_append(list, meta, err);
     if (why.cls == DF_ERR_NOT_FOUND) /* purged in the meantime */
         return 0;
@@ -300,10 +326,10 @@ int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret
     DF_JSON cJSON *list = cJSON_CreateArray();
     if (!list)
         return df_fail_oom(err);
-    if (list_keys(s, executor_uid, &keys, err) < 0)
+    if (df_state_list(s, executor_uid, &keys, err) < 0)
         return -1;
     for (size_t i = keys.len; i > 0; i--) {
-        int64_t number = number_in(keys.items[i - 1]);
+        int64_t number = df_state_number_in(keys.items[i - 1]);
         if (number && append_version(s, executor_uid, number, list, err) < 0)
             return -1;
     }
@@ -371,17 +397,7 @@ static int fill_meta(cJSON *meta, const struct version *v, const struct df_state
     return rollback_of ? df_json_add_num(meta, "rollbackOf", (double)rollback_of, err) : 0;
 }
 
-static int stored_size(int fd, int64_t *ret, struct df_err *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return df_fail_errno(err, errno, "sealed state");
-    *ret = st.st_size;
-    return 0;
-}
-
-/* Stores the file first, then the meta that makes it the current version. One directory sync covers
- * both. */
+/* Stores the file, then the meta that makes it the current version. */
 static int store_version(struct df_states *s, const char *uid, const struct version *current,
                          const struct incoming *in, const struct df_state_writer *by,
                          struct df_err *err)
@@ -391,23 +407,20 @@ static int store_version(struct df_states *s, const char *uid, const struct vers
     memcpy(next.lineage, in->head.lineage, sizeof(next.lineage));
     memcpy(next.sha256, in->sha256, sizeof(next.sha256));
     struct df_state_key file, meta;
-    DF_STATE_TEMPORARY sealed = {NULL, -1};
     DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc)
         return df_fail_oom(err);
     if (file_key(uid, next.number, &file, err) < 0 || meta_key(uid, next.number, &meta, err) < 0 ||
         df_vault_key_id(s->vault, next.key_id, err) < 0 ||
-        df_state_seal(s, &file, in->path, &sealed, err) < 0 ||
-        stored_size(sealed.fd, &next.stored_size, err) < 0 ||
+        df_state_seal(s, &file, in->path, &next.stored_size, err) < 0 ||
         fill_meta(doc, &next, by, in->rollback_of, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
     if (!text)
         return df_fail_oom(err);
-    if (df_blob_stage_file(s->blobs, file.text, sealed.path, err) < 0 ||
-        df_blob_put(s->blobs, meta.text, text, strlen(text), err) < 0)
+    if (df_blob_put_pair(s->blobs, file.text, in->path, meta.text, text, strlen(text), err) < 0)
         return -1;
-    (void)unlink(in->path);
+    df_state_remember(s, uid, next.number);
     return 0;
 }
 
@@ -449,6 +462,45 @@ static int sync_version(struct df_states *s, const char *uid, int64_t number, st
     return df_blob_sync(s->blobs, meta.text, err);
 }
 
+/* ---- what may replace a state ----------------------------------------------------------------- */
+
+/* Refuses unless the current state is known to have no resources. way: how to replace it. */
+static int check_vacant(struct df_states *s, const char *uid, const struct version *current,
+                        const char *way, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    struct df_state_head head = {0};
+    if (!current->size)
+        return 0;
+    if (open_version(s, uid, current, &fd, &size, err) < 0 || df_state_scan(fd, &head, err) < 0)
+        return -1;
+    if (!head.has_resources && !head.is_encrypted)
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "StateExists",
+        "version %lld of the state (serial %lld, lineage \"%s\") %s; %s",
+        (long long)current->number, (long long)current->serial, current->lineage,
+        head.is_encrypted ? "is encrypted and may hold resources" : "holds resources", way);
+}
+
+/* A writer without a lock may have read an older state than the current one. */
+static int check_writer(struct df_states *s, const char *uid, const struct version *current,
+                        const struct df_state_writer *by, struct df_err *err)
+{
+    DF_JSON cJSON *lock = NULL;
+    if (!by->needs_lock)
+        return 0;
+    if (df_state_lock_info(s, uid, &lock, err) < 0)
+        return -1;
+    return lock ? 0
+                : check_vacant(s, uid, current,
+                               "lock it before you write it (lock_address and unlock_address of "
+                               "the http backend, or `dayfly state lock`), or use `dayfly state "
+                               "push --replace`",
+                               err);
+}
+
 int df_state_put(struct df_states *s, const char *executor_uid, const char *path,
                  const unsigned char *md5, const struct df_state_writer *by, struct df_err *err)
 {
@@ -460,7 +512,8 @@ int df_state_put(struct df_states *s, const char *executor_uid, const char *path
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (df_state_check_lock(s, executor_uid, by->lock_id, by->step_uid, err) < 0 ||
         find_current(s, executor_uid, &current, err) < 0 ||
-        check_successor(&current, &in, &same, err) < 0)
+        check_successor(&current, &in, &same, err) < 0 ||
+        (!same && check_writer(s, executor_uid, &current, by, err) < 0))
         return -1;
     if (!same)
         return store_version(s, executor_uid, &current, &in, by, err);
@@ -491,27 +544,6 @@ static int check_format(const struct df_state_head *head, struct df_err *err)
                                 "`terraform apply -refresh-only`");
 }
 
-/* Refuses unless the current state is known to have no resources. */
-static int check_vacant(struct df_states *s, const char *uid, const struct version *current,
-                        struct df_err *err)
-{
-    DF_CLOSE int fd = -1;
-    int64_t size = 0;
-    struct df_state_head head = {0};
-    if (!current->size)
-        return 0;
-    if (open_version(s, uid, current, &fd, &size, err) < 0 || df_state_scan(fd, &head, err) < 0)
-        return -1;
-    if (!head.has_resources && !head.is_encrypted)
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "StateExists",
-                          "version %lld of the state (serial %lld, lineage \"%s\") %s; --replace "
-                          "stores another one as a new version and keeps this one",
-                          (long long)current->number, (long long)current->serial, current->lineage,
-                          head.is_encrypted ? "is encrypted and may hold resources"
-                                            : "holds resources");
-}
-
 int df_state_push(struct df_states *s, const char *executor_uid, const char *path, bool replace,
                   const char *actor, struct df_err *err)
 {
@@ -529,7 +561,9 @@ int df_state_push(struct df_states *s, const char *executor_uid, const char *pat
         (void)unlink(path);
         return 0;
     }
-    if (!replace && check_vacant(s, executor_uid, &current, err) < 0)
+    if (!replace &&
+        check_vacant(s, executor_uid, &current,
+                     "--replace stores another one as a new version and keeps this one", err) < 0)
         return -1;
     return store_version(s, executor_uid, &current, &in, &(struct df_state_writer){.actor = actor},
                          err);
@@ -578,7 +612,8 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     struct version current = {0};
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (df_state_check_lock(s, executor_uid, by->lock_id, by->step_uid, err) < 0 ||
-        find_current(s, executor_uid, &current, err) < 0)
+        find_current(s, executor_uid, &current, err) < 0 ||
+        check_writer(s, executor_uid, &current, by, err) < 0)
         return -1;
     if (!current.size)
         return 0;
@@ -590,79 +625,6 @@ int df_state_delete(struct df_states *s, const char *executor_uid, const struct 
     if (df_sha256_hex("", 0, nothing.sha256, err) < 0)
         return -1;
     return store_version(s, executor_uid, &current, &nothing, by, err);
-}
-
-/* Of a version whose meta does not say when it was made: always, so that it stays. */
-static int64_t made_us(const cJSON *meta)
-{
-    const char *at = df_json_str(meta, "createdAt");
-    int64_t us = 0;
-    return at && df_time_parse(at, &us, NULL) == 0 ? us : INT64_MAX;
-}
-
-/* *ret: the oldest version that stays; 0: all do. *ret_count: those before it. Only versions whose
- * meta can be read count: names that somebody else put there must not push out real ones. keys are
- * sorted. */
-static int find_oldest_kept(struct df_states *s, const char *uid, const struct df_strs *keys,
-                            const struct df_state_keep *keep, int64_t *ret, int64_t *ret_count,
-                            struct df_err *err)
-{
-    int64_t seen = 0, before = 0;
-    bool enough = false;
-    *ret = 0;
-    for (size_t i = keys->len; i > 0; i--) {
-        int64_t number = number_in(keys->items[i - 1]);
-        DF_JSON cJSON *meta = NULL;
-        before += number && enough;
-        if (!number || enough)
-            continue;
-        if (load_meta(s, uid, number, &meta, err) < 0)
-            return -1;
-        bool in_time = !keep->since_us || made_us(meta) <= keep->since_us;
-        enough = ++seen >= keep->newest && in_time;
-        *ret = enough ? number : 0;
-    }
-    *ret_count = before;
-    return 0;
-}
-
-static int64_t count_versions(const struct df_strs *keys)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < keys->len; i++)
-        n += number_in(keys->items[i]) != 0;
-    return n;
-}
-
-/* The meta goes first: a file without its meta is none of a version. One that an earlier prune left
- * goes as well. */
-static int remove_before(struct df_states *s, const struct df_strs *keys, int64_t oldest,
-                         struct df_err *err)
-{
-    for (size_t i = 0; i < keys->len; i++) {
-        const char *name = strrchr(keys->items[i], '/') + 1;
-        int64_t number = strtoll(name, NULL, 10); /* 0: a lock, or an errored state */
-        if (number && number < oldest && df_blob_delete(s->blobs, keys->items[i], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int df_state_prune(struct df_states *s, const char *executor_uid, const struct df_state_keep *keep,
-                   bool dry_run, int64_t *ret_count, struct df_err *err)
-{
-    DF_STRS struct df_strs keys = {0};
-    int64_t oldest = 0, count = 0;
-    DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    if (list_keys(s, executor_uid, &keys, err) < 0)
-        return -1;
-    if (count_versions(&keys) > keep->newest &&
-        find_oldest_kept(s, executor_uid, &keys, keep, &oldest, &count, err) < 0)
-        return -1;
-    if (count && !dry_run && remove_before(s, &keys, oldest, err) < 0)
-        return -1;
-    *ret_count = count;
-    return 0;
 }
 
 int df_state_purge(struct df_states *s, const char *executor_uid, struct df_err *err)

@@ -42,13 +42,14 @@ struct df_state_writer {
     const char *run;      /* for the version's meta; or NULL */
     const char *step_uid; /* or NULL */
     const char *actor;    /* or NULL */
+    bool needs_lock;      /* without a lock of its own it may not replace a state with resources */
 };
 
 /* Stores the file as a new version. On success the file is moved away from df_blob_tmp_dir; on
- * failure the caller removes it. md5: the 16 bytes of Content-MD5, or NULL. Refused: not a state
+ * failure the caller removes it, whose content may be sealed already. md5: the 16 bytes of Content-MD5, or NULL. Refused: not a state
  * (USER StateRefused), MD5 mismatch (USER), lock held by another ID or by a step that is not the
  * writer (CONFLICT StateLocked), other lineage (CONFLICT ForeignLineage), lower serial, or equal
- * serial with other content (CONFLICT StaleSerial). Equal serial and content is success without a
+ * serial with other content (CONFLICT StaleSerial), and what needs_lock says (CONFLICT StateExists). Equal serial and content is success without a
  * new version. Lineage and serial are read by a streaming scan, without building a tree. */
 int df_state_put(struct df_states *s, const char *executor_uid, const char *path,
                  const unsigned char *md5, const struct df_state_writer *by,
@@ -93,7 +94,7 @@ int df_state_force_unlock(struct df_states *s, const char *executor_uid,
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
 /* Which versions stay: the newest `newest` (>= 1), the one that was current at since_us (0: no time),
- * and all after that. */
+ * all after that, and the newest that a step wrote. */
 struct df_state_keep {
     int64_t newest, since_us;
 };
@@ -113,7 +114,8 @@ int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t vers
 /* The same for outputs that were read already; their members are moved out of stored. */
 int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret,
                            struct df_err *err) DF_MUST_CHECK;
-/* tofu's DELETE: stores a new, empty version; the earlier ones stay as history. */
+/* tofu's DELETE: stores a new, empty version; the earlier ones stay as history. Refused: a held lock
+ * (CONFLICT StateLocked), and what needs_lock says (CONFLICT StateExists). */
 int df_state_delete(struct df_states *s, const char *executor_uid, const struct df_state_writer *by,
                     struct df_err *err) DF_MUST_CHECK;
 /* Counts the managed objects in the current state and lists the addresses of the first ones. */

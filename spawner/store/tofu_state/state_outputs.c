@@ -123,15 +123,12 @@ int df_state_keep_errored(struct df_states *s, const char *executor_uid, const c
                           const char *path, struct df_err *err)
 {
     struct df_state_key key;
-    DF_STATE_TEMPORARY sealed = {NULL, -1};
+    int64_t size = 0;
     if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
-        df_state_seal(s, &key, path, &sealed, err) < 0)
+        df_state_seal(s, &key, path, &size, err) < 0)
         return -1;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    if (df_blob_put_file(s->blobs, key.text, sealed.path, err) < 0)
-        return -1;
-    (void)unlink(path);
-    return 0;
+    return df_blob_put_file(s->blobs, key.text, path, err);
 }
 
 static int unseal_errored(struct df_states *s, const struct df_state_key *key, int *blob,

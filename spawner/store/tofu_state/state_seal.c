@@ -166,17 +166,23 @@ static int with_key(struct df_states *s, sealing what, const struct df_state_key
     return result;
 }
 
+/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
 int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
-                  struct df_state_temporary *ret, struct df_err *err)
+                  int64_t *ret_size, struct df_err *err)
 {
-    DF_CLOSE int packed = -1, document = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    DF_CLOSE int packed = -1, file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     int64_t size = 0;
-    if (document < 0)
+    if (file < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    if (size_of(document, &size, err) < 0 || open_place(s, (uint64_t)size, &packed, err) < 0 ||
-        compress(document, size, packed, err) < 0 || df_state_temporary(s, ret, err) < 0)
+    if (size_of(file, &size, err) < 0 || open_place(s, (uint64_t)size, &packed, err) < 0 ||
+        compress(file, size, packed, err) < 0 ||
+        with_key(s, df_seal_file, key, packed, file, err) < 0)
         return -1;
-    return with_key(s, df_seal_file, key, packed, ret->fd, err);
+    off_t end = lseek(file, 0, SEEK_CUR);
+    if (end < 0 || ftruncate(file, end) < 0)
+        return df_fail_errno(err, errno, "seal a state");
+    *ret_size = end;
+    return 0;
 }
 
 static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int *ret_fd,

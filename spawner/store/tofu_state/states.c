@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 
 static bool uid_is_good(const char *uid)
@@ -28,6 +29,33 @@ pthread_mutex_t *df_state_enter(struct df_states *s, const char *uid)
     return turn;
 }
 
+#define HINT_US ((int64_t)10 * 60 * 1000000)
+
+static size_t place_of(const char *uid)
+{
+    return df_hash_str(DF_HASH_BEGIN, uid) % DF_STATE_HINTS;
+}
+
+int64_t df_state_hint(struct df_states *s, const char *uid)
+{
+    size_t i = place_of(uid);
+    (void)pthread_mutex_lock(&s->hint);
+    bool fresh = s->hints[i].at_us > df_mono_us() - HINT_US;
+    int64_t number = fresh && df_streq(s->hints[i].uid, uid) ? s->hints[i].number : 0;
+    (void)pthread_mutex_unlock(&s->hint);
+    return number;
+}
+
+void df_state_remember(struct df_states *s, const char *uid, int64_t number)
+{
+    size_t i = place_of(uid);
+    (void)pthread_mutex_lock(&s->hint);
+    (void)snprintf(s->hints[i].uid, sizeof(s->hints[i].uid), "%s", uid);
+    s->hints[i].number = number;
+    s->hints[i].at_us = df_mono_us();
+    (void)pthread_mutex_unlock(&s->hint);
+}
+
 int df_states_open(struct df_blob *blobs, struct df_vault *vault, struct df_states **ret,
                    struct df_err *err)
 {
@@ -38,6 +66,7 @@ int df_states_open(struct df_blob *blobs, struct df_vault *vault, struct df_stat
     s->vault = vault;
     for (size_t i = 0; i < DF_STATE_STRIPES; i++)
         (void)pthread_mutex_init(&s->stripes[i], NULL);
+    (void)pthread_mutex_init(&s->hint, NULL);
     *ret = s;
     return 0;
 }
@@ -48,6 +77,7 @@ void df_states_close(struct df_states *s)
         return;
     for (size_t i = 0; i < DF_STATE_STRIPES; i++)
         (void)pthread_mutex_destroy(&s->stripes[i]);
+    (void)pthread_mutex_destroy(&s->hint);
     free(s);
 }
 

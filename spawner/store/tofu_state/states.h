@@ -10,13 +10,29 @@
 #include "spawner/store/tofu_state/state.h"
 
 #define DF_STATE_STRIPES 16
+#define DF_STATE_HINTS 256
 
 struct df_states {
     struct df_blob *blobs;  /* borrowed */
     struct df_vault *vault; /* borrowed */
     /* The uid of an executor selects the mutex that serialises its writes. */
     pthread_mutex_t stripes[DF_STATE_STRIPES];
+
+    /* The versions that were the newest when an executor's state was last looked at: a list of a
+     * long history costs more than all the rest of a write. The uid selects the place. */
+    pthread_mutex_t hint;
+    struct {
+        char uid[64];
+        int64_t number;
+        int64_t at_us;       /* monotonic */
+    } hints[DF_STATE_HINTS]; /* guarded by hint */
 };
+
+/* The version that this process saw as the newest of an executor within the last minutes; 0: it saw none.
+ * Another process or a person may have changed that since: whoever uses it looks whether there is a next
+ * one. That one is not removed yet: retention keeps versions much longer than a hint. */
+int64_t df_state_hint(struct df_states *s, const char *uid);
+void df_state_remember(struct df_states *s, const char *uid, int64_t number);
 
 /* A blob key below state/<uid>/. */
 struct df_state_key {
@@ -41,6 +57,16 @@ static inline void df_cleanup_turn(pthread_mutex_t **turn)
 int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_id,
                         const char *step_uid, struct df_err *err) DF_MUST_CHECK;
 
+/* Adds the keys of everything that is kept for an executor, sorted. */
+int df_state_list(struct df_states *s, const char *uid, struct df_strs *ret,
+                  struct df_err *err) DF_MUST_CHECK;
+/* Returns the number of the version whose meta has this key ("<digits>.json"), 0 for other keys. */
+int64_t df_state_number_in(const char *key);
+/* Reads a version's meta; the caller deletes *ret. NOT_FOUND: there is no such version. SYSTEM
+ * StateUnreadable: it is damaged, or sealed under a key that the service does not have. */
+int df_state_load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
+                       struct df_err *err) DF_MUST_CHECK;
+
 /* A new file in df_blob_tmp_dir. It is removed at the end of its scope unless it was moved away:
  * DF_STATE_TEMPORARY t = {NULL, -1}; */
 struct df_state_temporary {
@@ -52,9 +78,10 @@ int df_state_temporary(struct df_states *s, struct df_state_temporary *ret,
 void df_cleanup_temporary(struct df_state_temporary *t);
 #define DF_STATE_TEMPORARY DF_CLEANUP(df_cleanup_temporary) struct df_state_temporary
 
-/* Makes a temporary file of the document at path, as it is to lie in the blob of this key. */
+/* Seals the document at path in its place: afterwards it is as it is to lie in the blob of this key.
+ * *ret_size: its size then. After a failure it is neither. */
 int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
-                  struct df_state_temporary *ret, struct df_err *err) DF_MUST_CHECK;
+                  int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
 /* The reverse, for an open blob; *ret_fd: the document, at its start. A blob that is not sealed is
  * older than the seals: it is the document, and is taken from *blob. DENIED: it is sealed under

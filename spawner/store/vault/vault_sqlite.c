@@ -8,17 +8,12 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
-#include "spawner/store/documents/database.h"
+#include "spawner/store/documents/schema.h"
 #include "spawner/store/vault/vault_backend.h"
 
 /* This text is sealed when the database is created, so that a wrong key file is noticed at once. */
 #define CHECK_AAD "check"
 #define CHECK_TEXT "dayfly"
-
-/* Databases that are older than this table get it when they are opened. A secret without a row may
- * be used by every executor. */
-static const char uses_table[] =
-    "CREATE TABLE IF NOT EXISTS secret_uses (name TEXT PRIMARY KEY, body TEXT NOT NULL)";
 
 struct sealed_vault {
     struct df_vault vault;
@@ -373,7 +368,7 @@ int df_vault_open(const char *database, const char *key_file, struct df_vault **
     vault->ops = &sealed_ops;
     (void)pthread_mutex_init(&v->lock, NULL);
     if (df_db_open(database, DF_DB_CHECK_HEADER, &v->db, err) < 0 ||
-        df_db_run(v->db, uses_table, NULL, err) < 0 || load_keys(v, key_file, err) < 0)
+        df_db_run(v->db, df_db_secret_uses, NULL, err) < 0 || load_keys(v, key_file, err) < 0)
         return -1;
     *ret = DF_TAKE(vault);
     return 0;

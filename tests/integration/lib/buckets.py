@@ -5,7 +5,6 @@ import base64
 import contextlib
 import hashlib
 import hmac
-import http.client
 import os
 import pathlib
 import random
@@ -21,7 +20,6 @@ import urllib.request
 from lib import dayfly, web
 
 ACCESS, SECRET = "dayfly-test", "hunter2/secret+key"
-DROPPED = ("content-length", "transfer-encoding", "connection", "date", "server")  # of an answer: the way makes its own
 
 
 class S3:
@@ -30,11 +28,11 @@ class S3:
 
     kind = "s3"
 
-    def __init__(self, directory, pair=None, domain=None):
+    def __init__(self, directory, pair=None, domain=None, host="127.0.0.1"):
         self.directory = pathlib.Path(directory)
         self.files = self.directory / "blobs"
         self.files.mkdir(parents=True)
-        self.address = f"127.0.0.1:{dayfly.free_port()}"
+        self.address = f"{host}:{dayfly.free_port(host)}"
         self.flags = ["--keep-alive"] + (["--cert", str(pair[0]), "--key", str(pair[1])] if pair else [])
         port = self.address.rpartition(":")[2]
         self.flags += ["--virtual-domain", f"{domain}:{port}"] if domain else []
@@ -212,27 +210,12 @@ class Trouble:
                     body = bytes([body[0] ^ 1]) + body[1:]
                 if kind == "late":
                     time.sleep(0.3)
-                self.forward(body, kind)
-                return None
-
-            def forward(self, body, kind):
-                connection = http.client.HTTPConnection(trouble.address, timeout=30)
-                try:
-                    connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-                    for name, value in self.headers.items():
-                        if name.lower() not in ("connection", "expect"):
-                            connection.putheader(name, value)
-                    connection.endheaders(body or None)
-                    answer = connection.getresponse()
-                    content = answer.read()
-                finally:
-                    connection.close()
+                status, content, headers = self.forward(trouble.address, body)
                 if kind == "after":
-                    self.cut()
-                    return
-                headers = {name: value for name, value in answer.getheaders() if name.lower() not in DROPPED}
+                    return self.cut()
                 with contextlib.suppress(OSError):  # who was cut elsewhere does not read it
-                    self.answer(answer.status, content, **headers)
+                    self.answer(status, content, **headers)
+                return None
 
             def cut(self):
                 self.close_connection = True

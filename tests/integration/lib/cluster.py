@@ -1,6 +1,7 @@
 """The real one-node Kubernetes of tests/cluster, as tests use it: kubectl, a namespace of one's own, waiting."""
 
 import contextlib
+import copy
 import fcntl
 import functools
 import itertools
@@ -40,8 +41,8 @@ class Cluster:
         return KubeApi(self.kubeconfig)
 
     @staticmethod
-    def script(*args, check=True):
-        return subprocess.run([str(SCRIPT), *map(str, args)], check=check, capture_output=True, text=True)
+    def script(*args, check=True, env=None):
+        return subprocess.run([str(SCRIPT), *map(str, args)], check=check, capture_output=True, text=True, env=env)
 
     def stop_part(self, part):
         """SIGTERM to one part ("apiserver", "etcd", "kubelet", ...) and waits for its end."""
@@ -50,9 +51,9 @@ class Cluster:
     def kill_part(self, part):
         self.script("kill", part)
 
-    def bring_back(self):
+    def bring_back(self, **env):
         """Starts what does not run and waits until all is ready."""
-        result = self.script("up", check=False)
+        result = self.script("up", check=False, env={**os.environ, **env})
         assert result.returncode == 0, result.stdout + result.stderr
 
     def restart_watchers(self):
@@ -117,6 +118,12 @@ class Namespace:
         # Without it no pod is let in; a controller makes it a moment later.
         wait_for("the default service account", lambda: self.get("serviceaccount", "default"))
 
+    def in_steps(self):
+        """The namespace that the chart makes for the steps of this one; it goes with this one."""
+        other = copy.copy(self)
+        other.name = f"{self.name}-steps"
+        return other
+
     def kubectl(self, *args, **kwargs):
         return self.cluster.kubectl("-n", self.name, *args, **kwargs)
 
@@ -142,10 +149,15 @@ class Namespace:
 
     def wait(self, kind, name, condition, seconds=60):
         """Waits until condition(object) holds of an object that exists, and returns the object."""
+        last = [None]
+
         def seen():
-            found = self.get(kind, name)
+            last[0] = found = self.get(kind, name)
             return found if found and condition(found) else None
-        return wait_for(f"{kind} {name} in {self.name}", seen, seconds)
+        try:
+            return wait_for(f"{kind} {name} in {self.name}", seen, seconds)
+        except AssertionError as why:
+            raise AssertionError(f"{why}; it is {json.dumps((last[0] or {}).get('status'))}") from None
 
     def wait_gone(self, kind, name, seconds=60):
         wait_for(f"{kind} {name} to go", lambda: self.get(kind, name) is None, seconds)
@@ -221,9 +233,54 @@ def kubeconfig_of(namespace, account, path):
     return path
 
 
+def etcd(path, **body):
+    """One request to the store of the API server."""
+    command = ["curl", "-sf", "-d", json.dumps(body), f"http://127.0.0.1:23790/v3/{path}"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
 def compact(namespace):
     """Forgets the past, as etcd does every five minutes for the API server."""
     namespace.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "newest"}, "data": {"at": uuid.uuid4().hex}})
-    newest = namespace.get("configmap", "newest")["metadata"]["resourceVersion"]
-    body = json.dumps({"revision": newest, "physical": True})
-    subprocess.run(["curl", "-sf", "-d", body, "http://127.0.0.1:23790/v3/kv/compaction"], check=True, capture_output=True)
+    etcd("kv/compaction", revision=namespace.get("configmap", "newest")["metadata"]["resourceVersion"], physical=True)
+
+
+class FullEtcd:
+    """An etcd whose quota is filled to the brim by ConfigMaps of a namespace; only for a test that has the cluster alone."""
+
+    ROOM = 4 << 20  # what others may write before
+
+    def __init__(self, cluster, namespace):
+        self.cluster, self.namespace = cluster, namespace
+        size = int(etcd("maintenance/status")["dbSize"])
+        cluster.stop_part("etcd")
+        cluster.bring_back(DAYFLY_ETCD_QUOTA=str(size + self.ROOM))
+
+    def fill(self):
+        """Until the API server refuses every write."""
+        def full():
+            body = {"metadata": {"generateName": "fill-", "labels": {"dayfly-test": "fill"}}, "data": {"a": "a" * 900_000}}
+            try:
+                self.cluster.api.ask("POST", f"/api/v1/namespaces/{self.namespace.name}/configmaps", body)
+            except AssertionError as why:
+                return "database space exceeded" in str(why)
+            return False
+        wait_for("etcd to be full", full)
+
+    def empty(self):
+        """As its manual says: remove, compact, defragment, disarm."""
+        self.cluster.api.ask("DELETE", f"/api/v1/namespaces/{self.namespace.name}/configmaps?labelSelector=dayfly-test%3Dfill")
+        etcd("kv/compaction", revision=etcd("maintenance/status")["header"]["revision"], physical=True)
+        etcd("maintenance/defragment")
+        self.disarm()
+
+    @staticmethod
+    def disarm():
+        member = etcd("maintenance/status")["header"]["member_id"]
+        etcd("maintenance/alarm", action="DEACTIVATE", memberID=member, alarm="NOSPACE")
+
+    def close(self):
+        """With its usual quota again."""
+        self.empty()
+        self.cluster.stop_part("etcd")
+        self.cluster.bring_back()

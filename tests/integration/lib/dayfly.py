@@ -54,10 +54,10 @@ def children(pid):
         return []
 
 
-def free_port():
-    """A port of loopback that is free now, for what must know its address beforehand; bind it at once."""
+def free_port(host="127.0.0.1"):
+    """A port of this address that is free now, for what must know its address beforehand; bind it at once."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return probe.getsockname()[1]
 
 
@@ -147,6 +147,7 @@ class Server:
             path.write_text(config)
             self.args += ["--config", str(path)]
         self.process = None
+        self.program = DAYFLY
         self.url = None
         self.reach = None  # the URL from here, where what it tells its runners is of use to them alone
 
@@ -154,7 +155,7 @@ class Server:
         endpoint = self.data / "endpoint"
         before = endpoint.stat().st_mtime_ns if endpoint.exists() else None
         with open(self.log, "ab") as log:
-            self.process = self.home.popen(*prefix, DAYFLY, "serve", "--data-directory", self.data,
+            self.process = self.home.popen(*prefix, self.program, "serve", "--data-directory", self.data,
                                            "--listen", self.listen, *self.args, stdout=log, stderr=log)
 
         def ready():

@@ -128,12 +128,12 @@ class Handler(web.Handler):
 
 
 class HttpsServer(web.Server):
-    """Serves the repositories below root, and pages: {path: function(handler)}."""
+    """Serves the repositories below root, and pages: {path: function(handler)}; without an authority over plain http."""
 
-    def __init__(self, root, authority=None, user="git", password=None, old=False):
+    def __init__(self, root, authority=None, user="git", password=None, old=False, host="127.0.0.1"):
         self.root, self.user, self.password, self.old = pathlib.Path(root), user, password, old
         self.pages, self.requests = {}, []
-        super().__init__(Handler, authority.certificate() if authority else None)
+        super().__init__(Handler, authority.certificate() if authority else None, host)
 
 
 class Proxy:
@@ -161,16 +161,7 @@ class Proxy:
         there = socket.create_connection(("127.0.0.1", self.port))
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         for a, b in ((client, there), (there, client)):
-            threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
-
-    @staticmethod
-    def copy(source, sink):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+            threading.Thread(target=web.relay, args=(a, b), daemon=True).start()
 
     def stop(self):
         self.listener.close()

@@ -4,6 +4,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 import urllib.parse
 
 import yaml
@@ -64,7 +65,12 @@ class KubeApi:
     def ask(self, method, path, body=None, accept="application/json", kind="application/json", missing=False):
         """The document that is answered; None where there is none, if that may be (missing)."""
         headers = {"Accept": accept, "User-Agent": "tests", **({"Content-Type": kind} if body is not None else {})}
-        status, data = self.send(method, path, None if body is None else json.dumps(body), headers)
+        last = time.monotonic() + 60
+        while True:
+            status, data = self.send(method, path, None if body is None else json.dumps(body), headers)
+            if status != 429 or time.monotonic() > last:  # as kubectl does: a server that has just started asks for it
+                break
+            time.sleep(0.5)
         if status == 404 and missing:
             return None
         assert 200 <= status < 300, f"{method} {path}: {status} {data.decode(errors='replace')}"

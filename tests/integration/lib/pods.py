@@ -32,11 +32,11 @@ def image(cluster, name, tag, programs=ROOT / "build", **env):
     others; returns its name."""
     images = ROOT / "build/images-test"
     images.mkdir(parents=True, exist_ok=True)
-    program = programs / {"runner": "dayfly-runner", "spawner": "dayfly"}[name]
+    parts = {"runner": ["dayfly-runner"], "spawner": ["dayfly"], "terrakube": ["dayfly", "dayfly-runner"]}[name]
     with open(images / "lock", "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        digest = programs_digest(program, ROOT / "images/rootfs", ROOT / "images/packages",
-                                 ROOT / f"images/{name}/Containerfile", *[f for f in env.values()])
+        digest = programs_digest(*[programs / part for part in parts], ROOT / "images/rootfs", ROOT / "images/packages",
+                                 *sorted((ROOT / "images" / name).iterdir()), *[f for f in env.values()])
         archive = images / f"{name}-{tag}-{digest}.tar"
         if not archive.exists():
             for old in images.glob(f"{name}-{tag}-{'[0-9a-f]' * 16}.tar"):
@@ -54,6 +54,11 @@ def image(cluster, name, tag, programs=ROOT / "build", **env):
 def runner_image(cluster, tofu):
     """The runner's image with OpenTofu in it."""
     return image(cluster, "runner", TAG, WITH_TOFU=str(tofu))
+
+
+def terrakube_image(cluster, tofu):
+    """The same of the executor of a Terrakube."""
+    return image(cluster, "terrakube", TAG, WITH_TOFU=str(tofu))
 
 
 def config_map_of(module, name="module"):
@@ -88,6 +93,18 @@ def claim_on(namespace, directory, name):
          "spec": {**common, "volumeName": volume, "resources": {"requests": {"storage": "1Mi"}}}})
     namespace.wait("pvc", name, lambda claim: claim["status"].get("phase") == "Bound")
     return volume
+
+
+def volume_of(namespace, directory, claim):
+    """A volume on this machine that waits for a claim of this name; returns its name."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    name = f"{claim}-{namespace.name}"
+    namespace.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+                     "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "capacity": {"storage": "1Gi"},
+                              "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(directory)},
+                              "claimRef": {"namespace": namespace.name, "name": claim}}})
+    return name
 
 
 class Pods:

@@ -60,18 +60,27 @@ class Release(Pods):
 
     def upgrade(self, *args):
         self.helm("upgrade", self.name, CHART, "--values", self.values, "--wait", "--timeout", "2m", *args)
+        self.wait_answer()
+
+    def rollback(self):
+        """To the first revision."""
+        self.helm("rollback", self.name, "1", "--wait", "--timeout", "2m")
+        self.wait_answer()
+
+    def wait_answer(self):
+        """The pod is ready; that the node's port leads to it is kube-proxy's, a moment later. Of a Deployment that may have its only
+        replica unavailable, helm does not even wait for the pod."""
+        wait_for("the service to answer", lambda: self.home.dayfly("get", "executors", code=None).returncode == 0)
 
     def connect(self):
         """What NOTES.txt says to do, but for the port-forward: the client asks as the admin account."""
-        # helm does not wait for the only replica of a Deployment that may have one unavailable.
         secret = wait_for("the service to make its authority", self.authority)
         authority = self.home.directory / "ca.crt"
         authority.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
         port = self.namespace.get("service", self.full)["spec"]["ports"][0]["nodePort"]
         self.home.env.update(DAYFLY_SERVER=f"https://{NODE}:{port}", DAYFLY_CA_FILE=str(authority),
                              DAYFLY_TOKEN=self.namespace.token(f"{self.full}-admin", audience="dayfly"))
-        # The pod is ready; that the node's port leads to it is kube-proxy's, a moment later.
-        wait_for("the service to answer", lambda: self.home.dayfly("get", "executors", code=None).returncode == 0)
+        self.wait_answer()
 
     def authority(self):
         secret = self.namespace.get("secret", f"{self.full}-authority")

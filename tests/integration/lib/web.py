@@ -1,10 +1,23 @@
 """HTTP servers of the tests' own."""
 
+import http.client
 import http.server
 import socket
 import ssl
 import subprocess
 import threading
+
+DROPPED = ("content-length", "transfer-encoding", "connection", "date", "server")  # of an answer: the way makes its own
+
+
+def relay(source, to):
+    """Everything from one socket to the other, until either ends."""
+    try:
+        while piece := source.recv(65536):
+            to.sendall(piece)
+        to.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,6 +44,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return whole
+
+    def forward(self, address, body):
+        """(status, body, headers) of what the server at this address answers to this request."""
+        connection = http.client.HTTPConnection(address, timeout=30)
+        try:
+            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() not in ("connection", "expect"):
+                    connection.putheader(name, value)
+            connection.endheaders(body or None)
+            answer = connection.getresponse()
+            content = answer.read()
+        finally:
+            connection.close()
+        return answer.status, content, {name: value for name, value in answer.getheaders() if name.lower() not in DROPPED}
 
 
 class Server:
@@ -75,20 +103,11 @@ class TunnelHandler(Handler):
         with socket.create_connection((host, int(port))) as there:
             self.send_response(200)
             self.end_headers()
-            back = threading.Thread(target=self.copy, args=(there, self.connection), daemon=True)
+            back = threading.Thread(target=relay, args=(there, self.connection), daemon=True)
             back.start()
-            self.copy(self.connection, there)
+            relay(self.connection, there)
             back.join()
         self.close_connection = True
-
-    @staticmethod
-    def copy(source, to):
-        try:
-            while piece := source.recv(65536):
-                to.sendall(piece)
-            to.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
 
 def self_signed(directory, name="localhost", alternatives="DNS:localhost,IP:127.0.0.1"):

@@ -1,0 +1,31 @@
+/*
+ * head_cache.h - the heads that this process put last, of blobs that grow: the next append need not
+ * read what it wrote itself. Internal to common/blob.
+ *
+ * A head may be outdated when it is used: the store compares its version, and a put that fails
+ * forgets it. A few heads, in memory only; a new one replaces another. Thread rule: any thread.
+ */
+#ifndef DF_BLOB_HEAD_CACHE_H
+#define DF_BLOB_HEAD_CACHE_H
+
+#include <pthread.h>
+
+#include "common/base/limits.h"
+#include "common/blob/head.h"
+
+struct df_blob_head_cache {
+    pthread_mutex_t lock;
+    struct df_blob_head heads[DF_LIMIT_BLOB_HEADS]; /* version "": free */
+};
+
+void df_blob_head_cache_init(struct df_blob_head_cache *c);
+void df_blob_head_cache_free(struct df_blob_head_cache *c); /* wipes */
+
+/* Takes the head of this key out. *ret: as of df_blob_head_new(), with key borrowed from the caller.
+ * False: it is not here, and *ret is unchanged. */
+bool df_blob_head_cache_take(struct df_blob_head_cache *c, const char *key,
+                             struct df_blob_head *ret);
+/* Moves the head in, and clears *h. */
+void df_blob_head_cache_keep(struct df_blob_head_cache *c, struct df_blob_head *h);
+
+#endif

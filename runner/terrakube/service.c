@@ -1,0 +1,66 @@
+#include "runner/terrakube/service.h"
+
+#include "runner/terrakube/document.h"
+#include "runner/terrakube/report.h"
+
+extern char **environ;
+
+/* This pod has no variable of the platform, unless an operator added one. */
+static int fill_environment(const cJSON *settings, struct df_terrakube_opened *o,
+                            struct df_err *err)
+{
+    const cJSON *setting;
+    cJSON_ArrayForEach (setting, settings)
+        (void)df_strs_add(&o->all, cJSON_IsString(setting) ? setting->valuestring : "");
+    if (getenv("HOME")) /* where LocalTerraformStateImpl has its files is this pod's own */
+        (void)df_strs_set_env(&o->all, "HOME", getenv("HOME"));
+    for (char **e = environ; *e; e++) {
+        DF_FREE char *name = strndup(*e, strcspn(*e, "="));
+        if (name && !df_terrakube_is_platform_variable(name))
+            (void)df_strs_add(&o->rest, *e);
+    }
+    return df_strs_check(&o->all, err) < 0 ? -1 : df_strs_check(&o->rest, err);
+}
+
+static int open_part(const cJSON *part, struct df_terrakube_opened *o, struct df_err *err)
+{
+    const char *payload = df_json_str(part, "payload"), *folder = df_json_str(part, "folder");
+    if (!payload)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "terrakube.payload: is required");
+    if (fill_environment(df_json_at(part, "settings"), o, err) < 0 ||
+        df_terrakube_open(o, payload, false, err) < 0)
+        return -1;
+    if (folder && df_json_set_str(o->payload.document, "folder", folder, err) < 0)
+        return -1;
+    if (folder) /* what the payload says is not trusted */
+        o->payload.folder = df_json_str(o->payload.document, "folder");
+    return 0;
+}
+
+static int open_flow(const cJSON *part, struct df_terrakube_opened **ret, struct df_err *err)
+{
+    struct df_terrakube_opened *o = malloc(sizeof *o);
+    if (!o)
+        return df_fail_oom(err);
+    *o = DF_TERRAKUBE_OPENED;
+    if (open_part(part, o, err) < 0) {
+        df_terrakube_close(o);
+        free(o);
+        return -1;
+    }
+    *ret = o;
+    return 0;
+}
+
+int df_terrakube_join(cJSON *document, const struct df_dirs *dirs, struct df_report **report,
+                      struct df_terrakube_opened **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *part = cJSON_DetachItemFromObjectCaseSensitive(document, "terrakube");
+    if (open_flow(part, ret, err) < 0)
+        return -1;
+    (*ret)->flow.document = document;
+    (*ret)->flow.is_handed_out = true;
+    if (df_terrakube_document_complete(&(*ret)->flow, dirs->secret, document, err) < 0)
+        return -1;
+    return df_terrakube_report_new(&(*ret)->flow, dirs, *report, report, err);
+}

@@ -1,0 +1,88 @@
+#include "spawner/cli/terrakube.h"
+
+#include "common/base/util.h"
+
+void df_text_owner(const cJSON *spec, struct df_buf *out)
+{
+    const cJSON *step = df_json_at(spec, "terrakube");
+    const char *run = df_json_str(spec, "runRef.name");
+    const char *target = df_json_str(spec, "targetResource");
+    if (!step) {
+        (void)df_buf_adds(out, run ? run : target ? target : "");
+        return;
+    }
+    const char *organization = df_json_str(step, "organizationName");
+    const char *workspace = df_json_str(step, "workspaceName");
+    const char *job = df_json_str(step, "job");
+    if (!workspace) /* its id: an old API, or a payload that could not be read */
+        workspace = df_json_str(step, "workspace");
+    if (organization && workspace)
+        (void)df_buf_addf(out, "%s/", organization);
+    if (workspace)
+        (void)df_buf_addf(out, "%s, ", workspace);
+    (void)df_buf_addf(out, "job %s", job ? job : "?");
+}
+
+#define AGAIN "run the job again."
+#define LEFT "a new plan shows what remains to be done."
+#define DEADLINE                                                                                   \
+    "Raise ExecutorEphemeralActiveDeadlineSeconds in the environment of the service, or find in "  \
+    "the output what the step waited for."
+
+/* Those whose other sentences name what Terrakube does not have: runs, executors, commands on states. */
+static const struct df_reason own[] = {
+    {"Applied", "The changes were applied.", NULL},
+    {"Planned", "The plan was created and stored.", NULL},
+    {"Canceled", "The job was cancelled in Terrakube.",
+     "If the apply had begun, what it finished is in the state: " LEFT},
+    {"Aborted", "The step was deleted before it had ended.",
+     "If an apply had begun, what it finished is in the state: " LEFT},
+    {"StepDeleted",
+     "Somebody deleted the TaskAction of a step that ran, in spite of its finalizer; the step was "
+     "ended.",
+     "What an apply did last may be in no state: compare the message with a new plan. Cancel jobs "
+     "in Terrakube instead."},
+    {"SourceFailed", "The source could not be fetched.",
+     "Check the workspace's repository, its branch and its VCS connection; then " AGAIN},
+    {"NoConfiguration", "The folder has no configuration; nothing was planned.",
+     "Correct the folder of the workspace, or restore the files; then " AGAIN},
+    {"ToolMissing", "No OpenTofu or Terraform of the requested version was found or downloaded.",
+     "The message says where it was looked for. Correct the workspace's version, or see that the "
+     "pod reaches the index of releases."},
+    {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
+     "Set them as environment variables of the workspace, or in the collections that it uses; "
+     "then " AGAIN},
+    {"StateLocked", "Somebody else holds the state's lock.",
+     "Wait for the holder, whom the log names. Only if it is certainly dead, release the lock "
+     "where the state is."},
+    {"StateUnavailable", "The state could not be read or written.",
+     "Look at Terrakube's storage and its keys. If the step's output says that the new state is "
+     "kept as the raw state of the job, push that before anything else."},
+    {"StateRefused",
+     "The state was refused: its lock, serial or lineage does not match the stored one.",
+     "Find out who else writes the state, then " AGAIN},
+    {"TimedOut", "The step took longer than its timeout and was ended.", DEADLINE},
+    {"DeadlineExceeded", "The Job's deadline passed and Kubernetes ended the pod.", DEADLINE},
+    {"RunnerLost",
+     "The runner's process disappeared during the step (killed, out of memory, power failure).",
+     "What the tool had stored is in the state: " LEFT},
+    {"InvalidStep", "The step cannot be run as requested; nothing was run.",
+     "The message names the setting or the key. Correct it in the workspace, then " AGAIN},
+    {"VariableInvalid", "A variable of the workspace has a value that the tool cannot take.",
+     "The message names the variable. Correct it in the workspace, then " AGAIN},
+    {"PayloadInvalid", "What Terrakube sent for the step cannot be read or is not supported.",
+     "The message names the member."},
+    {"SettingMissing", "A setting of Terrakube's executor is missing.",
+     "The message names it and says how to give it."},
+    {"SettingInvalid", "A setting of Terrakube's executor has a value that makes no sense.",
+     "The message names it and says what it may be."},
+};
+
+const struct df_reason *df_reason_of_terrakube(const char *word)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(own); i++) {
+        if (df_streq(own[i].word, word))
+            return &own[i];
+    }
+    return df_reason_find(word);
+}

@@ -1,0 +1,123 @@
+/* The configuration may have changed since the step began, so each call asks all engines. */
+#include "spawner/control/lost_step.h"
+
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "spawner/model/recipe.h"
+#include "spawner/steps/recovery.h"
+#include "spawner/steps/unrecorded.h"
+
+static const char *owner_of(const cJSON *run)
+{
+    return df_json_str(run, "spec.executorRef.uid");
+}
+
+/* An engine looks up the step by name and uid. Without the TaskAction nobody knows how far the step
+ * came: its runner may have claimed it. */
+static struct df_engine_step engine_step(const struct df_spawner *s, const cJSON *run,
+                                         const cJSON *step)
+{
+    return (struct df_engine_step){.name = df_json_str(step, "taskAction"),
+                                   .uid = df_json_str(step, "uid"),
+                                   .run = df_json_str(run, "metadata.name"),
+                                   .executor = df_json_str(run, "spec.executorRef.name"),
+                                   .grace_seconds = s->config->timeout_grace_s,
+                                   .was_created = true,
+                                   .was_claimed = true,
+                                   .is_deleted = true};
+}
+
+static bool lives_with(const struct df_engine_observation *observed)
+{
+    return observed->phase == DF_ENGINE_PENDING || observed->phase == DF_ENGINE_RUNNING;
+}
+
+int df_lost_step_lives(struct df_spawner *s, const cJSON *run, const cJSON *step, bool *ret,
+                       struct df_err *err)
+{
+    const struct df_engine_step lost = engine_step(s, run, step);
+    bool lives = false;
+    for (size_t i = 0; lost.uid && i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        struct df_engine_observation observed;
+        if (e->ops->status(e, &lost, &observed, err) < 0)
+            return -1;
+        lives = lives || lives_with(&observed);
+    }
+    *ret = lives;
+    return 0;
+}
+
+int df_lost_step_end(struct df_spawner *s, const cJSON *run, const cJSON *step, struct df_err *err)
+{
+    const struct df_engine_step lost = engine_step(s, run, step);
+    for (size_t i = 0; lost.uid && i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        if (e->ops->cancel(e, &lost, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The TaskAction, as far as df_unrecorded_find() reads it. */
+static int describe_task(const cJSON *run, const struct df_engine_step *lost, cJSON **ret,
+                         struct df_err *err)
+{
+    DF_JSON cJSON *task = cJSON_CreateObject();
+    cJSON *metadata = df_json_object_at(task, "metadata"), *spec = df_json_object_at(task, "spec");
+    cJSON *owner = df_json_object_at(spec, "executorRef");
+    const cJSON *storage = df_json_at(run, "spec.snapshot.storage");
+    if (!metadata || !owner)
+        return df_fail_oom(err);
+    if (df_json_add_str(metadata, "name", lost->name, err) < 0 ||
+        df_json_add_str(metadata, "uid", lost->uid, err) < 0 ||
+        df_json_add_str(owner, "uid", owner_of(run), err) < 0 ||
+        (storage && df_json_set(spec, "storage", cJSON_Duplicate(storage, true), err) < 0))
+        return -1;
+    *ret = DF_TAKE(task);
+    return 0;
+}
+
+static int find_unrecorded(struct df_spawner *s, const cJSON *run, const cJSON *step,
+                           const struct df_engine_step *lost, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (describe_task(run, lost, &task, err) < 0)
+        return -1;
+    for (size_t at = 0; at < df_recipe_of(run)->count; at++) {
+        const struct df_recipe_step *of_recipe = &df_recipe_of(run)->steps[at];
+        if (df_streq(of_recipe->name, df_json_str(step, "name")) &&
+            df_json_set_str(df_json_object_at(task, "spec"), "action", of_recipe->action, err) < 0)
+            return -1;
+    }
+    *ret = df_unrecorded_find(s, task);
+    if (*ret)
+        df_unrecorded_warn(lost->name, *ret);
+    return 0;
+}
+
+/* In this order, as in the pass over a TaskAction: the list is made while the lock is held. */
+int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *step,
+                        cJSON **ret_unrecorded, struct df_err *err)
+{
+    const struct df_engine_step lost = engine_step(s, run, step);
+    DF_JSON cJSON *unrecorded = NULL;
+    bool released = false;
+    if (!lost.uid)
+        return 0;
+    for (size_t i = 0; i < s->engines.count; i++) {
+        df_recover_streams(s, s->engines.engines[i], &lost);
+        if (df_recover_state(s, s->engines.engines[i], &lost, owner_of(run), err) < 0)
+            return -1;
+    }
+    if (find_unrecorded(s, run, step, &lost, &unrecorded, err) < 0 ||
+        df_state_release_dead(s->states, owner_of(run), lost.uid, &released, err) < 0)
+        return -1;
+    for (size_t i = 0; i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        if (e->ops->cleanup(e, &lost, err) < 0)
+            return -1;
+    }
+    *ret_unrecorded = DF_TAKE(unrecorded);
+    return 0;
+}

@@ -1,0 +1,305 @@
+#include "spawner/steps/shown.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/crypto/crypto.h"
+#include "spawner/steps/outputs.h"
+#include "spawner/steps/step_auth.h"
+#include "spawner/steps/steps.h"
+
+#define UNKNOWN "***"
+
+/* ---- digests ---- */
+
+/* Of the value of an output; "" if it has none. */
+static int digest_of(const cJSON *output, char ret[DF_SHA256_HEX], struct df_err *err)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(output, "value");
+    ret[0] = '\0';
+    if (!value)
+        return 0;
+    char *text = df_json_print(value);
+    if (!text)
+        return df_fail_oom(err);
+    int result = df_sha256_hex(text, strlen(text), ret, err);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return result;
+}
+
+/* What is stored for the output with this digest; or NULL. */
+static const cJSON *find(const cJSON *shown, const char *name, const char *digest)
+{
+    const cJSON *entry = cJSON_GetObjectItemCaseSensitive(shown, name);
+    return entry && df_streq(df_json_str(entry, "digest"), digest) ? entry : NULL;
+}
+
+/* uid: of a step or an executor. *ret is {} if nothing is stored. */
+static int load(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_outputs_open(s, DF_OUTPUTS_SHOWN, uid, ret, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    *ret = cJSON_CreateObject();
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+/* ---- who wrote it ---- */
+
+static const cJSON *find_version(const cJSON *versions, int64_t version)
+{
+    const cJSON *v;
+    cJSON_ArrayForEach (v, versions)
+        if (!version || df_json_int(v, "version", 0) == version)
+            return v;
+    return NULL;
+}
+
+/* The step that wrote the outputs of this version: "" if a person did. A version that is gone or
+ * damaged may be that of any step: NULL. */
+static const char *writer_of(const cJSON *versions, int64_t version)
+{
+    const cJSON *v = find_version(versions, version);
+    for (int64_t of; v && (of = df_json_int(v, "rollbackOf", 0)) > 0;)
+        v = of < df_json_int(v, "version", 0) ? find_version(versions, of) : NULL;
+    if (!v || df_json_bool(v, "damaged", false))
+        return NULL;
+    const char *step = df_json_str(v, "step");
+    return step ? step : "";
+}
+
+/* ---- the runner's side ---- */
+
+/* The outputs of the current state, and what is stored for them. Both: df_json_wipe(). */
+struct known {
+    cJSON *outputs, *shown;
+};
+
+static void known_free(struct known *k)
+{
+    df_json_wipe(k->outputs);
+    df_json_wipe(k->shown);
+}
+
+static int know(struct df_spawner *s, const char *executor, struct known *ret, struct df_err *err)
+{
+    return df_state_outputs(s->states, executor, 0, false, &ret->outputs, err) < 0
+               ? -1
+               : load(s, executor, &ret->shown, err);
+}
+
+static int add_missing(const cJSON *output, const char *digest, cJSON *missing, struct df_err *err)
+{
+    cJSON *entry = cJSON_CreateObject();
+    if (df_json_add(missing, output->string, entry, err) < 0 ||
+        df_json_add_str(entry, "digest", digest, err) < 0)
+        return -1;
+    return df_json_add(entry, "value", cJSON_Duplicate(df_json_at(output, "value"), true), err);
+}
+
+/* Whose outputs a step may mask. */
+struct origins {
+    cJSON *before; /* the outputs before the step wrote any; df_json_wipe() */
+    bool is_ripe;  /* whoever wrote those, a later step masks them */
+    bool makes;    /* the others are the step's own: it knows what they were made of */
+};
+
+static void origins_free(struct origins *o)
+{
+    df_json_wipe(o->before);
+}
+
+static bool is_ripe(const cJSON *versions, const cJSON *v)
+{
+    const char *writer = writer_of(versions, df_json_int(v, "version", 0));
+    const char *at = df_json_str(v, "createdAt");
+    int64_t us;
+    if (writer && !*writer)
+        return true;
+    return at && df_time_parse(at, &us, NULL) == 0 &&
+           df_real_us() - us > DF_SHOWN_RIPE_SECONDS * INT64_C(1000000);
+}
+
+/* The newest version that this step did not write; NULL: there is none. */
+static const cJSON *version_before(const cJSON *versions, const char *step)
+{
+    const cJSON *v;
+    cJSON_ArrayForEach (v, versions)
+        if (!df_streq(df_json_str(v, "step"), step))
+            return v;
+    return NULL;
+}
+
+static int find_origins(struct df_spawner *s, const cJSON *task, struct origins *ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *versions = NULL;
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    if (df_state_versions(s->states, executor, &versions, err) < 0)
+        return -1;
+    const cJSON *v = version_before(versions, df_json_str(task, "metadata.uid"));
+    ret->makes = df_streq(df_json_str(task, "spec.action"), "apply");
+    ret->is_ripe = v && is_ripe(versions, v);
+    return v ? df_state_outputs(s->states, executor, df_json_int(v, "version", 0), false,
+                                &ret->before, err)
+             : 0;
+}
+
+static int add_if_known(const struct origins *o, const cJSON *output, cJSON *missing,
+                        struct df_err *err)
+{
+    char digest[DF_SHA256_HEX], before[DF_SHA256_HEX] = "";
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(o->before, output->string);
+    if (digest_of(output, digest, err) < 0 || (old && digest_of(old, before, err) < 0))
+        return -1;
+    bool is_own = !df_streq(digest, before);
+    return (is_own ? o->makes : o->is_ripe) ? add_missing(output, digest, missing, err) : 0;
+}
+
+/* The outputs of the current state that nothing is stored for; borrowed from k. */
+static int list_unknown(const struct known *k, const cJSON **list, size_t *ret_count,
+                        struct df_err *err)
+{
+    char digest[DF_SHA256_HEX];
+    const cJSON *output;
+    *ret_count = 0;
+    cJSON_ArrayForEach (output, k->outputs) {
+        if (digest_of(output, digest, err) < 0)
+            return -1;
+        if (*digest && !find(k->shown, output->string, digest))
+            list[(*ret_count)++] = output;
+    }
+    return 0;
+}
+
+static int add_missing_of(struct df_spawner *s, const cJSON *task, const struct known *k,
+                          cJSON *missing, struct df_err *err)
+{
+    DF_CLEANUP(origins_free) struct origins o = {NULL, false, false};
+    DF_FREE const cJSON **list = calloc((size_t)cJSON_GetArraySize(k->outputs) + 1, sizeof *list);
+    size_t count = 0;
+    if (!list)
+        return df_fail_oom(err);
+    if (list_unknown(k, list, &count, err) < 0 || (count && find_origins(s, task, &o, err) < 0))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (add_if_known(&o, list[i], missing, err) < 0)
+            return -1;
+    return 0;
+}
+
+int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
+                      struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    DF_CLEANUP(known_free) struct known k = {NULL, NULL};
+    DF_SECRET_JSON cJSON *missing = cJSON_CreateObject();
+    if (!missing)
+        return df_fail_oom(err);
+    if (df_step_open(s, uid, token, &task, err) < 0 ||
+        know(s, df_json_str(task, "spec.executorRef.uid"), &k, err) < 0 ||
+        add_missing_of(s, task, &k, missing, err) < 0)
+        return -1;
+    *ret = DF_TAKE(missing);
+    return 0;
+}
+
+/* All that is known now of the outputs of the current state. */
+static int merge(const struct known *k, const cJSON *sent, cJSON *to, struct df_err *err)
+{
+    char digest[DF_SHA256_HEX];
+    const cJSON *output;
+    cJSON_ArrayForEach (output, k->outputs) {
+        if (digest_of(output, digest, err) < 0)
+            return -1;
+        const cJSON *entry = find(k->shown, output->string, digest);
+        entry = entry ? entry : find(sent, output->string, digest);
+        if (entry && df_json_add(to, output->string, cJSON_Duplicate(entry, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, const char *path,
+                      struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    DF_SECRET_JSON cJSON *sent = NULL;
+    DF_JSON cJSON *all = cJSON_CreateObject();
+    DF_CLEANUP(known_free) struct known k = {NULL, NULL};
+    if (!all)
+        return df_fail_oom(err);
+    if (df_step_open(s, uid, token, &task, err) < 0 || df_outputs_read(path, &sent, err) < 0)
+        return -1;
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    if (know(s, executor, &k, err) < 0 || merge(&k, sent, all, err) < 0)
+        return -1;
+    DF_FREE char *text = df_json_print(all);
+    if (!text)
+        return df_fail_oom(err);
+    bool is_known = df_json_equal(all, k.shown);
+    if (all->child &&
+        (df_outputs_seal(s, DF_OUTPUTS_SHOWN, uid, text, err) < 0 ||
+         (!is_known && df_outputs_seal(s, DF_OUTPUTS_SHOWN, executor, text, err) < 0)))
+        return -1;
+    (void)unlink(path);
+    return 0;
+}
+
+/* ---- the reader's side ---- */
+
+/* Shows what is stored; *ret_left: how many outputs have a value that nothing is stored for. */
+static int show_stored(const cJSON *shown, cJSON *outputs, size_t *ret_left, struct df_err *err)
+{
+    char digest[DF_SHA256_HEX];
+    cJSON *output;
+    *ret_left = 0;
+    cJSON_ArrayForEach (output, outputs) {
+        if (cJSON_GetObjectItemCaseSensitive(output, "shown"))
+            continue;
+        if (digest_of(output, digest, err) < 0)
+            return -1;
+        const cJSON *entry = *digest ? find(shown, output->string, digest) : NULL;
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
+        *ret_left += *digest && !value;
+        if (value && df_json_add(output, "shown", cJSON_Duplicate(value, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What was not masked does not stay, if hide is set. */
+static int finish(cJSON *outputs, bool hide, struct df_err *err)
+{
+    cJSON *output;
+    cJSON_ArrayForEach (output, outputs) {
+        cJSON *shown = cJSON_DetachItemFromObjectCaseSensitive(output, "shown");
+        bool has_value = cJSON_GetObjectItemCaseSensitive(output, "value");
+        if (!shown && hide && has_value && !(shown = cJSON_CreateString(UNKNOWN)))
+            return df_fail_oom(err);
+        if (shown && df_json_set(output, "value", shown, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int df_shown_apply(struct df_spawner *s, const char *executor_uid, int64_t version, cJSON *outputs,
+                   struct df_err *err)
+{
+    DF_JSON cJSON *of_executor = NULL, *of_step = NULL, *versions = NULL;
+    size_t left = 0;
+    if (load(s, executor_uid, &of_executor, err) < 0 ||
+        show_stored(of_executor, outputs, &left, err) < 0)
+        return -1;
+    if (!left)
+        return finish(outputs, false, err);
+    if (df_state_versions(s->states, executor_uid, &versions, err) < 0)
+        return -1;
+    const char *step = writer_of(versions, version);
+    if (!df_str_empty(step) &&
+        (load(s, step, &of_step, err) < 0 || show_stored(of_step, outputs, &left, err) < 0))
+        return -1;
+    return finish(outputs, !step || *step, err);
+}

@@ -1,0 +1,250 @@
+#include "spawner/steps/terrakube.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/terrakube/api.h"
+#include "common/terrakube/storage.h"
+#include "common/terrakube/wire.h"
+#include "spawner/model/terrakube.h"
+#include "spawner/steps/payloads.h"
+
+/* As a runner's own. The API fails a job of which it has had no sign for a minute. */
+enum { BEAT_S = 15 };
+
+/* ---- the door ---- */
+
+void df_terrakube_door_close(struct df_terrakube_door *d)
+{
+    if (!d)
+        return;
+    df_terrakube_settings_free(&d->settings);
+    df_strs_wipe(&d->environment);
+    (void)pthread_mutex_destroy(&d->room);
+    free(d);
+}
+
+static int copy_settings(char *const *environment, struct df_strs *to, struct df_err *err)
+{
+    for (char *const *e = environment; e && *e; e++) {
+        size_t n = strcspn(*e, "=");
+        DF_FREE char *name = strndup(*e, n);
+        if (!name)
+            return df_fail_oom(err);
+        if (df_terrakube_is_setting(name))
+            (void)df_strs_add(to, *e);
+    }
+    return df_strs_check(to, err);
+}
+
+int df_terrakube_door_open(char *const *environment, struct df_terrakube_door **ret,
+                           struct df_err *err)
+{
+    struct df_terrakube_door *d = calloc(1, sizeof(*d));
+    if (!d)
+        return df_fail_oom(err);
+    (void)pthread_mutex_init(&d->room, NULL);
+    DF_SECRET_STRS struct df_strs all = {0};
+    for (char *const *e = environment; e && *e; e++)
+        (void)df_strs_add(&all, *e);
+    if (df_strs_check(&all, err) < 0 || copy_settings(environment, &d->environment, err) < 0 ||
+        df_terrakube_settings_read(&all, &d->settings, err) < 0) {
+        df_terrakube_door_close(d);
+        return df_err_wrap(err, "terrakube.listen");
+    }
+    *ret = d;
+    return 0;
+}
+
+/* ---- the step document ---- */
+
+/* An API without workspaces' folders, and a payload that cannot be read, leave it to the payload. */
+static int add_folder(struct df_spawner *s, const cJSON *task, cJSON *part, struct df_err *err)
+{
+    struct df_terrakube_payload p;
+    struct df_terrakube_api *api = NULL;
+    struct df_err why = {0};
+    DF_FREE char *folder = NULL;
+    df_terrakube_task_payload(task, &p);
+    if (!p.workspace)
+        return 0;
+    if (df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
+                             err) < 0)
+        return -1;
+    int result = df_terrakube_api_folder(api, &folder, &why);
+    df_terrakube_api_free(api);
+    if (result < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass_needed(err, &why);
+    return df_json_add_str(part, "folder", folder, err);
+}
+
+int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *part = cJSON_CreateObject();
+    DF_CLEANUP(df_buf_wipe) struct df_buf payload = DF_BUF_INIT(DF_LIMIT_TERRAKUBE_PAYLOAD);
+    cJSON *settings = part ? df_json_array_at(part, "settings") : NULL;
+    if (!settings)
+        return df_fail_oom(err);
+    if (!s->terrakube)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "terrakube.listen is not set any more: set it, or let Terrakube send "
+                              "the step elsewhere");
+    for (size_t i = 0; i < s->terrakube->environment.len; i++)
+        if (df_json_append_str(settings, s->terrakube->environment.items[i], err) < 0)
+            return -1;
+    if (df_payload_get(s, df_json_str(task, "metadata.name"), &payload, err) < 0 ||
+        df_json_add_str(part, "payload", df_buf_str(&payload), err) < 0 ||
+        add_folder(s, task, part, err) < 0)
+        return -1;
+    *ret = DF_TAKE(part);
+    return 0;
+}
+
+/* ---- a failure ---- */
+
+static bool has_ended(enum df_terrakube_status status)
+{
+    return status == DF_TERRAKUBE_COMPLETED || status == DF_TERRAKUBE_FAILED ||
+           status == DF_TERRAKUBE_NO_CHANGES || status == DF_TERRAKUBE_NOT_EXECUTED;
+}
+
+static bool is_called_off(enum df_terrakube_status status)
+{
+    return status == DF_TERRAKUBE_CANCELLED || status == DF_TERRAKUBE_REJECTED_STATUS;
+}
+
+/* The output of the step, as its page shows it once the step has ended. */
+static int save_output(struct df_spawner *s, const struct df_terrakube_payload *p, const char *text,
+                       struct df_err *err)
+{
+    struct df_terrakube_storage *storage = NULL;
+    DF_FREE char *path = df_strf("%s/output-XXXXXX", df_blob_tmp_dir(s->blobs));
+    if (!path)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    int result = df_fs_write_all(fd, text, strlen(text), err);
+    if (result == 0)
+        result = df_terrakube_storage_new(&s->terrakube->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL,
+                                          &storage, err);
+    if (result == 0)
+        result = df_terrakube_storage_put(storage, p, DF_TERRAKUBE_OBJECT_OUTPUT, NULL, path, err);
+    df_terrakube_storage_free(storage);
+    (void)unlink(path);
+    return result;
+}
+
+static int set_failed(struct df_terrakube_api *api, const char *text, struct df_err *err)
+{
+    DF_JSON cJSON *attributes = cJSON_CreateObject();
+    if (df_json_add_str(attributes, "status", "failed", err) < 0 ||
+        df_json_add_str(attributes, "output", text, err) < 0 ||
+        df_terrakube_api_patch_step(api, "failed", err) < 0)
+        return -1;
+    return df_terrakube_api_patch_job(api, attributes, err);
+}
+
+static int tell(struct df_spawner *s, const struct df_terrakube_payload *p,
+                struct df_terrakube_api *api, const char *text, struct df_err *err)
+{
+    DF_CLEANUP(df_terrakube_job_free) struct df_terrakube_job job = {0};
+    struct df_err why = {0};
+    if (df_terrakube_api_job(api, &job, err) < 0)
+        return -1;
+    if (has_ended(job.step_status) || is_called_off(job.status))
+        return 0;
+    if (save_output(s, p, text, &why) < 0) /* the job's own output has it, too */
+        df_warn("the output of step %s of Terrakube's job %s is not stored: %s", p->step, p->job,
+                why.message);
+    return set_failed(api, text, err);
+}
+
+int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const char *reason,
+                              const char *message, struct df_err *err)
+{
+    struct df_terrakube_payload p;
+    struct df_terrakube_api *api = NULL;
+    struct df_err why = {0};
+    DF_FREE char *text = df_strf("dayfly: %s: %s\n", reason, message);
+    if (!text)
+        return df_fail_oom(err);
+    df_terrakube_task_payload(task, &p);
+    if (df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
+                             err) < 0)
+        return -1;
+    int result = tell(s, &p, api, text, &why);
+    df_terrakube_api_free(api);
+    if (result < 0 && why.cls == DF_ERR_NOT_FOUND) { /* the job was deleted */
+        df_warn("Terrakube's API knows no job %s any more: nobody is told of its end", p.job);
+        return 0;
+    }
+    return result < 0 ? df_err_pass(err, &why) : 0;
+}
+
+/* ---- Redis ---- */
+
+static int set_heartbeat(struct df_spawner *s, const char *job, struct df_err *err)
+{
+    struct df_redis *redis = NULL;
+    if (df_terrakube_wire_new(&s->terrakube->settings, &redis, err) < 0)
+        return -1;
+    int result = df_terrakube_wire_beat(redis, job, err);
+    df_redis_free(redis);
+    return result;
+}
+
+bool df_terrakube_beat_is_due(struct df_terrakube_beats *b, const char *job, int64_t now_us,
+                              int64_t *ret_next_us)
+{
+    enum { MARK_SHIFT = 40 };
+    uint64_t hash = df_hash_str(DF_HASH_BEGIN, job), mark = hash >> MARK_SHIFT;
+    uint64_t *place = &b->at[hash % DF_ARRAY_SIZE(b->at)];
+    uint64_t last = __atomic_load_n(place, __ATOMIC_RELAXED);
+    int64_t now_s = now_us / 1000000;
+    int64_t last_s = (int64_t)(last & ((UINT64_C(1) << MARK_SHIFT) - 1));
+    bool is_due = last >> MARK_SHIFT != mark || now_s - last_s >= BEAT_S || now_s < last_s;
+    if (is_due) {
+        __atomic_store_n(place, mark << MARK_SHIFT | (uint64_t)now_s, __ATOMIC_RELAXED);
+        last_s = now_s;
+    }
+    *ret_next_us = (last_s + BEAT_S) * 1000000;
+    return is_due;
+}
+
+int df_terrakube_beat(struct df_spawner *s, const cJSON *task, int64_t now_us, int64_t *ret_next_us,
+                      bool *ret_over, struct df_err *err)
+{
+    struct df_terrakube_payload p;
+    struct df_terrakube_api *api = NULL;
+    DF_CLEANUP(df_terrakube_job_free) struct df_terrakube_job job = {0};
+    df_terrakube_task_payload(task, &p);
+    if (!df_terrakube_beat_is_due(&s->terrakube->beats, p.job, now_us, ret_next_us)) {
+        *ret_over = false;
+        return 0;
+    }
+    if (set_heartbeat(s, p.job, err) < 0 ||
+        df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
+                             err) < 0)
+        return -1;
+    int result = df_terrakube_api_job(api, &job, err);
+    df_terrakube_api_free(api);
+    if (result == 0)
+        *ret_over = is_called_off(job.status) || has_ended(job.step_status);
+    return result;
+}
+
+int df_terrakube_ring(struct df_spawner *s, struct df_err *err)
+{
+    struct df_redis *redis = NULL;
+    if (!__atomic_exchange_n(&s->terrakube->turned_away, false, __ATOMIC_RELAXED))
+        return 0;
+    if (df_terrakube_wire_new(&s->terrakube->settings, &redis, err) < 0)
+        return -1;
+    int result = df_terrakube_wire_ring(redis, err);
+    df_redis_free(redis);
+    return result;
+}

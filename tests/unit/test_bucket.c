@@ -1,0 +1,242 @@
+/* Blobs in a bucket of which single requests fail, at a known place: bucket.c and chunked.c over a
+ * driver that keeps its objects in memory. The real drivers are tested by tests/tools/blob_bucket.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/limits.h"
+#include "common/blob/bucket.h"
+#include "tests/unit/scratch.h"
+
+enum { OBJECTS = 64 };
+
+struct object {
+    char name[DF_LIMIT_BUCKET_NAME];
+    struct df_buf content;
+    int64_t version; /* 0: there is none */
+};
+
+struct memory {
+    struct df_bucket bucket;
+    struct object objects[OBJECTS];
+    int64_t versions;
+};
+
+/* What becomes of the next requests of one kind whose names begin with a prefix: '.' all is well, 'b'
+ * it is not executed, 'a' it is, and its answer is lost. */
+static struct {
+    const char *prefix, *puts, *removals;
+} way;
+
+static char next(const char **script, const char *name)
+{
+    bool ours = *script && **script && strncmp(name, way.prefix, strlen(way.prefix)) == 0;
+    return ours ? *(*script)++ : '.';
+}
+
+static int no_answer(struct df_err *err)
+{
+    return df_fail(err, DF_ERR_RETRY, "no answer");
+}
+
+static struct object *find(struct df_bucket *b, const char *name)
+{
+    struct memory *m = (struct memory *)b;
+    struct object *free_one = NULL;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        struct object *o = &m->objects[i];
+        if (o->version && df_streq(o->name, name))
+            return o;
+        free_one = o->version ? free_one : o;
+    }
+    assert_non_null(free_one);
+    return free_one;
+}
+
+static bool is_other(const struct object *o, const struct df_bucket_version *wanted)
+{
+    DF_FREE char *version = o->version ? df_strf("%lld", (long long)o->version) : strdup("");
+    return wanted && !df_streq(wanted->text, version);
+}
+
+static int get(struct df_bucket *b, const char *name, struct df_buf *out,
+               struct df_bucket_version *ret_version, struct df_err *err)
+{
+    const struct object *o = find(b, name);
+    if (!o->version)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no %s", name);
+    (void)snprintf(ret_version->text, sizeof(ret_version->text), "%lld", (long long)o->version);
+    return df_buf_add(out, df_buf_str(&o->content), o->content.len);
+}
+
+static int put(struct df_bucket *b, const char *name, const void *bytes, size_t n,
+               const struct df_bucket_version *version, struct df_err *err)
+{
+    struct object *o = find(b, name);
+    char fate = next(&way.puts, name);
+    if (fate == 'b')
+        return no_answer(err);
+    if (is_other(o, version))
+        return df_fail(err, o->version ? DF_ERR_CONFLICT : DF_ERR_NOT_FOUND, "another version");
+    df_buf_free(&o->content);
+    o->content = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    (void)snprintf(o->name, sizeof(o->name), "%s", name);
+    o->version = ++((struct memory *)b)->versions;
+    assert_int_equal(df_buf_add(&o->content, bytes, n), 0);
+    return fate == 'a' ? no_answer(err) : 0;
+}
+
+static int remove_one(struct df_bucket *b, const char *name,
+                      const struct df_bucket_version *version, struct df_err *err)
+{
+    struct object *o = find(b, name);
+    char fate = next(&way.removals, name);
+    if (fate == 'b')
+        return no_answer(err);
+    if (!o->version)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no %s", name);
+    if (is_other(o, version))
+        return fate == 'a' ? no_answer(err) : df_fail(err, DF_ERR_CONFLICT, "another version");
+    df_buf_free(&o->content);
+    *o = (struct object){0};
+    return fate == 'a' ? no_answer(err) : 0;
+}
+
+static int list(struct df_bucket *b, const char *prefix, char **after,
+                const struct df_bucket_sink *sink, struct df_err *err)
+{
+    struct memory *m = (struct memory *)b;
+    (void)after;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        const struct object *o = &m->objects[i];
+        if (o->version && df_starts_with(o->name, prefix) &&
+            sink->item(sink->arg, o->name, (int64_t)o->content.len, 0, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void close_memory(struct df_bucket *b)
+{
+    struct memory *m = (struct memory *)b;
+    for (size_t i = 0; i < OBJECTS; i++)
+        df_buf_free(&m->objects[i].content);
+    free(m->bucket.place);
+    free(m);
+}
+
+static const struct df_bucket_ops ops = {
+    .close = close_memory, .get = get, .put = put, .remove = remove_one, .list = list};
+
+/* *ret: borrowed from the blobs. */
+static struct df_blob *open_over(const char *directory, struct df_bucket **ret)
+{
+    static const unsigned char key[DF_KEY_LEN] = "the key of a test, 32 bytes long";
+    static const struct df_blob_sizes sizes = {4096, 4096, 8192, (int64_t)DF_MIB, 1};
+    struct df_err err = {0};
+    DF_KEYRING keys = {0};
+    struct df_blob *b = NULL;
+    struct memory *m = calloc(1, sizeof(*m));
+    assert_non_null(m);
+    m->bucket = (struct df_bucket){&ops, strdup("memory"), false};
+    assert_int_equal(df_keyring_add(&keys, key, &err), 0);
+    const struct df_blob_bucket_options o = {
+        .keys = &keys, .directory = directory, .sizes = &sizes};
+    *ret = &m->bucket;
+    if (df_blob_bucket_open(&m->bucket, &o, &b, &err) < 0)
+        fail_msg("%s", err.message);
+    return b;
+}
+
+static void the_proof_of_versions_survives_requests_that_fail(void **state)
+{
+    static const struct {
+        const char *puts, *removals;
+    } ways[] = {{"a", ""}, {"b", ""}, {"aa", ""}, {".b", ""}, {"..a", ""}, {"", "a"}, {"", "b"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(ways); i++) {
+        struct df_bucket *bucket = NULL;
+        way.prefix = "probe/";
+        way.puts = ways[i].puts;
+        way.removals = ways[i].removals;
+        DF_BLOB struct df_blob *b = open_over(*state, &bucket);
+        assert_true(bucket->removes_versions);
+        assert_string_equal(way.puts, ""); /* all of it happened */
+        assert_string_equal(way.removals, "");
+    }
+}
+
+static void assert_content(struct df_blob *b, const char *key, char want, size_t n)
+{
+    struct df_err err = {0};
+    DF_BUF struct df_buf got = DF_BUF_INIT(DF_MIB);
+    if (df_blob_get(b, key, &got, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(got.len, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(got.data[i], want);
+}
+
+static int count(const struct df_bucket *b, const char *prefix)
+{
+    const struct memory *m = (const struct memory *)b;
+    int n = 0;
+    for (size_t i = 0; i < OBJECTS; i++)
+        n += m->objects[i].version && df_starts_with(m->objects[i].name, prefix);
+    return n;
+}
+
+/* The first attempt of a put expects that there is no blob yet. */
+static void a_put_over_a_blob_succeeds_when_its_first_answers_are_lost(void **state)
+{
+    static const char *const scripts[] = {"b", "a", ".b", ".a", "bb", "b.b", "b.a"};
+    static const size_t sizes[] = {100, 20000}; /* without chunks, and with some */
+    struct df_bucket *bucket = NULL;
+    DF_BLOB struct df_blob *b = open_over(*state, &bucket);
+    char content[20000];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(scripts) * DF_ARRAY_SIZE(sizes); i++) {
+        size_t n = sizes[i % DF_ARRAY_SIZE(sizes)];
+        struct df_err err = {0};
+        DF_FREE char *key = df_strf("states/%zu", i);
+        memset(content, 'o', sizeof(content));
+        way.puts = way.removals = "";
+        assert_int_equal(df_blob_put(b, key, content, n, &err), 0);
+        memset(content, 'n', sizeof(content));
+        way.prefix = "heads/";
+        way.puts = scripts[i / DF_ARRAY_SIZE(sizes)];
+        if (df_blob_put(b, key, content, n, &err) < 0)
+            fail_msg("%s: %s", scripts[i / DF_ARRAY_SIZE(sizes)], err.message);
+        assert_string_equal(way.puts, "");
+        assert_content(b, key, 'n', n);
+        assert_int_equal(count(bucket, "chunks/"), n == 100 ? 0 : 5); /* none of other attempts */
+        assert_int_equal(df_blob_delete(b, key, &err), 0);
+    }
+}
+
+static void whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    struct df_err err = {0};
+    DF_BLOB struct df_blob *b = open_over(*state, &bucket);
+    way.prefix = "heads/";
+    way.puts = "a"; /* it is executed, and recognised */
+    assert_int_equal(df_blob_create(b, "lock", "mine", 4, &err), 0);
+    way.puts = "b";
+    assert_int_equal(df_blob_create(b, "lock", "theirs", 6, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_RETRY);
+    assert_string_equal(err.reason, ""); /* the store's own word is no reason for a caller */
+    assert_int_equal(df_blob_create(b, "lock", "theirs", 6, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_CONFLICT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(the_proof_of_versions_survives_requests_that_fail),
+        scratch_test(a_put_over_a_blob_succeeds_when_its_first_answers_are_lost),
+        scratch_test(whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost),
+    };
+    return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);
+}
