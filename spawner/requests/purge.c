@@ -2,6 +2,7 @@
 
 #include "spawner/journal/reporter.h"
 #include "spawner/model/labels.h"
+#include "spawner/steps/engine_step.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/removals.h"
@@ -16,14 +17,27 @@ static int list_of(struct df_store *s, enum df_kind kind, const char *label_name
     return df_store_list(s, kind, &o, ret, NULL, err);
 }
 
+/* A Job that has ended stays for people to look at, no longer than its step. What an engine keeps
+ * that is no longer configured is not reached any more. */
+static int purge_from_engine(struct df_spawner *s, const cJSON *task, struct df_err *err)
+{
+    struct df_engine *engine = df_engine_find(&s->engines, df_json_str(task, "spec.engine"));
+    struct df_engine_step step;
+    df_engine_step_of(s, task, &step);
+    step.is_deleted = true;
+    return engine && df_json_at(task, "status.engineRef") ? engine->ops->cleanup(engine, &step, err)
+                                                          : 0;
+}
+
 static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     if (df_label_has(task, DF_LABEL_LIVE))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
                               df_json_str(task, "metadata.name"));
-    if (df_reporter_let_go(s->config, task, err) < 0 || df_stream_delete(s, uid, err) < 0 ||
-        df_plan_delete(s, uid, err) < 0 || df_outputs_delete(s, uid, err) < 0)
+    if (purge_from_engine(s, task, err) < 0 || df_reporter_let_go(s->config, task, err) < 0 ||
+        df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0 ||
+        df_outputs_delete(s, uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), uid,
                            err);

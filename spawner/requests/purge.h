@@ -8,7 +8,7 @@
 
 #include "spawner/spawner.h"
 
-/* Removes an ended step with its log and plan. RETRY while its engine still keeps something of it,
+/* Removes an ended step with its Job, its log and its plan. RETRY while its engine still keeps something of it,
  * and as df_reporter_let_go(). */
 int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 /* Removes an ended run with its steps. RETRY while a step is still being cleaned up. */

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lib.dayfly import wait_for
+from lib.ledger import FINAL
 from lib.replicas import Replicas
 
 
@@ -75,3 +76,17 @@ def test_what_is_deleted_by_force_or_edited_in_mid_apply_ends_truly(world, names
     world.check_at_most_once()
     for name in ("step", "run", "phase"):
         wait_for(f"the lock of {name}", lambda name=name: world.ask("GET", f"/v1/executors/{name}/state/lock")[0] == 204)
+
+
+def test_a_run_takes_its_jobs_with_it_and_its_name_is_free_again(world, namespace):
+    world.make("net")
+    run = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Run", "metadata": {"name": "nightly"},
+           "spec": {"executorRef": {"name": "net"}, "action": "dry-run"}}
+    for _ in range(2):
+        namespace.apply(run)
+        end = namespace.wait("run", "nightly", lambda r: r.get("status", {}).get("phase") in FINAL)
+        assert end["status"]["reason"] == "Planned", end["status"]
+        assert namespace.get("job", "nightly-plan")
+        namespace.kubectl("delete", "run", "nightly", "--timeout=60s")
+    namespace.wait_gone("job", "nightly-plan")
+    wait_for("its pods to go", lambda: not namespace.get("pods"))

@@ -178,7 +178,12 @@ static int tofu_adopt(const struct df_job_call *c, cJSON **ret_job, struct df_er
     if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
     const char *owner = job ? df_kube_label(job, DF_LABEL_STEP_UID) : NULL;
-    if (job && !df_streq(owner, c->step->uid))
+    bool is_ours = df_streq(owner, c->step->uid);
+    if (job && !is_ours && df_kube_is_deleted(job))
+        return df_fail(err, DF_ERR_RETRY,
+                       "the Job %s/%s of an earlier step of this name is being removed",
+                       c->name_space, c->name);
+    if (job && !is_ours)
         return df_fail_reason(
             err, DF_ERR_CONFLICT, "NameTaken",
             "the Job %s/%s belongs to another step (%s): delete it, or wait for its end",
