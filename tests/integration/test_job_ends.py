@@ -212,11 +212,11 @@ def told(cluster, tofu, tmp_path_factory):
         return look_at_all(worlds, namespace)
 
 
-def says(world, command, words):
-    """What a command says, once it says these words."""
+def says(world, command, *words):
+    """What a command says, once it says all of these words."""
     def said():
         text = world.home.dayfly(*command).stdout
-        return text if words in text else None
+        return text if all(word in text for word in words) else None
     return wait_for(f"{command} to tell of {words}", said)
 
 
@@ -239,7 +239,8 @@ def look_at_all(worlds, namespace):
         world.ask(name, "dry-run")
     for name in WATCHED:
         world, run = worlds.of(name), f"{name}-1"
-        result["waiting"][name] = [says(world, ["why", run], "It waits: "), says(world, ["describe", "run", run], "; ")]
+        causes = filled(CAUSES[name].words, namespace.name)
+        result["waiting"][name] = [says(world, ["why", run], "It waits: ", *causes), says(world, ["describe", "run", run], "; ", *causes)]
     for name in CAUSES:
         world = worlds.of(name)
         result[name] = {"run": world.ended(f"{name}-1"), "task": world.document("taskactions", f"{name}-1-plan"),
