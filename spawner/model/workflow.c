@@ -84,7 +84,7 @@ static const struct df_field dependencies[] = {
 static const struct df_field workflow[] = {
     STRING("workflowId", 253),
     STRING("version", 64),
-    STRING("executionBundle", 512, .flags = DF_REQUIRED, .rule = df_rule_image),
+    STRING("executionBundle", 512, .rule = df_rule_image),
     MAP("parameters", &parameter, .max = DF_LIMIT_ENVIRONMENT, .rule = rule_parameters),
     MAP("declaredParameterNames", &declared, .max = DF_LIMIT_ENVIRONMENT),
     OBJECT("dependencies", dependencies),

@@ -47,7 +47,6 @@ static const struct {
     {DF_KIND_TASK_ACTION, WORKFLOW, "spec", NULL, "action"},
     {DF_KIND_TASK_ACTION, WORKFLOW, "spec", NULL, "targetResource"},
     {DF_KIND_TASK_ACTION, WORKFLOW, "spec", NULL, "workflow"},
-    {DF_KIND_TASK_ACTION, WORKFLOW, "spec", "workflow", "executionBundle"},
 };
 
 static void a_whole_document_is_admitted(void **state)

@@ -97,7 +97,6 @@ static void what_a_workflow_may_not_say_is_named(void **state)
     } rows[] = {
         {"'workflow':{" IMAGE "}", "spec.targetResource: is required"},
         {TARGET, "spec.workflow: is required"},
-        {TARGET ",'workflow':{}", "spec.workflow.executionBundle: is required"},
         {TARGET ",'workflow':{'executionBundle':'a b'}", "is not an image"},
         {TARGET ",'workflow':{" IMAGE ",'parameters':{'TARGET_RESOURCE':'x'}}",
          "spec.workflow.parameters.TARGET_RESOURCE: is refused: it is set by the system"},

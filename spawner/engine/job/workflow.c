@@ -23,6 +23,7 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
     const struct df_engine_step *step = c->step;
     const cJSON *w = step->workflow.spec;
     const char *until = df_json_str(w, "timesOutAt");
+    const char *image = df_json_str(w, "executionBundle");
     int64_t until_us = 0;
     if (!until || df_time_parse(until, &until_us, NULL) < 0)
         until_us = 0;
@@ -31,7 +32,7 @@ static struct df_workflow workflow_of(const struct df_job_call *c)
         .source_namespace = step->workflow.name_space,
         .workflow_id = df_json_str(w, "workflowId"),
         .target = step->workflow.target,
-        .image = df_json_str(w, "executionBundle"),
+        .image = image ? image : c->engine->o.image,
         .service_account = df_json_str(w, "serviceAccountName"),
         .parameters = df_json_at(w, "parameters"),
         .declared = df_json_at(w, "declaredParameterNames"),

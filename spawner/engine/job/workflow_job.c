@@ -312,7 +312,9 @@ static int put_spec(cJSON *pod_template, const struct df_workflow *w, struct df_
     const char *account =
         df_str_empty(w->service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w->service_account;
     if (df_str_empty(w->image))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "a workflow needs an image");
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                              "spec.workflow.executionBundle: no image is configured for the "
+                              "runners, so a workflow must name one");
     if (w->resources &&
         df_json_add(container, "resources", cJSON_Duplicate(w->resources, true), err) < 0)
         return -1;

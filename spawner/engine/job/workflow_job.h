@@ -24,7 +24,7 @@ struct df_workflow {
     const char *source_namespace; /* of the action */
     const char *workflow_id;
     const char *target;          /* spec.targetResource, unchanged */
-    const char *image;           /* spec.workflow.executionBundle, unchanged */
+    const char *image;           /* spec.workflow.executionBundle, unchanged, or the runner's */
     const char *service_account; /* NULL or "": DF_WORKFLOW_SERVICE_ACCOUNT */
     const cJSON *parameters;     /* {NAME: "text"}, or NULL */
     const cJSON *declared;    /* {NAME: true}: other parameters are dropped; NULL: all are kept */
