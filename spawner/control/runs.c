@@ -19,6 +19,7 @@
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
+#include "spawner/model/storage.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
@@ -522,21 +523,42 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
 
 /* ---- write ---- */
 
+/* What an executor is told of a run. */
+struct told {
+    const cJSON *run;
+    bool state_is_empty;
+};
+
 static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 {
+    const struct told *told = arg;
     DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
     if (!before)
         return df_fail_oom(err);
-    if (df_executor_follow_run(executor, arg, err) < 0)
+    if (df_executor_follow_run(executor, told->run, told->state_is_empty, err) < 0)
         return -1;
     return df_json_equal(before, executor) ? 1 : 0;
+}
+
+/* False, too, if the state is kept elsewhere or cannot be read: it may hold anything. */
+static bool has_empty_state(const struct pass *p)
+{
+    struct df_state_holdings h = {0};
+    struct df_err why = {0};
+    if (!df_streq(df_run_phase(p->run), "Succeeded") || !p->apply ||
+        !df_storage_is_managed(p->apply))
+        return false;
+    return df_state_holdings(p->c->s->states, df_json_str(p->executor, "metadata.uid"), &h, &why) ==
+               0 &&
+           h.count == 0;
 }
 
 static int write_executor(struct pass *p, struct df_err *err)
 {
     if (!p->executor || (!p->is_first && !df_run_is_final(p->run)))
         return 0;
-    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_executor, p->run,
+    struct told told = {p->run, has_empty_state(p)};
+    return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_executor, &told,
                            NULL, err);
 }
 

@@ -45,11 +45,13 @@ static bool may_hold_resources(const cJSON *executor)
     return df_json_bool(executor, "status.mayHoldResources", false);
 }
 
-/* True if deleting the executor would leave no resources behind. */
+/* True if deleting the executor would leave no resources behind: it was destroyed, never applied, or
+ * its module has outputs alone. */
 static bool is_empty(const cJSON *executor)
 {
+    bool is_settled = has_state(executor, "provisioned") && has_status(executor, "done");
     return has_state(executor, "destroyed") ||
-           (has_state(executor, "provision") && !may_hold_resources(executor));
+           ((has_state(executor, "provision") || is_settled) && !may_hold_resources(executor));
 }
 
 /* ---- offered actions ---- */
@@ -97,10 +99,11 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
     if (may_hold && !has_status(executor, "error") && !df_executor_is_busy(executor) &&
         role >= DF_ROLE_ADMIN && n < MAX_WORDS)
         ret[n++] = "destroy";
-    /* Also not in the table: a failed first plan created nothing, so delete is safe. */
-    bool untouched =
-        has_state(executor, "provision") && is_empty(executor) && !df_executor_is_busy(executor);
-    if (untouched && role >= DF_ROLE_WRITE && n < MAX_WORDS)
+    /* Also not in the table: delete is safe after a failed first plan, which created nothing, and
+     * where the state holds nothing. */
+    bool holds_nothing =
+        !has_state(executor, "destroyed") && is_empty(executor) && !df_executor_is_busy(executor);
+    if (holds_nothing && role >= DF_ROLE_WRITE && n < MAX_WORDS)
         ret[n++] = "delete";
     ret[n] = NULL;
 }
@@ -310,7 +313,7 @@ int df_executor_adopt(cJSON *executor, struct df_err *err)
 }
 
 /* Makes this run the active one and saves the current state in status.before, which is restored if
- * the run changes nothing. */
+ * the run changes nothing. What an earlier run may have left is saved, too: no state need know it. */
 static int begin_run(cJSON *executor, cJSON *status, const char *name, struct df_err *err)
 {
     if (df_streq(df_json_str(status, "activeRun"), name))
@@ -319,7 +322,9 @@ static int begin_run(cJSON *executor, cJSON *status, const char *name, struct df
     if (!df_json_str(status, "activeRun")) {
         cJSON *before = cJSON_CreateObject();
         if (df_json_set(status, "before", before, err) < 0 ||
-            set_state(before, state_of(executor), status_of(executor), err) < 0)
+            set_state(before, state_of(executor), status_of(executor), err) < 0 ||
+            df_json_set(before, "mayHoldResources", cJSON_CreateBool(may_hold_resources(executor)),
+                        err) < 0)
             return -1;
     }
     return df_json_set_str(status, "activeRun", name, err);
@@ -378,16 +383,26 @@ static int note_origin(cJSON *status, const cJSON *run, struct df_err *err)
                            err);
 }
 
+/* False if an earlier run may have left resources that the state does not have, and for a run that an
+ * older version began. */
+static bool was_empty(const cJSON *status)
+{
+    return !df_json_bool(status, "before.mayHoldResources", true);
+}
+
 static int follow_change(cJSON *executor, cJSON *status, const cJSON *run, enum df_action action,
-                         struct df_err *err)
+                         bool state_is_empty, struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
     if (begin_run(executor, status, name, err) < 0)
         return -1;
     if (df_run_may_have_written(run) && note_origin(status, run, err) < 0)
         return -1;
-    bool empty = action == DF_ACTION_DESTROY && df_streq(phase, "Succeeded");
-    bool holds = !empty && (may_hold_resources(executor) || df_run_may_have_written(run));
+    bool succeeded = df_streq(phase, "Succeeded");
+    bool empty = action == DF_ACTION_DESTROY && succeeded;
+    bool stays_empty = succeeded && state_is_empty && was_empty(status);
+    bool holds =
+        !empty && !stays_empty && (may_hold_resources(executor) || df_run_may_have_written(run));
     if (df_json_set(status, "mayHoldResources", cJSON_CreateBool(holds), err) < 0 ||
         note_tool(status, run, empty, err) < 0)
         return -1;
@@ -466,7 +481,8 @@ static int follow_unknown(cJSON *executor, cJSON *status, const cJSON *run, stru
 }
 
 /* Updates the executor as the action of the run requires. */
-static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
+static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, bool state_is_empty,
+                         struct df_err *err)
 {
     enum df_action action;
     struct df_err unknown = {0};
@@ -480,7 +496,7 @@ static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, struc
         return df_run_imports(run) || df_run_rolls_back(run)
                    ? follow_import(executor, status, run, err)
                    : 0;
-    return follow_change(executor, status, run, action, err);
+    return follow_change(executor, status, run, action, state_is_empty, err);
 }
 
 static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
@@ -509,7 +525,8 @@ static bool is_new_change(const cJSON *status, const cJSON *run)
     return is_active || had_its_turn || !df_run_is_final(run);
 }
 
-int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err)
+int df_executor_follow_run(cJSON *executor, const cJSON *run, bool state_is_empty,
+                           struct df_err *err)
 {
     cJSON *status = df_json_object_at(executor, "status");
     if (!status)
@@ -518,7 +535,7 @@ int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err
         return df_fail(err, DF_ERR_SYSTEM, "a run without a name");
     if (!is_new_change(status, run))
         return 0;
-    if (follow_action(executor, status, run, err) < 0)
+    if (follow_action(executor, status, run, state_is_empty, err) < 0)
         return -1;
     return note_last_run(status, run, err);
 }

@@ -66,9 +66,11 @@ int df_executor_check_provisioned_storage(const cJSON *executor, const cJSON *ed
 /* Sets state, status, activeRun and lastRun in the executor's status by the phase of a run. Call it
  * with the oldest unfinished run (from Pending on) and with every run that gets a final phase;
  * queued runs change nothing, and dry-runs change neither state nor status. run: the document with
- * its new phase and steps. Idempotent. Write the executor before the run: the next pass repairs a
- * crash between the two writes. */
-int df_executor_follow_run(cJSON *executor, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
+ * its new phase and steps. state_is_empty: the state that a final run left was read and holds no
+ * resource. Idempotent. Write the executor before the run: the next pass repairs a crash between
+ * the two writes. */
+int df_executor_follow_run(cJSON *executor, const cJSON *run, bool state_is_empty,
+                           struct df_err *err) DF_MUST_CHECK;
 
 /* The run is about to start a step that may create resources: sets mayHoldResources, and where they
  * come from. It must be durable before the step exists, whatever happens to run and step later. */

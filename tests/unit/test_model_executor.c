@@ -35,6 +35,7 @@ static const struct {
     {"provision", "error", true, "execute dryrun", "execute dryrun edit destroy"},
     {"provision", "error", false, "execute dryrun delete", "execute dryrun edit destroy delete"},
     {"provisioned", "done", true, "execute dryrun", "execute dryrun destroy edit"},
+    {"provisioned", "done", false, "execute dryrun delete", "execute dryrun destroy edit delete"},
     {"provisioned", "ready", true, "execute dryrun", "execute dryrun destroy edit"},
     {"provisioned", "error", true, "execute dryrun", "execute dryrun destroy edit"},
     {"destroy", "ready", true, "recreate dryrun", "recreate dryrun destroy edit"},
@@ -377,10 +378,38 @@ static cJSON *run_in(const char *name, const char *action, const struct pass *p)
 static void follow_twice(cJSON *executor, const cJSON *run)
 {
     struct df_err err = {0};
-    assert_int_equal(df_executor_follow_run(executor, run, &err), 0);
+    assert_int_equal(df_executor_follow_run(executor, run, false, &err), 0);
     DF_JSON cJSON *once = cJSON_Duplicate(executor, true);
-    assert_int_equal(df_executor_follow_run(executor, run, &err), 0);
+    assert_int_equal(df_executor_follow_run(executor, run, false, &err), 0);
     assert_true(df_json_equal(once, executor));
+}
+
+/* An apply after which the state has no resource: what is known of the executor then, by what was
+ * known before. */
+static void an_empty_state_counts_only_if_nothing_was_left_before(void **state)
+{
+    (void)state;
+    static const struct pass running = {"Running", true, "", ""},
+                             applied = {"Succeeded", true, "", ""},
+                             failed = {"Failed", true, "", ""};
+    static const struct {
+        bool held_before;
+        const struct pass *end;
+        bool holds_after;
+    } rows[] = {{false, &applied, false}, {true, &applied, true}, {false, &failed, true}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *e = executor_with("provision", "ready", rows[i].held_before);
+        DF_JSON cJSON *run = run_in("net-1", "provision", &running);
+        DF_JSON cJSON *ended = run_in("net-1", "provision", rows[i].end);
+        assert_int_equal(df_executor_follow_run(e, run, false, &err), 0);
+        assert_int_equal(df_executor_expect_resources(e, run, &err), 0);
+        assert_true(df_json_bool(e, "status.mayHoldResources", false));
+        assert_int_equal(df_executor_follow_run(e, ended, true, &err), 0);
+        assert_int_equal(df_json_bool(e, "status.mayHoldResources", false), rows[i].holds_after);
+        assert_int_equal(df_executor_check_delete(e, DF_ROLE_WRITE, &err),
+                         rows[i].holds_after ? -1 : 0);
+    }
 }
 
 static void a_run_moves_its_executor_as_the_stories_tell(void **state)
@@ -530,6 +559,7 @@ int main(void)
         cmocka_unit_test(a_busy_executor_takes_runs_into_its_queue),
         cmocka_unit_test(refusals_name_the_way_out),
         cmocka_unit_test(a_run_moves_its_executor_as_the_stories_tell),
+        cmocka_unit_test(an_empty_state_counts_only_if_nothing_was_left_before),
         cmocka_unit_test(a_run_that_waits_behind_another_changes_nothing),
         cmocka_unit_test(an_end_whose_beginning_was_not_seen_counts_all_the_same),
         cmocka_unit_test(a_run_of_an_unknown_action_leaves_its_executor_free),

@@ -234,7 +234,7 @@ static void follow(cJSON *executor, const char *from, const char *to, const char
 {
     struct df_err err = {0};
     DF_JSON cJSON *run = moving_run(from, to, phase);
-    assert_int_equal(df_executor_follow_run(executor, run, &err), 0);
+    assert_int_equal(df_executor_follow_run(executor, run, false, &err), 0);
 }
 
 static void an_executor_is_busy_while_it_moves_and_names_the_new_storage_at_the_end(void **state)

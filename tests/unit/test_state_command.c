@@ -178,7 +178,7 @@ an_import_or_rollback_counts_from_its_start_and_other_commands_change_no_executo
         DF_JSON cJSON *e = json("{'metadata':{'name':'net'},'status':{'state':'provision',"
                                 "'status':'ready'}}");
         DF_JSON cJSON *run = run_in_phase(cases[i].command, cases[i].phase);
-        assert_int_equal(df_executor_follow_run(e, run, &err), 0);
+        assert_int_equal(df_executor_follow_run(e, run, false, &err), 0);
         assert_string_equal(df_json_str(e, "status.state"), cases[i].then);
         assert_int_equal(df_json_bool(e, "status.mayHoldResources", false), cases[i].holds);
         assert_string_equal(df_json_str(e, "status.lastRun.name"), "net-1");
