@@ -328,6 +328,7 @@ admission:
 undeploy:
 	@# Its pods first: the leader gives the Lease back while it may.
 	$(KUBECTL) -n $(NAMESPACE) delete deployment dayfly --ignore-not-found --cascade=foreground
+	@KUBECTL="$(KUBECTL)" rbac/let-go $(NAMESPACE)
 	$(RENDER) inside | $(KUBECTL) delete --ignore-not-found -f -
 
 DIST ?= dist

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lib import crds, pods
-from lib.cluster import with_kubectl
+from lib.cluster import Namespace, with_kubectl
 from lib.dayfly import ROOT, wait_for
 from lib.registry import Registry
 from lib.release import CHART, helm
@@ -247,6 +247,36 @@ def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
     operator.undeploy()
 
 
+def until_both_samples_succeeded(namespace):
+    namespace.wait("run", "sample-first", lambda r: condition(r, "Succeeded") == "True", 120)
+    namespace.wait("taskaction", "sample-workflow", lambda t: condition(t, "Succeeded") == "True")
+
+
+def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(exclusive, tofu, tmp_path):
+    """With the image names and the namespaces that the files have, and one name said."""
+    image = "registry.example/team/executor:tag"
+    make("docker-build", f"IMG={image}", f"OUT={tmp_path}", f"WITH_TOFU={tofu}")
+    for part in ("spawner", "runner"):  # what a push and the pulls of the nodes do
+        exclusive.load_image(tmp_path / f"{part}.tar")
+    kubeconfig = {"KUBECONFIG": str(exclusive.kubeconfig)}
+    namespace = Namespace(exclusive, "dayfly")
+    try:
+        for operator_goes_first in (False, True):
+            make("deploy", f"IMG={image}", **kubeconfig)
+            exclusive.kubectl("apply", "-k", ROOT / "rbac/samples")
+            until_both_samples_succeeded(namespace)
+            if not operator_goes_first:
+                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=60s")
+            assert not try_make("undeploy", "uninstall", **kubeconfig).returncode
+            assert not exclusive.kubectl("get", "crd", "-o", "name").stdout.count(crds.GROUP)
+            if operator_goes_first:  # what the definitions did not take with them
+                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=60s", check=False)
+                assert not namespace.in_steps().get("configmap", "sample-module")
+    finally:
+        namespace.close()
+        make("install", **kubeconfig)
+
+
 def test_the_installer_is_one_file_that_a_plain_apply_takes(namespace, tofu, tmp_path):
     operator = Operator(namespace, tofu)
     operator.make("build-installer", f"DIST={tmp_path}")
@@ -268,17 +298,19 @@ def test_definitions_come_and_go(cluster, tmp_path):
     make("install", tree=tmp_path, **env)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
     make("install", tree=tmp_path, **env)
-    executor = {"apiVersion": f"{group}/v1alpha1", "kind": "Executor", "metadata": {"name": "net", "namespace": "default"},
+    executor = {"apiVersion": f"{group}/v1alpha1", "kind": "Executor", "metadata": {"name": "net", "namespace": "default", "finalizers": ["dayfly.dev/cleanup"]},
                 "spec": {"source": {"url": "file:///m", "kind": "directory"}}}
     cluster.kubectl("create", "-f", "-", input=json.dumps(executor))
     for status, said in (({"mayHoldResources": True}, "these Executors may hold resources: default/net "),
-                         ({"mayHoldResources": False}, "the namespace default has Executors, Runs or TaskActions, and no operator")):
+                         ({"mayHoldResources": False}, "the namespace default has Executors, Runs or TaskActions that an operator must clean up")):
         cluster.kubectl("-n", "default", "patch", f"executors.{group}", "net", "--subresource=status", "--type=merge",
                         "-p", json.dumps({"status": status}))
         refused = try_make("uninstall", tree=tmp_path, **env)
         assert refused.returncode != 0 and said in refused.stderr and "Nothing was deleted" in refused.stderr, refused
         assert len(cluster.kubectl("get", *names, "-o", "name").stdout.split()) == len(names)
-    cluster.kubectl("-n", "default", "delete", f"executors.{group}", "net")
+    let_go = [tmp_path / "rbac/let-go", "default"]
+    subprocess.run(let_go, env=user(env), check=True, capture_output=True)
+    assert not json.loads(cluster.kubectl("-n", "default", "get", f"executors.{group}", "net", "-o", "json").stdout)["metadata"].get("finalizers")
     make("uninstall", tree=tmp_path, **env)
     wait_for("the definitions to go", lambda: not cluster.kubectl("get", *names, "--ignore-not-found", "-o", "name").stdout)
     make("uninstall", tree=tmp_path, **env)

@@ -109,11 +109,11 @@ def typed(found):
 
 
 class Namespace:
-    """A fresh namespace, deleted with all that is in it."""
+    """A fresh namespace, deleted with all that is in it. A test that names it has the cluster alone."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, name=None):
         self.cluster = cluster
-        self.name = f"t-{uuid.uuid4().hex[:10]}"
+        self.name = name or f"t-{uuid.uuid4().hex[:10]}"
         cluster.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.name}})
         # Without it no pod is let in; a controller makes it a moment later.
         wait_for("the default service account", lambda: self.get("serviceaccount", "default"))
