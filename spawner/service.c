@@ -193,11 +193,17 @@ static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df
     return df_buf_check(ret, err);
 }
 
+static int64_t cluster_ahead_us(void *arg)
+{
+    return df_kube_clock_ahead_us(arg);
+}
+
 static int open_claims(struct df_service *s, struct df_err *err)
 {
     const struct df_config *c = s->spawner.config;
     const struct df_claims_options o = {.fetch = s->spawner.kube ? fetch_keys : NULL,
                                         .arg = s->spawner.kube,
+                                        .ahead_us = cluster_ahead_us,
                                         .issuer = c->claim_issuer,
                                         .jwks_url = c->claim_jwks_url,
                                         .ca_file = c->claim_ca_file,

@@ -144,7 +144,8 @@ static int need_keys(struct df_jwks *j, struct df_err *err)
 static int verify_with_keys(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,
                             struct df_err *err)
 {
-    const struct df_jwt_expect e = {j->issuer, audience, df_real_us()};
+    int64_t ahead_us = j->options.ahead_us ? j->options.ahead_us(j->options.arg) : 0;
+    const struct df_jwt_expect e = {j->issuer, audience, df_real_us() + ahead_us};
     return df_jwt_verify(token, j->keys, &e, ret, err);
 }
 

@@ -26,7 +26,9 @@ struct df_jwks_options {
      * applies. Called by the thread that verifies a token, one call at a time. The discovery
      * document is fetched once, and only if there is no issuer below. */
     int (*fetch)(void *arg, const char *path, struct df_buf *ret, struct df_err *err);
-    void *arg;          /* borrowed; outlives the set */
+    void *arg; /* borrowed; outlives the set */
+    /* What the issuer's clock is ahead of ours, in microseconds; any thread. NULL: nothing. */
+    int64_t (*ahead_us)(void *arg);
     const char *issuer; /* copied; NULL: the discovery document's `issuer` */
 };
 
@@ -34,7 +36,7 @@ int df_jwks_new(const struct df_jwks_options *o, struct df_jwks **ret,
                 struct df_err *err) DF_MUST_CHECK;
 void df_jwks_free(struct df_jwks *j); /* NULL is fine */
 
-/* Like df_jwt_verify(), with the issuer's keys and the clock of clock.h. In addition RETRY (reason
+/* Like df_jwt_verify(), with the issuer's keys and clock. In addition RETRY (reason
  * TokenKeysUnavailable) if the keys cannot be fetched now, or the token names an unknown key and it
  * is too early to fetch again. */
 int df_jwks_verify(struct df_jwks *j, const char *token, const char *audience, cJSON **ret,

@@ -4,6 +4,8 @@
  */
 #include "common/kube/client.h"
 
+#include "common/base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 
@@ -15,6 +17,7 @@ struct df_kube {
     size_t idle_len;
     bool (*may_write)(void *arg); /* NULL: always */
     void *fence_arg;
+    int64_t clock_ahead_us; /* atomic */
 };
 
 int df_kube_new(struct df_kube_config *config, struct df_kube **ret, struct df_err *err)
@@ -61,6 +64,11 @@ const char *df_kube_namespace(const struct df_kube *k)
 const char *df_kube_server(const struct df_kube *k)
 {
     return k->config.server;
+}
+
+int64_t df_kube_clock_ahead_us(const struct df_kube *k)
+{
+    return __atomic_load_n(&k->clock_ahead_us, __ATOMIC_RELAXED);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -205,6 +213,20 @@ char *df_kube_request_what(const struct df_kube_request *r)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
+/* The Date of an answer has the precision of a second and is as old as the answer took. Less than
+ * this is no difference, and an answer that took longer says nothing; nor does a stream. */
+#define CLOCK_SLACK_US INT64_C(5000000)
+
+static void note_clock(struct df_kube *k, const struct df_http_response *res, int64_t from_us)
+{
+    int64_t theirs_us = 0, now_us = df_real_us();
+    if (now_us - from_us > CLOCK_SLACK_US / 2 || df_http_time(res, &theirs_us) < 0)
+        return;
+    int64_t ahead_us = theirs_us - now_us;
+    bool is_off = llabs(ahead_us) > CLOCK_SLACK_US;
+    __atomic_store_n(&k->clock_ahead_us, is_off ? ahead_us : 0, __ATOMIC_RELAXED);
+}
+
 static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_request *r,
                      const struct df_http_request *req, struct df_http_response *res,
                      struct df_err *err)
@@ -215,7 +237,12 @@ static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct 
     /* Check this last, immediately before the request is sent. */
     if (k->may_write && !df_streq(req->method, "GET") && !k->may_write(k->fence_arg))
         return df_fail_reason(err, DF_ERR_RETRY, "NotLeader", "this replica does not lead");
-    return df_http_send(conn->http, req, res, err);
+    int64_t from_us = df_real_us();
+    if (df_http_send(conn->http, req, res, err) < 0)
+        return -1;
+    if (!req->on_data)
+        note_clock(k, res, from_us);
+    return 0;
 }
 
 /* Repeats the request once after a 401, with newly read credentials. */

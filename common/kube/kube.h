@@ -135,6 +135,11 @@ int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
+/* What the server's clock is ahead of ours, in microseconds; negative: behind. By the last answer that
+ * said it; 0 up to five seconds. For times that the cluster writes: a node's clock is taken to be the
+ * server's. Any thread. */
+int64_t df_kube_clock_ahead_us(const struct df_kube *k);
+
 /* Returns the server's clock: real time in microseconds, with the precision of a second. */
 int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err) DF_MUST_CHECK;
 

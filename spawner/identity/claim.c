@@ -41,7 +41,8 @@ static int copy_string(const char *from, char **to, struct df_err *err)
 
 static int claims_init(struct df_claims *c, const struct df_claims_options *o, struct df_err *err)
 {
-    struct df_jwks_options keys = {.fetch = o->fetch, .arg = o->arg, .issuer = o->issuer};
+    struct df_jwks_options keys = {
+        .fetch = o->fetch, .arg = o->arg, .ahead_us = o->ahead_us, .issuer = o->issuer};
     if (copy_string(o->jwks_url, &c->jwks_url, err) < 0 ||
         copy_string(o->namespace, &c->namespace, err) < 0)
         return -1;
@@ -53,6 +54,7 @@ static int claims_init(struct df_claims *c, const struct df_claims_options *o, s
             return -1;
         keys.fetch = fetch_url;
         keys.arg = c;
+        keys.ahead_us = NULL;
     }
     return df_jwks_new(&keys, &c->keys, err);
 }

@@ -21,10 +21,11 @@ struct df_claims_options {
      * used. */
     int (*fetch)(void *arg, const char *path, struct df_buf *ret, struct df_err *err);
     void *arg;
-    const char *issuer;    /* NULL: as the cluster publishes it; required with jwks_url */
-    const char *jwks_url;  /* https:// or file:///; or NULL */
-    const char *ca_file;   /* for jwks_url, PEM; NULL: the system's */
-    const char *namespace; /* of Jobs whose engineRef has none; or NULL */
+    int64_t (*ahead_us)(void *arg); /* of jwks.h, for fetch; or NULL */
+    const char *issuer;             /* NULL: as the cluster publishes it; required with jwks_url */
+    const char *jwks_url;           /* https:// or file:///; or NULL */
+    const char *ca_file;            /* for jwks_url, PEM; NULL: the system's */
+    const char *namespace;          /* of Jobs whose engineRef has none; or NULL */
 };
 
 /* The strings are copied. */

@@ -278,6 +278,18 @@ void df_job_snapshot_free(struct df_job_snapshot *v)
     *v = (struct df_job_snapshot){0};
 }
 
+int64_t df_job_snapshot_made_us(const struct df_job_snapshot *v)
+{
+    const char *made = df_json_str(v->job, "metadata.creationTimestamp");
+    int64_t at_us = 0;
+    return made && df_time_parse(made, &at_us, NULL) == 0 ? at_us : 0;
+}
+
+int64_t df_job_snapshot_now_us(const struct df_job_snapshot *v)
+{
+    return df_real_us() + v->ahead_us;
+}
+
 int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
                 struct df_err *err)
 {
@@ -497,6 +509,7 @@ int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_en
         find_pod(w, step, &v, err) < 0 || read_job_again(w, name, step, &v, err) < 0 ||
         find_events(w, name, &v, err) < 0)
         return -1;
+    v.ahead_us = df_kube_clock_ahead_us(w->o.kube);
     *ret = v;
     v = (struct df_job_snapshot){0};
     return 0;

@@ -24,11 +24,16 @@ void df_job_watch_stop(struct df_job_watch *w); /* w may be NULL */
 
 /* The Job, pod and Events of one step. All owned: df_job_snapshot_free(). */
 struct df_job_snapshot {
-    cJSON *job;    /* NULL: absent, or it belongs to another step */
-    cJSON *pod;    /* the pod that claimed the step, else the newest; or NULL */
-    cJSON *events; /* a list: warnings, and for a workflow's Job the creations of its pods */
-    bool is_other; /* the Job of this name belongs to another step */
+    cJSON *job;       /* NULL: absent, or it belongs to another step */
+    cJSON *pod;       /* the pod that claimed the step, else the newest; or NULL */
+    cJSON *events;    /* a list: warnings, and for a workflow's Job the creations of its pods */
+    bool is_other;    /* the Job of this name belongs to another step */
+    int64_t ahead_us; /* what the cluster's clock, whose times the objects have, is ahead of ours */
 };
+/* When the Job was made, by the cluster's clock; 0: there is none. Compare it with
+ * df_job_snapshot_now_us(), and take ahead_us off to compare it with our own times. */
+int64_t df_job_snapshot_made_us(const struct df_job_snapshot *v);
+int64_t df_job_snapshot_now_us(const struct df_job_snapshot *v);
 void df_job_snapshot_free(struct df_job_snapshot *v);
 #define DF_JOB_SNAPSHOT DF_CLEANUP(df_job_snapshot_free)
 

@@ -88,10 +88,10 @@ static int tofu_build(const struct df_job_call *c, cJSON **ret, struct df_err *e
 /* ---- observation ---- */
 
 static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
-                                            const struct df_job_snapshot *v, int64_t since_us)
+                                            const struct df_job_snapshot *v, int64_t made_us)
 {
     /* The Job's creation time is cut to whole seconds: add one, or the deadline is too early. */
-    int64_t deadline = since_us + (step->pending_seconds + 1) * 1000000;
+    int64_t deadline = made_us + (step->pending_seconds + 1) * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
         .pod = v->pod,
@@ -99,8 +99,8 @@ static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
         .container = DF_JOB_CONTAINER,
         .was_created = step->was_created,
         .had_pod = step->was_claimed,
-        .now_us = df_real_us(),
-        .pending_deadline_us = since_us && !step->was_claimed ? deadline : 0,
+        .now_us = df_job_snapshot_now_us(v),
+        .pending_deadline_us = made_us && !step->was_claimed ? deadline : 0,
     };
     return df_pod_diagnose(&view);
 }
@@ -109,11 +109,10 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
                              struct df_engine_observation *ret)
 {
     struct df_engine_observation observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
-    const char *made = df_json_str(view->job, "metadata.creationTimestamp");
+    int64_t made_us = df_job_snapshot_made_us(view);
     DF_JSON cJSON *result = NULL;
-    if (made && df_time_parse(made, &observed.since_us, NULL) < 0)
-        observed.since_us = 0;
-    struct df_pod_diagnosis v = diagnose_pod(step, view, observed.since_us);
+    observed.since_us = made_us ? made_us - view->ahead_us : 0;
+    struct df_pod_diagnosis v = diagnose_pod(step, view, made_us);
     observed.phase = v.phase;
     observed.exit_code = v.exit_code;
     observed.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||

@@ -136,16 +136,16 @@ static int workflow_adopt(const struct df_job_call *c, cJSON **ret_job, struct d
 /* The pending deadline is for the first pod. A pod that replaces one that ran may be pending until
  * the Job's own deadline. */
 static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
-                                            const struct df_job_snapshot *v, int64_t since_us)
+                                            const struct df_job_snapshot *v, int64_t made_us)
 {
-    int64_t deadline = since_us + step->pending_seconds * 1000000;
+    int64_t deadline = made_us + step->pending_seconds * 1000000;
     const struct df_pod_view view = {
         .job = v->job,
         .pod = v->pod,
         .events = v->events,
         .container = DF_WORKFLOW_CONTAINER,
-        .now_us = df_real_us(),
-        .pending_deadline_us = since_us && !step->was_claimed ? deadline : 0,
+        .now_us = df_job_snapshot_now_us(v),
+        .pending_deadline_us = made_us && !step->was_claimed ? deadline : 0,
     };
     return df_pod_diagnose(&view);
 }
@@ -197,10 +197,9 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
                              const struct df_workflow_status *s, struct df_engine_observation *ret)
 {
     struct df_engine_observation observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
-    const char *made = df_json_str(view->job, "metadata.creationTimestamp");
-    if (made && df_time_parse(made, &observed.since_us, NULL) < 0)
-        observed.since_us = 0;
-    const struct df_pod_diagnosis v = diagnose_pod(step, view, observed.since_us);
+    int64_t made_us = df_job_snapshot_made_us(view);
+    observed.since_us = made_us ? made_us - view->ahead_us : 0;
+    const struct df_pod_diagnosis v = diagnose_pod(step, view, made_us);
     if (s->phase == DF_WORKFLOW_RUNNING) {
         observe_alive(&observed, s, &v);
     } else if (s->phase == DF_WORKFLOW_COMPLETED) {
