@@ -61,9 +61,9 @@ static void change(const cJSON *executor, const cJSON *run)
     DF_JSON cJSON *copy = cJSON_Duplicate(executor, true);
     if (!cJSON_IsObject(copy))
         return;
-    int first = df_executor_follow_run(copy, run, NULL);
+    int first = df_executor_follow_run(copy, run, false, NULL);
     DF_JSON cJSON *once = cJSON_Duplicate(copy, true);
-    if (df_executor_follow_run(copy, run, NULL) != first || !df_json_equal(once, copy))
+    if (df_executor_follow_run(copy, run, false, NULL) != first || !df_json_equal(once, copy))
         abort();
     df_executor_actions(copy, DF_ROLE_ADMIN, words);
     (void)df_run_first_action(run, executor);
