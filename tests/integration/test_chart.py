@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from lib import crds
-from lib.cluster import typed, with_kubectl
+from lib.cluster import with_kubectl
 from lib.dayfly import ROOT, tool, wait_for
 from lib.executor import chart_objects
 from lib.ledger import MODULE, Ledger
@@ -750,8 +750,10 @@ def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them
     release = Release(home, namespace, tofu, crds={"install": False}, steps=None)
     release.install()
     assert "WARNING" not in release.helm("test", "df").stdout
-    jobs = {place: typed(namespace.cluster.api.ask("GET", f"/apis/batch/v1/namespaces/{place}/jobs")) for place in (steps, namespace.name)}
-    assert [j["metadata"]["labels"]["dayfly.dev/action"] for j in jobs[steps]] == ["plan"] and not jobs[namespace.name]
+    made = [e["objectRef"]["namespace"] for e in namespace.cluster.audit('"resource":"jobs"')
+            if e["verb"] == "create" and e["objectRef"]["namespace"].startswith(namespace.name)]
+    assert set(made) == {steps}
+    wait_for("its Jobs to go with its runs", lambda: not namespace.in_steps().get("jobs"))
     _, refused = namespace.cluster.used_by(f"system:serviceaccount:{namespace.name}:df-dayfly")
     assert not refused
     release.helm("uninstall", "df", "--wait", "--timeout", "2m")

@@ -4,6 +4,7 @@ import glob
 
 import pytest
 
+from lib.dayfly import ROOT
 from lib.pods import Pods
 
 SMALL = 'resource "terraform_data" "a" {\n  input = 1\n}\noutput "n" {\n  value = 1\n}\n'
@@ -15,6 +16,7 @@ class Off(Pods):
     def __init__(self, offset, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.offset = offset
+        self.server.program = ROOT / "build/dayfly"  # a sanitizer wants to be loaded first, too
 
     def start(self):
         library, = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")  # the program would stand between us and the service
