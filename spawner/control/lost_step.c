@@ -96,6 +96,16 @@ static int find_unrecorded(struct df_spawner *s, const cJSON *run, const cJSON *
     return 0;
 }
 
+static int clean_up(struct df_spawner *s, const struct df_engine_step *lost, struct df_err *err)
+{
+    for (size_t i = 0; i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        if (e->ops->cleanup(e, lost, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* In this order, as in the pass over a TaskAction: the list is made while the lock is held. */
 int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *step,
                         cJSON **ret_unrecorded, struct df_err *err)
@@ -113,11 +123,46 @@ int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *ste
     if (find_unrecorded(s, run, step, &lost, &unrecorded, err) < 0 ||
         df_state_release_dead(s->states, owner_of(run), lost.uid, &released, err) < 0)
         return -1;
-    for (size_t i = 0; i < s->engines.count; i++) {
-        struct df_engine *e = s->engines.engines[i];
-        if (e->ops->cleanup(e, &lost, err) < 0)
-            return -1;
-    }
+    if (clean_up(s, &lost, err) < 0)
+        return -1;
     *ret_unrecorded = DF_TAKE(unrecorded);
+    return 0;
+}
+
+/* ---- after the run ---- */
+
+static int is_lost(struct df_spawner *s, const cJSON *step, bool *ret, struct df_err *err)
+{
+    DF_JSON cJSON *task = NULL;
+    if (df_store_find(s->store, DF_KIND_TASK_ACTION, df_json_str(step, "taskAction"), &task, err) <
+        0)
+        return -1;
+    *ret = !task && df_json_str(step, "uid");
+    return 0;
+}
+
+static int remove_lost(struct df_spawner *s, const cJSON *run, const cJSON *step, bool *ret_lives,
+                       struct df_err *err)
+{
+    const struct df_engine_step lost = engine_step(s, run, step);
+    if (df_lost_step_lives(s, run, step, ret_lives, err) < 0)
+        return -1;
+    if (*ret_lives)
+        return df_lost_step_end(s, run, step, err);
+    return clean_up(s, &lost, err);
+}
+
+int df_lost_steps_remove(struct df_spawner *s, const cJSON *run, bool *ret_waits,
+                         struct df_err *err)
+{
+    const cJSON *step;
+    *ret_waits = false;
+    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
+        bool lost = false, lives = false;
+        if (is_lost(s, step, &lost, err) < 0 ||
+            (lost && remove_lost(s, run, step, &lives, err) < 0))
+            return -1;
+        *ret_waits = *ret_waits || lives;
+    }
     return 0;
 }

@@ -639,6 +639,19 @@ static int reopen_edited(struct pass *p, struct df_err *err)
     return df_run_reopen(p->run, err);
 }
 
+/* How soon a pod is looked at again whose TaskAction was deleted after its run had ended. */
+#define LOST_AGAIN_US INT64_C(5000000)
+
+static int remove_lost(const struct pass *p, int64_t *ret_wake_us, struct df_err *err)
+{
+    bool waits = false;
+    if (df_lost_steps_remove(p->c->s, p->run, &waits, err) < 0)
+        return -1;
+    if (waits)
+        *ret_wake_us = df_real_us() + LOST_AGAIN_US;
+    return 0;
+}
+
 int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
                      struct df_err *err)
 {
@@ -655,7 +668,7 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
         return -1;
     if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)
         return -1;
-    if (done || is_final)
+    if (done)
         return 0;
-    return one_pass(&p, ret_wake_us, err);
+    return is_final ? remove_lost(&p, ret_wake_us, err) : one_pass(&p, ret_wake_us, err);
 }
