@@ -10,6 +10,7 @@ import time
 from lib.dayfly import wait_for
 from lib.ledger import FINAL
 from lib.replicas import Replicas
+from lib.workflows import is_over
 
 SEED = int(os.environ.get("DAYFLY_FAULT_SEED") or random.randrange(1 << 32))
 RUNS = int(os.environ.get("DAYFLY_MEDDLED_RUNS", "2"))
@@ -17,7 +18,7 @@ ABREAST = 4
 KINDS = ("provision", "dry-run", "provision", "destroy")
 # What a meddler may bring about; anything else would be a fault of the service.
 ENDS = {"Succeeded": {"Applied", "NoChanges", "Planned", "Destroyed"},
-        "Failed": {"JobDeleted", "PodDeleted", "Aborted", "RunnerLost", "TofuFailed", "StateLocked"},
+        "Failed": {"JobDeleted", "PodDeleted", "Aborted", "RunnerLost", "TofuFailed", "StateLocked", "StepDeleted"},
         "Canceled": {"Canceled", "Aborted"}}
 
 
@@ -60,6 +61,22 @@ class Meddler:
             self.delete("run", name)
         return name
 
+    def force(self):
+        """Takes the finalizer off a step or a run that goes on, and deletes it."""
+        kind = self.chance.choice(("taskactions", "runs"))
+        name = self.some(kind, lambda o: o.get("status", {}).get("phase") not in FINAL and not is_over(o))
+        if name:
+            self.namespace.kubectl("patch", kind, name, "--type=merge", "-p", '{"metadata":{"finalizers":[]}}', check=False)
+            self.delete(kind, name)
+        return name
+
+    def log(self):
+        """The Secret of a log. That of a state is nobody's to mend: its run ends with a reason (test_kube_backends.py)."""
+        name = self.some("secrets", lambda o: o["metadata"].get("annotations", {}).get("dayfly.dev/key", "").startswith("logs/"))
+        if name:
+            self.delete("secret", name)
+        return name
+
     def phase(self):
         name = self.some("runs", lambda o: o.get("status", {}).get("phase") in ("Pending", "Running"))
         if name:
@@ -83,7 +100,7 @@ class Meddler:
             self.world.spawners[leader].kill()
         return True
 
-    DEEDS = ("job", "pod", "politely", "phase", "service", "lease", "leader")
+    DEEDS = ("job", "pod", "politely", "force", "log", "phase", "service", "lease", "leader")
 
     def meddle(self):
         deed = self.chance.choice(self.DEEDS)
