@@ -139,8 +139,14 @@ static int add_expected(struct making *m, struct df_err *err)
     cJSON *expected = df_json_object_at(m->doc, "expected");
     if (!expected)
         return df_fail_oom(err);
-    if (df_store_get(m->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0 ||
-        copy(expected, "commit", plan, "status.source.commit", err) < 0 ||
+    if (df_store_find(m->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
+        return -1;
+    if (!plan)
+        return df_fail_reason(err, DF_ERR_USER, "StepDeleted",
+                              "the TaskAction %s was deleted, and with it the plan: nothing was "
+                              "applied",
+                              from);
+    if (copy(expected, "commit", plan, "status.source.commit", err) < 0 ||
         copy(expected, "treeDigest", plan, "status.source.treeDigest", err) < 0 ||
         copy(expected, "toolName", plan, "status.tool.name", err) < 0 ||
         copy(expected, "toolVersion", plan, "status.tool.version", err) < 0)

@@ -208,6 +208,19 @@ static void the_plan_of_another_run_is_refused(void **state)
     assert_fails(get_plan(&a, &err), err, DF_ERR_CONFLICT, "PlanCorrupt");
 }
 
+static void an_apply_whose_plan_was_deleted_says_so(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *doc = NULL;
+    struct df_err err;
+    play_plan(w, "net-1", "net-1-plan");
+    struct fake_step *apply = await_start(w, "net-1-apply");
+    DF_FREE char *uid = value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.uid");
+    assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, "net-1-plan", uid, NULL), 0);
+    assert_fails(try_claim(w, apply, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    await_value(w, DF_KIND_RUN, "net-1", "status.reason", "StepDeleted");
+}
+
 static void a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store(void **state)
 {
     struct world *w = *state;
@@ -233,6 +246,7 @@ int main(void)
         TEST(a_plan_under_a_key_that_was_replaced_names_the_keys),
         TEST(any_flipped_bit_of_a_stored_plan_is_found),
         TEST(the_plan_of_another_run_is_refused),
+        TEST(an_apply_whose_plan_was_deleted_says_so),
         TEST(a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store),
     };
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
