@@ -174,7 +174,10 @@ class Meddler:
         def nobodys():
             known = {t["metadata"]["uid"] for t in self.namespace.get("taskactions")}
             return [j for j in self.namespace.get("jobs") if j["metadata"]["labels"]["dayfly.dev/step-uid"] not in known]
-        wait_for("every Job to belong to a step", lambda: not nobodys())
+        try:
+            wait_for("every Job to belong to a step", lambda: not nobodys())
+        finally:
+            print("Jobs of nobody:", json.dumps([[j["metadata"], j["status"]] for j in nobodys()]))
         self.world.check_nothing_left(self.executors)
         runs = {r["metadata"]["name"] for r in self.namespace.get("runs")}
         wait_for("every step to belong to a run", lambda: all(

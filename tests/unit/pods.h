@@ -19,9 +19,10 @@ static inline int64_t at(int64_t seconds)
     return us + seconds * SECOND;
 }
 
-/* A verdict on a pod whose status is given; seconds after SINCE. The Job is there. */
-static inline struct df_pod_diagnosis judge(const char *pod, const char *events, int64_t seconds,
-                                            int64_t deadline)
+/* A verdict on a pod whose status is given; seconds after SINCE. The Job is there. was_claimed: its
+ * runner has the step. */
+static inline struct df_pod_diagnosis
+judge_as(bool was_claimed, const char *pod, const char *events, int64_t seconds, int64_t deadline)
 {
     DF_JSON cJSON *job = json(JOB), *p = pod ? json(pod) : NULL;
     DF_JSON cJSON *list = events ? json(events) : NULL;
@@ -30,10 +31,16 @@ static inline struct df_pod_diagnosis judge(const char *pod, const char *events,
                                      .events = list,
                                      .container = "runner",
                                      .was_created = true,
-                                     .had_pod = pod != NULL,
+                                     .had_pod = was_claimed,
                                      .now_us = at(seconds),
                                      .pending_deadline_us = deadline ? at(deadline) : 0};
     return df_pod_diagnose(&view);
+}
+
+static inline struct df_pod_diagnosis judge(const char *pod, const char *events, int64_t seconds,
+                                            int64_t deadline)
+{
+    return judge_as(pod != NULL, pod, events, seconds, deadline);
 }
 
 #define POD(status)                                                                                \

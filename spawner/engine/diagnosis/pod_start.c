@@ -107,7 +107,7 @@ static void check_pod_events(const struct df_pod_view *view, struct df_pod_diagn
     df_pod_code(v, word, NULL);
 }
 
-/* The pod has a node, but its kubelet has not reported on it. */
+/* The pod has a node, but its kubelet has not reported on it, nor has the pod's runner claimed. */
 static void diagnose_silent_kubelet(const struct df_pod_view *view, const cJSON *scheduled,
                                     struct df_pod_diagnosis *v)
 {
@@ -115,7 +115,7 @@ static void diagnose_silent_kubelet(const struct df_pod_view *view, const cJSON 
     const char *since = df_json_str(scheduled, "lastTransitionTime");
     int64_t at = 0;
     char words[360];
-    if (!node || !since || df_time_parse(since, &at, NULL) < 0 ||
+    if (view->had_pod || !node || !since || df_time_parse(since, &at, NULL) < 0 ||
         view->now_us - at < DF_POD_KUBELET_SECONDS * 1000000)
         return;
     (void)snprintf(words, sizeof(words),
