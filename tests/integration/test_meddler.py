@@ -134,6 +134,8 @@ class Meddler:
         for run in list(self.live):
             code, document = self.world.ask("GET", f"/v1/runs/{run}")
             if code == 404:
+                if self.world.get(f"/v1/executors/{self.live[run][0]}")["status"].get("activeRun") == run:
+                    continue  # deleted by force: its step is being ended
                 self.ends["deleted"] += 1
             elif document["status"].get("phase") in FINAL and "reason" in document["status"]:  # a forged phase has none
                 self.note(run, document["status"])
