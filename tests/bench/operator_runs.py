@@ -1,0 +1,305 @@
+"""The parts of `make bench` about a whole run as a user of the operator sees it: from the documents to "applied", against a bare
+Job that does init, plan and apply of the same module, by turns."""
+
+import json
+import os
+import statistics
+import time
+
+from kubernetes import World, api_server, clear, jobs_path, quiet, seconds_of, status_kib
+from lib import dayfly as d
+from lib.pods import TAG
+from lib.replicas import Replicas
+from operator_parts import cpu_seconds
+
+GROUP = "/apis/dayfly.dev/v1alpha1/namespaces"
+SPAWNERS = 2
+IDLE = 60  # seconds
+MODULE = """
+resource "terraform_data" "a" { input = "a" }
+resource "terraform_data" "b" { input = terraform_data.a.output }
+resource "terraform_data" "c" { input = terraform_data.b.output }
+output "last" { value = terraform_data.c.output }
+"""
+SLOW = """
+resource "terraform_data" "slow" {
+  provisioner "local-exec" {
+    command = "sleep 10"
+  }
+}
+"""
+MOUNT = {"name": "module", "mountPath": "/module"}
+BARE = "set -e; cp /module/main.tf .; tofu init -input=false; tofu plan -input=false -out=plan.bin; tofu apply -input=false plan.bin"
+# As BARE where everything was applied before: its state is the ConfigMap's.
+BARE_AGAIN = BARE.replace("cp /module/main.tf .", "cp /module/main.tf /module/terraform.tfstate .")
+
+
+def configured(work, **more):
+    """The operator as its chart installs it, but for what is given: two replicas and the default Lease."""
+    return World(work, Replicas, **{"count": SPAWNERS, "lease": "15s", "config": {"log": {"level": "info"}}, **more})
+
+
+def config_map(w, name, **files):
+    w.namespace.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {
+        file.replace("__", "."): text for file, text in files.items()}})
+
+
+# ---- what is made ----------------------------------------------------------------------------------------------------
+
+def executor(name):
+    return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name}, "spec": {
+        "source": {"url": "file:///module", "kind": "directory"},
+        "placement": {"imagePullPolicy": "IfNotPresent", "configMapMounts": [MOUNT]}}}
+
+
+def provision(name, of):
+    return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Run", "metadata": {"name": name}, "spec": {
+        "executorRef": {"name": of}, "action": "provision", "autoApprove": True}}
+
+
+def bare_job(name, script, module="module"):
+    """With what a user gives a pod that shall not touch anything else: a directory of its own, no token of the cluster."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": {"spec": {
+        "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False,
+        "volumes": [{"name": "module", "configMap": {"name": module}}, {"name": "work", "emptyDir": {}}],
+        "containers": [{"name": "tofu", "image": f"localhost/dayfly-runner:{TAG}", "imagePullPolicy": "IfNotPresent",
+                        "command": ["sh", "-c", script], "workingDir": "/work",
+                        "env": [{"name": "HOME", "value": "/work"}, {"name": "CHECKPOINT_DISABLE", "value": "1"}],
+                        "volumeMounts": [MOUNT, {"name": "work", "mountPath": "/work"}]}]}}}}
+
+
+def post(w, api, kind, *documents):
+    for document in documents:
+        api.send("POST", f"{GROUP}/{w.namespace.name}/{kind}", document)
+
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+def run_of(w, api, name):
+    return api.send("GET", f"{GROUP}/{w.namespace.name}/runs/{name}")
+
+
+def wait_runs(w, api, names, reason):
+    def ended():
+        found = [run_of(w, api, name)["status"] for name in names if "status" in run_of(w, api, name)]
+        over = [status for status in found if "finishedAt" in status]
+        assert all(status["reason"] == reason for status in over), over
+        return len(over) == len(names) or time.sleep(0.2)
+    d.wait_for(f"{len(names)} runs", ended, seconds=600)
+
+
+def wait_jobs(w, api, names):
+    def done():
+        return all(api.send("GET", jobs_path(w, name))["status"].get("succeeded") for name in names) or time.sleep(0.2)
+    d.wait_for(f"{len(names)} bare Jobs", done, seconds=600)
+
+
+def made_at(w, resource, name):
+    return next(seconds_of(e["requestReceivedTimestamp"]) for e in w.audit(verb="create", resource=resource, name=name)
+                if e["stage"] == "ResponseComplete")
+
+
+def last_status_at(w, resource, name):
+    return max(seconds_of(e["stageTimestamp"]) for e in w.audit(resource=resource, subresource="status", name=name)
+               if e["verb"] != "get")
+
+
+def spans(w, resource, names):
+    """Seconds of each from the first one's creation to its own last status: what the API server itself says."""
+    began = min(made_at(w, resource, name) for name in names)
+    return [last_status_at(w, resource, name) - began for name in names]
+
+
+class Cpu:
+    """CPU seconds of the spawners and of the API server while it is open, without what they take when idle."""
+
+    def __init__(self, w, idle=(0.0, 0.0)):
+        self.pids = [s.process.pid for s in w.pods.spawners]
+        self.api = int((w.cluster.kubeconfig.parent / "apiserver.pid").read_text().split()[0])
+        self.idle = idle
+
+    def now(self):
+        return sum(cpu_seconds(pid) for pid in self.pids), cpu_seconds(self.api)
+
+    def __enter__(self):
+        self.before, self.began = self.now(), time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        took = time.monotonic() - self.began
+        self.spawners, self.api_server = (now - before - took * idle for now, before, idle in
+                                          zip(self.now(), self.before, self.idle, strict=True))
+
+
+def idle_share(w, quick):
+    """CPU seconds a second of all spawners, and of the API server."""
+    seconds = 15 if quick else IDLE
+    with Cpu(w) as cpu:
+        time.sleep(seconds)
+    return cpu.spawners / seconds, cpu.api_server / seconds
+
+
+# ---- one after the other ---------------------------------------------------------------------------------------------
+
+def one(w, api, i):
+    """Seconds to "applied" of a run applied with its executor, of one whose executor was there and that changes nothing, and of
+    the bare Jobs that do the same."""
+    name = f"one-{i}"
+    post(w, api, "executors", executor(name))
+    post(w, api, "runs", provision(name, name))
+    wait_runs(w, api, [name], "Applied")
+    quiet(w.pods)
+    post(w, api, "runs", provision(f"{name}-again", name))
+    wait_runs(w, api, [f"{name}-again"], "NoChanges")
+    quiet(w.pods)
+    bare = [f"bare-{i}", f"bare-{i}-again"]
+    for job, script, module in zip(bare, (BARE, BARE_AGAIN), ("module", "applied"), strict=True):
+        api.send("POST", jobs_path(w), bare_job(job, script, module))
+        wait_jobs(w, api, [job])
+        time.sleep(1)
+    return [spans(w, kind, [which])[0] for kind, which in
+            (("runs", name), ("runs", f"{name}-again"), ("jobs", bare[0]), ("jobs", bare[1]))]
+
+
+def ratio_row(row, what, ours, bare, aim):
+    ratio = statistics.median(o / b for o, b in zip(ours, bare, strict=True))
+    row(what, f"{ratio:.2f} ({statistics.median(ours):.2f} s, bare Job {statistics.median(bare):.2f} s, n={len(ours)})",
+        f"<= {aim}", ratio <= aim)
+
+
+def single(row, w, api, quick):
+    turns = [one(w, api, i) for i in range(1 + (2 if quick else 7))][1:]  # the first one fills caches for both
+    applied, again, bare, bare_again = zip(*turns, strict=True)
+    ratio_row(row, "operator: documents to applied, against a bare Job's Complete", applied, bare, 0.5)
+    ratio_row(row, "operator: the same again, no changes", again, bare_again, 0.27)
+
+
+# ---- ten at once -----------------------------------------------------------------------------------------------------
+
+def ten_ours(w, api, i, idle):
+    names = [f"ten-{i}-{j}" for j in range(10)]
+    with Cpu(w, idle) as cpu:
+        post(w, api, "executors", *[executor(name) for name in names])
+        post(w, api, "runs", *[provision(name, name) for name in names])
+        wait_runs(w, api, names, "Applied")
+        quiet(w.pods)
+    return spans(w, "runs", names), cpu
+
+
+def ten_bare(w, api, i, idle, pods):
+    """The time of ten Jobs; the CPU of as many as ours had pods."""
+    def go(prefix, count):
+        names = [f"{prefix}-{i}-{j}" for j in range(count)]
+        with Cpu(w, idle) as cpu:
+            for name in names:
+                api.send("POST", jobs_path(w), bare_job(name, BARE))
+            wait_jobs(w, api, names)
+            time.sleep(2)
+        return spans(w, "jobs", names), cpu
+    return go("bareten", 10)[0], go("barepods", pods)[1]
+
+
+def kept(w):
+    """What a run leaves in the namespace, by kind."""
+    return {kind: len(w.namespace.get(kind)) for kind in ("secrets", "configmaps", "events", "jobs", "pods")}
+
+
+def ten(row, w, api, quick):
+    idle = idle_share(w, quick)
+    each = idle[0] * 60 / SPAWNERS
+    row("operator idle: CPU of a replica in a minute", f"{each:.2f} s", "<= 0.05 s", each <= 0.05)
+    ours, bare, cpus, bare_cpus = [], [], [], []
+    before = kept(w)
+    rounds = 1 if quick else 3
+    for i in range(rounds):
+        spans_ours, cpu = ten_ours(w, api, i, idle)
+        spans_bare, bare_cpu = ten_bare(w, api, i, idle, pods=20)
+        ours.append(spans_ours), bare.append(spans_bare), cpus.append(cpu), bare_cpus.append(bare_cpu)
+        if i == 0:
+            left = {kind: (count - before[kind]) / 10 for kind, count in kept(w).items() if kind in ("secrets", "configmaps")}
+    ratio_row(row, "operator: ten at once, the last applied", [max(s) for s in ours], [max(s) for s in bare], 1.5)
+    ratio_row(row, "operator: ten at once, the first applied", [min(s) for s in ours], [min(s) for s in bare], 1.5)
+    spent = statistics.median(c.spawners for c in cpus) / 10 * 1000
+    row("operator: CPU of all replicas for a run, ten at once", f"{spent:.0f} ms", "<= 60 ms", spent <= 60)
+    theirs, its = (statistics.median(c.api_server for c in found) for found in (cpus, bare_cpus))
+    row("operator: API server's CPU for ten runs, against as many pods of bare Jobs", f"{theirs / its:.2f} ({theirs:.1f} s, "
+        f"bare {its:.1f} s)", "<= 1.3", theirs / its <= 1.3)
+    row("operator: objects that a run leaves", json.dumps(left), "", True)
+    most = max(status_kib(s.process.pid, "VmRSS") for s in w.pods.spawners) / 1024
+    row("operator: resident memory of a replica", f"{most:.1f} MiB", "<= 36 MiB", most <= 36)
+
+
+# ---- take-over -------------------------------------------------------------------------------------------------------
+
+def begin(w, index):
+    """As a container of a pod of its own: its kubelet starts it again after its death."""
+    w.home.env["POD_UID"] = f"pod-{index}"
+    w.pods.spawners[index].start()
+
+
+def takeover(w, api, name, comes_back):
+    """Seconds from the leader's death in the middle of an apply to the moment at which somebody leads."""
+    post(w, api, "executors", executor(name))
+    post(w, api, "runs", provision(name, name))
+    d.wait_for("the apply", lambda: any(s["name"] == "apply" and s["phase"] == "Running" for s in run_of(
+        w, api, name).get("status", {}).get("steps", [])) or time.sleep(0.1), seconds=120)
+    leader, term = w.pods.leader(), transitions_of_lease(w)
+    w.pods.spawners[leader].kill()
+    killed = time.monotonic()
+    if comes_back:
+        begin(w, leader)
+    d.wait_for("a leader", lambda: transitions_of_lease(w) > term or time.sleep(0.05), seconds=60)
+    took = time.monotonic() - killed
+    if not comes_back:
+        begin(w, leader)
+    wait_runs(w, api, [name], "Applied")
+    return took
+
+
+def transitions_of_lease(w):
+    return next(x["spec"]["leaseTransitions"] for x in w.namespace.get("leases") if x["metadata"]["name"] == "dayfly")
+
+
+def takeovers(row, quick, work):
+    rounds = 1 if quick else 3
+    with configured(work) as w:
+        config_map(w, "module", main__tf=SLOW)
+        try:
+            for index in range(SPAWNERS):
+                begin(w, index)
+            w.home.env.pop("DAYFLY_SERVER", None)
+            d.wait_for("a leader", lambda: w.pods.leader() is not None)
+            api = api_server(w.cluster)
+            again = [takeover(w, api, f"again-{i}", comes_back=True) for i in range(rounds)]
+            gone = [takeover(w, api, f"gone-{i}", comes_back=False) for i in range(rounds)]
+        finally:
+            w.home.env.pop("POD_UID", None)
+    row("operator: leader's container killed in mid-apply, until one leads, longest", f"{max(again):.1f} s", "<= 5 s", max(again) <= 5)
+    row("operator: leader's pod gone in mid-apply, until one leads, longest", f"{max(gone):.1f} s", "<= 17.5 s: the Lease and a look",
+        max(gone) <= 17.5)
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------------
+
+def runs(row, quick, work):
+    with configured(work) as w, w.pods:
+        config_map(w, "module", main__tf=MODULE)
+        config_map(w, "applied", main__tf=MODULE, terraform__tfstate=applied_state(w))
+        api = api_server(w.cluster)
+        try:
+            single(row, w, api, quick)
+            ten(row, w, api, quick)
+        finally:
+            clear(w, "/api/v1", "events")
+
+
+def applied_state(w):
+    """The state of the module, applied on this machine."""
+    directory = w.home.module("applied", MODULE)
+    for args in (["init", "-input=false"], ["apply", "-input=false", "-auto-approve"]):
+        result = w.home.run(w.home.bin / "tofu", *args, cwd=directory, env={"CHECKPOINT_DISABLE": "1", "HOME": os.fspath(directory)})
+        assert result.returncode == 0, result.stdout + result.stderr
+    return (directory / "terraform.tfstate").read_text()
+
+
+PARTS = {"operator-runs": runs, "operator-takeover": takeovers}
