@@ -36,7 +36,7 @@ int df_context_mark(struct df_context *c, const char *name, int64_t at_us, struc
         add_copy(progress, c->result, "source", err) < 0 ||
         add_copy(progress, c->result, "tool", err) < 0)
         return -1;
-    df_report_progress(c->report, progress);
+    df_report_progress(c->report, progress, df_streq(name, "initialized"));
     return 0;
 }
 

@@ -333,13 +333,14 @@ struct addition {
     int64_t offset;
     const void *bytes;
     size_t n;
-    int64_t size; /* size of the blob as read or written */
-    bool lost;    /* another writer was faster */
+    bool is_first; /* attempt */
+    int64_t size;  /* size of the blob as read or written */
+    bool lost;     /* another writer was faster */
 };
 
-/* The head as this process put it last, if the blob ends there where the addition begins; else as
- * it is stored. If the former is outdated, the put of the new head fails, and the next attempt finds
- * no such head. */
+/* The head as this process put it last, if the blob ends there where the addition begins; the head
+ * of a new blob, if it begins with this addition; else as it is stored. If one of the former two is
+ * outdated, the put of the new head fails, and the next attempt reads what is stored. */
 static int open_grown(struct df_blob *b, const struct addition *a, struct df_blob_head *ret,
                       struct df_err *err)
 {
@@ -348,6 +349,8 @@ static int open_grown(struct df_blob *b, const struct addition *a, struct df_blo
             return 0;
         df_blob_head_free(ret);
     }
+    if (a->is_first && a->offset == 0)
+        return df_blob_head_new(a->key, &objects_of(b)->sizes, ret, err);
     return read_head(b, a->key, true, ret, err);
 }
 
@@ -377,7 +380,8 @@ static int append(struct df_blob *b, const char *key, int64_t offset, const void
                   int64_t *ret_size, struct df_err *err)
 {
     for (int i = 1;; i++) {
-        struct addition a = {.key = key, .offset = offset, .bytes = bytes, .n = n};
+        struct addition a = {
+            .key = key, .offset = offset, .bytes = bytes, .n = n, .is_first = i == 1};
         int result = try_append(b, &a, err);
         /* After a lost race the next attempt finds a new size, or the same one if the other writer
          * only touched the head. */

@@ -15,7 +15,7 @@ struct df_report_backend {
                    int64_t pending_ms, struct df_err *err);
     int (*append)(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
                   struct df_err *err);
-    void (*progress)(struct df_report *r, const cJSON *body);
+    void (*progress)(struct df_report *r, const cJSON *body, bool hurries);
     int (*put_artifact)(struct df_report *r, const char *name, const char *path,
                         int64_t deadline_ms, struct df_err *err);
     int (*get_artifact)(struct df_report *r, const char *name, const char *to_path,

@@ -56,8 +56,9 @@ static int directory_append(struct df_report *r, enum df_stream stream, const ch
     return df_spool_append(&directory_of(r)->streams[stream], bytes, n, err);
 }
 
-static void directory_progress(struct df_report *r, const cJSON *body)
+static void directory_progress(struct df_report *r, const cJSON *body, bool hurries)
 {
+    (void)hurries;
     DF_FREE char *text = df_json_print(body);
     DF_FREE char *line = text ? df_strf("%s\n", text) : NULL;
     struct df_err ignored;

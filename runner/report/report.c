@@ -30,9 +30,9 @@ int df_report_event(struct df_report *r, const char *lines, size_t n, struct df_
     return r->backend->append(r, DF_STREAM_EVENTS, lines, n, err);
 }
 
-void df_report_progress(struct df_report *r, const cJSON *body)
+void df_report_progress(struct df_report *r, const cJSON *body, bool hurries)
 {
-    r->backend->progress(r, body);
+    r->backend->progress(r, body, hurries);
 }
 
 bool df_report_is_over(const struct df_report *r)

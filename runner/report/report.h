@@ -58,8 +58,9 @@ int df_report_event(struct df_report *r, const char *lines, size_t n,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* Merges body into the progress that is not sent yet (arrays are joined, other members replaced);
- * the sender thread posts it soon. A failed delivery is not an error. body is borrowed. */
-void df_report_progress(struct df_report *r, const cJSON *body);
+ * the sender thread posts it soon, sooner if it hurries: it changes the step's phase. A failed
+ * delivery is not an error. body is borrowed. */
+void df_report_progress(struct df_report *r, const cJSON *body, bool hurries);
 
 /* True once the spawner answered that the step is canceled or over (410): the pipeline must stop.
  * The flag is set within 5 seconds, even if the step prints nothing. Any thread. */

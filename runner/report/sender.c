@@ -38,6 +38,7 @@ struct df_sender {
     pthread_cond_t moved; /* acknowledged, refused or over */
     /* Under the lock. */
     cJSON *progress; /* not sent yet; or NULL */
+    bool hurries;    /* the progress */
     bool draining;
 
     pthread_t thread;
@@ -46,6 +47,7 @@ struct df_sender {
     struct df_link *link;
     char *frame;
     int64_t last_post_ms;
+    int64_t gap_ms; /* between posts */
     int64_t last_progress_ms;
 };
 
@@ -174,9 +176,10 @@ static int merge_progress(cJSON *into, const cJSON *later)
     return 0;
 }
 
-void df_sender_progress(struct df_sender *s, const cJSON *body)
+void df_sender_progress(struct df_sender *s, const cJSON *body, bool hurries)
 {
     (void)pthread_mutex_lock(&s->lock);
+    s->hurries |= hurries;
     if (!s->progress)
         s->progress = cJSON_CreateObject();
     if (s->progress)
@@ -303,8 +306,10 @@ static void put_back(struct df_sender *s, cJSON *unsent)
  * repeats it. */
 static int64_t progress_at_ms(const struct df_sender *s)
 {
-    return s->progress && !s->draining ? s->last_progress_ms + DF_SENDER_PROGRESS_GAP_MS
-                                       : INT64_MAX;
+    if (!s->progress || s->draining)
+        return INT64_MAX;
+    return s->last_progress_ms +
+           (s->hurries ? DF_SENDER_PROGRESS_GAP_MS : DF_SENDER_PROGRESS_LAZY_MS);
 }
 
 static enum outcome post_progress(struct df_sender *s)
@@ -312,6 +317,7 @@ static enum outcome post_progress(struct df_sender *s)
     int64_t now_ms = df_mono_ms();
     (void)pthread_mutex_lock(&s->lock);
     cJSON *body = now_ms >= progress_at_ms(s) ? DF_TAKE(s->progress) : NULL;
+    s->hurries &= !body;
     (void)pthread_mutex_unlock(&s->lock);
     if (!body)
         return NOTHING_TO_DO;
@@ -360,8 +366,8 @@ static void wait_for_work(struct df_sender *s, int64_t probe_at_ms)
         int64_t now = df_mono_ms(), until = progress_at_ms(s);
         bool frames = !all_delivered(s);
         until = until < probe_at_ms ? until : probe_at_ms;
-        if (frames && s->last_post_ms + DF_SENDER_GAP_MS < until)
-            until = s->last_post_ms + DF_SENDER_GAP_MS;
+        if (frames && s->last_post_ms + s->gap_ms < until)
+            until = s->last_post_ms + s->gap_ms;
         if (now >= until || (frames && (s->draining || has_full_frame(s))))
             break;
         wait_ms(s, &s->work, until - now);
@@ -398,6 +404,15 @@ static enum outcome send_round(struct df_sender *s)
     return worst == NOTHING_TO_DO && !is_ending(s) ? probe_step(s) : worst;
 }
 
+/* A frame is a durable write of the spawner. Where that takes long, as in a cluster, it gets fewer
+ * frames, and larger ones. */
+static void choose_gap(struct df_sender *s, int64_t took_ms)
+{
+    int64_t gap_ms = DF_SENDER_GAP_FACTOR * took_ms;
+    gap_ms = gap_ms < DF_SENDER_GAP_MS ? DF_SENDER_GAP_MS : gap_ms;
+    s->gap_ms = gap_ms > DF_SENDER_GAP_MAX_MS ? DF_SENDER_GAP_MAX_MS : gap_ms;
+}
+
 static void *sender_run(void *arg)
 {
     struct df_sender *s = arg;
@@ -406,7 +421,9 @@ static void *sender_run(void *arg)
         if (is_ending(s))
             break;
         s->last_post_ms = df_mono_ms();
-        if (send_round(s) == FAILED)
+        enum outcome o = send_round(s);
+        choose_gap(s, df_mono_ms() - s->last_post_ms);
+        if (o == FAILED)
             wait_out(s, df_link_next_pause_ms(s->link));
     }
     return NULL;
@@ -415,7 +432,8 @@ static void *sender_run(void *arg)
 int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *err)
 {
     s->link = link;
-    s->last_post_ms = df_mono_ms() - DF_SENDER_GAP_MS;
+    s->gap_ms = DF_SENDER_GAP_MS;
+    s->last_post_ms = df_mono_ms() - s->gap_ms;
     s->last_progress_ms = df_mono_ms() - DF_SENDER_PROGRESS_GAP_MS;
     /* Signals are for the main thread. */
     sigset_t all, before;

@@ -150,9 +150,9 @@ static int spawner_append(struct df_report *r, enum df_stream stream, const char
     return df_sender_append(spawner_of(r)->sender, stream, bytes, n, err);
 }
 
-static void spawner_progress(struct df_report *r, const cJSON *body)
+static void spawner_progress(struct df_report *r, const cJSON *body, bool hurries)
 {
-    df_sender_progress(spawner_of(r)->sender, body);
+    df_sender_progress(spawner_of(r)->sender, body, hurries);
 }
 
 /* --- artifacts ------------------------------------------------------------------------------- */

@@ -106,10 +106,10 @@ void df_terrakube_report_entry(struct df_report *r, const char *text)
 }
 
 /* Terrakube knows only `running` (outcome.h). */
-static void terrakube_progress(struct df_report *r, const cJSON *body)
+static void terrakube_progress(struct df_report *r, const cJSON *body, bool hurries)
 {
     if (report_of(r)->service)
-        df_report_progress(report_of(r)->service, body);
+        df_report_progress(report_of(r)->service, body, hurries);
 }
 
 static int no_artifact(const char *name, struct df_err *err)

@@ -48,26 +48,30 @@ static int load(struct df_spawner *s, const char *uid, cJSON **ret, struct df_er
 
 /* ---- who wrote it ---- */
 
-static const cJSON *find_version(const cJSON *versions, int64_t version)
+/* The step that wrote the outputs of this version (0: the newest): "" if a person did. A version that
+ * is gone or damaged may be that of any step: *ret_known is false. */
+static int find_writer(struct df_spawner *s, const char *executor, int64_t version, char ret[64],
+                       bool *ret_known, struct df_err *err)
 {
-    const cJSON *v;
-    cJSON_ArrayForEach (v, versions)
-        if (!version || df_json_int(v, "version", 0) == version)
-            return v;
-    return NULL;
-}
-
-/* The step that wrote the outputs of this version: "" if a person did. A version that is gone or
- * damaged may be that of any step: NULL. */
-static const char *writer_of(const cJSON *versions, int64_t version)
-{
-    const cJSON *v = find_version(versions, version);
-    for (int64_t of; v && (of = df_json_int(v, "rollbackOf", 0)) > 0;)
-        v = of < df_json_int(v, "version", 0) ? find_version(versions, of) : NULL;
-    if (!v || df_json_bool(v, "damaged", false))
-        return NULL;
-    const char *step = df_json_str(v, "step");
-    return step ? step : "";
+    *ret_known = false;
+    for (int64_t before = INT64_MAX;;) {
+        DF_JSON cJSON *v = NULL;
+        struct df_err why = {0};
+        if (df_state_meta(s->states, executor, version, &v, &why) < 0)
+            return why.cls == DF_ERR_NOT_FOUND || df_streq(why.reason, "StateUnreadable")
+                       ? 0
+                       : df_err_pass(err, &why);
+        int64_t of = df_json_int(v, "rollbackOf", 0);
+        const char *step = df_json_str(v, "step");
+        if (of <= 0) {
+            (void)snprintf(ret, 64, "%s", step ? step : "");
+            *ret_known = true;
+            return 0;
+        }
+        if (of >= before)
+            return 0;
+        before = version = of;
+    }
 }
 
 /* ---- the runner's side ---- */
@@ -111,40 +115,82 @@ static void origins_free(struct origins *o)
     df_json_wipe(o->before);
 }
 
-static bool is_ripe(const cJSON *versions, const cJSON *v)
+static int check_ripe(struct df_spawner *s, const char *executor, const cJSON *v, bool *ret,
+                      struct df_err *err)
 {
-    const char *writer = writer_of(versions, df_json_int(v, "version", 0));
+    char writer[64];
+    bool is_known = false;
     const char *at = df_json_str(v, "createdAt");
     int64_t us;
-    if (writer && !*writer)
-        return true;
-    return at && df_time_parse(at, &us, NULL) == 0 &&
-           df_real_us() - us > DF_SHOWN_RIPE_SECONDS * INT64_C(1000000);
+    if (find_writer(s, executor, df_json_int(v, "version", 0), writer, &is_known, err) < 0)
+        return -1;
+    *ret = (is_known && !*writer) || (at && df_time_parse(at, &us, NULL) == 0 &&
+                                      df_real_us() - us > DF_SHOWN_RIPE_SECONDS * INT64_C(1000000));
+    return 0;
 }
 
-/* The newest version that this step did not write; NULL: there is none. */
-static const cJSON *version_before(const cJSON *versions, const char *step)
+static bool is_of(const cJSON *version, const char *step)
 {
-    const cJSON *v;
-    cJSON_ArrayForEach (v, versions)
-        if (!df_streq(df_json_str(v, "step"), step))
-            return v;
-    return NULL;
+    return df_streq(df_json_str(version, "step"), step);
+}
+
+/* The meta of a version, if it is there and of another step; else NULL. */
+static cJSON *open_foreign(struct df_spawner *s, const char *executor, int64_t version,
+                           const char *step)
+{
+    DF_JSON cJSON *v = NULL;
+    if (version < 1 || df_state_meta(s->states, executor, version, &v, NULL) < 0 || is_of(v, step))
+        return NULL;
+    return DF_TAKE(v);
+}
+
+static int list_foreign(struct df_spawner *s, const char *executor, const char *step, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *versions = NULL;
+    cJSON *v;
+    if (df_state_versions(s->states, executor, &versions, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (v, versions) {
+        if (!is_of(v, step)) {
+            *ret = cJSON_DetachItemViaPointer(versions, v);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The newest version that this step did not write, which the caller deletes; NULL: there is none.
+ * Most steps write one version: a list, which reads every meta, is rarely needed. */
+static int version_before(struct df_spawner *s, const char *executor, const char *step, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *newest = NULL;
+    struct df_err why = {0};
+    if (df_state_meta(s->states, executor, 0, &newest, &why) < 0 && why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    int64_t number = df_json_int(newest, "version", 0);
+    if (newest && !is_of(newest, step))
+        *ret = DF_TAKE(newest);
+    else
+        *ret = open_foreign(s, executor, number - 1, step);
+    return *ret || number == 1 ? 0 : list_foreign(s, executor, step, ret, err);
 }
 
 static int find_origins(struct df_spawner *s, const cJSON *task, struct origins *ret,
                         struct df_err *err)
 {
-    DF_JSON cJSON *versions = NULL;
+    DF_JSON cJSON *v = NULL;
     const char *executor = df_json_str(task, "spec.executorRef.uid");
-    if (df_state_versions(s->states, executor, &versions, err) < 0)
-        return -1;
-    const cJSON *v = version_before(versions, df_json_str(task, "metadata.uid"));
     ret->makes = df_streq(df_json_str(task, "spec.action"), "apply");
-    ret->is_ripe = v && is_ripe(versions, v);
-    return v ? df_state_outputs(s->states, executor, df_json_int(v, "version", 0), false,
-                                &ret->before, err)
-             : 0;
+    if (version_before(s, executor, df_json_str(task, "metadata.uid"), &v, err) < 0)
+        return -1;
+    if (!v)
+        return 0;
+    return check_ripe(s, executor, v, &ret->is_ripe, err) < 0
+               ? -1
+               : df_state_outputs(s->states, executor, df_json_int(v, "version", 0), false,
+                                  &ret->before, err);
 }
 
 static int add_if_known(const struct origins *o, const cJSON *output, cJSON *missing,
@@ -288,18 +334,19 @@ static int finish(cJSON *outputs, bool hide, struct df_err *err)
 int df_shown_apply(struct df_spawner *s, const char *executor_uid, int64_t version, cJSON *outputs,
                    struct df_err *err)
 {
-    DF_JSON cJSON *of_executor = NULL, *of_step = NULL, *versions = NULL;
+    DF_JSON cJSON *of_executor = NULL, *of_step = NULL;
+    char step[64] = "";
+    bool is_known = false;
     size_t left = 0;
     if (load(s, executor_uid, &of_executor, err) < 0 ||
         show_stored(of_executor, outputs, &left, err) < 0)
         return -1;
     if (!left)
         return finish(outputs, false, err);
-    if (df_state_versions(s->states, executor_uid, &versions, err) < 0)
+    if (find_writer(s, executor_uid, version, step, &is_known, err) < 0)
         return -1;
-    const char *step = writer_of(versions, version);
-    if (!df_str_empty(step) &&
+    if (*step &&
         (load(s, step, &of_step, err) < 0 || show_stored(of_step, outputs, &left, err) < 0))
         return -1;
-    return finish(outputs, !step || *step, err);
+    return finish(outputs, !is_known || *step, err);
 }

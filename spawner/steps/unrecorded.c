@@ -94,10 +94,10 @@ static void compare(struct df_creations *c, int fd, int64_t size, const char *st
  * address is the one that the step was replacing. */
 static bool is_from_step(struct df_spawner *s, const char *executor, const char *uid)
 {
-    DF_JSON cJSON *versions = NULL;
-    if (df_state_versions(s->states, executor, &versions, NULL) < 0 || !versions->child)
+    DF_JSON cJSON *newest = NULL;
+    if (df_state_meta(s->states, executor, 0, &newest, NULL) < 0)
         return true; /* unknown: compare with the state all the same */
-    return df_streq(df_json_str(versions->child, "step"), uid);
+    return df_streq(df_json_str(newest, "step"), uid);
 }
 
 static void compare_states(struct df_spawner *s, const cJSON *task, struct df_creations *c)

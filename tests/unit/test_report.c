@@ -172,7 +172,7 @@ static void progress(struct fixture *f, const char *name, const char *tool)
     (void)df_json_add_str(mark, "name", name, NULL);
     (void)df_json_append(df_json_array_at(body, "timeline"), mark, NULL);
     (void)df_json_add_str(body, "tool", tool, NULL);
-    df_report_progress(f->report, body);
+    df_report_progress(f->report, body, strcmp(name, "initialized") == 0);
 }
 
 static void progress_is_sent_and_merged_while_it_waits(void **state)
@@ -201,6 +201,18 @@ static void progress_is_sent_and_merged_while_it_waits(void **state)
     assert_non_null(strstr(at, "\"tool\":\"new\"") || strstr(df_buf_str(&f->server.progress), "new")
                         ? at
                         : NULL);
+}
+
+static void progress_that_changes_no_phase_goes_with_what_does(void **state)
+{
+    struct fixture *f = *state;
+    progress(f, "started", NULL);
+    progress(f, "sourced", NULL);
+    progress(f, "initialized", NULL);
+    SERVER_WAIT(&f->server, f->server.progress.len > 0);
+    assert_string_equal(df_buf_str(&f->server.progress),
+                        "{\"timeline\":[{\"name\":\"started\"},{\"name\":\"sourced\"},"
+                        "{\"name\":\"initialized\"}]}\n");
 }
 
 static int count_lines(const char *text)
@@ -513,6 +525,7 @@ int main(void)
         with_step(a_step_that_is_over_is_told_so_by_call_and_descriptor),
         with_step(a_step_with_nothing_to_say_also_learns_that_it_is_over),
         with_step(progress_is_sent_and_merged_while_it_waits),
+        with_step(progress_that_changes_no_phase_goes_with_what_does),
         with_step(progress_that_comes_in_a_burst_is_few_posts),
         with_step(progress_that_is_refused_is_not_repeated),
         with_step(an_artifact_is_stored_whole_through_lost_answers_and_busy_times),

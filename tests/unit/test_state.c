@@ -122,6 +122,24 @@ static void the_same_state_again_is_success_without_a_new_version(void **state)
     assert_int_equal(count_versions(&w), 1);
 }
 
+static void one_version_is_told_without_the_others(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    DF_JSON cJSON *newest = NULL, *first = NULL;
+    cJSON *none = NULL;
+    assert_failed(df_state_meta(w.states, UID, 0, &none, &err), &err, DF_ERR_NOT_FOUND, "");
+    must_put(&w, 5);
+    must_put(&w, 6);
+    assert_int_equal(df_state_meta(w.states, UID, 0, &newest, &err), 0);
+    assert_int_equal(df_json_int(newest, "version", 0), 2);
+    assert_int_equal(df_json_int(newest, "serial", 0), 6);
+    assert_int_equal(df_state_meta(w.states, UID, 1, &first, &err), 0);
+    assert_int_equal(df_json_int(first, "serial", 0), 5);
+    assert_failed(df_state_meta(w.states, UID, 3, &none, &err), &err, DF_ERR_NOT_FOUND, "");
+    assert_null(none);
+}
+
 static void a_state_damaged_on_its_way_is_refused(void **state)
 {
     WORLD w = open_world(*state);
@@ -582,6 +600,7 @@ int main(void)
         scratch_test(versions_that_do_not_exist_are_not_found),
         scratch_test(what_may_follow_a_state_is_decided_by_lineage_and_serial),
         scratch_test(the_same_state_again_is_success_without_a_new_version),
+        scratch_test(one_version_is_told_without_the_others),
         scratch_test(a_state_damaged_on_its_way_is_refused),
         scratch_test(uids_that_could_lead_astray_are_refused),
         scratch_test(a_rollback_is_a_new_version_with_the_old_content),

@@ -131,14 +131,10 @@ static int damaged_meta(const char *uid, int64_t number, struct df_err *err)
                           (long long)number, uid);
 }
 
-/* NOT_FOUND: there is no such version. */
-static int read_version(struct df_states *s, const char *uid, int64_t number, struct version *ret,
-                        struct df_err *err)
+static int parse_version(const char *uid, int64_t number, const cJSON *meta, struct version *ret,
+                         struct df_err *err)
 {
     struct version v = {.number = number};
-    DF_JSON cJSON *meta = NULL;
-    if (df_state_load_meta(s, uid, number, &meta, err) < 0)
-        return -1;
     const char *lineage = df_json_str(meta, "lineage"), *sha256 = df_json_str(meta, "sha256");
     const char *key_id = df_json_str(meta, "keyId");
     v.serial = df_json_int(meta, "serial", -1);
@@ -153,40 +149,70 @@ static int read_version(struct df_states *s, const char *uid, int64_t number, st
     return 0;
 }
 
-/* Reads the version that was the newest, if it is still there and the next one is not: each is made with
- * the number behind the one before. *ret_found: false if only a list can tell. */
-static int try_hint(struct df_states *s, const char *uid, struct version *ret, bool *ret_found,
+/* NOT_FOUND: there is no such version. */
+static int read_version(struct df_states *s, const char *uid, int64_t number, struct version *ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *meta = NULL;
+    return df_state_load_meta(s, uid, number, &meta, err) < 0
+               ? -1
+               : parse_version(uid, number, meta, ret, err);
+}
+
+/* Reads the meta of the version that was the newest, if it is still there and the next one is not:
+ * each is made with the number behind the one before. *ret stays NULL if only a list can tell. */
+static int try_hint(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
                     struct df_err *err)
 {
-    int64_t number = df_state_hint(s, uid), next_size = 0;
+    int64_t next_size = 0;
     struct df_state_key next;
     struct df_err why = {0};
-    *ret_found = false;
     if (!number)
         return 0;
     if (meta_key(uid, number + 1, &next, err) < 0 ||
         df_blob_size(s->blobs, next.text, &next_size, err) < 0)
         return -1;
-    if (next_size)
+    if (next_size || df_state_load_meta(s, uid, number, ret, &why) == 0)
         return 0;
-    if (read_version(s, uid, number, ret, &why) < 0)
-        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
-    *ret_found = true;
+    return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+}
+
+/* The newest version's meta, which the caller deletes, and its number; NULL and 0: there is none. */
+static int find_newest(struct df_states *s, const char *uid, cJSON **ret, int64_t *ret_number,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *meta = NULL;
+    int64_t number = df_state_hint(s, uid);
+    if (try_hint(s, uid, number, &meta, err) < 0)
+        return -1;
+    if (!meta && (highest_number(s, uid, &number, err) < 0 ||
+                  (number && df_state_load_meta(s, uid, number, &meta, err) < 0)))
+        return -1;
+    *ret = DF_TAKE(meta);
+    *ret_number = number;
     return 0;
 }
 
+/* Without a look at the version's file. */
+static int find_newest_version(struct df_states *s, const char *uid, struct version *ret,
+                               struct df_err *err)
+{
+    DF_JSON cJSON *meta = NULL;
+    struct version v = {0};
+    int64_t number = 0;
+    if (find_newest(s, uid, &meta, &number, err) < 0 ||
+        (meta && parse_version(uid, number, meta, &v, err) < 0))
+        return -1;
+    *ret = v;
+    return 0;
+}
+
+/* The newest version, whose file is there: the next one may be built on it. */
 static int find_current(struct df_states *s, const char *uid, struct version *ret,
                         struct df_err *err)
 {
     struct version v = {0};
-    int64_t number = 0;
-    bool found = false;
-    if (try_hint(s, uid, &v, &found, err) < 0)
-        return -1;
-    if (!found && (highest_number(s, uid, &number, err) < 0 ||
-                   (number && read_version(s, uid, number, &v, err) < 0)))
-        return -1;
-    if (v.number && check_file(s, uid, &v, err) < 0)
+    if (find_newest_version(s, uid, &v, err) < 0 || (v.number && check_file(s, uid, &v, err) < 0))
         return -1;
     df_state_remember(s, uid, v.number);
     *ret = v;
@@ -295,12 +321,27 @@ int df_state_open(struct df_states *s, const char *executor_uid, int64_t version
                   int64_t *ret_size, struct df_err *err)
 {
     struct version v = {0};
-    if ((version == 0 ? find_current(s, executor_uid, &v, err)
+    if ((version == 0 ? find_newest_version(s, executor_uid, &v, err)
                       : find_version(s, executor_uid, version, &v, err)) < 0)
         return -1;
     if (!v.number)
         return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
-    return open_version(s, executor_uid, &v, ret_fd, ret_size, err);
+    if (open_version(s, executor_uid, &v, ret_fd, ret_size, err) < 0)
+        return -1;
+    if (version == 0)
+        df_state_remember(s, executor_uid, v.number);
+    return 0;
+}
+
+int df_state_meta(struct df_states *s, const char *executor_uid, int64_t version, cJSON **ret,
+                  struct df_err *err)
+{
+    if (version)
+        return df_state_load_meta(s, executor_uid, version, ret, err);
+    int64_t number = 0;
+    if (find_newest(s, executor_uid, ret, &number, err) < 0)
+        return -1;
+    return *ret ? 0 : df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
 }
 
 static int append_version(struct df_states *s, const char *uid, int64_t number, cJSON *list,

@@ -87,6 +87,11 @@ int df_state_release_dead(struct df_states *s, const char *executor_uid, const c
 int df_state_force_unlock(struct df_states *s, const char *executor_uid,
                           struct df_err *err) DF_MUST_CHECK;
 
+/* What df_state_versions() says of one version, without a look at the others; the caller deletes
+ * *ret. version 0: the newest one. NOT_FOUND: there is none. SYSTEM StateUnreadable: it cannot be
+ * read. */
+int df_state_meta(struct df_states *s, const char *executor_uid, int64_t version, cJSON **ret,
+                  struct df_err *err) DF_MUST_CHECK;
 /* Lists the versions, newest first: [{version, serial, lineage, size, sha256, storedSize, keyId,
  * createdAt, run, step, actor, rollbackOf}]. storedSize: of the sealed file, keyId: of the vault's
  * key; both are absent in what is older than the seals. A version whose meta cannot be read is

@@ -105,9 +105,14 @@ int df_state_lock(struct df_states *s, const char *executor_uid, const cJSON *in
     if (df_str_empty(df_json_str(info, "ID")))
         return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
+    struct df_err why = {0};
+    if (create_lock(s, executor_uid, info, holder_step, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_CONFLICT)
+        return df_err_pass(err, &why);
     if (load_lock(s, executor_uid, &lock, err) < 0)
         return -1;
-    if (!lock)
+    if (!lock) /* released in the meantime, by another process */
         return create_lock(s, executor_uid, info, holder_step, err);
     return is_held_by(lock, info, holder_step) ? 0 : refuse_with_holder(lock, ret_holder, err);
 }

@@ -72,9 +72,8 @@ static int read_state(int fd, struct df_state_holdings *h, struct df_err *err)
 
 static bool is_written_by_step(struct df_states *s, const char *uid)
 {
-    DF_JSON cJSON *versions = NULL;
-    return df_state_versions(s, uid, &versions, NULL) == 0 &&
-           df_json_str(cJSON_GetArrayItem(versions, 0), "step");
+    DF_JSON cJSON *newest = NULL;
+    return df_state_meta(s, uid, 0, &newest, NULL) == 0 && df_json_str(newest, "step");
 }
 
 int df_state_holdings(struct df_states *s, const char *executor_uid, struct df_state_holdings *ret,
