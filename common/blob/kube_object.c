@@ -202,7 +202,8 @@ int df_blob_head_print(const struct df_blob_head *h, cJSON **ret, struct df_err 
         return df_fail_oom(err);
     if (begin_object(secret, "Secret", h->name, "head", err) < 0 ||
         df_json_add_str(secret, "type", "dayfly.dev/blob", err) < 0 ||
-        fill_head(secret, h, err) < 0 || fill_data(secret, h, err) < 0)
+        fill_head(secret, h, err) < 0 || fill_data(secret, h, err) < 0 ||
+        df_kube_disown_fields(df_json_object_at(secret, "metadata"), err) < 0)
         return -1;
     *ret = DF_TAKE(secret);
     return 0;

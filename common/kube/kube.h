@@ -153,4 +153,10 @@ const char *df_kube_annotation(const cJSON *object, const char *key);
  * finalizer. */
 bool df_kube_is_deleted(const cJSON *object);
 
+/* Asks the API server to keep no list of who owns which field of this object, by the form that it
+ * documents for that (metadata.managedFields: [{}]) in the body of an update, but not of a
+ * subresource. Only for objects that this service alone writes. The list begins anew when somebody
+ * uses server-side apply. */
+int df_kube_disown_fields(cJSON *metadata, struct df_err *err) DF_MUST_CHECK;
+
 #endif

@@ -164,3 +164,9 @@ bool df_kube_is_deleted(const cJSON *object)
 {
     return df_json_at(object, "metadata.deletionTimestamp") != NULL;
 }
+
+int df_kube_disown_fields(cJSON *metadata, struct df_err *err)
+{
+    cJSON *fields = df_json_array_at(metadata, "managedFields");
+    return fields ? df_json_append(fields, cJSON_CreateObject(), err) : df_fail_oom(err);
+}

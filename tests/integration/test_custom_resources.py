@@ -182,6 +182,15 @@ def test_a_state_in_the_cluster_is_sealed_and_read_back(world):
     assert b"DFSEAL1" in content and state["lineage"].encode() not in content
 
 
+def test_the_api_server_keeps_no_list_of_who_owns_the_fields_of_a_growing_log(world):
+    """That list is much of what each frame costs it. A blob that was put once has it."""
+    world.provision()
+    logs = [secret for secret in json.loads(world.namespace.kubectl(
+        "get", "secrets", "-o", "json", "--show-managed-fields").stdout)["items"]
+        if secret["metadata"].get("annotations", {}).get("dayfly.dev/key", "").endswith(".log")]
+    assert logs and not [log for log in logs if "managedFields" in log["metadata"]]
+
+
 def test_columns_tell_what_is_there(world):
     world.provision()
     def row(kind):
