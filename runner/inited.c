@@ -5,7 +5,6 @@
 #include <fcntl.h>
 
 #include "common/archive/pack.h"
-#include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/bundle/bundle.h"
@@ -121,23 +120,9 @@ static int restore_backend(const struct df_context *c, int bundle, struct df_err
                : df_backend_noted_check(c->doc, c->source.module_dir, err);
 }
 
-/* Of `.terraform` that the plan left here: only the providers stay. The tool itself compares them
- * with the lock file whenever it starts; the rest comes from the bundle, which no code of the module
- * could change. */
-static enum df_tree_visit clear_visitor(void *arg, const struct df_tree_entry *e,
-                                        struct df_err *err)
-{
-    if (df_streq(e->name, "providers") && S_ISDIR(e->st->st_mode))
-        return DF_TREE_SKIP;
-    DF_FREE char *path = df_fs_join(arg, e->path);
-    if (!path) {
-        (void)df_fail_oom(err);
-        return DF_TREE_FAIL;
-    }
-    return df_fs_remove_tree(path, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
-}
-
-static int find_packages(const struct df_context *c, char *data, int *ret, struct df_err *err)
+/* Those that the plan in this pod installed are there; the tool itself compares them with the lock
+ * file whenever it starts. */
+static int find_packages(const struct df_context *c, const char *data, int *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_fs_join(data, "providers");
     if (!providers)
@@ -158,7 +143,6 @@ static int restore_all(const struct df_context *c, const cJSON *header, int bund
     if (!df_json_bool(header, "restorable", false))
         return df_fail(err, DF_ERR_NOT_FOUND, "the plan's modules are not in its bundle");
     if (df_fs_mkdirs(data, 0755, err) < 0 ||
-        (c->is_kept && df_tree_walk(data, clear_visitor, data, err) < 0) ||
         (has_part(header, "modules") && restore_modules(c, bundle, err) < 0) ||
         (has_part(header, "backend") && restore_backend(c, bundle, err) < 0))
         return -1;
@@ -177,19 +161,12 @@ static int init_again(struct df_context *c, const char *why, struct df_err *err)
     return df_fs_remove_tree(data, err) < 0 ? -1 : df_init(c, true, err);
 }
 
-/* The apply needs nothing of it. */
-static int drop_data(const struct df_context *c, struct df_err *err)
-{
-    DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
-    return data ? df_fs_remove_tree(data, err) : df_fail_oom(err);
-}
-
 int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct df_err *err)
 {
     struct df_err why = {0};
     int packages = 0;
     if (!df_json_bool(header, "needsInit", true))
-        return c->is_kept ? drop_data(c, err) : 0;
+        return 0;
     if (restore_all(c, header, fd, &packages, &why) < 0)
         return init_again(c, why.message, err);
     c->has_plugins = packages > 0;

@@ -55,30 +55,37 @@ int df_kept_source_note(const char *checkout, const struct df_source_result *sou
 
 struct restoring {
     const char *checkout;
-    const char *data; /* `.terraform` of the module, relative to the checkout */
+    const char *data, *providers; /* of the module, relative to the checkout */
     const struct df_strs *paths;
     size_t at;
 };
 
+static int remove_entry(const struct restoring *r, const struct df_tree_entry *e,
+                        struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(r->checkout, e->path);
+    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+}
+
 /* The walk has the order of the list, so an entry that is not the next of it was added, or follows
  * one that is missing. */
+static bool is_next(struct restoring *r, const struct df_tree_entry *e)
+{
+    bool is_known = r->at < r->paths->len && df_streq(r->paths->items[r->at], e->path);
+    r->at += is_known;
+    return is_known;
+}
+
 static enum df_tree_visit restore_visitor(void *arg, const struct df_tree_entry *e,
                                           struct df_err *err)
 {
     struct restoring *r = arg;
-    if (df_streq(e->path, ".git") || df_streq(e->path, r->data))
+    bool is_directory = S_ISDIR(e->st->st_mode);
+    if (df_streq(e->path, ".git") || (is_directory && df_streq(e->path, r->providers)))
         return DF_TREE_SKIP;
-    bool is_known = r->at < r->paths->len && df_streq(r->paths->items[r->at], e->path);
-    if (is_known) {
-        r->at++;
+    if (is_next(r, e) || (is_directory && df_streq(e->path, r->data)))
         return DF_TREE_GO_ON;
-    }
-    DF_FREE char *path = df_fs_join(r->checkout, e->path);
-    if (!path) {
-        (void)df_fail_oom(err);
-        return DF_TREE_FAIL;
-    }
-    return df_fs_remove_tree(path, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
+    return remove_entry(r, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
 }
 
 static int restore_lock(const struct df_source_result *source, const struct df_kept_source *k,
@@ -96,9 +103,11 @@ int df_kept_source_restore(const char *checkout, const struct df_source_result *
     char digest[65];
     const char *module = source->module_dir + strlen(checkout);
     DF_FREE char *data = df_strf("%s%s.terraform", *module ? module + 1 : "", *module ? "/" : "");
-    if (!data)
+    DF_FREE char *providers = data ? df_fs_join(data, "providers") : NULL;
+    if (!providers)
         return df_fail_oom(err);
-    struct restoring r = {.checkout = checkout, .data = data, .paths = &k->paths};
+    struct restoring r = {
+        .checkout = checkout, .data = data, .providers = providers, .paths = &k->paths};
     if (restore_lock(source, k, err) < 0 || df_tree_walk(checkout, restore_visitor, &r, err) < 0 ||
         df_tree_digest(checkout, digest, err) < 0)
         return -1;

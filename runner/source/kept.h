@@ -19,8 +19,9 @@ void df_kept_source_free(struct df_kept_source *k);
 int df_kept_source_note(const char *checkout, const struct df_source_result *source,
                         struct df_kept_source *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Makes the checkout what it was, except for `.terraform` of the module. *ret_same: it is, by the
- * digest of the source. If not, fetch it again: a file was changed or removed. */
+/* Makes the checkout what it was, except for the providers that `init` installed for the module.
+ * *ret_same: it is, by the digest of the source. If not, fetch it again: a file was changed or
+ * removed. */
 int df_kept_source_restore(const char *checkout, const struct df_source_result *source,
                            const struct df_kept_source *k, bool *ret_same,
                            struct df_err *err) DF_MUST_CHECK;

@@ -13,6 +13,7 @@ import pytest
 from lib import cluster as kubernetes
 from lib import dayfly
 from lib.dayfly import wait_for
+from lib.mid import SLOW, Mid
 from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
@@ -364,51 +365,6 @@ def test_a_claimed_step_whose_node_is_removed_ends_with_that(home, namespace, to
 
 
 # ---- applies that somebody or something ends ---------------------------------------------------------------
-
-# Writes a line into its ledger, then waits for the file `go` in it.
-SLOW = """
-resource "terraform_data" "first" {
-  input = 1
-}
-resource "terraform_data" "slow" {
-  input = terraform_data.first.output
-  provisioner "local-exec" { command = "echo started >> /ledger/starts; %s" }
-}
-output "n" { value = terraform_data.first.output }
-"""
-UNTIL_GO = "while [ ! -e /ledger/go ]; do sleep 0.5; done"
-
-
-class Mid:
-    """An apply that waits in its middle, and what its module wrote down."""
-
-    def __init__(self, world, ledgers, name, command=UNTIL_GO, placement=None, module=None, **spec):
-        self.world, self.name = world, name
-        self.ledger = ledgers / name
-        self.ledger.mkdir(parents=True)
-        self.ledger.chmod(0o777)
-        patch = {"spec": {"volumes": [{"name": "ledger", "hostPath": {"path": str(self.ledger)}}], "containers": [
-            {"name": "runner", "volumeMounts": [{"name": "ledger", "mountPath": "/ledger"}]}]}}
-        world.executor(name, module or SLOW % command, placement={"podTemplate": patch, **(placement or {})}, **spec)
-        self.run = world.ask(name)
-        self.job = f"{self.run}-apply"
-
-    def starts(self):
-        path = self.ledger / "starts"
-        return len(path.read_text().splitlines()) if path.exists() else 0
-
-    def wait_middle(self):
-        wait_for(f"{self.job} to be in its middle", self.starts, 120)
-        self.pod = self.world.pod_of(self.job)["metadata"]["name"]
-
-    def go(self):
-        (self.ledger / "go").touch()
-
-    def state(self):
-        """Addresses in the stored state."""
-        shown = self.world.home.dayfly("state", "show", self.name, code=None).stdout
-        return [f"{r['type']}.{r['name']}" for r in json.loads(shown)["resources"]] if shown else []
-
 
 def preempt(world, mid):
     """A pod of a higher priority that needs the place which only one can have."""

@@ -61,6 +61,8 @@ static void what_the_plan_added_goes_and_its_providers_stay(void **state)
     struct checkout c;
     fetch(&c);
     put("checkout/net/.terraform/providers/x", "provider");
+    put("checkout/net/.terraform/terraform.tfstate", "the note of the backend");
+    put("checkout/net/.terraform/modules/m/main.tf", "module");
     put("checkout/net/.terraform.lock.hcl", "lock, and what init added");
     put("checkout/net/zzzz_dayfly_override.tf.json", "{}");
     put("checkout/net/made/by/the/plan.zip", "zip");
@@ -68,6 +70,8 @@ static void what_the_plan_added_goes_and_its_providers_stay(void **state)
     put("checkout/z", "behind all others");
     assert_true(restore(&c));
     assert_true(df_fs_exists("checkout/net/.terraform/providers/x"));
+    assert_false(df_fs_exists("checkout/net/.terraform/terraform.tfstate"));
+    assert_false(df_fs_exists("checkout/net/.terraform/modules"));
     assert_true(df_fs_exists("checkout/.git/HEAD"));
     assert_false(df_fs_exists("checkout/net/zzzz_dayfly_override.tf.json"));
     assert_false(df_fs_exists("checkout/net/made"));

@@ -1,0 +1,232 @@
+"""One pod for plan and apply (placement.podPerStep: false), on the real cluster."""
+
+import json
+
+import pytest
+
+from lib import dayfly, providers, web
+from lib.dayfly import wait_for
+from lib.ledger import World
+from lib.mid import Mid
+from lib.pods import Pods
+from lib.providers import Registry, platform
+
+ONE_POD = {"podPerStep": False}
+SMALL = 'resource "terraform_data" "x" { input = 1 }\noutput "x" { value = terraform_data.x.output }\n'
+SOURCE = f"{Registry.HOST}/test/simple"
+WITH_PROVIDER = f"""
+terraform {{
+  required_providers {{
+    simple = {{ source = "{SOURCE}" }}
+  }}
+}}
+resource "simple_resource" "r" {{ value = "x" }}
+"""
+
+
+def jobs(namespace):
+    return sorted(job["metadata"]["name"] for job in namespace.get("jobs"))
+
+
+def pods(namespace):
+    return {pod["metadata"]["name"] for pod in namespace.get("pods")}
+
+
+def step(world, name):
+    return world.document("taskactions", name)
+
+
+def wait_over(namespace, job):
+    """Until the pod of the Job has ended by itself."""
+    namespace.wait("job", job, lambda found: found.get("status", {}).get("succeeded"))
+
+
+def assert_same_pod(world, run):
+    """Both steps were in the one pod of the plan's Job, each with a claim of its own."""
+    plan, apply = step(world, f"{run}-plan"), step(world, f"{run}-apply")
+    assert plan["metadata"]["uid"] != apply["metadata"]["uid"]
+    assert apply["status"]["engineRef"]["uid"] == plan["status"]["engineRef"]["uid"]
+    assert apply["status"]["engineRef"]["hostUid"] == plan["metadata"]["uid"]
+    assert apply["status"]["claimedBy"]["podUid"] == plan["status"]["claimedBy"]["podUid"]
+
+
+def test_plan_and_apply_have_one_job_and_one_pod(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement=ONE_POD)
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"
+        assert_same_pod(world, "net-1")
+        wait_over(namespace, "net-1-plan")
+        assert jobs(namespace) == ["net-1-plan"] and len(pods(namespace)) == 1
+        assert home.dayfly("outputs", "net", "x").stdout == "1\n"
+        labels = namespace.get("jobs")[0]["metadata"]["labels"]
+        assert labels["dayfly.dev/step-uid"] == step(world, "net-1-plan")["metadata"]["uid"]
+
+
+def test_one_slot_is_enough_for_both_steps(home, namespace, tofu):
+    with Pods(home, namespace, tofu, config={"limits": {"steps": 1}}) as world:
+        for name in ("net", "dns"):
+            world.executor(name, SMALL, placement=ONE_POD)
+        runs = [world.ask(name) for name in ("net", "dns")]
+        assert [world.ended(run)["reason"] for run in runs] == ["Applied", "Applied"]
+        assert jobs(namespace) == ["dns-1-plan", "net-1-plan"]
+
+
+@pytest.fixture
+def mirror(home, tmp_path):
+    archive = providers.packed(dayfly.tool("provider"), tmp_path / "made").read_bytes()
+    with Registry(web.self_signed(tmp_path), {("simple", "1.0.0", platform()): archive}) as registry:
+        home.dayfly("mirror", tmp_path / "mirror", home.module("net", WITH_PROVIDER), env=registry.client(tmp_path))
+    return tmp_path / "mirror"
+
+
+def test_the_apply_needs_no_second_init(home, namespace, tofu, mirror):
+    with Pods(home, namespace, tofu, config={"providers": {"mirror": {"directory": str(mirror)}}}) as world:
+        world.executor("net", WITH_PROVIDER, placement=ONE_POD)
+        world.executor("two", WITH_PROVIDER)
+        for name in ("net", "two"):
+            assert world.run(name)["run"]["status"]["reason"] == "Applied"
+        once, twice = (home.dayfly("logs", f"{name}-1").stdout for name in ("net", "two"))
+        assert once.count("Installing ") == 1 and twice.count("Installing ") == 2, (once, twice)
+        assert "dayfly: no init: the plan was made in this pod" in once
+        assert_same_pod(world, "net-1")
+
+
+def test_a_plan_without_changes_ends_the_pod(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement=ONE_POD)
+        world.run("net")
+        assert world.run("net")["run"]["status"]["reason"] == "NoChanges"
+        wait_over(namespace, "net-2-plan")
+        assert jobs(namespace) == ["net-1-plan", "net-2-plan"]
+
+
+def test_a_plan_that_failed_ends_the_pod(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", 'resource "terraform_data" "x" { input = nothing }\n', placement=ONE_POD)
+        assert world.ended(world.ask("net"))["reason"] == "PlanFailed"
+        namespace.wait("job", "net-1-plan", lambda found: found.get("status", {}).get("failed"))
+        assert jobs(namespace) == ["net-1-plan"]
+
+
+def test_a_run_that_waits_for_an_approval_has_two_jobs(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL, placement=ONE_POD)
+        status, _, body = world.server.request("POST", "/v1/executors/net/runs", {"action": "provision"},
+                                               {"Authorization": f"Bearer {home.env['DAYFLY_TOKEN']}"})
+        assert status == 201, body
+        run = json.loads(body)["metadata"]["name"]
+        wait_for("the approval", lambda: world.document("runs", run)["status"]["phase"] == "WaitingApproval")
+        wait_over(namespace, f"{run}-plan")
+        home.dayfly("approve", run)
+        assert world.ended(run)["reason"] == "Applied"
+        assert jobs(namespace) == [f"{run}-apply", f"{run}-plan"]
+        assert "hostUid" not in step(world, f"{run}-apply")["status"]["engineRef"]
+
+
+def test_an_apply_whose_pod_is_deleted_ends_with_that_and_keeps_its_state(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
+        mid.wait_middle()
+        namespace.kubectl("delete", "pod", mid.pod, "--wait=false")
+        status = world.ended(mid.run)
+        assert (status["phase"], status["reason"]) == ("Failed", "PodDeleted"), status
+        assert "terraform_data.first" in mid.state()
+        assert step(world, f"{mid.run}-plan")["status"]["reason"] == "Planned"
+        mid.go()
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"  # the lock is released
+        assert mid.starts() == 2 and jobs(namespace) == ["net-1-plan", "net-2-plan"]
+
+
+def test_an_apply_whose_pod_is_killed_at_once_does_not_pass_for_its_plan(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
+        mid.wait_middle()
+        namespace.kubectl("delete", "pod", mid.pod, "--force", "--grace-period=0")
+        status = world.ended(mid.run)
+        assert (status["phase"], status["reason"]) == ("Failed", "PodDeleted"), status
+        listed = {i["address"] for i in step(world, f"{mid.run}-apply")["status"].get("unrecorded", {}).get("items", [])}
+        assert "terraform_data.first" in {*mid.state(), *listed}
+        mid.go()
+        assert mid.starts() == 1
+
+
+def test_a_spawner_that_is_killed_in_mid_apply_finds_the_apply_in_its_pod(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
+        mid.wait_middle()
+        world.server.listen = world.server.url.partition("://")[2]  # pods know no other
+        world.server.kill()
+        world.start()
+        mid.go()
+        assert world.ended(mid.run)["reason"] == "Applied"
+        assert mid.starts() == 1
+        assert_same_pod(world, mid.run)
+
+
+def test_spawners_that_are_killed_around_the_apply_start_it_once(home, namespace, tofu):
+    with World(home, namespace, tofu, config={"limits": {"steps": 2}}) as world:
+        names = [f"net{n}" for n in range(4)]
+        for name in names:
+            world.make(name, placement=ONE_POD)
+        runs = [world.request(name, name) for name in names]
+        for name in names:
+            wait_for("a plan to begin", lambda name=name: world.ledger.starts()["plan", f"{name}-1-plan"])
+            wait_for("its end", lambda name=name: world.get(f"/v1/taskactions/{name}-1-plan")["status"].get("reason") == "Planned")
+            world.server.kill()
+        for run in runs:
+            assert world.finish(run)["reason"] == "Applied"
+        starts = world.ledger.starts()
+        for name in names:
+            applies = [n for (verb, job), n in starts.items() if verb == "apply" and job.startswith(f"{name}-1-")]
+            assert applies == [1] and world.resources(name) == ["first", "second"], starts
+        world.check_nothing_left(names)
+
+
+def test_a_cancel_in_mid_apply_reaches_the_apply(home, namespace, tofu, tmp_path):
+    with Pods(home, namespace, tofu) as world:
+        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
+        mid.wait_middle()
+        home.dayfly("cancel", mid.run)
+        status = world.ended(mid.run)
+        assert (status["phase"], status["reason"]) == ("Canceled", "Canceled"), status
+        assert "terraform_data.first" in mid.state()
+        assert home.dayfly("logs", mid.run).stdout.count("Interrupt received") == 1
+        namespace.wait_gone("job", mid.job)
+        assert not pods(namespace)
+        mid.go()
+        assert mid.starts() == 1
+
+
+def ask(world, method, path, token, body=None):
+    """(status, document) of a request that the runner in a pod makes."""
+    status, _, answer = world.server.request(method, f"/v1/steps/{path}", body, {"Authorization": f"Bearer {token}"})
+    return status, json.loads(answer) if answer else None
+
+
+def test_an_apply_whose_pod_is_gone_before_it_began_gets_a_job_of_its_own(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:  # the pods stay pending, and this test is their runner
+        world.executor("net", SMALL, placement={"nodeSelector": {"disk": "nowhere"}, **ONE_POD})
+        run = world.ask("net")
+        pod = world.wait_pod(f"{run}-plan")["metadata"]["name"]
+        plan = step(world, f"{run}-plan")["metadata"]["uid"]
+        token = namespace.pod_token(pod, f"dayfly/{plan}")
+        mine, other = {"claimId": "a" * 32}, {"claimId": "b" * 32}
+        document = wait_for("the claim", lambda: (ask(world, "POST", f"{plan}/claim", token, mine)[1] or {}).get("stepToken") and
+                            ask(world, "POST", f"{plan}/claim", token, mine)[1])
+        assert document["keepsPodFor"]["taskAction"] == f"{run}-apply"
+        result = {"exitCode": 0, "reason": "Planned", "message": "", "hasChanges": True}
+        assert ask(world, "POST", f"{plan}/result", document["stepToken"], result)[0] == 200
+
+        def following():
+            status, answer = ask(world, "GET", f"{plan}/next", document["stepToken"])
+            return answer["uid"] if status == 200 else None
+        apply = wait_for("what comes next", following)
+        assert ask(world, "POST", f"{apply}/claim", token, other)[0] == 401  # of code that found the token
+        namespace.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+        own = world.wait_pod(f"{run}-apply")["metadata"]["name"]
+        assert ask(world, "POST", f"{apply}/claim", token, mine)[0] == 401
+        assert ask(world, "GET", f"{plan}/next", document["stepToken"])[0] == 204
+        wait_for("the new Job to be recorded", lambda: step(world, f"{run}-apply")["status"]["engineRef"].get("name") == f"{run}-apply")
+        fresh = namespace.pod_token(own, f"dayfly/{apply}")
+        assert ask(world, "POST", f"{apply}/claim", fresh, other)[0] == 200
+        assert "systemFailures" not in step(world, f"{run}-apply")["status"]
