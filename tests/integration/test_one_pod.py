@@ -169,9 +169,12 @@ def test_spawners_that_are_killed_around_the_apply_start_it_once(home, namespace
         for name in names:
             world.make(name, placement=ONE_POD)
         runs = [world.request(name, name) for name in names]
+
+        def is_planned(name):
+            status, task = world.ask("GET", f"/v1/taskactions/{name}-1-plan")
+            return status == 200 and task["status"].get("reason") == "Planned"
         for name in names:
-            wait_for("a plan to begin", lambda name=name: world.ledger.starts()["plan", f"{name}-1-plan"])
-            wait_for("its end", lambda name=name: world.get(f"/v1/taskactions/{name}-1-plan")["status"].get("reason") == "Planned")
+            wait_for(f"the plan of {name}", lambda name=name: is_planned(name))
             world.server.kill()
         for run in runs:
             assert world.finish(run)["reason"] == "Applied"
@@ -197,36 +200,61 @@ def test_a_cancel_in_mid_apply_reaches_the_apply(home, namespace, tofu, tmp_path
         assert mid.starts() == 1
 
 
-def ask(world, method, path, token, body=None):
-    """(status, document) of a request that the runner in a pod makes."""
-    status, _, answer = world.server.request(method, f"/v1/steps/{path}", body, {"Authorization": f"Bearer {token}"})
-    return status, json.loads(answer) if answer else None
+class Runner:
+    """Plays the runner of a plan, in a pod that stays pending."""
+
+    MINE, OTHER = {"claimId": "a" * 32}, {"claimId": "b" * 32}
+
+    def __init__(self, world):
+        self.world = world
+        world.executor("net", SMALL, placement={"nodeSelector": {"disk": "nowhere"}, **ONE_POD})
+        self.run = world.ask("net")
+        self.pod = world.wait_pod(f"{self.run}-plan")["metadata"]["name"]
+        self.plan = step(world, f"{self.run}-plan")["metadata"]["uid"]
+        self.token = world.namespace.pod_token(self.pod, f"dayfly/{self.plan}")
+        self.document = wait_for("the claim", self.claim_plan)
+        result = {"exitCode": 0, "reason": "Planned", "message": "", "hasChanges": True}
+        assert self.ask("POST", f"{self.plan}/result", self.document["stepToken"], result)[0] == 200
+        self.apply = wait_for("what comes next", lambda: (self.next()[1] or {}).get("uid"))
+
+    def ask(self, method, path, token, body=None):
+        """(status, document)"""
+        status, _, answer = self.world.server.request(method, f"/v1/steps/{path}", body, {"Authorization": f"Bearer {token}"})
+        return status, json.loads(answer) if answer else None
+
+    def claim_plan(self):
+        status, document = self.ask("POST", f"{self.plan}/claim", self.token, self.MINE)
+        return document if status == 200 else None
+
+    def next(self):
+        return self.ask("GET", f"{self.plan}/next", self.document["stepToken"])
+
+    def claim_apply(self, claim, token=None):
+        return self.ask("POST", f"{self.apply}/claim", token or self.token, claim)[0]
 
 
 def test_an_apply_whose_pod_is_gone_before_it_began_gets_a_job_of_its_own(home, namespace, tofu):
-    with Pods(home, namespace, tofu) as world:  # the pods stay pending, and this test is their runner
-        world.executor("net", SMALL, placement={"nodeSelector": {"disk": "nowhere"}, **ONE_POD})
-        run = world.ask("net")
-        pod = world.wait_pod(f"{run}-plan")["metadata"]["name"]
-        plan = step(world, f"{run}-plan")["metadata"]["uid"]
-        token = namespace.pod_token(pod, f"dayfly/{plan}")
-        mine, other = {"claimId": "a" * 32}, {"claimId": "b" * 32}
-        document = wait_for("the claim", lambda: (ask(world, "POST", f"{plan}/claim", token, mine)[1] or {}).get("stepToken") and
-                            ask(world, "POST", f"{plan}/claim", token, mine)[1])
-        assert document["keepsPodFor"]["taskAction"] == f"{run}-apply"
-        result = {"exitCode": 0, "reason": "Planned", "message": "", "hasChanges": True}
-        assert ask(world, "POST", f"{plan}/result", document["stepToken"], result)[0] == 200
+    with Pods(home, namespace, tofu) as world:
+        runner = Runner(world)
+        apply = f"{runner.run}-apply"
+        assert runner.document["keepsPodFor"]["taskAction"] == apply
+        namespace.kubectl("delete", "pod", runner.pod, "--force", "--grace-period=0")
+        own = world.wait_pod(apply)["metadata"]["name"]
+        assert runner.claim_apply(runner.MINE) == 401
+        assert runner.next()[0] == 204
+        wait_for("the new Job to be recorded", lambda: step(world, apply)["status"]["engineRef"].get("name") == apply)
+        fresh = namespace.pod_token(own, f"dayfly/{runner.apply}")
+        assert runner.claim_apply(runner.OTHER, fresh) == 200
+        assert "systemFailures" not in step(world, apply)["status"]
 
-        def following():
-            status, answer = ask(world, "GET", f"{plan}/next", document["stepToken"])
-            return answer["uid"] if status == 200 else None
-        apply = wait_for("what comes next", following)
-        assert ask(world, "POST", f"{apply}/claim", token, other)[0] == 401  # of code that found the token
-        namespace.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-        own = world.wait_pod(f"{run}-apply")["metadata"]["name"]
-        assert ask(world, "POST", f"{apply}/claim", token, mine)[0] == 401
-        assert ask(world, "GET", f"{plan}/next", document["stepToken"])[0] == 204
-        wait_for("the new Job to be recorded", lambda: step(world, f"{run}-apply")["status"]["engineRef"].get("name") == f"{run}-apply")
-        fresh = namespace.pod_token(own, f"dayfly/{apply}")
-        assert ask(world, "POST", f"{apply}/claim", fresh, other)[0] == 200
-        assert "systemFailures" not in step(world, f"{run}-apply")["status"]
+
+def test_an_offer_outlives_its_spawner_and_is_for_the_runner_of_the_plan_alone(home, namespace, tofu):
+    with Pods(home, namespace, tofu) as world:
+        runner = Runner(world)
+        world.server.kill()
+        world.start()
+        assert runner.next() == (200, {"uid": runner.apply})
+        assert runner.claim_apply(runner.OTHER) == 401  # code of the module that found the token
+        assert runner.claim_apply(runner.MINE, runner.document["stepToken"]) == 401
+        assert [runner.claim_apply(runner.MINE) for _ in range(2)] == [200, 200]  # the first answer may have been lost
+        assert jobs(namespace) == [f"{runner.run}-plan"]
