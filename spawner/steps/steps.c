@@ -437,7 +437,10 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
         return -1;
     c->pod = &pod;
     c->host = df_shared_pod_host(task);
-    return check_host(s, c, err) < 0 ? -1 : claim(s, uid, c, ret, err);
+    int result = check_host(s, c, err) < 0 ? -1 : claim(s, uid, c, ret, err);
+    c->pod = NULL;
+    c->host = NULL;
+    return result;
 }
 
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
