@@ -3,9 +3,6 @@
 import contextlib
 import datetime
 import json
-import os
-import pathlib
-import signal
 import socket
 
 import pytest
@@ -13,7 +10,7 @@ import pytest
 from lib import cluster as kubernetes
 from lib import dayfly
 from lib.dayfly import wait_for
-from lib.mid import SLOW, Mid
+from lib.mid import SLOW, Mid, delete, evict, kill_runner, limit
 from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
@@ -374,34 +371,6 @@ def preempt(world, mid):
         "priorityClassName": f"{tag}-high", "terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [
             {"name": "c", "image": world.namespace.cluster.pause_image, "resources": {"requests": slot, "limits": slot}}]}}
     world.namespace.apply(pod)
-
-
-def evict(world, mid):
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": mid.pod, "namespace": world.namespace.name}}
-    world.namespace.kubectl("create", "--raw", f"/api/v1/namespaces/{world.namespace.name}/pods/{mid.pod}/eviction", "-f", "-",
-                            input=json.dumps(body))
-
-
-def limit(kind):
-    def to_a_second(world, mid):
-        name = mid.pod if kind == "pod" else mid.job
-        world.namespace.kubectl("patch", kind, name, "--type=merge", "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
-    return to_a_second
-
-
-def delete(kind, *how):
-    def gone(world, mid):
-        world.namespace.kubectl("delete", kind, mid.pod if kind == "pod" else mid.job, "--wait=false", *how)
-    return gone
-
-
-def kill_runner(world, mid):
-    """From outside its pod, as the kernel would."""
-    uid = world.pod_of(mid.job)["metadata"]["uid"]
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if uid in (entry / "cgroup").read_text() and (entry / "comm").read_text().strip() == "dayfly-runner":
-                os.kill(int(entry.name), signal.SIGKILL)
 
 
 EAT = "tail /dev/zero"

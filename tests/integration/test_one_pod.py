@@ -7,7 +7,7 @@ import pytest
 from lib import dayfly, providers, web
 from lib.dayfly import wait_for
 from lib.ledger import World
-from lib.mid import Mid
+from lib.mid import Mid, delete, evict, kill_runner, limit
 from lib.pods import Pods
 from lib.providers import Registry, platform
 
@@ -123,31 +123,36 @@ def test_a_run_that_waits_for_an_approval_has_two_jobs(home, namespace, tofu):
         assert "hostUid" not in step(world, f"{run}-apply")["status"]["engineRef"]
 
 
-def test_an_apply_whose_pod_is_deleted_ends_with_that_and_keeps_its_state(home, namespace, tofu, tmp_path):
-    with Pods(home, namespace, tofu) as world:
-        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
-        mid.wait_middle()
-        namespace.kubectl("delete", "pod", mid.pod, "--wait=false")
-        status = world.ended(mid.run)
-        assert (status["phase"], status["reason"]) == ("Failed", "PodDeleted"), status
-        assert "terraform_data.first" in mid.state()
-        assert step(world, f"{mid.run}-plan")["status"]["reason"] == "Planned"
-        mid.go()
-        assert world.run("net")["run"]["status"]["reason"] == "Applied"  # the lock is released
-        assert mid.starts() == 2 and jobs(namespace) == ["net-1-plan", "net-2-plan"]
+# name: (reason, what does it, does tofu write its state?)
+ENDS = {
+    "delete-pod": ("PodDeleted", delete("pod"), True),
+    "kill-pod": ("PodDeleted", delete("pod", "--force", "--grace-period=0"), False),
+    "delete-job": ("JobDeleted", delete("job"), True),
+    "eviction": ("Evicted", evict, True),
+    "kill-runner": ("RunnerKilled", kill_runner, False),
+    "deadline": ("DeadlineExceeded", limit("job"), True),
+}
 
 
-def test_an_apply_whose_pod_is_killed_at_once_does_not_pass_for_its_plan(home, namespace, tofu, tmp_path):
+def test_an_apply_whose_pod_ends_says_by_what_and_keeps_its_state(home, namespace, tofu, tmp_path):
     with Pods(home, namespace, tofu) as world:
-        mid = Mid(world, tmp_path, "net", placement=ONE_POD, pod_of="plan")
-        mid.wait_middle()
-        namespace.kubectl("delete", "pod", mid.pod, "--force", "--grace-period=0")
-        status = world.ended(mid.run)
-        assert (status["phase"], status["reason"]) == ("Failed", "PodDeleted"), status
-        listed = {i["address"] for i in step(world, f"{mid.run}-apply")["status"].get("unrecorded", {}).get("items", [])}
-        assert "terraform_data.first" in {*mid.state(), *listed}
-        mid.go()
-        assert mid.starts() == 1
+        mids = {name: Mid(world, tmp_path, name, placement=ONE_POD, pod_of="plan") for name in ENDS}
+        for name, mid in mids.items():
+            mid.wait_middle()
+            ENDS[name][1](world, mid)
+        for name, mid in mids.items():
+            status = world.ended(mid.run)
+            apply = step(world, f"{mid.run}-apply")["status"]
+            listed = {i["address"] for i in apply.get("unrecorded", {}).get("items", [])}
+            assert (status["phase"], status["reason"]) == ("Failed", ENDS[name][0]), (name, status)
+            assert step(world, f"{mid.run}-plan")["status"]["reason"] == "Planned"
+            assert "terraform_data.first" in {*mid.state(), *listed}, name
+            assert not ENDS[name][2] or "terraform_data.first" in mid.state(), name
+            mid.go()
+            assert mid.starts() == 1
+            assert world.run(name)["run"]["status"]["reason"] == "Applied"  # the lock is released
+            assert mid.starts() == 2, name
+        assert not [name for name in jobs(namespace) if name.endswith("-apply")]
 
 
 def test_a_spawner_that_is_killed_in_mid_apply_finds_the_apply_in_its_pod(home, namespace, tofu, tmp_path):

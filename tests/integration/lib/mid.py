@@ -1,6 +1,10 @@
 """An apply that waits in its middle for what a test does to it."""
 
+import contextlib
 import json
+import os
+import pathlib
+import signal
 
 from lib.dayfly import wait_for
 
@@ -47,3 +51,33 @@ class Mid:
         """Addresses in the stored state."""
         shown = self.world.home.dayfly("state", "show", self.name, code=None).stdout
         return [f"{r['type']}.{r['name']}" for r in json.loads(shown)["resources"]] if shown else []
+
+
+# ---- what ends it from outside -----------------------------------------------------------------------------
+
+def evict(world, mid):
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": mid.pod, "namespace": world.namespace.name}}
+    world.namespace.kubectl("create", "--raw", f"/api/v1/namespaces/{world.namespace.name}/pods/{mid.pod}/eviction", "-f", "-",
+                            input=json.dumps(body))
+
+
+def limit(kind):
+    def to_a_second(world, mid):
+        name = mid.pod if kind == "pod" else mid.job
+        world.namespace.kubectl("patch", kind, name, "--type=merge", "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
+    return to_a_second
+
+
+def delete(kind, *how):
+    def gone(world, mid):
+        world.namespace.kubectl("delete", kind, mid.pod if kind == "pod" else mid.job, "--wait=false", *how)
+    return gone
+
+
+def kill_runner(world, mid):
+    """From outside its pod, as the kernel would."""
+    uid = world.pod_of(mid.job)["metadata"]["uid"]
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if uid in (entry / "cgroup").read_text() and (entry / "comm").read_text().strip() == "dayfly-runner":
+                os.kill(int(entry.name), signal.SIGKILL)
