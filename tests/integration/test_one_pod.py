@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lib import dayfly, providers, web
+from lib import crds, dayfly, providers, web
 from lib.dayfly import wait_for
 from lib.ledger import World
 from lib.mid import Mid, delete, evict, kill_runner, limit
@@ -60,6 +60,19 @@ def test_plan_and_apply_have_one_job_and_one_pod(home, namespace, tofu):
         assert home.dayfly("outputs", "net", "x").stdout == "1\n"
         labels = namespace.get("jobs")[0]["metadata"]["labels"]
         assert labels["dayfly.dev/step-uid"] == step(world, "net-1-plan")["metadata"]["uid"]
+
+
+def test_documents_in_the_cluster_say_the_same(home, namespace, tofu):
+    crds.install(namespace.cluster)
+    try:
+        with Pods(home, namespace, tofu, config={"store": "kubernetes"}) as world:
+            world.executor("net", SMALL, placement=ONE_POD)
+            assert world.run("net")["run"]["status"]["reason"] == "Applied"
+            assert_same_pod(world, "net-1")
+            wait_over(namespace, "net-1-plan")
+            assert jobs(namespace) == ["net-1-plan"]
+    finally:
+        crds.let_go(namespace)
 
 
 def test_one_slot_is_enough_for_both_steps(home, namespace, tofu):
